@@ -1,0 +1,98 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc/codes"
+
+	"herald/internal/notification"
+)
+
+// The types of failure that a workflow, and an operator, can tell apart. Those
+// of [notification.FailureClass] stand beside them.
+const (
+	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
+	ChannelNotConfigured = "ChannelNotConfigured" // the channel has no credentials here
+	NoText               = "NoText"               // planned, but its template or its quiet hours failed
+	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
+)
+
+// accountRetry is the interval after a provider rejected our account. Somebody
+// has to mend the credentials; hurrying only gets an account locked.
+const accountRetry = time.Minute
+
+// failure turns err into one that Temporal can act on. Return its result as it
+// is: wrapped by fmt.Errorf, a permanent failure would be retried.
+func failure(err error) error {
+	if errors.Is(err, notification.ErrNoEvent) || errors.Is(err, notification.ErrNoDelivery) {
+		return permanent(err, NoSuchRow)
+	}
+	var provider *notification.ProviderError
+	if !errors.As(err, &provider) {
+		return err // a database out of reach, or a bug: the retry policy decides
+	}
+	if provider.Class == notification.Refused {
+		return permanent(provider, string(notification.Refused))
+	}
+	delay := provider.RetryAfter // zero: the retry policy decides
+	if provider.Class == notification.Account {
+		delay = max(delay, accountRetry)
+	}
+	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
+		NextRetryDelay: delay,
+		Category:       category(provider.Class),
+	})
+}
+
+// retried is the failure of a message that must reach the broker in the end,
+// whatever the broker said.
+func retried(err error) error {
+	var provider *notification.ProviderError
+	if !errors.As(err, &provider) {
+		return err
+	}
+	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
+		NextRetryDelay: provider.RetryAfter,
+		Category:       temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// category keeps the provider's everyday troubles out of the error log; our own
+// account's are everybody's business.
+func category(class notification.FailureClass) temporal.ApplicationErrorCategory {
+	if class == notification.Account {
+		return temporal.ApplicationErrorCategoryUnspecified
+	}
+	return temporal.ApplicationErrorCategoryBenign
+}
+
+// permanent is a failure that is never retried.
+func permanent(err error, failureType string) error {
+	return temporal.NewApplicationErrorWithOptions(err.Error(), failureType, temporal.ApplicationErrorOptions{
+		NonRetryable: true,
+		Category:     temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// startFailure says what an error of starting an event's workflow means for the
+// event. Nobody answering, or our not being let in, says nothing about it.
+func startFailure(err error) notification.ClaimOutcome {
+	var invalid *serviceerror.InvalidArgument
+	if errors.As(err, &invalid) {
+		return notification.ClaimFailed
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return notification.ClaimReleased
+	}
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted,
+		codes.PermissionDenied, codes.Unauthenticated, codes.NotFound:
+		return notification.ClaimReleased // NotFound: of the namespace
+	default:
+		return notification.ClaimKept
+	}
+}

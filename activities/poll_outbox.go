@@ -1,0 +1,205 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/activity"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+)
+
+// Outbox is what polling needs of the database.
+type Outbox interface {
+	ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error)
+	EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) (int, error)
+	// ListenEvents calls wake at each hint that there are new events, until ctx ends.
+	ListenEvents(ctx context.Context, wake func())
+}
+
+// EventStarter starts the workflow of an event. Starting one that was started
+// before, running or closed, is no error.
+type EventStarter interface {
+	StartEvent(ctx context.Context, event notification.PendingEvent) error
+}
+
+// PollSettings come from the worker's settings.
+type PollSettings struct {
+	Interval  time.Duration // between two looks at an outbox that sends no hints
+	BatchSize int           // events claimed at once
+}
+
+const (
+	// pollTime is how long one activity polls before it hands over to the
+	// next, so that a new worker's settings and code take effect soon.
+	pollTime = time.Minute
+	// PollHeartbeat bounds how long a dead worker goes unnoticed.
+	PollHeartbeat = 10 * time.Second
+	// claimLease is how long the events of a dead poller wait for another. It
+	// is far above what a batch takes.
+	claimLease = 30 * time.Second
+	// maxClaims is how often an event may be claimed without an end before it
+	// is held to be the cause.
+	maxClaims = 10
+	// startsAtOnce bounds the concurrent starts of one batch.
+	startsAtOnce = 16
+	startTimeout = 5 * time.Second
+	// Back-off while Temporal or the database is out of reach.
+	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
+)
+
+// PollOutboxResult is the result of [Activities.PollOutbox].
+type PollOutboxResult struct {
+	Started  int // workflows started, or found started
+	Failed   int // events marked FAILED
+	Released int // events given back, with Temporal out of reach
+}
+
+// PollOutbox starts the workflows of pending events for about a minute. What is
+// claimed when it is told to stop is still brought to its end; when its process
+// dies, the leases run out and another poller takes over.
+func (a *Activities) PollOutbox(ctx context.Context) (PollOutboxResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+	go heartbeat(ctx)
+
+	wake := make(chan struct{}, 1)
+	go a.Outbox.ListenEvents(ctx, func() {
+		select {
+		case wake <- struct{}{}:
+		default: // a wake-up is pending already
+		}
+	})
+
+	var total PollOutboxResult
+	backoff := firstBackoff
+	for ctx.Err() == nil && !stopping(ctx) {
+		batch, err := a.pollBatch(context.WithoutCancel(ctx))
+		total.Started, total.Failed, total.Released = total.Started+batch.Started, total.Failed+batch.Failed, total.Released+batch.Released
+		switch {
+		case err != nil || batch.Released > 0:
+			activity.GetLogger(ctx).Warn("outbox: backing off", "released", batch.Released, "backoff", backoff, "error", err)
+			pause(ctx, jitter(backoff), nil)
+			backoff = min(2*backoff, maxBackoff)
+			continue
+		case batch.Claimed < a.Poll.BatchSize:
+			pause(ctx, jitter(a.Poll.Interval), wake)
+		}
+		backoff = firstBackoff
+	}
+	return total, nil
+}
+
+type batchResult struct {
+	PollOutboxResult
+	Claimed int
+}
+
+// pollBatch claims, starts and marks one batch. No transaction is open while
+// Temporal is called.
+func (a *Activities) pollBatch(ctx context.Context) (batchResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, claimLease) // beyond it, others may have claimed the same
+	defer cancel()
+	owner := uuid.NewString()
+	events, err := a.Outbox.ClaimEvents(ctx, owner, a.Poll.BatchSize, claimLease)
+	if err != nil || len(events) == 0 {
+		return batchResult{}, err
+	}
+	batch := batchResult{Claimed: len(events)}
+	results := a.startAll(ctx, events)
+	for _, result := range results {
+		switch result.Outcome {
+		case notification.ClaimStarted:
+			batch.Started++
+		case notification.ClaimFailed:
+			batch.Failed++
+			activity.GetLogger(ctx).Error("event cannot be started", "event_id", result.EventID, "error", result.Error)
+		case notification.ClaimReleased:
+			batch.Released++
+		}
+	}
+	if _, err := a.Outbox.EndClaim(ctx, owner, results); err != nil {
+		return batch, err // the leases run out; starting again is harmless
+	}
+	return batch, nil
+}
+
+// startAll starts events concurrently. Once Temporal proves out of reach the
+// rest of the batch is given back untried.
+func (a *Activities) startAll(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
+	results := make([]notification.ClaimResult, len(events))
+	var unreachable atomic.Bool
+	var group errgroup.Group
+	group.SetLimit(startsAtOnce)
+	for i, event := range events {
+		group.Go(func() error {
+			results[i] = notification.ClaimResult{EventID: event.ID, Outcome: notification.ClaimReleased}
+			if unreachable.Load() {
+				return nil
+			}
+			results[i] = a.start(ctx, event)
+			if results[i].Outcome == notification.ClaimReleased {
+				unreachable.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return no error
+	return results
+}
+
+func (a *Activities) start(ctx context.Context, event notification.PendingEvent) notification.ClaimResult {
+	result := notification.ClaimResult{EventID: event.ID, Outcome: notification.ClaimStarted}
+	switch {
+	case event.Processed:
+		return result
+	case event.Claims > maxClaims:
+		result.Outcome, result.Error = notification.ClaimFailed, fmt.Sprintf("claimed %d times without an end", maxClaims)
+		return result
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := a.Starter.StartEvent(ctx, event); err != nil {
+		result.Outcome, result.Error = startFailure(err), err.Error()
+	}
+	return result
+}
+
+func heartbeat(ctx context.Context) {
+	for ctx.Err() == nil {
+		activity.RecordHeartbeat(ctx)
+		pause(ctx, PollHeartbeat/5, nil)
+	}
+}
+
+// pause waits for d, for a wake-up, or for ctx.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	case <-activity.GetWorkerStopChannel(ctx):
+	}
+}
+
+// stopping says that the worker is shutting down.
+func stopping(ctx context.Context) bool {
+	select {
+	case <-activity.GetWorkerStopChannel(ctx):
+		return true
+	default:
+		return false
+	}
+}
+
+// jitter spreads d over ±20 %, so that several pollers do not look at once.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

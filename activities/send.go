@@ -1,0 +1,181 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// DeliveryStore is what sending needs of the database.
+type DeliveryStore interface {
+	BeginAttempt(ctx context.Context, deliveryID string, before int) (notification.Attempt, error)
+	EndAttempt(ctx context.Context, result notification.AttemptResult) error
+	QuietCheck(ctx context.Context, deliveryID string) (notification.QuietCheck, error)
+	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
+	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
+}
+
+// A Sender hands one message to one provider, once. Every failure of the
+// provider or of the wire is a [notification.ProviderError].
+type Sender interface {
+	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
+}
+
+// SendInput is the input of [Activities.Send].
+type SendInput struct {
+	DeliveryID     string
+	Channel        notification.Channel
+	Timeout        time.Duration // of the call to the provider
+	MaxAttempts    int
+	AttemptsBefore int  // of earlier runs of this delivery
+	JudgeQuiet     bool // the delivery has waited: judge its quiet hours again
+}
+
+// SendResult is the result of [Activities.Send].
+type SendResult struct {
+	Status    notification.Status
+	NotBefore time.Time `json:",omitzero"` // set: nothing was sent; it is quiet until then
+	Quiet     bool      // nothing was sent: it is quiet, and the routing says DROP
+	// Unrecorded holds what could not be written down after the provider had
+	// accepted the message. The workflow writes it later; sending again would
+	// be a duplicate.
+	Unrecorded *notification.AttemptResult `json:",omitempty"`
+}
+
+// recordTimeout bounds the statement that ends an attempt.
+const recordTimeout = 5 * time.Second
+
+// maxCrashes is how many attempts of one run may end without a result, each
+// with the death of its process, before the message is held to be the cause.
+const maxCrashes = 10
+
+// Send makes one attempt to hand a delivery to its provider, and records what
+// came of it. An attempt that finds the delivery sent or cancelled does
+// nothing. A process that dies between the provider's answer and our record
+// leaves an attempt that never ended; only then the next one can be a repeat.
+//
+// Failures of the provider use up the attempts of the policy, crashes and
+// failures of our own database do not.
+func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
+	if in.JudgeQuiet {
+		result, err := a.judgeQuiet(ctx, in.DeliveryID)
+		if err != nil || result.Quiet || !result.NotBefore.IsZero() {
+			return result, err
+		}
+	}
+	attempt, err := a.Deliveries.BeginAttempt(ctx, in.DeliveryID, in.AttemptsBefore)
+	if err != nil {
+		return SendResult{}, failure(err)
+	}
+	if !attempt.Due() {
+		return SendResult{Status: attempt.Status}, nil
+	}
+	receipt, err := a.attempt(ctx, in, attempt)
+	if err == nil {
+		return a.recordSent(ctx, attempt, receipt), nil
+	}
+	a.recordFailure(ctx, attempt, receipt, err)
+	return SendResult{}, exhausted(in, attempt, err)
+}
+
+// judgeQuiet looks at the recipient's quiet hours as they are now. A time zone
+// that nobody knows fails the delivery, as it does when it is planned.
+func (a *Activities) judgeQuiet(ctx context.Context, deliveryID string) (SendResult, error) {
+	check, err := a.Deliveries.QuietCheck(ctx, deliveryID)
+	if err != nil {
+		return SendResult{}, failure(err)
+	}
+	quiet, until, err := notification.Quiet(check.Preference, check.Timezone, time.Now())
+	switch {
+	case err != nil:
+		return SendResult{}, permanent(err, NoText)
+	case quiet && check.Action == notification.Defer:
+		return SendResult{Status: notification.Pending, NotBefore: until.UTC()}, nil
+	default:
+		return SendResult{Status: notification.Pending, Quiet: quiet}, nil
+	}
+}
+
+// attempt calls the provider, unless there is nothing to call it with.
+func (a *Activities) attempt(ctx context.Context, in SendInput, attempt notification.Attempt) (notification.Receipt, error) {
+	sender, ok := a.Senders[in.Channel]
+	switch {
+	case !ok:
+		return notification.Receipt{}, permanent(fmt.Errorf("%s has no credentials on this worker", in.Channel), ChannelNotConfigured)
+	case attempt.Problem != "":
+		return notification.Receipt{}, permanent(errors.New(attempt.Problem), NoText)
+	case attempt.Begun-attempt.Ended > maxCrashes:
+		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", attempt.Begun-attempt.Ended-1), AttemptsExhausted)
+	}
+	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
+	defer cancel()
+	return sender.Send(ctx, attempt.Message)
+}
+
+func (a *Activities) recordSent(ctx context.Context, attempt notification.Attempt, receipt notification.Receipt) SendResult {
+	result := notification.AttemptResult{
+		DeliveryID:     attempt.Message.DeliveryID,
+		Number:         attempt.Number,
+		Outcome:        notification.OutcomeSent,
+		ProviderStatus: receipt.Status,
+		ProviderID:     receipt.ProviderID,
+		DeadDevices:    receipt.DeadDevices,
+	}
+	sent := SendResult{Status: notification.Sent}
+	if err := a.endAttempt(ctx, result); err != nil {
+		activity.GetLogger(ctx).Warn("sent, but not recorded yet", "delivery_id", result.DeliveryID, "error", err)
+		result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
+		sent.Unrecorded = &result
+	}
+	return sent
+}
+
+// recordFailure writes down a failed attempt. Where that fails too, the attempt
+// stays open: it then counts as a crash, and the delivery is tried once more.
+func (a *Activities) recordFailure(ctx context.Context, attempt notification.Attempt, receipt notification.Receipt, cause error) {
+	result := notification.AttemptResult{
+		DeliveryID:     attempt.Message.DeliveryID,
+		Number:         attempt.Number,
+		Outcome:        notification.OutcomeError,
+		ProviderStatus: receipt.Status,
+		Detail:         reason(cause),
+		DeadDevices:    receipt.DeadDevices,
+	}
+	var provider *notification.ProviderError
+	if errors.As(cause, &provider) {
+		result.Outcome, result.ProviderStatus = provider.Class.Outcome(), provider.Status
+		if provider.Class == notification.Account {
+			activity.GetLogger(ctx).Error("a provider rejects our account", "channel_error", provider.Error())
+		}
+	}
+	if err := a.endAttempt(ctx, result); err != nil {
+		activity.GetLogger(ctx).Warn("failed attempt not recorded", "delivery_id", result.DeliveryID, "error", err)
+	}
+}
+
+// endAttempt records a result even when the activity was cancelled meanwhile.
+func (a *Activities) endAttempt(ctx context.Context, result notification.AttemptResult) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return a.Deliveries.EndAttempt(ctx, result)
+}
+
+// exhausted is the failure of an attempt, made permanent when it was the last
+// that the policy allows.
+func exhausted(in SendInput, attempt notification.Attempt, err error) error {
+	var provider *notification.ProviderError
+	if errors.As(err, &provider) && attempt.Ended+1 >= in.MaxAttempts {
+		return permanent(provider, AttemptsExhausted)
+	}
+	return failure(err)
+}
+
+// RecordSent writes down what [Activities.Send] could not.
+func (a *Activities) RecordSent(ctx context.Context, in notification.AttemptResult) error {
+	return a.Deliveries.EndAttempt(ctx, in)
+}

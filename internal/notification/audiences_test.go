@@ -1,0 +1,46 @@
+package notification_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+func TestAudiences(t *testing.T) {
+	t.Parallel()
+
+	everyKind := []notification.RecipientRule{
+		{EntityType: "BROADCAST"}, {UserType: notification.Admin, EntityType: "ADMIN"}, {UserType: notification.AgencyUser, EntityType: "AGENCY"},
+		{UserType: notification.Customer, EntityType: "CUSTOMER"}, {UserType: notification.RestaurantUser, EntityType: "RESTAURANT"},
+	}
+	tests := []struct {
+		name      string
+		aggregate string
+		rules     []notification.RecipientRule
+		want      []string
+	}{
+		{"restaurant", "RESTAURANT", nil, []string{"restaurant"}},
+		{"customer", "CUSTOMER", nil, []string{"customer"}},
+		{"agency", "AGENCY", nil, []string{"agency"}},
+		{"admin", "ADMIN", nil, []string{"admin"}},
+		{"broadcast", "BROADCAST", nil, []string{"broadcast"}},
+		{"the aggregate beats the rules", "CUSTOMER", everyKind, []string{"customer"}},
+		{"domain aggregate without rules", "RESERVATION", nil, nil},
+		{"every kind, in a fixed order", "RESERVATION", everyKind, []string{"restaurant", "customer", "agency", "admin", "broadcast"}},
+		{"each once", "RESERVATION", append(everyKind[4:], everyKind[4], everyKind[3]), []string{"restaurant", "customer"}},
+		{"the user type beats the entity", "RESERVATION", []notification.RecipientRule{{UserType: notification.Customer, EntityType: "RESTAURANT"}}, []string{"customer"}},
+		{"customers of a broadcast", "RESERVATION", []notification.RecipientRule{{UserType: notification.Customer, EntityType: "BROADCAST"}}, []string{"customer"}},
+		{"any user type: the entity", "RESERVATION", []notification.RecipientRule{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, []string{"agency", "admin"}},
+		{"guests have none", "RESERVATION", []notification.RecipientRule{{UserType: notification.Guest, EntityType: "RESTAURANT"}}, nil},
+		{"an entity of nobody's", "RESERVATION", []notification.RecipientRule{{EntityType: "TABLE"}}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, notification.Audiences(notification.Event{AggregateType: tt.aggregate}, tt.rules))
+		})
+	}
+}

@@ -1,0 +1,311 @@
+package notification_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// situation is everything that a decision depends on.
+type situation struct {
+	channel                       notification.Channel
+	supported, mandatory          bool
+	userOff, groupOff, restricted bool
+	quiet, deferred               bool
+	full, noAddress               bool
+}
+
+const switches = 9
+
+// situations is every situation there is.
+func situations() []situation {
+	var all []situation
+	for _, channel := range notification.Channels() {
+		for bits := range 1 << switches {
+			on := func(n int) bool { return bits&(1<<n) != 0 }
+			all = append(all, situation{channel, on(0), on(1), on(2), on(3), on(4), on(5), on(6), on(7), on(8)})
+		}
+	}
+	return all
+}
+
+// want is the specification, said in another way: each decision with all that
+// must hold for it.
+func (s situation) want() notification.Decision {
+	quieted := s.channel != notification.WebSocket && s.channel != notification.Slack
+	wanted := s.mandatory || (!s.userOff && !s.groupOff)
+	dropped := s.quiet && quieted && !s.deferred
+	over := s.full && !s.mandatory
+	missing := s.noAddress && s.channel != notification.WebSocket
+
+	holds := map[notification.Decision]bool{
+		"UNSUPPORTED":     !s.supported,
+		"USER_DISABLED":   s.supported && !s.mandatory && s.userOff,
+		"GROUP_DISABLED":  s.supported && !s.mandatory && !s.userOff && s.groupOff,
+		"ROLE_RESTRICTED": s.supported && wanted && s.restricted,
+		"QUIET_HOURS":     s.supported && wanted && !s.restricted && dropped,
+		"MAX_RECIPIENTS":  s.supported && wanted && !s.restricted && !dropped && over,
+		"NO_ADDRESS":      s.supported && wanted && !s.restricted && !dropped && !over && missing,
+		"SELECTED":        s.supported && wanted && !s.restricted && !dropped && !over && !missing,
+	}
+	var decisions []notification.Decision
+	for decision, yes := range holds {
+		if yes {
+			decisions = append(decisions, decision)
+		}
+	}
+	if len(decisions) != 1 {
+		panic(fmt.Sprintf("%+v: %v", s, decisions))
+	}
+	return decisions[0]
+}
+
+// noon is in the quiet hours of a situation that has some.
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func (s situation) rules() notification.Rules {
+	limit := 1
+	rules := notification.Rules{
+		Routing: []notification.Routing{{
+			Channel: s.channel, Mandatory: s.mandatory, Strategy: notification.Immediate, QuietHoursAction: notification.Drop,
+		}},
+		Supported: map[notification.Channel][]notification.UserType{s.channel: {notification.Customer}},
+		Settings:  []notification.Setting{{Entity: restaurant5, Channel: s.channel, Enabled: !s.groupOff, MaxRecipients: &limit}},
+	}
+	if s.deferred {
+		rules.Routing[0].QuietHoursAction = notification.Defer
+	}
+	if s.supported {
+		rules.Supported[s.channel] = append(rules.Supported[s.channel], notification.RestaurantUser)
+	}
+	if s.restricted {
+		rules.Settings[0].AllowedRoles = []string{"CHEF"}
+	}
+	return rules
+}
+
+func (s situation) recipient() notification.Recipient {
+	recipient := staff("1", "WAITER")
+	if s.noAddress {
+		recipient.Email, recipient.Phone, recipient.SlackWebhookURL, recipient.HasDevice = "", "", "", false
+	}
+	preference := notification.Preference{Channel: s.channel, Enabled: !s.userOff}
+	if s.quiet {
+		lunch := hours("11:00", "13:00")
+		preference.QuietHours = &lunch
+	}
+	recipient.Preferences = []notification.Preference{preference}
+	return recipient
+}
+
+func TestDecideEverySituation(t *testing.T) {
+	t.Parallel()
+
+	seen := map[notification.Decision]int{}
+	for _, s := range situations() {
+		key := "RESTAURANT/5 " + string(s.channel)
+		used := notification.Used{}
+		if s.full {
+			used[key] = 1
+		}
+		before := used[key]
+
+		choices := s.rules().Decide(s.recipient(), noon, used)
+
+		require.Len(t, choices, 1)
+		choice, want := choices[0], s.want()
+		require.Equal(t, want, choice.Decision, "%+v", s)
+		require.Equal(t, s.channel, choice.Channel)
+		seen[want]++
+		if want != notification.DecisionSelected {
+			require.Equal(t, notification.Choice{Channel: s.channel, Decision: want}, choice)
+			require.Equal(t, before, used[key], "%+v", s)
+			continue
+		}
+		require.Equal(t, before+1, used[key], "%+v", s)
+		require.Empty(t, choice.Problem)
+		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack
+		require.Equal(t, deferred, !choice.SendAfter.IsZero(), "%+v", s)
+	}
+	require.Len(t, seen, 8, "every decision was taken")
+}
+
+func TestDecideWhen(t *testing.T) {
+	t.Parallel()
+
+	var never time.Time
+	end := noon.Add(time.Hour)
+	tests := []struct {
+		name     string
+		strategy notification.Strategy
+		delay    time.Duration
+		quiet    bool
+		want     time.Time
+	}{
+		{"immediate", notification.Immediate, 0, false, never},
+		{"immediate ignores a delay", notification.Immediate, time.Hour, false, never},
+		{"immediate, deferred", notification.Immediate, 0, true, end},
+		{"aggregate", notification.Aggregate, 0, false, never},
+		{"aggregate, deferred", notification.Aggregate, 0, true, end},
+		{"delayed", notification.Delayed, 10 * time.Minute, false, noon.Add(10 * time.Minute)},
+		{"delayed by nothing", notification.Delayed, 0, false, never},
+		{"delayed, deferred for longer", notification.Delayed, 10 * time.Minute, true, end},
+		{"delayed for longer than deferred", notification.Delayed, 2 * time.Hour, true, noon.Add(2 * time.Hour)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := situation{channel: notification.Email, supported: true, quiet: tt.quiet, deferred: true}
+			rules := s.rules()
+			rules.Routing[0].Strategy, rules.Routing[0].Delay = tt.strategy, tt.delay
+
+			choice := rules.Decide(s.recipient(), noon, notification.Used{})[0]
+
+			require.Equal(t, notification.DecisionSelected, choice.Decision)
+			require.Equal(t, tt.strategy, choice.Strategy)
+			require.True(t, tt.want.Equal(choice.SendAfter), "%v", choice.SendAfter)
+		})
+	}
+}
+
+func TestDecidePriority(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct{ routing, preference, want notification.Priority }{
+		{"", "", notification.Normal},
+		{"", notification.Low, notification.Low},
+		{notification.High, "", notification.High},
+		{notification.High, notification.Low, notification.High},
+	}
+	for _, tt := range tests {
+		s := situation{channel: notification.Email, supported: true}
+		rules, recipient := s.rules(), s.recipient()
+		rules.Routing[0].Priority, recipient.Preferences[0].Priority = tt.routing, tt.preference
+
+		choice := rules.Decide(recipient, noon, notification.Used{})[0]
+
+		require.Equal(t, tt.want, choice.Priority, "%+v", tt)
+	}
+}
+
+func TestDecideUnknownZone(t *testing.T) {
+	t.Parallel()
+
+	const problem = `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`
+	tests := []struct {
+		name      string
+		situation situation
+		decision  notification.Decision
+		problem   string
+	}{
+		{"selected, with a problem", situation{channel: notification.Email, supported: true, quiet: true}, notification.DecisionSelected, problem},
+		{"no quiet hours", situation{channel: notification.Email, supported: true}, notification.DecisionSelected, ""},
+		{"never quieted", situation{channel: notification.Slack, supported: true, quiet: true}, notification.DecisionSelected, ""},
+		{"not selected anyway", situation{channel: notification.Email, supported: true, quiet: true, noAddress: true}, notification.DecisionNoAddress, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			recipient := tt.situation.recipient()
+			recipient.Timezone = "Mars/Olympus"
+
+			choice := tt.situation.rules().Decide(recipient, noon, notification.Used{})[0]
+
+			require.Equal(t, tt.decision, choice.Decision)
+			require.Equal(t, tt.problem, choice.Problem)
+			require.True(t, choice.SendAfter.IsZero())
+		})
+	}
+}
+
+func TestDecideWithoutRows(t *testing.T) {
+	t.Parallel()
+
+	rules := notification.Rules{
+		Routing:   []notification.Routing{{Channel: notification.Email}},
+		Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser}},
+	}
+	used := notification.Used{}
+	for range 3 { // on, for any role, unlimited
+		require.Equal(t, notification.DecisionSelected, rules.Decide(staff("1", ""), noon, used)[0].Decision)
+	}
+	require.Equal(t, notification.Used{"RESTAURANT/5 EMAIL": 3}, used)
+
+	rules.Routing = nil
+	require.Empty(t, rules.Decide(staff("1", ""), noon, used))
+}
+
+func TestDecideInTheOrderOfChannels(t *testing.T) {
+	t.Parallel()
+
+	rules := notification.Rules{Routing: []notification.Routing{
+		{Channel: notification.Slack}, {Channel: notification.Email}, {Channel: "PIGEON"}, {Channel: notification.WebSocket},
+	}}
+	var got []notification.Channel
+	for _, choice := range rules.Decide(staff("1", ""), noon, notification.Used{}) {
+		got = append(got, choice.Channel)
+	}
+	require.Equal(t, []notification.Channel{notification.WebSocket, notification.Email, notification.Slack}, got)
+}
+
+// Max recipients counts those who were selected, over pages, and nobody else.
+func TestDecideMaxRecipientsOverPages(t *testing.T) {
+	t.Parallel()
+
+	limit := 2
+	s := situation{channel: notification.Email, supported: true}
+	rules := s.rules()
+	rules.Settings[0].MaxRecipients = &limit
+	nobody := staff("2", "CHEF")
+	nobody.Email = ""
+	elsewhere := staff("3", "CHEF")
+	elsewhere.Entity.ID = "6"
+
+	used := notification.Used(nil).Clone()
+	steps := []struct {
+		recipient notification.Recipient
+		want      notification.Decision
+	}{
+		{staff("1", "MANAGER"), notification.DecisionSelected},
+		{nobody, notification.DecisionNoAddress},
+		{elsewhere, notification.DecisionSelected},
+		{staff("4", "CHEF"), notification.DecisionSelected},
+		{staff("5", "CHEF"), notification.DecisionMaxRecipients},
+		{nobody, notification.DecisionMaxRecipients},
+	}
+	for i, step := range steps {
+		require.Equal(t, step.want, rules.Decide(step.recipient, noon, used)[0].Decision, "step %d", i)
+		cursor, err := json.Marshal(used) // each page is another activity
+		require.NoError(t, err)
+		used = nil
+		require.NoError(t, json.Unmarshal(cursor, &used))
+	}
+	require.Equal(t, notification.Used{"RESTAURANT/5 EMAIL": 2, "RESTAURANT/6 EMAIL": 1}, used)
+}
+
+func TestUsedClone(t *testing.T) {
+	t.Parallel()
+
+	used := notification.Used{"RESTAURANT/5 EMAIL": 1}
+	clone := used.Clone()
+	clone["RESTAURANT/5 EMAIL"]++
+	require.Equal(t, notification.Used{"RESTAURANT/5 EMAIL": 1}, used)
+	require.NotNil(t, notification.Used(nil).Clone())
+}
+
+var restaurant5 = notification.Entity{Type: "RESTAURANT", ID: "5"}
+
+// staff is a member of restaurant 5 who can be reached over every channel.
+func staff(id, role string) notification.Recipient {
+	return notification.Recipient{
+		UserType: notification.RestaurantUser, UserID: id, Role: role, Entity: restaurant5,
+		Email: "staff@example.com", Phone: "+390612345678", SlackWebhookURL: "https://hooks.slack.com/services/T/B/x", HasDevice: true,
+	}
+}

@@ -1,0 +1,61 @@
+package notification
+
+// Attempt is what a delivery needs in order to be sent once more, read and
+// counted in one statement. Where Status says that it needs no sending, nothing
+// was counted and only Status is set.
+type Attempt struct {
+	Status  Status
+	Number  int // of this attempt, over all runs of the delivery
+	Ended   int // attempts of this run that a provider ended, before this one
+	Begun   int // attempts of this run, this one included; more than Ended+1 after crashes
+	Message Message
+	Problem string // not empty: it has no text, for this reason
+}
+
+// Due says that a delivery still wants to be sent.
+func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed }
+
+// AttemptOutcome is how an attempt ended.
+type AttemptOutcome string
+
+// The outcomes of delivery_attempt.
+const (
+	OutcomeSent      AttemptOutcome = "SENT"
+	OutcomeRefused   AttemptOutcome = "REFUSED"
+	OutcomeBusy      AttemptOutcome = "BUSY"
+	OutcomeAccount   AttemptOutcome = "ACCOUNT"
+	OutcomeAmbiguous AttemptOutcome = "AMBIGUOUS"
+	OutcomeError     AttemptOutcome = "ERROR" // not the provider's doing
+)
+
+// AttemptResult ends one attempt.
+type AttemptResult struct {
+	DeliveryID     string
+	Number         int
+	Outcome        AttemptOutcome
+	ProviderStatus int    // HTTP status; 0: none
+	ProviderID     string // the provider's id of the message; with OutcomeSent
+	Detail         string // why it was not sent; never an address or a text
+	DeadDevices    []string
+}
+
+// QuietCheck is what judging a delivery's quiet hours takes.
+type QuietCheck struct {
+	Action     QuietHoursAction
+	Preference Preference
+	Timezone   string
+}
+
+// Outcome is the class as an attempt's outcome.
+func (c FailureClass) Outcome() AttemptOutcome {
+	switch c {
+	case Refused:
+		return OutcomeRefused
+	case Busy:
+		return OutcomeBusy
+	case Account:
+		return OutcomeAccount
+	default:
+		return OutcomeAmbiguous
+	}
+}

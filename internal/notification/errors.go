@@ -1,0 +1,77 @@
+package notification
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// ErrNoEvent means that event_outbox has no such row, or no longer.
+var ErrNoEvent = errors.New("no such event in event_outbox")
+
+// ErrNoDelivery means that notification has no such row, or no longer.
+var ErrNoDelivery = errors.New("no such delivery in notification")
+
+// FailureClass says what a failure means for the next attempt.
+type FailureClass string
+
+// The classes of failure, after the table in the providers' documentation.
+const (
+	Refused   FailureClass = "Refused"   // never accepted: the message or its recipient is at fault
+	Busy      FailureClass = "Busy"      // not processed: the provider asked us to come back later
+	Account   FailureClass = "Account"   // our credentials or our account are at fault, not the recipient
+	Ambiguous FailureClass = "Ambiguous" // no usable answer: the message may have been sent
+)
+
+// ClassOf returns what an HTTP status other than 2xx means. A 2xx without the
+// body that it should have is [Ambiguous] as well, which only its sender can tell.
+func ClassOf(status int) FailureClass {
+	switch {
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
+		return Busy
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return Account
+	case status >= 400 && status < 500:
+		return Refused
+	default:
+		return Ambiguous
+	}
+}
+
+// ProviderError is a failed attempt, as its provider reports it. It never holds
+// an address, a token, a text or a URL.
+type ProviderError struct {
+	Provider   string // sendgrid, twilio, fcm, slack, rabbitmq
+	Class      FailureClass
+	Status     int           // HTTP status; 0: there was no answer
+	Code       string        // the provider's own code, or a short cause such as "timeout"; may be empty
+	RetryAfter time.Duration // what the provider asked for; 0: nothing
+}
+
+func (e *ProviderError) Error() string {
+	text := e.Provider + " " + e.verb()
+	switch {
+	case e.Status != 0 && e.Code != "":
+		return fmt.Sprintf("%s: %d %s", text, e.Status, e.Code)
+	case e.Status != 0:
+		return fmt.Sprintf("%s: %d", text, e.Status)
+	case e.Code != "":
+		return fmt.Sprintf("%s: %s", text, e.Code)
+	default:
+		return text
+	}
+}
+
+func (e *ProviderError) verb() string {
+	switch e.Class {
+	case Refused:
+		return "refused"
+	case Busy:
+		return "is busy"
+	case Account:
+		return "rejected our account"
+	default:
+		return "gave no clear answer"
+	}
+}

@@ -1,0 +1,58 @@
+package notification
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// decodePayload keeps numbers as they are written, so that no long id loses
+// digits. Of a payload that is no JSON it returns nil, in which nothing is found.
+func decodePayload(payload json.RawMessage) any {
+	decoder := json.NewDecoder(bytes.NewReader(payload))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return nil
+	}
+	return value
+}
+
+// entityID reads an id from a payload, at a path of keys with dots between
+// them. Only a string and a whole number are ids.
+func entityID(payload any, path string) (id string, found bool) {
+	for key := range strings.SplitSeq(path, ".") {
+		object, ok := payload.(map[string]any)
+		if !ok {
+			return "", false
+		}
+		payload = object[key]
+	}
+	switch value := payload.(type) {
+	case string:
+		return value, value != ""
+	case json.Number:
+		return wholeNumber(value.String())
+	default:
+		return "", false
+	}
+}
+
+// wholeNumber returns the digits of a JSON number: 5 for 5, 5.0 and 50e-1.
+func wholeNumber(number string) (digits string, whole bool) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	if exponent == "" && !strings.Contains(mantissa, ".") {
+		return number, true
+	}
+	// What is longer is no id, and could cost much to work out: 1e999999999.
+	if size, err := strconv.Atoi("0" + strings.TrimLeft(exponent, "+-")); err != nil || size > maxEntityID || len(mantissa) > 2*maxEntityID {
+		return "", false
+	}
+	value, ok := new(big.Rat).SetString(number)
+	if !ok || !value.IsInt() {
+		return "", false
+	}
+	return value.Num().String(), true
+}

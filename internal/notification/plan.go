@@ -1,0 +1,84 @@
+package notification
+
+import "time"
+
+// Template is one row of notification_template. "*" stands for every event
+// type, or every channel.
+type Template struct {
+	EventType string
+	Channel   string
+	Locale    string
+	Title     string
+	Body      string
+}
+
+// EventRules is an event with all that was configured for its type.
+type EventRules struct {
+	Event      Event
+	Recipients []RecipientRule
+	Routing    []Routing
+	Supported  map[Channel][]UserType
+	Templates  []Template
+}
+
+// Cursor is the place behind one recipient in the order in which an event's
+// recipients are read: managers first, then by user id, numbers as numbers. The
+// zero value is the place before the first.
+type Cursor struct {
+	Rank     int      // 0: MANAGER; 1: everybody else
+	Number   int64    // the user id, where it is a number; else the highest
+	UserID   string   // empty: before the first
+	UserType UserType
+	Used     Used // of max_recipients, by those before
+}
+
+// RecipientPage is a stretch of an event's recipients.
+type RecipientPage struct {
+	Recipients []Recipient
+	Settings   []Setting // of the event's entities; the same for every page
+	Next       *Cursor   // nil: this was the last page
+}
+
+// DecidedRecipient is what the rules said about one recipient of an event.
+type DecidedRecipient struct {
+	UserType   UserType
+	UserID     string
+	Decisions  map[Channel]Decision
+	Deliveries []PlannedDelivery // of the selected channels
+}
+
+// PlannedDelivery is a row of notification before it is stored.
+type PlannedDelivery struct {
+	DeliveryID string
+	Channel    Channel
+	Address    string // empty: none
+	Title      string
+	Body       string
+	Strategy   Strategy
+	Priority   Priority
+	SendAfter  time.Time // zero: at once
+	Problem    string    // not empty: it cannot be sent, for this reason, and has no text
+}
+
+// Delivery is a stored delivery, as much of it as a workflow may know: ids and
+// options, no text and no address.
+type Delivery struct {
+	DeliveryID string
+	Channel    Channel
+	UserType   UserType
+	UserID     string
+	Priority   Priority
+	SendAfter  time.Time `json:",omitzero"` // zero: at once
+}
+
+// IDRange is a stretch of notification.id, both ends included.
+type IDRange struct {
+	First, Last int64
+}
+
+// Counts is how an event ended: its deliveries by status, and its recipients'
+// channels by decision.
+type Counts struct {
+	Deliveries map[Status]int
+	Decisions  map[Decision]int
+}

@@ -1,0 +1,79 @@
+package notification
+
+// The types of entity, and of aggregate, that mean something to Herald.
+const (
+	EntityRestaurant = "RESTAURANT"
+	EntityCustomer   = "CUSTOMER" // one customer
+	EntityAgency     = "AGENCY"
+	EntityAdmin      = "ADMIN"     // all admins; its id is "0"
+	EntityBroadcast  = "BROADCAST" // everybody; its id is "0"
+)
+
+// Entity is what an event reaches people through.
+type Entity struct {
+	Type, ID string
+}
+
+// String is RESTAURANT/5.
+func (e Entity) String() string { return e.Type + "/" + e.ID }
+
+// Preference is a row of user_notification_preferences.
+type Preference struct {
+	Channel    Channel
+	Enabled    bool
+	QuietHours *QuietHours // nil: off
+	Priority   Priority    // empty: none
+}
+
+// Recipient is somebody whom an event concerns.
+type Recipient struct {
+	UserType UserType
+	UserID   string
+	Role     string
+	Entity   Entity // through which the event reached them
+
+	Name            string
+	Email           string
+	Phone           string // E.164
+	SlackWebhookURL string
+	HasDevice       bool   // for push messages
+	Locale          string // it-CH; empty: unknown
+	Timezone        string // IANA; empty: UTC
+
+	Preferences []Preference // a channel without one is on
+}
+
+// Address is where a channel reaches the recipient; empty where it knows them
+// by their id, as WEBSOCKET and PUSH do, or where they have none.
+func (r Recipient) Address(channel Channel) string {
+	switch channel {
+	case Email:
+		return r.Email
+	case SMS:
+		return r.Phone
+	case Slack:
+		return r.SlackWebhookURL
+	default:
+		return ""
+	}
+}
+
+func (r Recipient) reachable(channel Channel) bool {
+	switch channel {
+	case WebSocket:
+		return true
+	case Push:
+		return r.HasDevice
+	default:
+		return r.Address(channel) != ""
+	}
+}
+
+func (r Recipient) preference(channel Channel) Preference {
+	for _, p := range r.Preferences {
+		if p.Channel == channel {
+			return p
+		}
+	}
+	return Preference{Channel: channel, Enabled: true}
+}

@@ -1,0 +1,106 @@
+package notification
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxEntityID is in bytes; an entity's id is a key, not a text.
+const maxEntityID = 64
+
+// Target is whom to look up in the directory.
+type Target struct {
+	UserType UserType // empty: any
+	Entity   Entity
+	Roles    []string // nil: any
+}
+
+func (t Target) equal(other Target) bool {
+	return t.UserType == other.UserType && t.Entity == other.Entity &&
+		(t.Roles == nil) == (other.Roles == nil) && slices.Equal(t.Roles, other.Roles)
+}
+
+// RecipientRule is a row of event_type_recipients, of one event type.
+type RecipientRule struct {
+	UserType     UserType // empty: any
+	EntityType   string
+	EntityIDPath string   // of the entity's id in the payload: restaurantId, customer.id
+	Roles        []string // nil: any
+}
+
+// everyone says that a rule names all of a kind, so that there is no id to find.
+func (r RecipientRule) everyone() bool {
+	return r.EntityType == EntityAdmin || r.EntityType == EntityBroadcast
+}
+
+// Targets returns whom an event concerns: by the rules of its type, or where
+// there are none, by its aggregate. The problems say which rules found nobody,
+// and why; they name paths and types, and hold nothing of the payload.
+func Targets(event Event, rules []RecipientRule) (targets []Target, problems []string) {
+	if len(rules) == 0 {
+		target, err := aggregateTarget(event)
+		if err != nil {
+			return nil, []string{err.Error()}
+		}
+		return []Target{target}, nil
+	}
+	payload := decodePayload(event.Payload)
+	for _, rule := range rules {
+		target, err := rule.target(payload)
+		switch {
+		case err != nil && !slices.Contains(problems, err.Error()):
+			problems = append(problems, err.Error())
+		case err == nil && !slices.ContainsFunc(targets, target.equal):
+			targets = append(targets, target)
+		}
+	}
+	return targets, problems
+}
+
+// aggregateTarget is whom an event concerns whose type has no rules.
+func aggregateTarget(event Event) (Target, error) {
+	target := Target{Entity: Entity{Type: event.AggregateType, ID: event.AggregateID}}
+	switch event.AggregateType {
+	case EntityRestaurant:
+	case EntityAgency:
+		target.Roles = []string{"AGENT", "MANAGER"}
+	case EntityCustomer:
+		target.UserType = Customer
+	case EntityAdmin:
+		target.UserType, target.Entity.ID = Admin, "0"
+	case EntityBroadcast:
+		target.Entity.ID = "0"
+	default:
+		return Target{}, fmt.Errorf("aggregate type %s has no recipients of its own, and event type %s has no rows in event_type_recipients",
+			event.AggregateType, event.Type)
+	}
+	return target, checkEntityID(target.Entity.ID, "aggregate_id")
+}
+
+func (r RecipientRule) target(payload any) (Target, error) {
+	target := Target{UserType: r.UserType, Entity: Entity{Type: r.EntityType, ID: "0"}, Roles: r.Roles}
+	if r.everyone() {
+		return target, nil
+	}
+	if r.EntityIDPath == "" {
+		return Target{}, fmt.Errorf("a row of event_type_recipients for %s has no entity_id_path", r.EntityType)
+	}
+	id, found := entityID(payload, r.EntityIDPath)
+	if !found {
+		return Target{}, fmt.Errorf("%s is not in the payload", r.EntityIDPath)
+	}
+	target.Entity.ID = id
+	return target, checkEntityID(id, r.EntityIDPath)
+}
+
+// checkEntityID names the place where an id comes from, not the id.
+func checkEntityID(id, place string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("%s is empty", place)
+	case len(id) > maxEntityID:
+		return fmt.Errorf("%s is longer than %d bytes", place, maxEntityID)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// FinishEvent marks an event as ended in processed_event and counts what became
+// of it. success is false for an event that was cancelled or could not be
+// planned: its deliveries that are still PENDING then become CANCELLED, since
+// nobody is left to send them. It can be repeated.
+func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool) (notification.Counts, error) {
+	const mark = `
+		INSERT INTO processed_event AS p (event_id, status)
+		VALUES ($1, CASE WHEN $2 THEN 'SUCCESS' ELSE 'FAILED' END)
+		ON CONFLICT (event_id) DO UPDATE
+		SET    status = excluded.status,
+		       updated_at = now()`
+	const cancel = `
+		UPDATE notification
+		SET    status = 'CANCELLED',
+		       last_error = 'event cancelled'
+		WHERE  event_id = $1
+		AND    status = 'PENDING'
+		AND    NOT $2`
+	const byStatus = `
+		SELECT status, count(*)
+		FROM   notification
+		WHERE  event_id = $1
+		GROUP BY status`
+	const byDecision = `
+		SELECT c.value, count(*)
+		FROM   notification_decision d, jsonb_each_text(d.channels) c
+		WHERE  d.event_id = $1
+		GROUP BY c.value`
+
+	counts := notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}
+	batch := &pgx.Batch{}
+	batch.Queue(mark, eventID, success)
+	batch.Queue(cancel, eventID, success)
+	queueCounts(batch, counts.Deliveries, byStatus, eventID)
+	queueCounts(batch, counts.Decisions, byDecision, eventID)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return notification.Counts{}, fmt.Errorf("finish event: %w", err)
+	}
+	return counts, nil
+}
+
+func queueCounts[K ~string](batch *pgx.Batch, into map[K]int, query, eventID string) {
+	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {
+		var key K
+		var count int
+		_, err := pgx.ForEachRow(rows, []any{&key, &count}, func() error {
+			into[key] = count
+			return nil
+		})
+		return err
+	})
+}

@@ -1,0 +1,92 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// lease is long enough that none runs out by itself during a test.
+const lease = time.Hour
+
+// exec runs a statement that a business service, an operator or a fault would run.
+func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+	t.Helper()
+	_, err := s.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// get reads one value.
+func get[T any](t *testing.T, s *postgres.Store, sql string, args ...any) T {
+	t.Helper()
+	var value T
+	require.NoError(t, s.Pool.QueryRow(t.Context(), sql, args...).Scan(&value))
+	return value
+}
+
+// emit writes n events, evt-1 to evt-n, in one statement each.
+func emit(t *testing.T, s *postgres.Store, n int) {
+	t.Helper()
+	for i := 1; i <= n; i++ {
+		emitEvent(t, s, fmt.Sprintf("evt-%d", i))
+	}
+}
+
+func emitEvent(t *testing.T, s *postgres.Store, id string) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}')`, id)
+}
+
+// outboxRow is what a test looks at of an event.
+type outboxRow struct {
+	Status  string
+	Claims  int
+	Error   *string
+	Leased  bool
+	Settled bool // published_at is set
+}
+
+func outbox(t *testing.T, s *postgres.Store, id string) outboxRow {
+	t.Helper()
+	var row outboxRow
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `
+		SELECT status, attempt_count, error_message, lease_owner IS NOT NULL, published_at IS NOT NULL
+		FROM   event_outbox
+		WHERE  event_id = $1`, id).Scan(&row.Status, &row.Claims, &row.Error, &row.Leased, &row.Settled))
+	return row
+}
+
+func claim(t *testing.T, s *postgres.Store, owner string, limit int) []string {
+	t.Helper()
+	return eventIDs(claimEvents(t, s, owner, limit))
+}
+
+func claimEvents(t *testing.T, s *postgres.Store, owner string, limit int) []notification.PendingEvent {
+	t.Helper()
+	events, err := s.ClaimEvents(t.Context(), owner, limit, lease)
+	require.NoError(t, err)
+	return events
+}
+
+func eventIDs(events []notification.PendingEvent) []string {
+	ids := make([]string, 0, len(events))
+	for _, event := range events {
+		ids = append(ids, event.ID)
+	}
+	return ids
+}
+
+// endLeases lets every lease run out.
+func endLeases(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
+}
+
+func ptr[T any](value T) *T { return &value }

@@ -1,0 +1,138 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// ClaimEvents leases up to limit pending events to owner, in the order in which
+// they arrived. A lease that has run out is free again: its poller died, or
+// lost its connection. Owner must be unique to this claim, since it is the
+// fence that [Store.EndClaim] checks. Only the database's clock decides.
+func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+	const query = `
+		WITH batch AS (
+			SELECT seq
+			FROM   event_outbox
+			WHERE  status = 'PENDING'
+			AND    (lease_until IS NULL OR lease_until < now())
+			ORDER BY seq
+			LIMIT  $2
+			FOR UPDATE SKIP LOCKED
+		), claimed AS (
+			UPDATE event_outbox o
+			SET    lease_owner   = $1,
+			       lease_until   = now() + $3,
+			       attempt_count = o.attempt_count + 1
+			FROM   batch
+			WHERE  o.seq = batch.seq
+			AND    o.status = 'PENDING'
+			RETURNING o.*
+		)
+		SELECT c.event_id AS id,
+		       c.event_type AS type,
+		       c.aggregate_type,
+		       c.aggregate_id,
+		       coalesce(c.correlation_id, '') AS correlation_id,
+		       c.attempt_count AS claims,
+		       p.event_id IS NOT NULL AS processed
+		FROM   claimed c
+		LEFT JOIN processed_event p USING (event_id)
+		ORDER BY c.seq`
+
+	rows, err := s.Pool.Query(ctx, query, owner, limit, lease)
+	if err != nil {
+		return nil, fmt.Errorf("claim events: %w", err)
+	}
+	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.PendingEvent])
+	if err != nil {
+		return nil, fmt.Errorf("claim events: %w", err)
+	}
+	return events, nil
+}
+
+// EndClaim records what became of the events that owner claimed, in one
+// statement, and returns how many of them were still its own. One whose lease
+// ran out and that another poller claimed meanwhile is left to that poller.
+//
+// processed_event is written together with PROCESSED, after the workflow was
+// started: a crash before this statement starts the event again, which its
+// workflow ID makes harmless; a crash after it finds both. The workflow may
+// have ended by now; its own row then stands.
+func (s *Store) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) (int, error) {
+	const query = `
+		WITH result AS (
+			SELECT *
+			FROM   unnest($2::text[], $3::text[], $4::text[]) AS r (event_id, outcome, error)
+		), ended AS (
+			UPDATE event_outbox o
+			SET    status        = CASE r.outcome WHEN 'KEPT' THEN 'PENDING' ELSE r.outcome END,
+			       published_at  = CASE r.outcome WHEN 'PROCESSED' THEN now() END,
+			       error_message = nullif(r.error, ''),
+			       attempt_count = o.attempt_count - CASE r.outcome WHEN 'PENDING' THEN 1 ELSE 0 END,
+			       lease_owner   = CASE r.outcome WHEN 'KEPT' THEN o.lease_owner END,
+			       lease_until   = CASE r.outcome WHEN 'KEPT' THEN o.lease_until END
+			FROM   result r
+			WHERE  o.event_id = r.event_id
+			AND    o.lease_owner = $1
+			RETURNING o.event_id, o.status
+		), remembered AS (
+			INSERT INTO processed_event (event_id)
+			SELECT event_id
+			FROM   ended
+			WHERE  status = 'PROCESSED'
+			ON CONFLICT DO NOTHING
+		)
+		SELECT count(*) FROM ended`
+
+	ids, outcomes, errs := make([]string, len(results)), make([]string, len(results)), make([]string, len(results))
+	for i, result := range results {
+		ids[i], outcomes[i], errs[i] = result.EventID, string(result.Outcome), result.Error
+	}
+	var ended int
+	if err := s.Pool.QueryRow(ctx, query, owner, ids, outcomes, errs).Scan(&ended); err != nil {
+		return 0, fmt.Errorf("end claim: %w", err)
+	}
+	return ended, nil
+}
+
+// reconnectInterval is how long a lost LISTEN connection is left alone. The
+// poller's own interval covers the gap.
+const reconnectInterval = time.Second
+
+// ListenEvents calls wake whenever somebody writes to event_outbox, until ctx
+// ends. It is a hint, not a promise: notifications are lost while the
+// connection is.
+func (s *Store) ListenEvents(ctx context.Context, wake func()) {
+	for ctx.Err() == nil {
+		_ = s.listenOnce(ctx, wake) // a lost connection is routine; the poller's own statements report a lost database
+		select {
+		case <-ctx.Done():
+		case <-time.After(reconnectInterval):
+		}
+	}
+}
+
+func (s *Store) listenOnce(ctx context.Context, wake func()) error {
+	pooled, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	conn := pooled.Hijack() // a connection that listens must not go back to the pool
+	defer func() { _ = conn.Close(ctx) }()
+
+	if _, err := conn.Exec(ctx, "LISTEN event_outbox"); err != nil {
+		return err
+	}
+	for {
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
+		wake()
+	}
+}

@@ -1,0 +1,57 @@
+// Package postgres is Herald's store. Each query stands beside the method that
+// runs it.
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Store reads and writes Herald's tables. It is safe for concurrent use.
+type Store struct {
+	Pool *pgxpool.Pool
+}
+
+const (
+	// defaultMaxConns serves the slots of a worker: its statements take a few
+	// milliseconds each. pool_max_conns in the URL overrides it.
+	defaultMaxConns = 20
+	connectTimeout  = 5 * time.Second
+)
+
+// Open returns a store over a pool of connections to url. It does not wait for
+// the server: a database that is down is an error of the first statement.
+func Open(ctx context.Context, url, applicationName string) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("parse DATABASE_URL: %w", err) // pgx hides the password
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = defaultMaxConns
+	}
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	params := config.ConnConfig.RuntimeParams
+	params["application_name"] = applicationName
+	params["statement_timeout"] = "30s"
+	params["idle_in_transaction_session_timeout"] = "30s"
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return &Store{Pool: pool}, nil
+}
+
+// Close ends all connections; it waits for the statements that are running.
+func (s *Store) Close() { s.Pool.Close() }
+
+// Ready says whether the database answers and its schema is there.
+func (s *Store) Ready(ctx context.Context) error {
+	if _, err := s.Pool.Exec(ctx, "SELECT FROM delivery_attempt LIMIT 0"); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package template_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// Templates that would never end, or fill the memory: each is stopped, in a
+// text and in a mail.
+func TestRenderIsBounded(t *testing.T) {
+	t.Parallel()
+
+	const (
+		slow    = "body: took longer than 100 ms"
+		long    = "body: longer than 64 KiB"
+		columns = "body: the format of printf is longer than 256 bytes, or wider than 999 columns"
+	)
+	tests := []struct{ name, body, want string }{
+		{"a long loop that says nothing", "{{range 9000000000000}}{{end}}", slow},
+		{"a long loop that thinks", "{{range 9000000000000}}{{$x := 1}}{{end}}", slow},
+		{"loops in loops", "{{range 90000000}}{{range 90000000}}{{end}}{{end}}", slow},
+		{"a loop in a condition", "{{if true}}{{with 1}}{{range 9000000000000}}{{end}}{{end}}{{end}}", slow},
+		{"a loop in an alternative", "{{if false}}{{else}}{{range 0}}{{else}}{{range 9000000000000}}{{end}}{{end}}{{end}}", slow},
+		{"a loop in a part", `{{define "t"}}{{range 9000000000000}}{{end}}{{end}}{{template "t"}}`, slow},
+		{"a loop that goes on", "{{range 9000000000000}}{{continue}}{{end}}", slow},
+		{"two parts of themselves", `{{define "t"}}{{if lt (len .) 60}}{{template "t" (print . "x")}}{{template "t" (print . "x")}}{{end}}{{end}}{{template "t" ""}}`, slow},
+		{"a long text", "{{range 9000000000000}}x{{end}}", long},
+		{"a text doubled in a loop", `{{$s := "xx"}}{{range 90}}{{$s = print $s $s}}{{end}}`, long},
+		{"a text doubled by printf", `{{$s := "xx"}}{{range 90}}{{$s = printf "%s%s" $s $s}}{{end}}`, long},
+		{"a text doubled by println", `{{$s := "xx"}}{{range 90}}{{$s = println $s $s}}{{end}}`, long},
+		{"a text doubled by js", `{{$s := "\\"}}{{range 90}}{{$s = js $s}}{{end}}`, long},
+		{"a wide number", `{{printf "%1000000d" 1}}`, columns},
+		{"a precise number", `{{printf "%.1000000f" 1.0}}`, columns},
+		{"a width from an argument", `{{printf "%*d" 1000000 1}}`, columns},
+		{"a long format", `{{printf "` + strings.Repeat("%d", 200) + `" 1}}`, columns},
+	}
+	for _, tt := range tests {
+		for _, channel := range []notification.Channel{notification.SMS, notification.Email} {
+			t.Run(tt.name+" "+string(channel), func(t *testing.T) {
+				t.Parallel()
+
+				row := notification.Template{EventType: "*", Channel: string(channel), Locale: "en", Title: "x", Body: tt.body}
+				_, err := template.NewSet(event(`{}`), []notification.Template{row}).Render(channel, recipient())
+
+				require.EqualError(t, err, "template */"+string(channel)+"/en: "+tt.want)
+			})
+		}
+	}
+}
+
+// A part that calls itself ends by the time or by the depth, whichever is first.
+func TestRenderBoundlessRecursion(t *testing.T) {
+	t.Parallel()
+
+	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Body: `{{define "t"}}{{template "t"}}{{end}}{{template "t"}}`}
+	_, err := template.NewSet(event(`{}`), []notification.Template{row}).Render(notification.SMS, recipient())
+	require.ErrorContains(t, err, "template */*/en: body")
+}
+
+func TestSetServesManyAtOnce(t *testing.T) {
+	t.Parallel()
+
+	set := template.NewSet(event(`{"n": 1}`), []notification.Template{
+		{EventType: "*", Channel: "EMAIL", Locale: "en", Title: "{{.payload.n}}", Body: "<p>{{.payload.n}}</p>"},
+		{EventType: "*", Channel: "*", Locale: "en", Title: "{{.payload.n}}", Body: "{{.payload.n}}"},
+	})
+	var all sync.WaitGroup
+	texts := make([]template.Text, 50)
+	for i := range texts {
+		all.Go(func() {
+			channel := notification.Channels()[i%5]
+			texts[i], _ = set.Render(channel, recipient())
+		})
+	}
+	all.Wait()
+	for i, text := range texts {
+		want := template.Text{Title: "1", Body: "1"}
+		if notification.Channels()[i%5] == notification.Email {
+			want.Body = "<p>1</p>"
+		}
+		require.Equal(t, want, text)
+	}
+}

@@ -1,0 +1,89 @@
+package template
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+var (
+	errTooLong = errors.New("longer than 64 KiB")
+	errTooSlow = errors.New("took longer than 100 ms")
+)
+
+// render executes a part. Its errors are our own words: those of the template
+// packages may quote the data.
+func (p part) render(data map[string]any) (text string, err error) {
+	defer func() {
+		if recover() != nil {
+			text, err = "", fmt.Errorf("%s cannot be rendered", p.name)
+		}
+	}()
+	out := &limited{start: time.Now()}
+	if err := p.template.Execute(out, data); err != nil {
+		return "", p.explain(err)
+	}
+	text = storable(out.text.String())
+	if len(text) > maxBytes {
+		return "", fmt.Errorf("%s: %w", p.name, errTooLong)
+	}
+	return text, nil
+}
+
+// storable is text without what Postgres refuses: a template may cut a
+// character in two, and then a whole page of deliveries could not be stored.
+func storable(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
+}
+
+// limited keeps what a template writes, and stops it when it writes too much,
+// or writes after its time.
+type limited struct {
+	text   bytes.Buffer
+	start  time.Time
+	writes int
+}
+
+// patient is how many writes a template is allowed whatever they take, up to
+// ten times the limit: so few steps are never slow by themselves, but a busy
+// machine may have stopped in their midst.
+const patient = 256
+
+func (w *limited) Write(p []byte) (int, error) {
+	w.writes++
+	took := time.Since(w.start)
+	if took > maxTime && (w.writes > patient || took > 10*maxTime) {
+		return 0, errTooSlow
+	}
+	if w.text.Len()+len(p) > maxBytes {
+		return 0, errTooLong
+	}
+	return w.text.Write(p)
+}
+
+// What the template packages say. A key that a null or a plain value should have
+// had is missing like one that an object should have had.
+var (
+	missingKey = regexp.MustCompile(`^template: \w+:\d+:\d+: executing ".*?" at <.*?>: (?:map has no entry for key "|can't evaluate field )(\w+)`)
+	place      = regexp.MustCompile(`^(?:html/)?template: ?\w+:(\d+)`)
+)
+
+// explain says what went wrong in words that hold nothing but the template's.
+func (p part) explain(err error) error {
+	for _, known := range []error{errTooSlow, errTooLong, errFormat} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("%s: %w", p.name, known)
+		}
+	}
+	// A key that stands in the template itself is nobody's data.
+	if match := missingKey.FindStringSubmatch(err.Error()); match != nil && strings.Contains(p.source, "."+match[1]) {
+		return fmt.Errorf("%s: key %q is missing", p.name, match[1])
+	}
+	if match := place.FindStringSubmatch(err.Error()); match != nil {
+		return fmt.Errorf("%s cannot be rendered: line %s does not fit the data", p.name, match[1])
+	}
+	return fmt.Errorf("%s cannot be rendered", p.name)
+}

@@ -1,0 +1,40 @@
+package template
+
+import (
+	"slices"
+	"strings"
+)
+
+// anything stands for every event type, or for every channel, in a row.
+const anything = "*"
+
+// fallback is the locale of last resort.
+const fallback = "en"
+
+// find returns the most specific row there is. The event type weighs most, then
+// the channel, then the locale.
+func (s *Set) find(eventType, channel, locale string) (key, bool) {
+	for _, e := range []string{eventType, anything} {
+		for _, c := range []string{channel, anything} {
+			for _, l := range locales(locale) {
+				k := key{e, c, l}
+				if _, found := s.rows[k]; found {
+					return k, true
+				}
+			}
+		}
+	}
+	return key{}, false
+}
+
+// locales returns a locale, its language and the fallback, each once.
+func locales(locale string) []string {
+	locale = canonical(locale)
+	language, _, _ := strings.Cut(locale, "-")
+	return slices.Compact([]string{locale, language, fallback})
+}
+
+// canonical makes it-CH and it_ch one locale.
+func canonical(locale string) string {
+	return strings.ToLower(strings.ReplaceAll(locale, "_", "-"))
+}

@@ -1,0 +1,135 @@
+// Package template writes the text of a notification. Its templates come from a
+// table that operators edit, so a template is not trusted to end, to stay small
+// or to fit its data: whatever it does fails one delivery, and nothing else.
+package template
+
+import (
+	"fmt"
+	"html"
+	"strings"
+	"sync"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// The bounds of one rendered title or body, after the specification.
+const (
+	maxBytes = 64 << 10
+	maxTime  = 100 * time.Millisecond
+)
+
+// Text is what a recipient reads.
+type Text struct {
+	Title string // one line, no markup
+	Body  string // HTML for EMAIL, plain text for the others
+}
+
+// Set is the templates of one event. Each is compiled when it is first needed.
+// A Set is safe for concurrent use.
+type Set struct {
+	event   map[string]any
+	payload any
+	problem error // with the payload
+	rows    map[key]notification.Template
+
+	mu       sync.Mutex
+	compiled map[key]*compiled
+}
+
+// key is what a template is found by; its locale is in canonical form.
+type key struct{ eventType, channel, locale string }
+
+// NewSet returns the templates of an event, out of rows that may hold those of
+// other events too. Of two rows with one key the first is taken.
+func NewSet(event notification.Event, rows []notification.Template) *Set {
+	s := &Set{
+		event:    eventData(event),
+		rows:     make(map[key]notification.Template, len(rows)),
+		compiled: map[key]*compiled{},
+	}
+	s.payload, s.problem = decodePayload(event.Payload)
+	for _, row := range rows {
+		k := key{row.EventType, row.Channel, canonical(row.Locale)}
+		if _, found := s.rows[k]; !found {
+			s.rows[k] = row
+		}
+	}
+	return s
+}
+
+// Render writes the text for one recipient over one channel, from the most
+// specific template there is. An error names the template and, where one is
+// missing, the key; it holds nothing of the payload or of the recipient.
+func (s *Set) Render(channel notification.Channel, recipient notification.Recipient) (Text, error) {
+	eventType, _ := s.event["type"].(string)
+	k, found := s.find(eventType, string(channel), recipient.Locale)
+	if !found {
+		return Text{}, fmt.Errorf("no template for %s/%s/%s", eventType, channel, recipient.Locale)
+	}
+	text, err := s.render(k, channel, recipient)
+	if err != nil {
+		row := s.rows[k]
+		return Text{}, fmt.Errorf("template %s/%s/%s: %w", row.EventType, row.Channel, row.Locale, err)
+	}
+	return text, nil
+}
+
+func (s *Set) render(k key, channel notification.Channel, recipient notification.Recipient) (Text, error) {
+	if s.problem != nil {
+		return Text{}, s.problem
+	}
+	t := s.compile(k)
+	if t.err != nil {
+		return Text{}, t.err
+	}
+	data := map[string]any{"event": s.event, "payload": s.payload, "recipient": recipientData(recipient)}
+	title, err := t.title.render(data)
+	if err != nil {
+		return Text{}, err
+	}
+	if err := checkTitle(title, channel); err != nil {
+		return Text{}, err
+	}
+	body, err := t.body.render(data)
+	if err != nil {
+		return Text{}, err
+	}
+	if channel == notification.Email && k.channel != string(notification.Email) {
+		body, err = asHTML(body)
+	}
+	return Text{Title: title, Body: body}, err
+}
+
+// checkTitle keeps a title from becoming several header lines of a mail.
+func checkTitle(title string, channel notification.Channel) error {
+	switch {
+	case strings.ContainsAny(title, "\r\n"):
+		return fmt.Errorf("line break in the title")
+	case channel == notification.Email && strings.TrimSpace(title) == "":
+		return fmt.Errorf("the title is empty, and a mail needs a subject")
+	default:
+		return nil
+	}
+}
+
+// asHTML makes a mail of the plain text that a template for every channel yields.
+func asHTML(text string) (string, error) {
+	text = html.EscapeString(strings.ReplaceAll(text, "\r\n", "\n"))
+	text = strings.ReplaceAll(text, "\n", "<br>\n")
+	if len(text) > maxBytes {
+		return "", fmt.Errorf("body: %w", errTooLong)
+	}
+	return text, nil
+}
+
+func (s *Set) compile(k key) *compiled {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, done := s.compiled[k]
+	if !done {
+		t = compile(s.rows[k])
+		s.compiled[k] = t
+	}
+	return t
+}

@@ -1,0 +1,45 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	"herald/internal/notification"
+)
+
+// Signals that a waiting delivery understands.
+const (
+	SendNow    = "send-now"   // without arguments: stop waiting, quiet hours or not
+	Reschedule = "reschedule" // a time.Time: wait until then instead
+)
+
+// The search attributes of Herald's workflows, all keywords. The first four are
+// set when a workflow starts; HeraldOutcome only where the end is not SENT.
+var (
+	EventTypeAttribute = temporal.NewSearchAttributeKeyKeyword("HeraldEventType")
+	AggregateAttribute = temporal.NewSearchAttributeKeyKeyword("HeraldAggregate") // RESTAURANT/5
+	RecipientAttribute = temporal.NewSearchAttributeKeyKeyword("HeraldRecipient") // RESTAURANT_USER/10
+	ChannelAttribute   = temporal.NewSearchAttributeKeyKeyword("HeraldChannel")
+	OutcomeAttribute   = temporal.NewSearchAttributeKeyKeyword("HeraldOutcome")
+)
+
+// SearchAttributes returns the names of all of them, for their registration.
+func SearchAttributes() []string {
+	return []string{
+		EventTypeAttribute.GetName(), AggregateAttribute.GetName(), RecipientAttribute.GetName(),
+		ChannelAttribute.GetName(), OutcomeAttribute.GetName(),
+	}
+}
+
+// EventsQueue is the task queue of the pollers and the events.
+func EventsQueue(prefix string) string { return prefix + "-events" }
+
+// ChannelQueue is the task queue of one channel's deliveries.
+func ChannelQueue(prefix string, channel notification.Channel) string {
+	return prefix + "-" + strings.ToLower(string(channel))
+}
+
+// PollerID is the workflow ID of the n-th outbox poller; n counts from 1.
+func PollerID(prefix string, n int) string { return fmt.Sprintf("%s-outbox-poller-%d", prefix, n) }

@@ -1,0 +1,97 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// PageInput names one page of a broadcast's planned deliveries.
+type PageInput struct {
+	EventID   string
+	EventType string
+	Aggregate notification.Entity
+	IDs       notification.IDRange
+}
+
+// openDeliveries bounds the children that one workflow has open.
+const openDeliveries = 100
+
+// NotifyPage delivers one page of a broadcast, so that no history grows with
+// the number of its recipients.
+func NotifyPage(ctx workflow.Context, in PageInput) error {
+	var batch activities.DeliveryBatch
+	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs}
+	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, listOptions), acts.ListDeliveries, list).Get(ctx, &batch); err != nil {
+		return err
+	}
+	return deliverBatch(ctx, in.EventType, in.Aggregate, batch)
+}
+
+// deliverBatch starts one child per delivery, a window of them at a time, and
+// waits for all. How they end is in their rows. Its only error is cancellation.
+func deliverBatch(ctx workflow.Context, eventType string, aggregate notification.Entity, batch activities.DeliveryBatch) error {
+	open := newWindow(ctx, openDeliveries)
+	for _, d := range batch.Deliveries {
+		policy := batch.Policies[d.Channel]
+		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Policy: policy}
+		err := open.run(ctx, func(ctx workflow.Context) {
+			ctx = workflow.WithChildOptions(ctx, deliveryOptions(eventType, aggregate, d, policy))
+			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input).Get(ctx, nil)
+		})
+		if err != nil {
+			break
+		}
+	}
+	return open.wait(ctx)
+}
+
+func deliveryOptions(eventType string, aggregate notification.Entity, d notification.Delivery, policy activities.DeliveryPolicy) workflow.ChildWorkflowOptions {
+	recipient := string(d.UserType) + "/" + d.UserID
+	return workflow.ChildWorkflowOptions{
+		WorkflowID:            d.DeliveryID,
+		TaskQueue:             policy.TaskQueue,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WaitForCancellation:   true,
+		Priority:              temporal.Priority{PriorityKey: priorityKey(d.Priority), FairnessKey: fairnessKey(aggregate)},
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			EventTypeAttribute.ValueSet(eventType),
+			AggregateAttribute.ValueSet(aggregate.String()),
+			RecipientAttribute.ValueSet(recipient),
+			ChannelAttribute.ValueSet(string(d.Channel)),
+		),
+		StaticSummary: fmt.Sprintf("%s to %s", d.Channel, recipient),
+	}
+}
+
+// priorityKey maps a priority to Temporal's keys: 1 first, 5 last.
+func priorityKey(p notification.Priority) int {
+	switch p {
+	case notification.High:
+		return 1
+	case notification.Low:
+		return 5
+	default:
+		return 3
+	}
+}
+
+// maxFairnessKey is Temporal's limit, in bytes.
+const maxFairnessKey = 64
+
+// fairnessKey keeps one entity's broadcast from delaying another's reservation.
+// Entities whose names differ only beyond the limit share their turn.
+func fairnessKey(aggregate notification.Entity) string {
+	key := aggregate.String()
+	if len(key) <= maxFairnessKey {
+		return key
+	}
+	return strings.ToValidUTF8(key[:maxFairnessKey], "")
+}
