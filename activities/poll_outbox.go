@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,15 +66,19 @@ type PollOutboxResult struct {
 // dies, the leases run out and another poller takes over.
 func (a *Activities) PollOutbox(ctx context.Context) (PollOutboxResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	var background sync.WaitGroup
+	defer background.Wait()
 	defer cancel()
-	go heartbeat(ctx)
+	background.Go(func() { heartbeat(ctx) })
 
 	wake := make(chan struct{}, 1)
-	go a.Outbox.ListenEvents(ctx, func() {
-		select {
-		case wake <- struct{}{}:
-		default: // a wake-up is pending already
-		}
+	background.Go(func() {
+		a.Outbox.ListenEvents(ctx, func() {
+			select {
+			case wake <- struct{}{}:
+			default: // a wake-up is pending already
+			}
+		})
 	})
 
 	var total PollOutboxResult
@@ -170,10 +175,18 @@ func (a *Activities) start(ctx context.Context, event notification.PendingEvent)
 	return result
 }
 
+// heartbeat tells Temporal that the poller lives, until ctx ends; also while a
+// stopping worker brings its last batch to an end.
 func heartbeat(ctx context.Context) {
-	for ctx.Err() == nil {
-		activity.RecordHeartbeat(ctx)
-		pause(ctx, PollHeartbeat/5, nil)
+	tick := time.NewTicker(PollHeartbeat / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			activity.RecordHeartbeat(ctx)
+		}
 	}
 }
 

@@ -1,0 +1,140 @@
+package channeltest
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// testEveryStatus sends one message for each status there is. A success body
+// comes with each 2xx, an echo of the request with all others.
+func (s suite) testEveryStatus(t *testing.T) {
+	var status atomic.Int64
+	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		answer := s.p.Success
+		if answer.Status = int(status.Load()); answer.Status >= 300 {
+			answer.Body = echo(r, body)
+			answer.Header = map[string]string{"Location": "/elsewhere"} // nobody may follow it
+		}
+		answer.write(w)
+	})
+	for code := 200; code <= 599; code++ {
+		status.Store(int64(code))
+		msg := link.Message(code)
+		receipt, err := link.Sender.Send(t.Context(), msg)
+		require.Equal(t, code, receipt.Status)
+		if s.p.accepts(code) {
+			require.NoError(t, err, "status %d", code)
+			continue
+		}
+		require.Error(t, err, "status %d", code)
+		failure := requireFailure(t, err, msg, link.Secrets)
+		require.Equal(t, s.p.classOf(code), failure.Class, "status %d", code)
+		require.Equal(t, code, failure.Status)
+		require.Zero(t, failure.RetryAfter, "status %d", code)
+	}
+	require.EqualValues(t, 400, far.requests.Load(), "one attempt each, whatever the SDK would do")
+}
+
+func (p HTTP) accepts(status int) bool {
+	if p.OneSuccess {
+		return status == p.Success.Status
+	}
+	return status < 300 && status != http.StatusNoContent // which has no body
+}
+
+func (p HTTP) classOf(status int) notification.FailureClass {
+	if class, ok := p.Exceptions[status]; ok {
+		return class
+	}
+	return notification.ClassOf(status)
+}
+
+func (s suite) testRetryAfter(t *testing.T) {
+	date := func(after time.Duration) string { return time.Now().Add(after).UTC().Format(http.TimeFormat) }
+	tests := map[string]struct {
+		header          string
+		atLeast, atMost time.Duration
+	}{
+		"seconds":          {"7", 7 * time.Second, 7 * time.Second},
+		"no seconds":       {"0", time.Second, time.Second},
+		"too many":         {"86400", 15 * time.Minute, 15 * time.Minute},
+		"date":             {date(10 * time.Minute), time.Minute, 10 * time.Minute},
+		"date in the past": {date(-time.Hour), time.Second, time.Second},
+		"garbage":          {"soon", 0, 0},
+		"negative":         {"-5", 0, 0},
+		"missing":          {"", 0, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+				answer := Answer{Status: status, Header: map[string]string{"Retry-After": tt.header}}
+				_, link := s.connect(t, always(answer))
+				msg := link.Message(1)
+				_, err := link.Sender.Send(t.Context(), msg)
+				failure := requireFailure(t, err, msg, link.Secrets)
+				require.Equal(t, notification.ClassOf(status), failure.Class)
+				require.GreaterOrEqual(t, failure.RetryAfter, tt.atLeast)
+				require.LessOrEqual(t, failure.RetryAfter, tt.atMost)
+			}
+		})
+	}
+}
+
+// useless are whole answers with the status of a success that are none.
+func (p HTTP) useless() map[string]Answer {
+	answers := map[string]Answer{
+		"page of a proxy":   {Status: p.Success.Status, Header: map[string]string{"Content-Type": "text/html"}, Body: page()},
+		"endless":           {Status: p.Success.Status, Body: string(make([]byte, 1<<20))},
+		"plain 200 of HTML": {Status: http.StatusOK, Body: "<html></html>"},
+	}
+	if !p.EmptySuccess {
+		answers["empty"] = Answer{Status: p.Success.Status}
+		answers["other JSON"] = Answer{Status: p.Success.Status, Body: `{}`}
+		answers["null"] = Answer{Status: p.Success.Status, Body: `null`}
+	}
+	return answers
+}
+
+func (s suite) testUselessAnswers(t *testing.T) {
+	for name, answer := range s.p.useless() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			far, link := s.connect(t, always(answer))
+			msg := link.Message(1)
+			receipt, err := link.Sender.Send(t.Context(), msg)
+			failure := requireFailure(t, err, msg, link.Secrets)
+			require.Equal(t, notification.Ambiguous, failure.Class)
+			require.Equal(t, answer.Status, failure.Status)
+			require.Equal(t, "unexpected answer", failure.Code)
+			require.Equal(t, answer.Status, receipt.Status)
+			require.EqualValues(t, 1, far.requests.Load())
+		})
+	}
+}
+
+// testConnectionsAreKept finds a body that was not drained, or not closed.
+func (s suite) testConnectionsAreKept(t *testing.T) {
+	answers := map[string]Answer{"success": s.p.Success, "empty": {Status: s.p.Success.Status}}
+	for _, status := range []int{s.p.Success.Status, 302, 400, 404, 429, 502, 503} {
+		answers[fmt.Sprintf("page with %d", status)] = Answer{Status: status, Body: page()}
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			far, link := s.connect(t, always(answer))
+			for n := range 20 {
+				_, _ = link.Sender.Send(t.Context(), link.Message(n)) // what it returns, other tests say
+			}
+			require.EqualValues(t, 20, far.requests.Load())
+			require.EqualValues(t, 1, far.connections.Load())
+		})
+	}
+}

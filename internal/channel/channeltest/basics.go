@@ -1,0 +1,154 @@
+// Package channeltest is the conformance suite of the senders: what Herald
+// relies on whoever the provider is. Senders that speak HTTP pass [Run]; any
+// other passes [RunBasics] with a far side of its own.
+package channeltest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// Sender is what the suite tests. It hands one message to one provider, once,
+// and fails with nothing but a [notification.ProviderError].
+type Sender interface {
+	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
+}
+
+// Arrival is one message as the far side got it.
+type Arrival struct {
+	DeliveryID string
+	To         string // the address, the device's token, or where a message has neither, the user id
+	Text       string // has the message's body in it
+}
+
+// Link is a sender together with the far side that it sends to.
+type Link struct {
+	Sender   Sender
+	Message  func(n int) notification.Message // the nth message; no two are alike
+	Arrivals func() []Arrival                 // all so far, in any order; safe for concurrent use
+	Secrets  []string                         // that the sender knows: keys, passwords, addresses of servers
+	Break    func()                           // makes the far side unreachable; nil: that is not tested
+}
+
+// Message returns the nth message, without an address. Everything personal in
+// it is unmistakable.
+func Message(n int) notification.Message {
+	return notification.Message{
+		DeliveryID:     fmt.Sprintf("evt-%d-staff%d-TEST", n, n),
+		NotificationID: int64(n),
+		EventID:        fmt.Sprintf("evt-%d", n),
+		EventType:      "RESERVATION_REQUESTED",
+		UserType:       notification.RestaurantUser,
+		UserID:         strconv.Itoa(n),
+		Name:           fmt.Sprintf("Ada Namemark %d", n),
+		Title:          fmt.Sprintf("Titlemark %d", n),
+		Body:           fmt.Sprintf("Bodymark %04d.", n),
+		CreatedAt:      time.Date(2026, time.November, 21, 10, 0, 0, 0, time.UTC),
+	}
+}
+
+// RunBasics tests what holds for every sender. Each subtest connects anew.
+func RunBasics(t *testing.T, connect func(t *testing.T) Link) {
+	t.Helper()
+	tests := map[string]func(*testing.T, Link){
+		"accepted":            testAccepted,
+		"concurrent sends":    testConcurrent,
+		"cancelled before":    testCancelledBefore,
+		"far side is missing": testBroken,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, connect(t))
+		})
+	}
+}
+
+func testAccepted(t *testing.T, link Link) {
+	msg := link.Message(1)
+	_, err := link.Sender.Send(t.Context(), msg)
+	require.NoError(t, err)
+	requireArrived(t, link, msg)
+}
+
+// testConcurrent finds a sender that mixes up messages sent at the same time.
+func testConcurrent(t *testing.T, link Link) {
+	const n = 64
+	messages := make([]notification.Message, n)
+	var sends sync.WaitGroup
+	start := make(chan struct{})
+	for i := range messages {
+		messages[i] = link.Message(i)
+		sends.Go(func() {
+			<-start
+			_, err := link.Sender.Send(t.Context(), messages[i])
+			assert.NoError(t, err)
+		})
+	}
+	close(start)
+	sends.Wait()
+	requireArrived(t, link, messages...)
+}
+
+func testCancelledBefore(t *testing.T, link Link) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	msg := link.Message(1)
+	_, err := link.Sender.Send(ctx, msg)
+	failure := requireFailure(t, err, msg, link.Secrets)
+	require.Equal(t, notification.Ambiguous, failure.Class)
+	require.Equal(t, "cancelled", failure.Code)
+}
+
+func testBroken(t *testing.T, link Link) {
+	if link.Break == nil {
+		return
+	}
+	link.Break()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	msg := link.Message(1)
+	_, err := link.Sender.Send(ctx, msg)
+	failure := requireFailure(t, err, msg, link.Secrets)
+	require.Equal(t, notification.Ambiguous, failure.Class)
+}
+
+// requireArrived waits until as many messages have arrived as were sent, and
+// compares each with its own.
+func requireArrived(t *testing.T, link Link, sent ...notification.Message) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(link.Arrivals()) >= len(sent) }, 10*time.Second, time.Millisecond)
+	arrived := map[string]Arrival{}
+	for _, arrival := range link.Arrivals() {
+		require.NotContains(t, arrived, arrival.DeliveryID, "arrived twice")
+		arrived[arrival.DeliveryID] = arrival
+	}
+	require.Len(t, arrived, len(sent))
+	for _, msg := range sent {
+		got, ok := arrived[msg.DeliveryID]
+		require.True(t, ok, "%s did not arrive", msg.DeliveryID)
+		require.Equal(t, addressOf(msg), got.To, "%s went to somebody else", msg.DeliveryID)
+		require.True(t, strings.Contains(got.Text, msg.Body), "%s has another's text: %q", msg.DeliveryID, got.Text)
+	}
+}
+
+func addressOf(msg notification.Message) string {
+	switch {
+	case msg.To != "":
+		return msg.To
+	case len(msg.Devices) > 0:
+		return msg.Devices[0]
+	default:
+		return msg.UserID
+	}
+}

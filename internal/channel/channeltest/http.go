@@ -1,0 +1,94 @@
+package channeltest
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// NewSender returns a sender that reaches its provider at baseURL and bounds
+// one Send by timeout.
+type NewSender func(t *testing.T, baseURL string, timeout time.Duration) Sender
+
+// HTTP is what the suite must know of a provider that speaks HTTP.
+type HTTP struct {
+	// Address gives the nth message an address of its own. A push message gets
+	// one device.
+	Address func(msg *notification.Message, n int, baseURL string)
+	// Read finds in a request what the provider would deliver, and refuses a
+	// request that it would refuse.
+	Read func(r *http.Request, body string) (Arrival, error)
+	// Success is the provider's own, ProviderID what the receipt must hold of it.
+	Success    Answer
+	ProviderID string
+	// EmptySuccess says that a success has no body.
+	EmptySuccess bool
+	// OneSuccess says that no other 2xx than that of Success is one.
+	OneSuccess bool
+	// Exceptions are the statuses that mean something else than
+	// [notification.ClassOf] says.
+	Exceptions map[int]notification.FailureClass
+	// Secrets are the keys and tokens of the sender.
+	Secrets []string
+}
+
+// Run tests a sender against servers that behave like p, or badly. It calls
+// t.Parallel.
+func Run(t *testing.T, newSender NewSender, p HTTP) {
+	t.Helper()
+	t.Parallel()
+
+	RunBasics(t, func(t *testing.T) Link {
+		in := &inbox{}
+		s := serve(t, in.accept(p))
+		link := connectTo(t, s, newSender, p)
+		link.Arrivals, link.Break = in.all, s.Close
+		return link
+	})
+	suite := suite{newSender, p}
+	tests := map[string]func(*testing.T){
+		"receipt":                           suite.testReceipt,
+		"every status":                      suite.testEveryStatus,
+		"retry after":                       suite.testRetryAfter,
+		"useless answers":                   suite.testUselessAnswers,
+		"connections are kept":              suite.testConnectionsAreKept,
+		"truncated answer":                  suite.testTruncated,
+		"deadline of the context":           suite.testDeadline,
+		"timeout of the sender":             suite.testTimeout,
+		"deadline in the middle of answers": suite.testDeadlineInAnswer,
+		"cancelled during":                  suite.testCancelledDuring,
+		"cut before the request is read":    suite.testCutBefore,
+		"cut after the request was read":    suite.testCutAfter,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// suite is one sender's run of the tests that need HTTP.
+type suite struct {
+	newSender NewSender
+	p         HTTP
+}
+
+func (s suite) connect(t *testing.T, answer handler) (*server, Link) {
+	t.Helper()
+	far := serve(t, answer)
+	return far, connectTo(t, far, s.newSender, s.p)
+}
+
+func (s suite) testReceipt(t *testing.T) {
+	_, link := s.connect(t, always(s.p.Success))
+	receipt, err := link.Sender.Send(t.Context(), link.Message(1))
+	require.NoError(t, err)
+	require.Equal(t, s.p.ProviderID, receipt.ProviderID)
+	require.Equal(t, s.p.Success.Status, receipt.Status)
+	require.Empty(t, receipt.DeadDevices)
+}

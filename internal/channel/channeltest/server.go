@@ -1,0 +1,132 @@
+package channeltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// Answer is what a provider says.
+type Answer struct {
+	Status int
+	Header map[string]string
+	Body   string
+}
+
+func (a Answer) write(w http.ResponseWriter) {
+	for key, value := range a.Header {
+		w.Header().Set(key, value)
+	}
+	w.WriteHeader(a.Status)
+	_, _ = io.WriteString(w, a.Body) // refused for the statuses that have no body
+}
+
+// handler answers a request whose body was read.
+type handler func(w http.ResponseWriter, r *http.Request, body string)
+
+func always(answer Answer) handler {
+	return func(w http.ResponseWriter, _ *http.Request, _ string) { answer.write(w) }
+}
+
+// server stands in for a provider, and counts.
+type server struct {
+	*httptest.Server
+	connections atomic.Int64
+	requests    atomic.Int64
+}
+
+func serve(t *testing.T, answer handler) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the sender went away
+		}
+		answer(w, r, string(body))
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.connections.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// inbox collects what arrives at an accepting server.
+type inbox struct {
+	mu       sync.Mutex
+	arrivals []Arrival
+}
+
+func (in *inbox) all() []Arrival {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return append([]Arrival(nil), in.arrivals...)
+}
+
+// accept answers with success whatever the provider's Read understands, and
+// refuses the rest.
+func (in *inbox) accept(p HTTP) handler {
+	return func(w http.ResponseWriter, r *http.Request, body string) {
+		arrival, err := p.Read(r, body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusTeapot)
+			return
+		}
+		in.mu.Lock()
+		in.arrivals = append(in.arrivals, arrival)
+		in.mu.Unlock()
+		p.Success.write(w)
+	}
+}
+
+// echo is an error of a provider that repeats all it knows, secrets included,
+// in every place where one of the SDKs looks for a text.
+func echo(r *http.Request, body string) string {
+	said := fmt.Sprintf("%s %s %v %s", r.URL, r.Host, r.Header, body)
+	if decoded, err := json.Marshal(map[string]any{
+		"message": said, "more_info": said, "details": map[string]any{"said": said},
+		"error":  map[string]any{"message": said},
+		"errors": []any{map[string]any{"message": said, "field": said}},
+	}); err == nil {
+		return string(decoded)
+	}
+	return said
+}
+
+// page is what a proxy answers: 48 KB of HTML.
+func page() string {
+	return "<!DOCTYPE html><html><body>" + strings.Repeat("<p>bad gateway</p>\n", 48<<10/len("<p>bad gateway</p>\n")) + "</body></html>"
+}
+
+// connectTo returns a sender for s and its messages.
+func connectTo(t *testing.T, s *server, newSender NewSender, p HTTP) Link {
+	t.Helper()
+	return Link{
+		Sender:  newSender(t, s.URL, time.Minute),
+		Message: p.message(s.URL),
+		Secrets: append([]string{s.Listener.Addr().String()}, p.Secrets...),
+	}
+}
+
+func (p HTTP) message(baseURL string) func(n int) notification.Message {
+	return func(n int) notification.Message {
+		msg := Message(n)
+		p.Address(&msg, n, baseURL)
+		return msg
+	}
+}

@@ -1,0 +1,148 @@
+package channeltest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// soon is a deadline that no answer meets; patience is how long a Send that
+// does not return is waited for.
+const (
+	soon     = 50 * time.Millisecond
+	patience = 30 * time.Second
+)
+
+// hang answers when the sender has gone away.
+func hang(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
+
+// cut closes the connection in the middle of an exchange.
+func cut(w http.ResponseWriter, _ *http.Request, _ string) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
+}
+
+// requireInterrupted sends a message, and requires that Send returns, and says
+// that nobody knows what became of it.
+func requireInterrupted(ctx context.Context, t *testing.T, link Link, code string) *notification.ProviderError {
+	t.Helper()
+	msg := link.Message(1)
+	returned := make(chan error, 1)
+	go func() {
+		_, err := link.Sender.Send(ctx, msg)
+		returned <- err
+	}()
+	select {
+	case err := <-returned:
+		failure := requireFailure(t, err, msg, link.Secrets)
+		require.Equal(t, notification.Ambiguous, failure.Class)
+		require.Equal(t, code, failure.Code)
+		return failure
+	case <-time.After(patience):
+		require.Fail(t, "Send does not return")
+		return nil
+	}
+}
+
+func (s suite) testDeadline(t *testing.T) {
+	_, link := s.connect(t, hang)
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	requireInterrupted(ctx, t, link, "timeout")
+}
+
+func (s suite) testTimeout(t *testing.T) {
+	far, link := s.connect(t, hang)
+	link.Sender = s.newSender(t, far.URL, soon)
+	requireInterrupted(t.Context(), t, link, "timeout")
+}
+
+func (s suite) testDeadlineInAnswer(t *testing.T) {
+	_, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		w.WriteHeader(s.p.Success.Status)
+		_ = http.NewResponseController(w).Flush()
+		hang(w, r, body)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	requireInterrupted(ctx, t, link, "timeout")
+}
+
+func (s suite) testCancelledDuring(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		cancel()
+		hang(w, r, body)
+	})
+	requireInterrupted(ctx, t, link, "cancelled")
+	require.EqualValues(t, 1, far.requests.Load())
+}
+
+func (s suite) testTruncated(t *testing.T) {
+	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(s.p.Success.Body)+1))
+		s.p.Success.write(w)
+		_ = http.NewResponseController(w).Flush()
+		cut(w, r, body)
+	})
+	failure := requireInterrupted(t.Context(), t, link, "connection lost")
+	require.Equal(t, s.p.Success.Status, failure.Status)
+	require.EqualValues(t, 1, far.requests.Load())
+}
+
+// testCutAfter cuts a connection that served before, because net/http repeats
+// some requests on those by itself.
+func (s suite) testCutAfter(t *testing.T) {
+	var warm atomic.Bool
+	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		if warm.Load() {
+			cut(w, r, body)
+			return
+		}
+		s.p.Success.write(w)
+	})
+	_, err := link.Sender.Send(t.Context(), link.Message(0))
+	require.NoError(t, err)
+	warm.Store(true)
+
+	requireInterrupted(t.Context(), t, link, "connection lost")
+	require.EqualValues(t, 2, far.requests.Load(), "sent once, and once before")
+	require.EqualValues(t, 1, far.connections.Load())
+}
+
+// testCutBefore cuts connections as soon as they are there.
+func (s suite) testCutBefore(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	var connections atomic.Int64
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // the test is over
+			}
+			connections.Add(1)
+			_ = conn.Close()
+		}
+	}()
+
+	baseURL := "http://" + listener.Addr().String()
+	link := Link{
+		Sender:  s.newSender(t, baseURL, time.Minute),
+		Message: s.p.message(baseURL),
+		Secrets: append([]string{listener.Addr().String()}, s.p.Secrets...),
+	}
+	requireInterrupted(t.Context(), t, link, "connection lost")
+	require.EqualValues(t, 1, connections.Load(), "one attempt, whatever the SDK would do")
+}

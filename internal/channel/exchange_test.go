@@ -1,0 +1,130 @@
+package channel_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+// get makes one exchange with a server that answers with a body of size bytes.
+func get(t *testing.T, size int) (*channel.Exchange, *http.Response, error) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("x", size))
+	}))
+	t.Cleanup(server.Close)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	require.NoError(t, err)
+	exchange := channel.NewExchange(channel.NewTransport(1))
+	response, err := exchange.Client().Do(request)
+	return exchange, response, err
+}
+
+func TestExchangeLimitsBody(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		size, kept int
+		failed     bool
+	}{
+		"empty":       {0, 0, false},
+		"small":       {10, 10, false},
+		"largest":     {64 << 10, 64 << 10, false},
+		"too large":   {64<<10 + 1, 64 << 10, true},
+		"not drained": {10 << 20, 64 << 10, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			exchange, response, err := get(t, tt.size)
+			require.Equal(t, http.StatusOK, exchange.Status)
+			require.Len(t, exchange.Body, tt.kept)
+			failure := exchange.Failure(t.Context(), "p")
+			if tt.failed {
+				require.Error(t, err)
+				require.Equal(t, &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Status: 200, Code: "unexpected answer"}, failure)
+				return
+			}
+			require.NoError(t, err)
+			require.Nil(t, failure)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.Equal(t, exchange.Body, body)
+			require.NoError(t, response.Body.Close())
+		})
+	}
+}
+
+func TestExchangeIsOneAttempt(t *testing.T) {
+	t.Parallel()
+
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(server.Close)
+	exchange := channel.NewExchange(channel.NewTransport(1))
+	for range 2 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		require.NoError(t, err)
+		if response, err := exchange.Client().Do(request); err == nil {
+			require.NoError(t, response.Body.Close())
+		}
+	}
+	require.EqualValues(t, 1, requests.Load())
+}
+
+func TestFailureOfARequestThatWasNotSent(t *testing.T) {
+	t.Parallel()
+
+	exchange := channel.NewExchange(channel.NewTransport(1))
+	require.Equal(t, channel.Refuse("p", "invalid request"), exchange.Failure(t.Context(), "p"))
+}
+
+func TestFailureWithoutAConnection(t *testing.T) {
+	t.Parallel()
+
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	require.NoError(t, err)
+	exchange := channel.NewExchange(channel.NewTransport(1))
+	_, err = exchange.Client().Do(request) //nolint:bodyclose // there is none
+	require.Error(t, err)
+	require.Equal(t, &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: "no connection"}, exchange.Failure(t.Context(), "p"))
+}
+
+func TestFitID(t *testing.T) {
+	t.Parallel()
+
+	require.Equal(t, "evt-1", channel.FitID("evt-1", 64))
+	long := strings.Repeat("a", 65)
+	require.Len(t, channel.FitID(long, 64), 64)
+	require.NotEqual(t, channel.FitID(long, 64), channel.FitID(long+"b", 64))
+	require.Equal(t, long, channel.FitID(long, 65))
+}
+
+func TestProviderID(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ id, want string }{
+		"usual":     {"SM0123", "SM0123"},
+		"longest":   {strings.Repeat("x", 256), strings.Repeat("x", 256)},
+		"too long":  {strings.Repeat("x", 257), ""},
+		"two lines": {"a\nb", ""},
+		"Unicode":   {"é", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, channel.ProviderID(tt.id))
+		})
+	}
+}

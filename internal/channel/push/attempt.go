@@ -1,0 +1,83 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	firebase "firebase.google.com/go/v4"
+	"firebase.google.com/go/v4/messaging"
+	"google.golang.org/api/option"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+// statusNoRetry is a status that nobody sends. Firebase's SDK retries a 503
+// and every failure of the wire by itself, for seconds, and cannot be told not
+// to; this status it takes for final.
+const statusNoRetry = 599
+
+// attempt is one message to one device. As the transport of the SDK it adds
+// the access token and makes every failure a final one. What really happened
+// is in the exchange.
+type attempt struct {
+	exchange *channel.Exchange
+	token    string
+}
+
+func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	resp, err := a.exchange.RoundTrip(req)
+	if err == nil && resp.StatusCode != http.StatusServiceUnavailable {
+		return resp, nil
+	}
+	const unavailable = `{"error":{"status":"UNAVAILABLE"}}`
+	return &http.Response{
+		StatusCode: statusNoRetry,
+		Header:     http.Header{},
+		Body:       io.NopCloser(bytes.NewBufferString(unavailable)),
+		Request:    req,
+	}, nil
+}
+
+// answer is what came of one message to one device.
+type answer struct {
+	name    string // FCM's id of the message; empty: it was not accepted
+	status  int
+	failure *notification.ProviderError // nil: it was accepted
+	dead    bool                        // the device will never accept a message again
+}
+
+func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Message) answer {
+	exchange := channel.NewExchange(s.wire)
+	name, err := s.call(ctx, &attempt{exchange, token}, message)
+
+	got := answer{name: channel.ProviderID(name), status: exchange.Status}
+	switch got.failure = exchange.Failure(ctx, provider); {
+	case got.failure != nil:
+		got.dead = refine(got.failure, exchange.Body)
+	case err != nil || name == "":
+		got.failure = exchange.Unexpected(provider)
+	}
+	return got
+}
+
+// call builds a client for this call alone, which costs microseconds: the SDK
+// has no other place for the exchange.
+func (s *Sender) call(ctx context.Context, a *attempt, message *messaging.Message) (string, error) {
+	client := a.exchange.Client()
+	client.Transport = a
+	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: s.project},
+		option.WithEndpoint(s.endpoint), option.WithHTTPClient(client))
+	if err != nil {
+		return "", err
+	}
+	fcm, err := app.Messaging(ctx)
+	if err != nil {
+		return "", err
+	}
+	return fcm.Send(ctx, message)
+}

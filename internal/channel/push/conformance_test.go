@@ -1,0 +1,65 @@
+package push_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/push"
+	"herald/internal/notification"
+)
+
+const accepted = `{"name":"projects/demo/messages/0:1500415314455276"}`
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, newSender, channeltest.HTTP{
+		Address: func(msg *notification.Message, n int, _ string) {
+			msg.Devices = []string{fmt.Sprintf("devicetoken-%04d", n)}
+		},
+		Read: func(r *http.Request, body string) (channeltest.Arrival, error) {
+			sent, err := read(r, body)
+			return channeltest.Arrival{DeliveryID: sent.Data["delivery_id"], To: sent.Token, Text: sent.Notification.Body}, err
+		},
+		Success:    channeltest.Answer{Status: http.StatusOK, Body: accepted},
+		ProviderID: "projects/demo/messages/0:1500415314455276",
+	})
+}
+
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.Sender {
+	t.Helper()
+	sender, err := push.New(push.Config{ProjectID: "demo", BaseURL: baseURL + "/v1", Timeout: timeout})
+	require.NoError(t, err)
+	return sender
+}
+
+// message is FCM's, as its documentation has it.
+type message struct {
+	Token        string
+	Notification struct{ Title, Body string }
+	Data         map[string]string
+	Android      struct {
+		CollapseKey  string `json:"collapse_key"`
+		Notification struct{ Tag string }
+	}
+	APNS struct{ Headers map[string]string }
+}
+
+func read(r *http.Request, body string) (message, error) {
+	var request struct{ Message message }
+	switch err := json.Unmarshal([]byte(body), &request); {
+	case err != nil:
+		return message{}, err
+	case r.Method != http.MethodPost || r.URL.Path != "/v1/projects/demo/messages:send":
+		return message{}, errors.New("not for us")
+	case strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") == "":
+		return message{}, errors.New("not from us")
+	}
+	return request.Message, nil
+}

@@ -1,0 +1,249 @@
+package push_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/push"
+	"herald/internal/notification"
+)
+
+// answer is what FCM says to one device.
+type answer struct {
+	status int
+	body   string
+}
+
+func refusal(status int, google, fcm, text string) answer {
+	return answer{status, fmt.Sprintf(`{"error":{"code":%d,"message":%q,"status":%q,"details":[
+		{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":%q}]}}`, status, text, google, fcm)}
+}
+
+var (
+	ok           = answer{200, accepted}
+	unregistered = refusal(404, "NOT_FOUND", "UNREGISTERED", "Requested entity was not found.")
+	badToken     = refusal(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "The registration token is not a valid FCM registration token")
+	badField     = answer{400, `{"error":{"status":"INVALID_ARGUMENT","details":[
+		{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"message.token"}]}]}}`}
+	badPayload  = refusal(400, "INVALID_ARGUMENT", "INVALID_ARGUMENT", "Message is too big")
+	badSender   = refusal(403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH", "SenderId mismatch")
+	badAccount  = refusal(401, "UNAUTHENTICATED", "THIRD_PARTY_AUTH_ERROR", "no APNs key")
+	noAccess    = answer{403, `{"error":{"status":"PERMISSION_DENIED"}}`}
+	quota       = refusal(429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", "quota")
+	unavailable = refusal(503, "UNAVAILABLE", "UNAVAILABLE", "try later")
+	internal    = refusal(500, "INTERNAL", "INTERNAL", "oops")
+	unknownCode = refusal(400, "", "something with ada@example.com", "oops")
+)
+
+// fcm answers each device as it is told, and keeps what was sent.
+type fcm struct {
+	*httptest.Server
+	mu   sync.Mutex
+	sent []message
+}
+
+func newFCM(t *testing.T, answers map[string]answer) *fcm {
+	t.Helper()
+	f := &fcm{}
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got, err := read(r, string(body))
+		if err != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		f.mu.Lock()
+		f.sent = append(f.sent, got)
+		f.mu.Unlock()
+		w.WriteHeader(answers[got.Token].status)
+		_, _ = io.WriteString(w, answers[got.Token].body)
+	}))
+	t.Cleanup(f.Close)
+	return f
+}
+
+// send sends one message to devices named 0, 1, … and answers for them.
+func send(t *testing.T, answers ...answer) (notification.Receipt, error) {
+	t.Helper()
+	byDevice := map[string]answer{}
+	msg := channeltest.Message(1)
+	for i, a := range answers {
+		device := fmt.Sprint(i)
+		byDevice[device] = a
+		msg.Devices = append(msg.Devices, device)
+	}
+	f := newFCM(t, byDevice)
+	receipt, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
+	require.Len(t, f.sent, len(answers), "one message each")
+	return receipt, err
+}
+
+func TestSendToOneDevice(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		answer answer
+		class  notification.FailureClass
+		code   string
+		wait   time.Duration
+		dead   bool
+	}{
+		"unregistered":   {unregistered, notification.Refused, "no working device", 0, true},
+		"bad token":      {badToken, notification.Refused, "no working device", 0, true},
+		"bad field":      {badField, notification.Refused, "no working device", 0, true},
+		"bad payload":    {badPayload, notification.Refused, "INVALID_ARGUMENT", 0, false},
+		"bad sender":     {badSender, notification.Refused, "SENDER_ID_MISMATCH", 0, false},
+		"no APNs key":    {badAccount, notification.Account, "THIRD_PARTY_AUTH_ERROR", 0, false},
+		"no access":      {noAccess, notification.Account, "PERMISSION_DENIED", 0, false},
+		"quota":          {quota, notification.Busy, "QUOTA_EXCEEDED", time.Minute, false},
+		"unavailable":    {unavailable, notification.Ambiguous, "UNAVAILABLE", 0, false},
+		"internal":       {internal, notification.Ambiguous, "INTERNAL", 0, false},
+		"unknown code":   {unknownCode, notification.Refused, "", 0, false},
+		"404 of a proxy": {answer{404, "not found"}, notification.Refused, "", 0, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			receipt, err := send(t, tt.answer)
+			require.Equal(t, &notification.ProviderError{
+				Provider: "fcm", Class: tt.class, Status: tt.answer.status, Code: tt.code, RetryAfter: tt.wait,
+			}, err)
+			require.Equal(t, tt.answer.status, receipt.Status)
+			require.Equal(t, tt.dead, len(receipt.DeadDevices) == 1)
+		})
+	}
+}
+
+func TestSendToManyDevices(t *testing.T) {
+	t.Parallel()
+
+	const sent = "" // no failure
+	tests := map[string]struct {
+		answers []answer
+		class   notification.FailureClass
+		dead    []string
+	}{
+		"all take it":                {[]answer{ok, ok, ok}, sent, nil},
+		"one takes it":               {[]answer{unavailable, ok, quota}, sent, nil},
+		"one takes it, two are dead": {[]answer{unregistered, ok, badToken}, sent, []string{"0", "2"}},
+		"all are dead":               {[]answer{unregistered, badToken}, notification.Refused, []string{"0", "1"}},
+		"dead and busy":              {[]answer{unregistered, quota}, notification.Busy, []string{"0"}},
+		"busy before ambiguous":      {[]answer{internal, quota}, notification.Busy, nil},
+		"ambiguous before account":   {[]answer{badAccount, internal}, notification.Ambiguous, nil},
+		"account before refused":     {[]answer{badPayload, badAccount, badPayload}, notification.Account, nil},
+		"dead and refused":           {[]answer{badSender, unregistered}, notification.Refused, []string{"1"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			receipt, err := send(t, tt.answers...)
+			require.Equal(t, tt.dead, receipt.DeadDevices)
+			if tt.class == sent {
+				require.NoError(t, err)
+				require.Equal(t, "projects/demo/messages/0:1500415314455276", receipt.ProviderID)
+				require.Equal(t, 200, receipt.Status)
+				return
+			}
+			var failure *notification.ProviderError
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, tt.class, failure.Class)
+			require.Empty(t, receipt.ProviderID)
+		})
+	}
+}
+
+func TestSendToMoreDevicesThanAtOnce(t *testing.T) {
+	t.Parallel()
+
+	answers := make([]answer, 50)
+	for i := range answers {
+		answers[i] = unregistered
+	}
+	answers[49] = ok
+	receipt, err := send(t, answers...)
+	require.NoError(t, err)
+	require.Len(t, receipt.DeadDevices, 49)
+}
+
+func TestSendComposes(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ id, appleID string }{
+		"short id":   {"evt-1-staff10-PUSH", "evt-1-staff10-PUSH"},
+		"longest id": {strings.Repeat("a", 64), strings.Repeat("a", 64)},
+		"long id":    {strings.Repeat("a", 65), "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			msg := channeltest.Message(1)
+			msg.DeliveryID, msg.Devices = tt.id, []string{"d"}
+			f := newFCM(t, map[string]answer{"d": ok})
+			_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
+			require.NoError(t, err)
+
+			got := f.sent[0]
+			require.Equal(t, msg.Title, got.Notification.Title)
+			require.Equal(t, msg.Body, got.Notification.Body)
+			require.Equal(t, map[string]string{"delivery_id": tt.id}, got.Data)
+			require.Equal(t, tt.id, got.Android.CollapseKey)
+			require.Equal(t, tt.id, got.Android.Notification.Tag)
+			require.Equal(t, tt.appleID, got.APNS.Headers["apns-collapse-id"])
+		})
+	}
+}
+
+func TestSendRefusesLocally(t *testing.T) {
+	t.Parallel()
+
+	msg := channeltest.Message(1)
+	msg.Body = ""
+	msg.Body = strings.Repeat("x", 4096-len(msg.Title)-len("delivery_id")-len(msg.DeliveryID))
+	msg.Devices = []string{"d"}
+	f := newFCM(t, map[string]answer{"d": ok})
+	sender := newSender(t, f.URL, time.Minute)
+
+	_, err := sender.Send(t.Context(), msg)
+	require.NoError(t, err, "4096 bytes")
+
+	msg.Body += "x"
+	_, err = sender.Send(t.Context(), msg)
+	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "message too big"}, err)
+
+	msg.Devices = nil
+	_, err = sender.Send(t.Context(), msg)
+	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "no working device"}, err)
+	require.Len(t, f.sent, 1)
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]push.Config{
+		"no project":               {BaseURL: "http://localhost"},
+		"project of a path":        {ProjectID: "demo/../x", BaseURL: "http://localhost"},
+		"nothing but a project":    {ProjectID: "demo"},
+		"bad base URL":             {ProjectID: "demo", BaseURL: "localhost"},
+		"credentials that are not": {ProjectID: "demo", CredentialsFile: "missing.json"},
+	}
+	for name, cfg := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := push.New(cfg)
+			require.Error(t, err)
+		})
+	}
+}

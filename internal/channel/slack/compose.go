@@ -1,0 +1,95 @@
+package slack
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+// Slack's limits. https://docs.slack.dev/reference/block-kit/blocks
+const (
+	blockIDLimit   = 255  // characters
+	blockTextLimit = 3000 // characters
+	blocksLimit    = 50
+)
+
+type payload struct {
+	Text   string  `json:"text"` // of the pop-up; the message itself is in the blocks
+	Blocks []block `json:"blocks"`
+}
+
+type block struct {
+	Type    string `json:"type"`
+	BlockID string `json:"block_id,omitempty"`
+	Text    text   `json:"text"`
+}
+
+type text struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// compose writes the message: the title in bold, then the body, with the
+// delivery id on the first block. It returns false where the message is too
+// long for Slack.
+func compose(msg notification.Message) ([]byte, bool) {
+	title, rest := cut(msg.Title, blockTextLimit-len("**\n"))
+	if rest != "" {
+		return nil, false
+	}
+	opening := ""
+	if title != "" {
+		opening = "*" + title + "*\n"
+	}
+	var blocks []block
+	for body := msg.Body; ; opening = "" {
+		var part string
+		part, body = cut(body, blockTextLimit-utf8.RuneCountInString(opening))
+		blocks = append(blocks, section(opening+part))
+		if body == "" {
+			break
+		}
+	}
+	if len(blocks) > blocksLimit {
+		return nil, false
+	}
+	blocks[0].BlockID = channel.FitID(msg.DeliveryID, blockIDLimit)
+	encoded, err := json.Marshal(payload{Text: title, Blocks: blocks})
+	return encoded, err == nil
+}
+
+func section(markdown string) block {
+	return block{Type: "section", Text: text{Type: "mrkdwn", Text: markdown}}
+}
+
+// cut escapes as much of s as fits into limit characters, and returns the rest
+// as it was.
+func cut(s string, limit int) (escaped, rest string) {
+	var b strings.Builder
+	for i, r := range s {
+		char := escape(r)
+		if limit -= utf8.RuneCountInString(char); limit < 0 {
+			return b.String(), s[i:]
+		}
+		b.WriteString(char)
+	}
+	return b.String(), ""
+}
+
+// escape keeps a character from being a command: <!channel> in somebody's name
+// would ping everyone.
+func escape(r rune) string {
+	switch r {
+	case '&':
+		return "&amp;"
+	case '<':
+		return "&lt;"
+	case '>':
+		return "&gt;"
+	default:
+		return string(r)
+	}
+}

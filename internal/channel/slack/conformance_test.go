@@ -1,0 +1,66 @@
+package slack_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/slack"
+	"herald/internal/notification"
+)
+
+func TestConformance(t *testing.T) {
+	channeltest.Run(t, newSender, channeltest.HTTP{
+		Address: func(msg *notification.Message, n int, baseURL string) {
+			msg.To = fmt.Sprintf("%s/services/T0/B0/secret%04d", baseURL, n)
+		},
+		Read: func(r *http.Request, body string) (channeltest.Arrival, error) {
+			sent, err := read(r, body)
+			if err != nil {
+				return channeltest.Arrival{}, err
+			}
+			first := sent.Blocks[0]
+			return channeltest.Arrival{DeliveryID: first.BlockID, To: "http://" + r.Host + r.URL.Path, Text: first.Text.Text}, nil
+		},
+		Success:    channeltest.Answer{Status: http.StatusOK, Body: "ok"},
+		Exceptions: map[int]notification.FailureClass{http.StatusForbidden: notification.Refused}, // about the webhook
+	})
+}
+
+// newSender allows the host of baseURL, which is on loopback, by name.
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.Sender {
+	t.Helper()
+	base, err := url.Parse(baseURL)
+	require.NoError(t, err)
+	sender, err := slack.New(slack.Config{AllowedHosts: []string{"hooks.slack.com", base.Host}, Timeout: timeout})
+	require.NoError(t, err)
+	return sender
+}
+
+// payload is Slack's, as its documentation has it.
+type payload struct {
+	Text   string
+	Blocks []struct {
+		Type    string
+		BlockID string `json:"block_id"`
+		Text    struct{ Type, Text string }
+	}
+}
+
+func read(r *http.Request, body string) (payload, error) {
+	var sent payload
+	switch err := json.Unmarshal([]byte(body), &sent); {
+	case err != nil:
+		return payload{}, err
+	case r.Method != http.MethodPost || len(sent.Blocks) == 0:
+		return payload{}, errors.New("no message")
+	}
+	return sent, nil
+}

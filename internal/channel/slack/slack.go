@@ -1,0 +1,84 @@
+// Package slack sends notifications to incoming webhooks of Slack.
+package slack
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+)
+
+const provider = "slack"
+
+// Config is what the sender must know.
+type Config struct {
+	AllowedHosts []string // that a webhook may be on, as "host" or "host:port"; plain http only to loopback
+
+	Timeout time.Duration // of one Send; 0: [channel.DefaultTimeout]
+	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
+}
+
+// Sender posts to webhooks. It is safe for concurrent use.
+type Sender struct {
+	hosts   []string
+	timeout time.Duration
+	wire    http.RoundTripper
+}
+
+// New returns a sender, or an error where no host is allowed.
+func New(cfg Config) (*Sender, error) {
+	if len(cfg.AllowedHosts) == 0 || slices.Contains(cfg.AllowedHosts, "") {
+		return nil, errors.New("slack: allowed hosts are missing, or one is empty")
+	}
+	return &Sender{
+		hosts:   slices.Clone(cfg.AllowedHosts),
+		timeout: cmp.Or(cfg.Timeout, channel.DefaultTimeout),
+		wire:    channel.NewTransport(cfg.Slots),
+	}, nil
+}
+
+// Send posts msg to its webhook, once, within the sender's timeout. Every
+// error is a [notification.ProviderError].
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+	if code := s.flaw(msg.To); code != "" {
+		return notification.Receipt{}, channel.Refuse(provider, code)
+	}
+	payload, ok := compose(msg)
+	if !ok {
+		return notification.Receipt{}, channel.Refuse(provider, "message too long")
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+
+	exchange := channel.NewExchange(s.wire)
+	post(ctx, exchange, msg.To, payload)
+
+	receipt := notification.Receipt{Status: exchange.Status}
+	if failure := exchange.Failure(ctx, provider); failure != nil {
+		refine(failure, exchange.Body)
+		return receipt, failure
+	}
+	if string(bytes.TrimSpace(exchange.Body)) != "ok" {
+		return receipt, exchange.Unexpected(provider)
+	}
+	return receipt, nil
+}
+
+// post makes the exchange, which is all that is to be known of it: the errors
+// of net/http quote the URL.
+func post(ctx context.Context, exchange *channel.Exchange, webhook string, payload []byte) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, webhook, bytes.NewReader(payload))
+	if err != nil {
+		return
+	}
+	request.Header.Set("Content-Type", "application/json; charset=utf-8")
+	if response, err := exchange.Client().Do(request); err == nil {
+		_ = response.Body.Close() // it is in memory
+	}
+}

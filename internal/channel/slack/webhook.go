@@ -1,0 +1,60 @@
+package slack
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"herald/internal/notification"
+)
+
+// flaw names what forbids posting to webhook, or returns "". Addresses come
+// from a database that others write to: without this check they could make us
+// post to any server that we can reach.
+func (s *Sender) flaw(webhook string) string {
+	u, err := url.Parse(webhook)
+	switch {
+	case err != nil, u.Host == "", u.User != nil, u.Opaque != "":
+		return "invalid webhook"
+	case !s.allowed(u):
+		return "host not allowed"
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+		return "webhook is not https"
+	default:
+		return ""
+	}
+}
+
+func (s *Sender) allowed(u *url.URL) bool {
+	return slices.ContainsFunc(s.hosts, func(host string) bool {
+		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
+	})
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// codes are Slack's own; what is none of them is not repeated to anybody: it
+// is the answer's text.
+// https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks#handling_errors
+var codes = []string{
+	"action_prohibited", "channel_is_archived", "channel_not_found", "invalid_blocks", "invalid_payload",
+	"invalid_token", "no_active_hooks", "no_service", "no_service_id", "no_team", "no_text",
+	"posting_to_general_channel_denied", "rate_limited", "rollup_error", "team_disabled",
+	"too_many_attachments", "user_not_found",
+}
+
+// refine adds Slack's own code to failure. At Slack a 403 is about the
+// webhook, not about us: there is no account that could be at fault.
+func refine(failure *notification.ProviderError, body []byte) {
+	if failure.Status == http.StatusForbidden {
+		failure.Class = notification.Refused
+	}
+	if code := strings.TrimSpace(string(body)); failure.Status >= 300 && slices.Contains(codes, code) {
+		failure.Code = code
+	}
+}

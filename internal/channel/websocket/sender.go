@@ -1,0 +1,57 @@
+// Package websocket reaches people who have a browser open: it hands their
+// messages to the gateways, which hold the sockets.
+package websocket
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// A Publisher puts a transient message into the queue of an audience's gateways;
+// an empty audience means everybody's. The delivery id becomes the message id.
+type Publisher interface {
+	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
+}
+
+// Sender sends by publishing to the broker.
+type Sender struct {
+	Publisher Publisher
+}
+
+// message is what a gateway pushes to the browser.
+type message struct {
+	DeliveryID     string                `json:"delivery_id"`
+	NotificationID int64                 `json:"notification_id"`
+	EventID        string                `json:"event_id"`
+	EventType      string                `json:"event_type"`
+	UserType       notification.UserType `json:"user_type"`
+	UserID         string                `json:"user_id"`
+	Title          string                `json:"title"`
+	Body           string                `json:"body"`
+	CreatedAt      time.Time             `json:"created_at"` // UTC, to the second
+}
+
+// Send returns when the broker has confirmed the message. That is not yet
+// arrival: the gateway reports when a socket took it. The receipt is empty, since
+// the broker gives no id of its own; errors are the publisher's.
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+	body, err := json.Marshal(message{
+		DeliveryID:     msg.DeliveryID,
+		NotificationID: msg.NotificationID,
+		EventID:        msg.EventID,
+		EventType:      msg.EventType,
+		UserType:       msg.UserType,
+		UserID:         msg.UserID,
+		Title:          msg.Title,
+		Body:           msg.Body,
+		CreatedAt:      msg.CreatedAt.UTC().Truncate(time.Second),
+	})
+	if err != nil {
+		failure := &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: "message is not JSON"}
+		return notification.Receipt{}, failure
+	}
+	return notification.Receipt{}, s.Publisher.PublishWebSocket(ctx, msg.UserType.Audience(), msg.DeliveryID, body)
+}

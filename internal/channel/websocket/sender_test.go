@@ -1,0 +1,140 @@
+package websocket_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/websocket"
+	"herald/internal/notification"
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+)
+
+func TestSend(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		userType notification.UserType
+		queue    string
+	}{
+		{notification.RestaurantUser, "notification.websocket.restaurant"},
+		{notification.Customer, "notification.websocket.customer"},
+		{notification.AgencyUser, "notification.websocket.agency"},
+		{notification.Admin, "notification.websocket.admin"},
+		{notification.Guest, "notification.websocket.all"},
+	}
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	sender := newSender(t, corner)
+	for _, tt := range tests {
+		t.Run(string(tt.userType), func(t *testing.T) {
+			t.Parallel()
+
+			receipt, err := sender.Send(t.Context(), notification.Message{
+				DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: 7, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
+				UserType: tt.userType, UserID: "10", Name: "Ada", Title: "New reservation", Body: "Table for 4 at 19:30",
+				CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 987, time.FixedZone("CET", 3600)),
+			})
+
+			require.NoError(t, err)
+			require.Equal(t, notification.Receipt{}, receipt)
+			taken := corner.Take(t, tt.queue)
+			require.Len(t, taken, 1)
+			require.Equal(t, "evt-1-staff10-WEBSOCKET", taken[0].MessageId)
+			require.Equal(t, "application/json", taken[0].ContentType)
+			require.Equal(t, amqp.Transient, taken[0].DeliveryMode)
+			require.JSONEq(t, `{"delivery_id":"evt-1-staff10-WEBSOCKET","notification_id":7,"event_id":"evt-1",
+				"event_type":"RESERVATION_REQUESTED","user_type":"`+string(tt.userType)+`","user_id":"10","title":"New reservation",
+				"body":"Table for 4 at 19:30","created_at":"2026-11-21T10:00:00Z"}`, string(taken[0].Body))
+		})
+	}
+}
+
+func TestSendWithoutBroker(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Corner{URL: "amqp://guest:s3cret-password@127.0.0.1:1/"}
+
+	_, err := newSender(t, corner).Send(t.Context(), secret("d1"))
+
+	requireSilent(t, err, notification.Busy)
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+
+	channeltest.RunBasics(t, func(t *testing.T) channeltest.Link {
+		corner := rabbitmqtest.Shared(t).VHost(t)
+		sender := newSender(t, corner)
+		return channeltest.Link{
+			Sender:   sender,
+			Message:  channeltest.Message,
+			Arrivals: arrivals(t, corner, rabbitmq.WebSocketQueue("restaurant")),
+			Secrets:  []string{corner.URL, corner.Name},
+			// Break is left out: a broker that is away is no ambiguity, see TestSendWithoutBroker.
+		}
+	})
+}
+
+// arrivals consumes a queue as a gateway does.
+func arrivals(t *testing.T, corner rabbitmqtest.Corner, queue string) func() []channeltest.Arrival {
+	t.Helper()
+	deliveries, err := corner.Dial(t).Consume(queue, "", true, false, false, false, nil)
+	require.NoError(t, err)
+	var (
+		mu  sync.Mutex
+		all []channeltest.Arrival
+	)
+	go func() {
+		for delivery := range deliveries {
+			var body struct {
+				DeliveryID string `json:"delivery_id"`
+				UserID     string `json:"user_id"`
+				Body       string `json:"body"`
+			}
+			if json.Unmarshal(delivery.Body, &body) != nil || body.DeliveryID != delivery.MessageId {
+				continue // does not count as arrived
+			}
+			mu.Lock()
+			all = append(all, channeltest.Arrival{DeliveryID: body.DeliveryID, To: body.UserID, Text: body.Body})
+			mu.Unlock()
+		}
+	}()
+	return func() []channeltest.Arrival {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+func newSender(t *testing.T, corner rabbitmqtest.Corner) *websocket.Sender {
+	t.Helper()
+	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: corner.URL, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(broker.Close)
+	return &websocket.Sender{Publisher: broker}
+}
+
+// secret is a message of which nothing may be repeated in an error.
+func secret(deliveryID string) notification.Message {
+	return notification.Message{
+		DeliveryID: deliveryID, UserType: notification.Admin, UserID: "10",
+		Name: "s3cret-name", To: "s3cret-address", Title: "s3cret-title", Body: "s3cret-body",
+	}
+}
+
+func requireSilent(t *testing.T, err error, class notification.FailureClass) {
+	t.Helper()
+	var failure *notification.ProviderError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, class, failure.Class)
+	require.NotContains(t, fmt.Sprintf("%v %+v", err, err), "s3cret")
+}

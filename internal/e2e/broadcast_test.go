@@ -1,0 +1,106 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/workflows"
+)
+
+// maxHistory is what no history of a broadcast may exceed, in events.
+const maxHistory = 10_000
+
+func TestBroadcast(t *testing.T) {
+	t.Parallel()
+
+	const recipients = 1_050 // ten full pages, and one that is not
+	s := newSystem(t)
+	s.broadcast(recipients, 5*time.Minute)
+}
+
+// broadcast tells recipients about an event over two channels and checks that
+// everybody was told once, and that no history is long.
+func (s *system) broadcast(recipients int, within time.Duration) {
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad((n % 10000)::text, 4, '0') FROM generate_series(1, $1::int) n`, recipients)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL'), ('NEWS', 'SMS')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+	s.startWorker()
+	s.starter("poller", "start")
+
+	id := s.name + "-news"
+	started := time.Now()
+	s.starter("emit", "--event-id", id, "--type", "NEWS", "--aggregate-type", "BROADCAST", "--aggregate-id", "0", "--payload", "{}")
+	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	defer cancel()
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM event_outbox WHERE status = 'PROCESSED'`) == 1
+	}, "the event was not started")
+	var result workflows.NotifyResult
+	require.NoError(s.t, s.temporal.GetWorkflow(ctx, id, "").Get(ctx, &result))
+	took := time.Since(started)
+
+	require.Equal(s.t, 2*recipients, result.Deliveries["SENT"])
+	require.Equal(s.t, 2*recipients, result.Decisions["SELECTED"])
+	accepted := s.accepted()
+	require.Len(s.t, accepted, 2*recipients)
+	for delivery, times := range accepted {
+		require.Equal(s.t, 1, times, delivery)
+	}
+	s.requireShortHistories(id, (recipients+99)/100)
+	s.t.Logf("%d deliveries in %s: %.0f/s", 2*recipients, took.Round(time.Millisecond), float64(2*recipients)/took.Seconds())
+}
+
+func (s *system) requireShortHistories(eventID string, pages int) {
+	ids := []string{eventID}
+	for page := 1; page <= pages; page++ {
+		ids = append(ids, fmt.Sprintf("%s-page-%d", eventID, page))
+	}
+	longest := int64(0)
+	for _, id := range ids {
+		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		require.NoError(s.t, err, id)
+		longest = max(longest, described.GetWorkflowExecutionInfo().GetHistoryLength())
+	}
+	s.t.Logf("longest history: %d events", longest)
+	require.Less(s.t, longest, int64(maxHistory))
+}
+
+func TestCancelledEvent(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type <> 'PUSH'`)
+	s.startWorker()
+	s.starter("poller", "start")
+	s.writeEvents("cancel", 1)
+	id := s.eventID("cancel", 0)
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`) == 1 && s.running(id) == 3
+	}, "the push was not sent, or the others do not wait")
+
+	require.NoError(t, s.temporal.CancelWorkflow(t.Context(), id, ""))
+	require.Error(t, s.temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM notification WHERE status = 'CANCELLED'`))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'FAILED'`))
+	require.Len(t, s.accepted(), 1)
+}
+
+// running counts an event's workflow and deliveries that have not ended.
+func (s *system) running(eventID string) int {
+	open := 0
+	for _, id := range []string{eventID, eventID + "-customer1-EMAIL", eventID + "-customer1-SMS"} {
+		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		if err == nil && described.GetWorkflowExecutionInfo().GetCloseTime() == nil {
+			open++
+		}
+	}
+	return open
+}

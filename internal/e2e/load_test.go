@@ -1,0 +1,114 @@
+package e2e_test
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// loadChannels are the channels of the events that the crash tests write. SLACK
+// and WEBSOCKET get one attempt by contract, so that an outage may cost them
+// the message; the other three must never lose one.
+const loadChannels = 3
+
+// prepareLoad makes customer 1 reachable by e-mail, push and SMS about events
+// of type LOAD.
+func (s *system) prepareLoad() {
+	s.t.Helper()
+	s.starter("migrate", "up")
+	s.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', '1', 'Ada', 'ada@example.com', '+12015550101')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('LOAD', 'EMAIL'), ('LOAD', 'PUSH'), ('LOAD', 'SMS')`)
+	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello {{.recipient.name}}', 'Number {{.payload.number}}')`)
+}
+
+// writeEvents commits n events, each in a transaction of its own, and rolls
+// back one more beside every tenth.
+func (s *system) writeEvents(round string, n int) {
+	s.t.Helper()
+	const insert = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', jsonb_build_object('number', $2::int))`
+	for i := range n {
+		s.exec(insert, s.eventID(round, i), i)
+		if i%10 != 0 {
+			continue
+		}
+		tx, err := s.store.Pool.Begin(s.t.Context())
+		require.NoError(s.t, err)
+		_, err = tx.Exec(s.t.Context(), insert, s.rolledBackID(round, i), i)
+		require.NoError(s.t, err)
+		require.NoError(s.t, tx.Rollback(s.t.Context()))
+	}
+}
+
+func (s *system) eventID(round string, i int) string { return fmt.Sprintf("%s-%s-%d", s.name, round, i) }
+
+func (s *system) rolledBackID(round string, i int) string {
+	return fmt.Sprintf("%s-%s-%d-rolled-back", s.name, round, i)
+}
+
+// waitForLoad waits until all deliveries of n events are SENT.
+func (s *system) waitForLoad(n int, within time.Duration) {
+	s.t.Helper()
+	last := 0
+	s.eventually(within, func() bool {
+		last = s.count(`SELECT count(*) FROM notification WHERE status = 'SENT' AND event_type = 'LOAD'`)
+		return last == n*loadChannels
+	}, "of %d deliveries, not all were sent; see the tables", n*loadChannels)
+}
+
+// requireLedger checks the providers' side: every delivery of every committed
+// event arrived, none of a rolled-back one, and no more duplicates than allowed.
+func (s *system) requireLedger(rounds []string, n, allowedDuplicates int) {
+	s.t.Helper()
+	accepted := s.accepted()
+	expected, duplicates := map[string]bool{}, 0
+	for _, round := range rounds {
+		for i := range n {
+			for _, channel := range []string{"EMAIL", "PUSH", "SMS"} {
+				id := fmt.Sprintf("%s-customer1-%s", s.eventID(round, i), channel)
+				expected[id] = true
+				require.NotZero(s.t, accepted[id], "%s never arrived", id)
+				duplicates += accepted[id] - 1
+			}
+		}
+	}
+	for id := range accepted {
+		require.True(s.t, expected[id], "%s arrived, and should not exist", id)
+	}
+	s.t.Logf("%d deliveries, %d duplicates", len(expected), duplicates)
+	require.LessOrEqual(s.t, duplicates, allowedDuplicates)
+}
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// slots is how many sends of all channels a worker may have under way.
+const slots = loadChannels * 64
+
+func TestWorkerKilledAtRandomMoments(t *testing.T) {
+	t.Parallel()
+
+	const kills, events = 5, 300
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startWorker()
+	s.starter("poller", "start")
+
+	rounds := make([]string, 0, kills)
+	for i := range kills {
+		round := fmt.Sprintf("r%d", i)
+		rounds = append(rounds, round)
+		s.writeEvents(round, events)
+		already := i * events * loadChannels
+		target := already + randomShare(events*loadChannels)
+		s.eventually(3*time.Minute, func() bool {
+			return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) >= target
+		}, "round %d: %d deliveries were never reached", i, target)
+		w.kill()
+		w = s.startWorker()
+	}
+	s.waitForLoad(kills*events, 5*time.Minute)
+	s.requireLedger(rounds, events, kills*slots)
+}

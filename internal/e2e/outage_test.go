@@ -1,0 +1,90 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestProviderOutage lets one provider answer 503 and another hang, and looks
+// whether the third notices.
+func TestProviderOutage(t *testing.T) {
+	t.Parallel()
+
+	const events = 60
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1000", "EMAIL_RETRY_INTERVAL=1s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=1000", "SMS_TIMEOUT=5s")
+	s.prepareLoad()
+	s.fault("EMAIL", `{"status":503,"retry_after":"1s"}`)
+	s.fault("SMS", `{"latency":"10m"}`)
+	s.startWorker()
+	s.starter("poller", "start")
+	faulty := time.Now()
+	s.writeEvents("outage", events)
+
+	s.eventually(2*time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`) == events
+	}, "push deliveries did not get through while the other providers were out")
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel <> 'PUSH' AND status = 'SENT'`))
+	s.eventually(2*time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'AMBIGUOUS' AND provider_status = 503`) > 0
+	}, "no attempt was recorded as answered by 503")
+
+	time.Sleep(time.Until(faulty.Add(20 * time.Second))) // the outage is what is tested
+	s.mend()
+	s.waitForLoad(events, 4*time.Minute)
+	s.requireLedger([]string{"outage"}, events, 0)
+}
+
+// TestGracefulStop tells a worker to end while a provider takes its time: the
+// message is recorded, and the process ends well.
+func TestGracefulStop(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.fault("EMAIL", `{"latency":"2s"}`)
+	w := s.startWorker()
+	s.starter("poller", "start")
+	s.writeEvents("stop", 1)
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id LIKE '%EMAIL' AND ended_at IS NULL`) == 1
+	}, "no mail is under way:\n%s", w.output)
+
+	require.NoError(t, w.stop(), "%s", w.output)
+
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'SENT'`))
+	require.Equal(t, 1, s.count(`SELECT attempt_count FROM notification WHERE channel = 'EMAIL'`))
+}
+
+// TestPartOfTheWorker splits the work over processes by --channels and --events.
+func TestPartOfTheWorker(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.startWorker("--events")
+	s.startWorker("--channels", "email,push")
+	s.starter("poller", "start")
+	s.writeEvents("part", 3)
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM notification WHERE channel IN ('EMAIL', 'PUSH') AND status = 'SENT'`) == 6
+	}, "mails and pushes were not sent")
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'SENT'`))
+
+	s.startWorker("--channels", "sms")
+	s.waitForLoad(3, time.Minute)
+}
+
+func TestWorkerRefusesBadSettings(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "OUTBOX_BATCH_SIZE=many", "EMAIL_TIMEOUT=-1s", "SENDGRID_BASE_URL=nowhere", "TWILIO_AUTH_TOKEN=", "TASK_QUEUE_PREFIX=Not Allowed")
+	w := s.launchWorker()
+
+	<-w.ended
+	require.Error(t, w.err)
+	for _, name := range []string{"OUTBOX_BATCH_SIZE", "EMAIL_TIMEOUT", "SENDGRID_BASE_URL", "TWILIO_AUTH_TOKEN", "TASK_QUEUE_PREFIX"} {
+		require.Contains(t, w.output.String(), name)
+	}
+}

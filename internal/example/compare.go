@@ -1,0 +1,149 @@
+package example
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// Observation is what came of an event.
+type Observation struct {
+	Report  postgres.EventReport
+	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …
+}
+
+// Everybody is a limit on recipients that no event of the example reaches.
+const Everybody = 1000
+
+// Settled says that nothing more will happen to an event soon: it has ended, or
+// all that is left of it waits until after the horizon.
+func (e Event) Settled(report postgres.EventReport, horizon time.Time) bool {
+	if report.Processed == nil {
+		return false
+	}
+	if report.Processed.Status != "PROCESSING" {
+		return true
+	}
+	if e.Expect.Outcome != Running || len(report.Recipients) < len(e.Expect.Recipients) {
+		return false
+	}
+	for _, r := range report.Recipients {
+		for _, d := range r.Deliveries {
+			if d.Status == notification.Pending && (d.SendAfter == nil || d.SendAfter.Before(horizon)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Deviations returns where an event did not end as it must, a line each.
+func (e Event) Deviations(seen Observation, now time.Time) []string {
+	var deviations []string
+	deviate := func(format string, args ...any) {
+		deviations = append(deviations, e.Name+": "+fmt.Sprintf(format, args...))
+	}
+	if !e.endedWell(seen, now) {
+		deviate("expected outcome %s, it is %s", e.Expect.Outcome, cmp.Or(seen.Outcome, "unknown"))
+	}
+	missing := map[string]bool{}
+	for who := range e.Expect.Recipients {
+		missing[who] = true
+	}
+	for _, r := range seen.Report.Recipients {
+		who := Name(r)
+		if !missing[who] {
+			deviate("%s was told, and should not", who)
+			continue
+		}
+		delete(missing, who)
+		for _, deviation := range recipientDeviations(e.Expect.Recipients[who], r, now) {
+			deviate("%s %s", who, deviation)
+		}
+	}
+	for who := range missing {
+		deviate("%s was not told", who)
+	}
+	slices.Sort(deviations)
+	return deviations
+}
+
+// Name is RESTAURANT_USER/10.
+func Name(r postgres.RecipientReport) string { return string(r.UserType) + "/" + r.UserID }
+
+// endedWell takes the end of a deferred event for as good as its waiting, once
+// its time has come.
+func (e Event) endedWell(seen Observation, now time.Time) bool {
+	if seen.Outcome == e.Expect.Outcome {
+		return true
+	}
+	return e.Expect.Outcome == Running && seen.Outcome == Completed && slices.ContainsFunc(seen.Report.Recipients, func(r postgres.RecipientReport) bool {
+		for _, d := range r.Deliveries {
+			if due(d, now) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func due(d postgres.DeliveryReport, now time.Time) bool {
+	return d.SendAfter != nil && !d.SendAfter.After(now)
+}
+
+func recipientDeviations(expected map[notification.Channel]Fate, r postgres.RecipientReport, now time.Time) []string {
+	var deviations []string
+	for _, channel := range notification.Channels() {
+		fate := expected[channel]
+		decision, delivery := r.Decisions[channel], r.Deliveries[channel]
+		switch {
+		case decision != fate.Decision:
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s", channel, cmp.Or(fate.String(), "nothing"), cmp.Or(string(decision), "nothing")))
+		case !fate.met(delivery, now):
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, is %s", channel, fate, Describe(delivery)))
+		}
+	}
+	return deviations
+}
+
+// met takes DELIVERED for SENT, and SENT for what waited until its time had come.
+func (f Fate) met(d postgres.DeliveryReport, now time.Time) bool {
+	status := d.Status
+	if status == notification.Delivered {
+		status = notification.Sent
+	}
+	switch {
+	case f.Status == notification.Pending && status == notification.Sent:
+		return due(d, now)
+	case f.Status == notification.Pending:
+		return status == notification.Pending && d.SendAfter != nil
+	default:
+		return status == f.Status && strings.Contains(lastError(d), f.Error)
+	}
+}
+
+func lastError(d postgres.DeliveryReport) string {
+	if d.LastError == nil {
+		return ""
+	}
+	return *d.LastError
+}
+
+// Describe is the status of a delivery, and why it is not SENT.
+func Describe(d postgres.DeliveryReport) string {
+	switch {
+	case d.Status == "":
+		return "missing"
+	case d.Status == notification.Pending && d.SendAfter != nil:
+		return "PENDING until " + d.SendAfter.UTC().Format(time.RFC3339)
+	case lastError(d) != "":
+		return fmt.Sprintf("%s (%s)", d.Status, lastError(d))
+	default:
+		return string(d.Status)
+	}
+}

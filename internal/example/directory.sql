@@ -1,0 +1,74 @@
+-- Who there is: two restaurants, an agency, customers in three time zones, admins and a guest.
+-- Addresses are of domains and numbers reserved for examples; herald.slack_url says where Slack is.
+
+INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
+SELECT user_type, user_id, name, email, phone, current_setting('herald.slack_url') || webhook, locale, timezone, active
+FROM   (VALUES
+    -- Trattoria, restaurant 5.
+    ('RESTAURANT_USER', '10', 'Giulia Conti',    'giulia@trattoria.example.com',  '+12025550110', '/services/TEXAMPLE/BTRATTORIA/giulia', 'it',    'Europe/Rome',      true),
+    ('RESTAURANT_USER', '11', 'Marco Bianchi',   'marco@trattoria.example.com',   '+12025550111', NULL,                                   'it',    'Europe/Rome',      true),
+    ('RESTAURANT_USER', '12', 'Sara Greco',      NULL,                            '+12025550112', NULL,                                   'en',    'Europe/Rome',      true),
+    ('RESTAURANT_USER', '13', 'Luca Ferri',      'luca@trattoria.example.com',    '+12025550113', NULL,                                   'it',    'Europe/Rome',      true),
+    ('RESTAURANT_USER', '14', 'Anna Riva',       'anna@trattoria.example.com',    NULL,           NULL,                                   'it',    'Europe/Rome',      true),  -- on leave
+    ('RESTAURANT_USER', '15', 'Paolo Serra',     'paolo@trattoria.example.com',   NULL,           NULL,                                   'it',    'Europe/Rome',      false), -- gone
+    -- Osteria, restaurant 7.
+    ('RESTAURANT_USER', '20', 'Elena Villa',     'elena@osteria.example.com',     '+12025550120', NULL,                                   'it-CH', 'Europe/Zurich',    true),
+    ('RESTAURANT_USER', '21', 'Davide Neri',     'davide@osteria.example.com',    '+12025550121', NULL,                                   'it',    'Europe/Rome',      true),
+    ('RESTAURANT_USER', '22', 'Noemi Costa',     'noemi@osteria.example.com',     '+12025550122', NULL,                                   'it',    'Europe/Rome',      true),
+    -- Agency 10.
+    ('AGENCY_USER',     '30', 'Grace Miller',    'grace@agency.example.com',      NULL,           NULL,                                   'en',    'Europe/London',    true),
+    ('AGENCY_USER',     '31', 'Omar Haddad',     'omar@agency.example.com',       '+12025550131', NULL,                                   'en',    'Europe/London',    true),
+    ('AGENCY_USER',     '32', 'Ines Alvarez',    'ines@agency.example.com',       NULL,           NULL,                                   'en',    'Europe/London',    true),
+    -- Customers.
+    ('CUSTOMER',        '42', 'Chiara Romano',   'chiara@example.com',            '+12025550142', NULL,                                   'it',    'Europe/Rome',      true),
+    ('CUSTOMER',        '43', 'Ada Brooks',      'ada@example.com',               '+12025550143', NULL,                                   'en',    'America/New_York', true),
+    ('CUSTOMER',        '44', 'Kenji Mori',      'kenji@example.com',             '+12025550144', NULL,                                   'en',    'Asia/Tokyo',       true),
+    ('CUSTOMER',        '45', 'Tom Wrong',       'tom@example.com',               '+15005550001', NULL,                                   'en',    'America/New_York', true), -- Twilio's example of an invalid number
+    ('CUSTOMER',        '46', 'Yuki Sato',       'yuki@example.com',              '+12025550146', NULL,                                   'en',    'Asia/Tokyo',       true),
+    -- Those who keep it running, the second with a webhook that Slack no longer knows.
+    ('ADMIN',           '1',  'Root Admin',      'admin1@example.com',            '+12025550101', '/services/TEXAMPLE/BADMIN/admin1',      'en',    'UTC',              true),
+    ('ADMIN',           '2',  'Night Admin',     'admin2@example.com',            '+12025550102', '/services/TEXAMPLE/BADMIN/none2',       'en',    'UTC',              true),
+    ('GUEST',           '90', 'Guest',           'guest@example.com',             NULL,           NULL,                                   'en',    'UTC',              true)
+) AS r (user_type, user_id, name, email, phone, webhook, locale, timezone, active)
+ON CONFLICT (user_type, user_id) DO UPDATE
+SET    name              = excluded.name,
+       email             = excluded.email,
+       phone             = excluded.phone,
+       slack_webhook_url = excluded.slack_webhook_url,
+       locale            = excluded.locale,
+       timezone          = excluded.timezone,
+       active            = excluded.active;
+
+INSERT INTO recipient_device (user_type, user_id, token, active)
+VALUES ('RESTAURANT_USER', '10', 'example-device-staff10', true),
+       ('RESTAURANT_USER', '11', 'example-device-staff11', true),
+       ('RESTAURANT_USER', '12', 'dead-device-staff12', true), -- FCM no longer knows it: the first push switches it off
+       ('RESTAURANT_USER', '12', 'example-device-staff12', true),
+       ('RESTAURANT_USER', '13', 'example-device-staff13', true),
+       ('RESTAURANT_USER', '20', 'example-device-staff20', false), -- switched off
+       ('RESTAURANT_USER', '21', 'example-device-staff21', true),
+       ('RESTAURANT_USER', '22', 'example-device-staff22', true),
+       ('AGENCY_USER', '30', 'example-device-agent30', true),
+       ('CUSTOMER', '42', 'example-device-customer42', true),
+       ('CUSTOMER', '43', 'example-device-customer43', true),
+       ('CUSTOMER', '44', 'example-device-customer44', true),
+       ('CUSTOMER', '46', 'example-device-customer46', true)
+ON CONFLICT (user_type, user_id, token) DO UPDATE
+SET    active = excluded.active;
+
+INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role, active)
+VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '10', 'MANAGER', true),
+       ('RESTAURANT', '5', 'RESTAURANT_USER', '11', 'CHEF', true),
+       ('RESTAURANT', '5', 'RESTAURANT_USER', '12', 'WAITER', true),
+       ('RESTAURANT', '5', 'RESTAURANT_USER', '13', 'WAITER', true),
+       ('RESTAURANT', '5', 'RESTAURANT_USER', '14', 'WAITER', false),
+       ('RESTAURANT', '5', 'RESTAURANT_USER', '15', 'WAITER', true),
+       ('RESTAURANT', '7', 'RESTAURANT_USER', '20', 'MANAGER', true),
+       ('RESTAURANT', '7', 'RESTAURANT_USER', '21', 'CHEF', true),
+       ('RESTAURANT', '7', 'RESTAURANT_USER', '22', 'WAITER', true),
+       ('AGENCY', '10', 'AGENCY_USER', '30', 'AGENT', true),
+       ('AGENCY', '10', 'AGENCY_USER', '31', 'MANAGER', true),
+       ('AGENCY', '10', 'AGENCY_USER', '32', 'ACCOUNTANT', true)
+ON CONFLICT (entity_type, entity_id, user_type, user_id) DO UPDATE
+SET    role   = excluded.role,
+       active = excluded.active;

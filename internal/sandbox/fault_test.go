@@ -1,0 +1,253 @@
+package sandbox_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/sandbox"
+)
+
+func (b box) setFault(t *testing.T, channel notification.Channel, fault string) {
+	t.Helper()
+	status, _, body := b.answer(t, call{method: http.MethodPut, path: "/faults/" + string(channel), body: fault})
+	require.Equal(t, http.StatusOK, status, body)
+	require.JSONEq(t, fault, body)
+}
+
+func TestFaultStatus(t *testing.T) {
+	t.Parallel()
+	wants := map[notification.Channel]string{ // parts of the body
+		notification.Email: `{"errors":[{"message":"Service Unavailable"`,
+		notification.SMS:   `"code":20503`,
+		notification.Push:  `"status":"UNAVAILABLE"`,
+		notification.Slack: `Service Unavailable`,
+	}
+	for channel, tt := range accepted() {
+		t.Run(string(channel), func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			b.setFault(t, channel, `{"status":503,"retry_after":"1.5s"}`)
+			status, header, body := b.answer(t, tt.call)
+			require.Equal(t, http.StatusServiceUnavailable, status)
+			require.Equal(t, "2", header.Get("Retry-After"))
+			require.Contains(t, body, wants[channel])
+
+			want := tt.entry
+			want.Status, want.Accepted = status, false
+			require.Equal(t, want, b.only(t))
+		})
+	}
+}
+
+// TestFaultEveryStatus answers with each status that a fault may have.
+func TestFaultEveryStatus(t *testing.T) {
+	t.Parallel()
+	fault := sandbox.Fault{}
+	for channel, tt := range accepted() {
+		t.Run(string(channel), func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			for fault := fault; fault.Status < 600; fault.Status++ {
+				fault.Status = max(fault.Status, 300)
+				b.setFault(t, channel, fault.String())
+				status, _, _ := b.answer(t, tt.call)
+				require.Equal(t, fault.Status, status)
+			}
+			entries := b.entries(t, "")
+			require.Len(t, entries, 300)
+			for _, entry := range entries {
+				require.False(t, entry.Accepted)
+			}
+		})
+	}
+}
+
+func TestFaultDrop(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		fault    string
+		good     bool // the request
+		accepted bool
+	}{
+		{`{"drop":"before"}`, true, false},
+		{`{"drop":"after"}`, true, true},
+		{`{"status":503,"drop":"after"}`, true, true},
+		{`{"drop":"after"}`, false, false},
+	}
+	for channel, sent := range accepted() {
+		for _, tt := range tests {
+			t.Run(string(channel)+" "+tt.fault, func(t *testing.T) {
+				t.Parallel()
+				b := start(t)
+				b.setFault(t, channel, tt.fault)
+				if !tt.good {
+					sent.call.body = ""
+				}
+				response, err := b.do(t, sent.call)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				require.Error(t, err)
+				entry := b.only(t)
+				require.Zero(t, entry.Status)
+				require.Equal(t, tt.accepted, entry.Accepted)
+				if tt.good {
+					require.Equal(t, sent.entry.DeliveryID, entry.DeliveryID)
+				}
+			})
+		}
+	}
+}
+
+func TestFaultLatency(t *testing.T) {
+	t.Parallel()
+
+	t.Run("passes", func(t *testing.T) {
+		t.Parallel()
+		b := start(t)
+		b.setFault(t, notification.Slack, `{"latency":"1ms"}`)
+		status, _, _ := b.answer(t, slackCall(slackPath, goodPost))
+		require.Equal(t, http.StatusOK, status)
+		require.True(t, b.only(t).Accepted)
+	})
+
+	t.Run("comes before the status", func(t *testing.T) {
+		t.Parallel()
+		b := start(t)
+		b.setFault(t, notification.Slack, `{"status":500,"latency":"1ms"}`)
+		status, _, body := b.answer(t, slackCall(slackPath, goodPost))
+		require.Equal(t, http.StatusInternalServerError, status)
+		require.Equal(t, "rollup_error", body)
+	})
+
+	t.Run("outlasts the client", func(t *testing.T) {
+		t.Parallel()
+		b := start(t)
+		b.setFault(t, notification.Slack, `{"latency":"5m0s"}`)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.URL+slackPath, strings.NewReader(goodPost))
+		require.NoError(t, err)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+
+		require.Eventually(t, func() bool { return len(b.entries(t, "")) == 1 }, 30*time.Second, 5*time.Millisecond)
+		entry := b.only(t)
+		require.Equal(t, "evt-1-staff10-SLACK", entry.DeliveryID)
+		require.Zero(t, entry.Status)
+		require.False(t, entry.Accepted)
+	})
+}
+
+func TestFaultRate(t *testing.T) {
+	t.Parallel()
+	const calls = 100
+	tests := []struct {
+		fault       string
+		some, other bool // some requests are hit; others are not
+	}{
+		{`{"status":500,"rate":0}`, false, true},
+		{`{"status":500,"rate":0.5}`, true, true}, // all or none: once in 2^99
+		{`{"status":500,"rate":1}`, true, false},
+		{`{"status":500}`, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.fault, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			b.setFault(t, notification.Slack, tt.fault)
+			seen := map[int]int{}
+			for range calls {
+				status, _, _ := b.answer(t, slackCall(slackPath, goodPost))
+				seen[status]++
+			}
+			require.Equal(t, tt.some, seen[500] > 0)
+			require.Equal(t, tt.other, seen[200] > 0)
+			require.Equal(t, calls, seen[200]+seen[500])
+		})
+	}
+}
+
+func TestFaultRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, path, body string
+		status           int
+		complaint        string // part of it
+	}{
+		{"empty", "EMAIL", ``, 400, "not a fault"},
+		{"no JSON", "EMAIL", `{`, 400, "not a fault"},
+		{"two", "EMAIL", `{"status":500}{"status":500}`, 400, "behind"},
+		{"unknown field", "EMAIL", `{"statsu":500}`, 400, "statsu"},
+		{"nothing", "EMAIL", `{}`, 400, "does nothing"},
+		{"rate alone", "EMAIL", `{"rate":0.5}`, 400, "does nothing"},
+		{"status of a success", "EMAIL", `{"status":200}`, 400, "status"},
+		{"status too large", "EMAIL", `{"status":600}`, 400, "status"},
+		{"status is text", "EMAIL", `{"status":"503"}`, 400, "status"},
+		{"rate below 0", "EMAIL", `{"status":500,"rate":-0.1}`, 400, "rate"},
+		{"rate above 1", "EMAIL", `{"status":500,"rate":1.1}`, 400, "rate"},
+		{"latency without unit", "EMAIL", `{"latency":"1"}`, 400, "unit"},
+		{"latency is a number", "EMAIL", `{"latency":1}`, 400, "latency"},
+		{"latency below 0", "EMAIL", `{"latency":"-1s"}`, 400, "latency"},
+		{"latency too long", "EMAIL", `{"latency":"6m"}`, 400, "latency"},
+		{"retry_after below 0", "EMAIL", `{"status":503,"retry_after":"-1s"}`, 400, "retry_after"},
+		{"retry_after too long", "EMAIL", `{"status":503,"retry_after":"25h"}`, 400, "retry_after"},
+		{"retry_after without status", "EMAIL", `{"retry_after":"1s","drop":"after"}`, 400, "retry_after"},
+		{"other drop", "EMAIL", `{"drop":"during"}`, 400, "drop"},
+		{"too large", "EMAIL", `{"drop":"` + strings.Repeat("a", 64<<10) + `"}`, 400, "too large"},
+		{"no provider", "WEBSOCKET", `{"status":500}`, 404, "EMAIL"},
+		{"unknown channel", "FAX", `{"status":500}`, 404, "EMAIL"},
+	}
+	b := start(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			status, _, body := b.answer(t, call{method: http.MethodPut, path: "/faults/" + tt.path, body: tt.body})
+			require.Equal(t, tt.status, status)
+			require.Contains(t, body, tt.complaint)
+			require.Contains(t, body, `{"error":`)
+		})
+	}
+	t.Cleanup(func() { // when all are through
+		require.Equal(t, 404, first(b.answer(t, call{method: http.MethodDelete, path: "/faults/FAX"})))
+	})
+}
+
+func TestFaultsListedAndCleared(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	list := func() string {
+		_, _, body := b.answer(t, call{method: http.MethodGet, path: "/faults"})
+		return body
+	}
+	remove := func(path string) {
+		require.Equal(t, http.StatusNoContent, first(b.answer(t, call{method: http.MethodDelete, path: path})))
+	}
+	const full = `{"status":503,"rate":0.3,"retry_after":"2s","latency":"1s","drop":"before"}`
+
+	require.JSONEq(t, `{}`, list())
+	b.setFault(t, "email", `{"status":500}`)
+	b.setFault(t, notification.Email, full)
+	b.setFault(t, notification.SMS, `{"drop":"after"}`)
+	b.setFault(t, notification.Push, `{"status":429}`)
+	require.JSONEq(t, `{"EMAIL":`+full+`,"SMS":{"drop":"after"},"PUSH":{"status":429}}`, list())
+	remove("/faults/EMAIL")
+	require.JSONEq(t, `{"SMS":{"drop":"after"},"PUSH":{"status":429}}`, list())
+	remove("/faults")
+	remove("/faults")
+	require.JSONEq(t, `{}`, list())
+	status, _, _ := b.answer(t, smsCall(goodSMS()))
+	require.Equal(t, http.StatusCreated, status)
+}
+
+func first(status int, _ http.Header, _ string) int { return status }

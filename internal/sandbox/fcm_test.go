@@ -1,0 +1,126 @@
+package sandbox_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func pushCall(message any) call {
+	body, _ := json.Marshal(object{"message": message})
+	return call{http.MethodPost, "/v1/projects/demo/messages:send", "Bearer token", "application/json", string(body)}
+}
+
+func goodPush() object {
+	return object{
+		"token":        "device-1",
+		"notification": object{"title": "New reservation", "body": "Table for 4"},
+		"data":         object{"delivery_id": "evt-1-staff10-PUSH"},
+		"android":      object{"collapse_key": "evt-1-staff10-PUSH", "priority": "high"},
+		"apns":         object{"headers": object{"apns-collapse-id": "evt-1-staff10-PUSH"}},
+	}
+}
+
+// pushWith is a good message but for one field.
+func pushWith(field string, value any) object {
+	message := goodPush()
+	message[field] = value
+	return message
+}
+
+func TestPushRefused(t *testing.T) {
+	t.Parallel()
+
+	good := pushCall(goodPush())
+	unauthorized, untyped, broken := good, good, good
+	unauthorized.authorization, untyped.contentType, broken.body = "", "text/plain", `{"message":`
+	data := func(key string, value any) call { return pushCall(pushWith("data", object{key: value})) }
+	const invalid = "INVALID_ARGUMENT"
+	tests := []struct {
+		name      string
+		call      call
+		status    int
+		google    string // Google's status
+		errorCode string // FCM's; empty: none
+		field     string // blamed; empty: none
+	}{
+		{"no authorization", unauthorized, 401, "UNAUTHENTICATED", "", ""},
+		{"not declared as JSON", untyped, 400, invalid, "", ""},
+		{"broken JSON", broken, 400, invalid, "", ""},
+		{"no message", pushCall(nil), 400, invalid, invalid, "message"},
+		{"no token", pushCall(pushWith("token", "")), 400, invalid, invalid, "message"},
+		{"malformed token", pushCall(pushWith("token", "a b")), 400, invalid, invalid, "message.token"},
+		{"invalid token", pushCall(pushWith("token", "invalid-7")), 400, invalid, invalid, "message.token"},
+		{"dead token", pushCall(pushWith("token", "dead-7")), 404, "NOT_FOUND", "UNREGISTERED", ""},
+		{"data of numbers", data("n", 1), 400, invalid, "", ""},
+		{"reserved from", data("from", "x"), 400, invalid, invalid, "message.data"},
+		{"reserved gcm", data("gcm.x", "x"), 400, invalid, invalid, "message.data"},
+		{"reserved google", data("google_x", "x"), 400, invalid, invalid, "message.data"},
+		{"too big", data("x", strings.Repeat("a", 4096-len("x")-len("New reservationTable for 4")+1)), 400, invalid, invalid, "message"},
+		{"no priority", pushCall(pushWith("android", object{"priority": "urgent"})), 400, invalid, invalid, "message.android.priority"},
+		{"long collapse id", pushCall(pushWith("apns", object{"headers": object{"apns-collapse-id": strings.Repeat("a", 65)}})), 400, invalid, invalid, "message.apns.headers"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			status, _, body := b.answer(t, tt.call)
+			require.Equal(t, tt.status, status, body)
+
+			answer := parseGoogle(t, body)
+			require.Equal(t, tt.status, answer.Code)
+			require.Equal(t, tt.google, answer.Status)
+			require.NotEmpty(t, answer.Message)
+			require.Equal(t, tt.errorCode, answer.errorCode())
+			require.Equal(t, tt.field, answer.field())
+			require.False(t, b.only(t).Accepted)
+		})
+	}
+}
+
+func TestPushAtTheLimit(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	value := strings.Repeat("a", 4096-len("x")-len("New reservationTable for 4"))
+	status, _, body := b.answer(t, pushCall(pushWith("data", object{"x": value})))
+	require.Equal(t, http.StatusOK, status, body)
+	require.Regexp(t, `^\{"name":"projects/demo/messages/[A-Z0-9]+"\}$`, body)
+}
+
+type googleAnswer struct {
+	Code            int
+	Status, Message string
+	Details         []struct {
+		Type            string `json:"@type"`
+		ErrorCode       string
+		FieldViolations []struct{ Field string }
+	}
+}
+
+func parseGoogle(t *testing.T, body string) googleAnswer {
+	t.Helper()
+	var answer struct{ Error googleAnswer }
+	require.NoError(t, json.Unmarshal([]byte(body), &answer))
+	return answer.Error
+}
+
+func (a googleAnswer) errorCode() string {
+	for _, detail := range a.Details {
+		if detail.Type == "type.googleapis.com/google.firebase.fcm.v1.FcmError" {
+			return detail.ErrorCode
+		}
+	}
+	return ""
+}
+
+func (a googleAnswer) field() string {
+	for _, detail := range a.Details {
+		if detail.Type == "type.googleapis.com/google.rpc.BadRequest" {
+			return detail.FieldViolations[0].Field
+		}
+	}
+	return ""
+}

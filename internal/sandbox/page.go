@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/k3a/html2text"
+
+	"herald/internal/notification"
+)
+
+//go:embed page.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+
+const previewRunes = 160
+
+// view is what the page shows.
+type view struct {
+	Channels []channelView
+	Entries  []Entry // newest first
+	Shown    int     // at most
+}
+
+type channelView struct {
+	Name   notification.Channel
+	Counts tally
+	Fault  string // in JSON; empty: none
+}
+
+// page shows the newest of the ledger to people.
+func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
+	var page bytes.Buffer
+	if err := pageTemplate.Execute(&page, s.view()); err != nil {
+		slog.Error("the sandbox cannot show its page", "error", err)
+		http.Error(w, "the page cannot be shown", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	_, _ = page.WriteTo(w)
+}
+
+func (s *Server) view() view {
+	faults := s.faults.all()
+	newest, counts := s.ledger.recent()
+
+	v := view{Shown: remembered}
+	for _, channel := range channels() {
+		shown := channelView{Name: channel, Counts: counts[channel]}
+		if fault, ok := faults[channel]; ok {
+			shown.Fault = fault.String()
+		}
+		v.Channels = append(v.Channels, shown)
+	}
+	for _, entry := range slices.Backward(newest) {
+		entry.Body = preview(entry)
+		v.Entries = append(v.Entries, entry)
+	}
+	return v
+}
+
+// preview is the beginning of the body on one line, for a mail without its markup.
+func preview(entry Entry) string {
+	text := entry.Body
+	if entry.Channel == notification.Email {
+		text = html2text.HTML2Text(text)
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > previewRunes {
+		text = string(runes[:previewRunes]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,61 @@
+// Package sandbox stands in for SendGrid, Twilio, FCM and Slack, so that the
+// real SDKs can be run, watched and disturbed on one machine. It refuses what
+// the providers refuse, in their words, and reaches nobody: what would have
+// reached somebody stands in its ledger.
+//
+// The ledger holds addresses and texts, as evidence. Logs never do.
+package sandbox
+
+import (
+	"errors"
+	"net/http"
+)
+
+// Config is what a sandbox must know.
+type Config struct {
+	Ledger string // path of the ledger; made where it is missing, continued where it exists
+}
+
+// Server is the sandbox. It is safe for concurrent use.
+type Server struct {
+	ledger *ledger
+	faults *faults
+	mux    *http.ServeMux
+}
+
+// New opens the ledger and returns a sandbox without faults. It returns an
+// error where the ledger cannot be opened, or is a file of something else.
+func New(cfg Config) (*Server, error) {
+	if cfg.Ledger == "" {
+		return nil, errors.New("sandbox: the path of the ledger is missing")
+	}
+	ledger, err := openLedger(cfg.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{ledger: ledger, faults: newFaults(), mux: http.NewServeMux()}
+	s.route()
+	return s, nil
+}
+
+func (s *Server) route() {
+	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid))
+	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio))
+	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
+	s.mux.Handle("POST /services/{path...}", s.provide(slack))
+
+	s.mux.HandleFunc("GET /{$}", s.page)
+	s.mux.HandleFunc("GET /ledger", s.serveLedger)
+	s.mux.HandleFunc("GET /faults", s.listFaults)
+	s.mux.HandleFunc("PUT /faults/{channel}", s.setFault)
+	s.mux.HandleFunc("DELETE /faults/{channel}", s.clearFault)
+	s.mux.HandleFunc("DELETE /faults", s.clearFaults)
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+}
+
+// ServeHTTP answers as the provider whose path was called, or as the sandbox
+// itself.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close closes the ledger. Requests that come later are answered with 500.
+func (s *Server) Close() error { return s.ledger.close() }

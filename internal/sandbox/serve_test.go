@@ -1,0 +1,78 @@
+package sandbox_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/sandbox"
+)
+
+func listen(t *testing.T) (*sandbox.Server, net.Listener, box) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ledger.ndjson")
+	server, err := sandbox.New(sandbox.Config{Ledger: path})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return server, listener, box{URL: "http://" + listener.Addr().String(), ledger: path}
+}
+
+// TestServe ends in the middle of a latency, and does not wait for it.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	server, listener, b := listen(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener) }()
+
+	status, _, _ := b.answer(t, slackCall(slackPath, goodPost))
+	require.Equal(t, http.StatusOK, status)
+	b.setFault(t, notification.SMS, `{"latency":"5m0s"}`)
+	handled, answered := b.begin(t, smsCall(goodSMS()))
+	<-handled
+
+	stop()
+	require.Error(t, <-answered)
+	require.NoError(t, <-ended)
+	require.NoError(t, server.Close())
+
+	entries := startAt(t, b.ledger).entries(t, "?channel=SMS")
+	require.Len(t, entries, 1)
+	require.False(t, entries[0].Accepted)
+}
+
+// begin makes a call in the background. The first channel tells that the
+// server asked for its body, the second how it ended.
+func (b box) begin(t *testing.T, c call) (handled chan struct{}, answered chan error) {
+	t.Helper()
+	handled, answered = make(chan struct{}), make(chan error, 1)
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(handled) }})
+	request, err := http.NewRequestWithContext(ctx, c.method, b.URL+c.path, strings.NewReader(c.body))
+	require.NoError(t, err)
+	request.Header = http.Header{"Authorization": {c.authorization}, "Content-Type": {c.contentType}, "Expect": {"100-continue"}}
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		answered <- err
+	}()
+	return handled, answered
+}
+
+func TestServeFails(t *testing.T) {
+	t.Parallel()
+	server, listener, _ := listen(t)
+	require.NoError(t, listener.Close())
+	require.ErrorContains(t, server.Serve(t.Context(), listener), "sandbox: serve")
+}

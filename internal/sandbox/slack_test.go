@@ -1,0 +1,70 @@
+package sandbox_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	slackPath = "/services/T1/B1/X1"
+	goodPost  = `{"text":"New reservation","blocks":[
+		{"type":"section","block_id":"evt-1-staff10-SLACK","text":{"type":"mrkdwn","text":"*New reservation*"}},
+		{"type":"divider"},
+		{"type":"section","text":{"type":"mrkdwn","text":"Table for 4"}}]}`
+)
+
+func slackCall(path, body string) call {
+	return call{http.MethodPost, path, "", "application/json; charset=utf-8", body}
+}
+
+func TestSlack(t *testing.T) {
+	t.Parallel()
+
+	block := func(fields string) string { return `{"blocks":[{"type":"section",` + fields + `}]}` }
+	text := func(n int) string { return block(`"text":{"type":"mrkdwn","text":"` + strings.Repeat("a", n) + `"}`) }
+	untyped := slackCall(slackPath, goodPost)
+	untyped.contentType = "text/plain"
+	tests := []struct {
+		name   string
+		call   call
+		status int
+		body   string
+	}{
+		{"text alone", slackCall(slackPath, `{"text":"hello"}`), 200, "ok"},
+		{"longest text", slackCall(slackPath, text(3000)), 200, "ok"},
+		{"not declared as JSON", untyped, 400, "invalid_payload"},
+		{"no JSON", slackCall(slackPath, "hello"), 400, "invalid_payload"},
+		{"empty", slackCall(slackPath, ""), 400, "invalid_payload"},
+		{"text is a number", slackCall(slackPath, `{"text":1}`), 400, "invalid_payload"},
+		{"neither text nor blocks", slackCall(slackPath, `{}`), 400, "no_text"},
+		{"block without type", slackCall(slackPath, `{"blocks":[{}]}`), 400, "invalid_blocks"},
+		{"text too long", slackCall(slackPath, text(3001)), 400, "invalid_blocks"},
+		{"empty text", slackCall(slackPath, text(0)), 400, "invalid_blocks"},
+		{"text of no type", slackCall(slackPath, block(`"text":{"text":"a"}`)), 400, "invalid_blocks"},
+		{"id too long", slackCall(slackPath, block(`"block_id":"`+strings.Repeat("a", 256)+`"`)), 400, "invalid_blocks"},
+		{"id twice", slackCall(slackPath, `{"blocks":[{"type":"divider","block_id":"a"},{"type":"divider","block_id":"a"}]}`), 400, "invalid_blocks"},
+		{"too many blocks", slackCall(slackPath, `{"blocks":[`+strings.Repeat(`{"type":"divider"},`, 50)+`{"type":"divider"}]}`), 400, "invalid_blocks"},
+		{"forbidden", slackCall("/services/T1/B1/invalid-1", goodPost), 403, "invalid_token"},
+		{"no such webhook", slackCall("/services/T1/B1/none-1", goodPost), 404, "no_service"},
+		{"not a webhook", slackCall("/services/T1/B1", goodPost), 404, "no_service"},
+		{"empty segment", slackCall("/services/T1/B1/", goodPost), 404, "no_service"},
+		{"archived", slackCall("/services/T1/B1/archived-1", goodPost), 410, "channel_is_archived"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			status, _, body := b.answer(t, tt.call)
+			require.Equal(t, tt.status, status)
+			require.Equal(t, tt.body, body)
+
+			entry := b.only(t)
+			require.Equal(t, tt.call.path, entry.Recipient)
+			require.Equal(t, status, entry.Status)
+			require.Equal(t, status == http.StatusOK, entry.Accepted)
+		})
+	}
+}

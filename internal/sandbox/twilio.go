@@ -1,0 +1,101 @@
+package sandbox
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"herald/internal/notification"
+)
+
+var twilio = provider{channel: notification.SMS, judge: judgeSMS, refuse: refuseSMS}
+
+// twilioError is Twilio's form of an error.
+// https://www.twilio.com/docs/usage/twilios-response#response-formats-exceptions
+type twilioError struct {
+	Code     int    `json:"code"`
+	Message  string `json:"message"`
+	MoreInfo string `json:"more_info"`
+	Status   int    `json:"status"`
+}
+
+// judgeSMS answers as POST /2010-04-01/Accounts/{sid}/Messages.json.
+func judgeSMS(r *http.Request, body []byte) (message, answer) {
+	form, err := url.ParseQuery(string(body))
+	msg := message{recipient: form.Get("To"), body: form.Get("Body")}
+	callback, callbackErr := url.Parse(form.Get("StatusCallback"))
+	if callbackErr == nil {
+		msg.deliveryID = callback.Query().Get("delivery_id")
+	}
+	user, password, _ := r.BasicAuth()
+	sid := r.PathValue("sid")
+	switch {
+	case user == "" || user != sid || password == "":
+		return msg, refuseSMS(http.StatusUnauthorized)
+	case err != nil || !hasMediaType(r, "application/x-www-form-urlencoded"):
+		return msg, refuseSMS(http.StatusBadRequest)
+	}
+	if refusal := checkSMS(form); refusal != nil {
+		return msg, sayTwilio(*refusal)
+	}
+	if form.Get("StatusCallback") != "" && (callbackErr != nil || !isWebURL(callback)) {
+		return msg, sayTwilio(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
+	}
+	return msg, queued(sid, form)
+}
+
+// queued is Twilio's answer to a message that it took.
+func queued(account string, form url.Values) answer {
+	random := make([]byte, 16)
+	_, _ = rand.Read(random) // it never fails
+	sid := "SM" + hex.EncodeToString(random)
+	uri := "/2010-04-01/Accounts/" + account + "/Messages/" + sid
+	now := time.Now().UTC().Format(time.RFC1123Z)
+	return reply(http.StatusCreated, map[string]any{
+		"account_sid":           account,
+		"api_version":           "2010-04-01",
+		"body":                  form.Get("Body"),
+		"date_created":          now,
+		"date_sent":             nil,
+		"date_updated":          now,
+		"direction":             "outbound-api",
+		"error_code":            nil,
+		"error_message":         nil,
+		"from":                  form.Get("From"),
+		"messaging_service_sid": nil,
+		"num_media":             "0",
+		"price":                 nil,
+		"price_unit":            "USD",
+		"sid":                   sid,
+		"status":                "queued",
+		"subresource_uris":      map[string]string{"media": uri + "/Media.json"},
+		"to":                    form.Get("To"),
+		"uri":                   uri + ".json",
+	})
+}
+
+// refuseSMS is Twilio's answer to a request as a whole.
+func refuseSMS(status int) answer {
+	refusal := twilioError{Code: 20000 + status%1000, Message: http.StatusText(status), Status: status}
+	switch status {
+	case http.StatusBadRequest:
+		refusal.Code = 20001
+	case http.StatusUnauthorized:
+		refusal.Code, refusal.Message = 20003, "Authenticate"
+	case http.StatusForbidden:
+		refusal.Code = 20006
+	}
+	return sayTwilio(refusal)
+}
+
+// sayTwilio answers with an error, whose status is 400 unless it says otherwise.
+func sayTwilio(refusal twilioError) answer {
+	if refusal.Status == 0 {
+		refusal.Status = http.StatusBadRequest
+	}
+	refusal.MoreInfo = fmt.Sprintf("https://www.twilio.com/docs/errors/%d", refusal.Code)
+	return reply(refusal.Status, refusal)
+}

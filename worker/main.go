@@ -1,0 +1,165 @@
+// Command worker runs Herald's workflows and activities until it is told to stop.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	_ "time/tzdata" // quiet hours are judged alike on every machine
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"golang.org/x/sync/errgroup"
+
+	"herald/activities"
+	"herald/internal/config"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/rabbitmq"
+	"herald/workflows"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	part, err := parseFlags(os.Args[1:])
+	if err != nil {
+		os.Exit(2) // the flag package has said why
+	}
+	if err := run(ctx, part); err != nil {
+		slog.Error("worker failed", "error", err)
+		os.Exit(1)
+	}
+}
+
+// part is the part of the work that a process does.
+type part struct {
+	events   bool // pollers and events
+	channels []notification.Channel
+}
+
+func parseFlags(args []string) (part, error) {
+	p := part{events: true, channels: notification.Channels()}
+	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
+	events := flags.Bool("events", false, "serve the outbox pollers and the events")
+	flags.Func("channels", "serve the deliveries of these `channels`: "+channelNames(), func(list string) error {
+		p.channels = nil
+		for name := range strings.SplitSeq(list, ",") {
+			channel := notification.Channel(strings.ToUpper(strings.TrimSpace(name)))
+			if !channel.Valid() {
+				return fmt.Errorf("no channel %q; there are %s", name, channelNames())
+			}
+			if !slices.Contains(p.channels, channel) {
+				p.channels = append(p.channels, channel)
+			}
+		}
+		p.events = false
+		return nil
+	})
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything; its settings come from the environment (see README.md).\n\n")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return part{}, err
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(flags.Output(), "worker takes no arguments, but got %q\n", flags.Args())
+		return part{}, flag.ErrHelp
+	}
+	onlyEvents := *events && p.events // no --channels
+	p.events = p.events || *events
+	if onlyEvents {
+		p.channels = nil
+	}
+	return p, nil
+}
+
+func channelNames() string {
+	var names []string
+	for _, channel := range notification.Channels() {
+		names = append(names, strings.ToLower(string(channel)))
+	}
+	return strings.Join(names, ",")
+}
+
+func run(ctx context.Context, part part) error {
+	cfg, err := config.FromEnv()
+	if err != nil {
+		return err
+	}
+	store, err := postgres.Open(ctx, string(cfg.DatabaseURL), "herald-worker")
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: string(cfg.RabbitMQURL), Logger: slog.Default()})
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
+	temporal, namespace, err := newTemporalClient()
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	senders, err := newSenders(cfg, broker, part.channels)
+	if err != nil {
+		return err
+	}
+	acts := &activities.Activities{
+		Outbox:     store,
+		Starter:    &workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents},
+		Plans:      store,
+		Deliveries: store,
+		Events:     store,
+		Broker:     broker,
+		Senders:    senders,
+		Policies:   deliveryPolicies(cfg),
+		Poll:       activities.PollSettings{Interval: cfg.OutboxPollInterval, BatchSize: cfg.OutboxBatchSize},
+	}
+	running := &workers{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(store, broker, temporal, running))) })
+	group.Go(func() error { return running.run(ctx, temporal, namespace, cfg, part, acts) })
+	return group.Wait()
+}
+
+// newTemporalClient returns a client that connects when it is first used, by
+// Temporal's own TEMPORAL_* settings, and the namespace that they name.
+func newTemporalClient() (client.Client, string, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return nil, "", fmt.Errorf("read Temporal settings: %w", err)
+	}
+	if options.Namespace == "" {
+		options.Namespace = client.DefaultNamespace
+	}
+	options.Logger = log.NewStructuredLogger(slog.Default())
+	temporal, err := client.NewLazyClient(options)
+	if err != nil {
+		return nil, "", fmt.Errorf("Temporal client: %w", err)
+	}
+	return temporal, options.Namespace, nil
+}
+
+// checks are what /readyz asks.
+func checks(store *postgres.Store, broker *rabbitmq.Broker, temporal client.Client, running *workers) []check {
+	return []check{
+		{"database", store.Ready},
+		{"broker", func(context.Context) error { return broker.Ready() }},
+		{"temporal", func(ctx context.Context) error {
+			_, err := temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+			return err
+		}},
+		{"workers", running.ready},
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"herald/activities"
+	"herald/internal/config"
+	"herald/workflows"
+)
+
+const (
+	// stopTimeout is what a running activity has beyond its provider's time-out
+	// to write down its result, before the process ends without it.
+	stopTimeout = 10 * time.Second
+	// retryStart is how long to wait for a Temporal that does not answer yet.
+	retryStart = 2 * time.Second
+)
+
+// workers are the Temporal workers of this process, one per task queue, so that
+// a provider that hangs uses up only its own channel's slots.
+type workers struct {
+	started atomic.Bool
+	fatal   chan error
+	all     []worker.Worker
+	running []worker.Worker
+}
+
+// ready says whether the workers take tasks.
+func (w *workers) ready(context.Context) error {
+	if !w.started.Load() {
+		return errors.New("not started")
+	}
+	return nil
+}
+
+// run serves the process's part of the work until ctx ends, then waits for the
+// sends that are under way.
+func (w *workers) run(ctx context.Context, temporal client.Client, namespace string, cfg config.Config, part part, acts *activities.Activities) error {
+	waitForTemporal(ctx, temporal, namespace)
+	w.fatal = make(chan error, 1)
+	if part.events {
+		events := w.add(temporal, workflows.EventsQueue(cfg.TaskQueuePrefix), worker.Options{WorkerStopTimeout: stopTimeout})
+		events.RegisterWorkflow(workflows.PollOutbox)
+		events.RegisterWorkflow(workflows.NotifyEvent)
+		events.RegisterWorkflow(workflows.NotifyPage)
+		events.RegisterActivity(acts)
+	}
+	for _, channel := range part.channels {
+		policy := cfg.Policies[channel]
+		deliveries := w.add(temporal, workflows.ChannelQueue(cfg.TaskQueuePrefix, channel), worker.Options{
+			MaxConcurrentActivityExecutionSize: slots,
+			TaskQueueActivitiesPerSecond:       policy.RateLimit, // 0: none, and activities may start eagerly
+			WorkerStopTimeout:                  policy.Timeout + stopTimeout,
+		})
+		deliveries.RegisterWorkflow(workflows.DeliverNotification)
+		deliveries.RegisterActivity(acts)
+	}
+	defer w.stop()
+	for _, each := range w.all {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := each.Start(); err != nil {
+			return fmt.Errorf("start worker: %w", err)
+		}
+		w.running = append(w.running, each)
+	}
+	w.started.Store(true)
+	slog.Info("worker started", "events", part.events, "channels", part.channels, "task_queue_prefix", cfg.TaskQueuePrefix)
+	select {
+	case <-ctx.Done():
+		slog.Info("worker stopping: waiting for sends under way")
+		return nil
+	case err := <-w.fatal:
+		return fmt.Errorf("worker: %w", err)
+	}
+}
+
+func (w *workers) add(temporal client.Client, queue string, options worker.Options) worker.Worker {
+	options.OnFatalError = func(err error) {
+		select {
+		case w.fatal <- err:
+		default: // one is enough to end the process
+		}
+	}
+	added := worker.New(temporal, queue, options)
+	w.all = append(w.all, added)
+	return added
+}
+
+// stop stops the running workers at once, since each may have to wait.
+func (w *workers) stop() {
+	w.started.Store(false)
+	var stopping sync.WaitGroup
+	for _, each := range w.running {
+		stopping.Go(each.Stop)
+	}
+	stopping.Wait()
+}
+
+// waitForTemporal waits until Temporal answers and knows our search attributes,
+// so that the processes of an installation can come up in any order; or until
+// ctx ends.
+func waitForTemporal(ctx context.Context, temporal client.Client, namespace string) {
+	for ctx.Err() == nil {
+		err := registerSearchAttributes(ctx, temporal, namespace)
+		if err == nil {
+			return
+		}
+		slog.Warn("waiting for Temporal", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryStart):
+		}
+	}
+}
