@@ -128,7 +128,9 @@ func run(ctx context.Context, part part) error {
 	}
 	running := &workers{}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(store, broker, temporal, running))) })
+	group.Go(func() error {
+		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(store, broker, temporal, running)))
+	})
 	group.Go(func() error { return running.run(ctx, temporal, namespace, cfg, part, acts) })
 	return group.Wait()
 }
@@ -146,7 +148,7 @@ func newTemporalClient() (client.Client, string, error) {
 	options.Logger = log.NewStructuredLogger(slog.Default())
 	temporal, err := client.NewLazyClient(options)
 	if err != nil {
-		return nil, "", fmt.Errorf("Temporal client: %w", err)
+		return nil, "", fmt.Errorf("create Temporal client: %w", err)
 	}
 	return temporal, options.Namespace, nil
 }

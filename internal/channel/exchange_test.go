@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,11 +36,11 @@ func TestExchangeLimitsBody(t *testing.T) {
 		size, kept int
 		failed     bool
 	}{
-		"empty":       {0, 0, false},
-		"small":       {10, 10, false},
-		"largest":     {64 << 10, 64 << 10, false},
-		"too large":   {64<<10 + 1, 64 << 10, true},
-		"not drained": {10 << 20, 64 << 10, true},
+		"empty":         {0, 0, false},
+		"small":         {10, 10, false},
+		"largest":       {64 << 10, 64 << 10, false},
+		"too large":     {64<<10 + 1, 64 << 10, true},
+		"far too large": {10 << 20, 64 << 10, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +62,33 @@ func TestExchangeLimitsBody(t *testing.T) {
 			require.Equal(t, exchange.Body, body)
 			require.NoError(t, response.Body.Close())
 		})
+	}
+}
+
+// TestExchangeClosesEndlessBody finds a connection that is left open.
+func TestExchangeClosesEndlessBody(t *testing.T) {
+	t.Parallel()
+
+	closed := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(closed)
+		for chunk := make([]byte, 1<<16); ; {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	require.NoError(t, err)
+	exchange := channel.NewExchange(channel.NewTransport(1))
+	_, err = exchange.Client().Do(request) //nolint:bodyclose // the exchange did
+	require.Error(t, err)
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "the connection is still open")
 	}
 }
 

@@ -43,7 +43,9 @@ func (s *system) writeEvents(round string, n int) {
 	}
 }
 
-func (s *system) eventID(round string, i int) string { return fmt.Sprintf("%s-%s-%d", s.name, round, i) }
+func (s *system) eventID(round string, i int) string {
+	return fmt.Sprintf("%s-%s-%d", s.name, round, i)
+}
 
 func (s *system) rolledBackID(round string, i int) string {
 	return fmt.Sprintf("%s-%s-%d-rolled-back", s.name, round, i)

@@ -13,10 +13,10 @@ func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 
 	const events = 60
-	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1000", "EMAIL_RETRY_INTERVAL=1s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=1000", "SMS_TIMEOUT=5s")
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=2s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=100", "SMS_TIMEOUT=5s")
 	s.prepareLoad()
 	s.fault("EMAIL", `{"status":503,"retry_after":"1s"}`)
-	s.fault("SMS", `{"latency":"10m"}`)
+	s.fault("SMS", `{"latency":"5m"}`)
 	s.startWorker()
 	s.starter("poller", "start")
 	faulty := time.Now()

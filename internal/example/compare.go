@@ -123,15 +123,8 @@ func (f Fate) met(d postgres.DeliveryReport, now time.Time) bool {
 	case f.Status == notification.Pending:
 		return status == notification.Pending && d.SendAfter != nil
 	default:
-		return status == f.Status && strings.Contains(lastError(d), f.Error)
+		return status == f.Status && strings.Contains(d.LastError, f.Error)
 	}
-}
-
-func lastError(d postgres.DeliveryReport) string {
-	if d.LastError == nil {
-		return ""
-	}
-	return *d.LastError
 }
 
 // Describe is the status of a delivery, and why it is not SENT.
@@ -141,8 +134,8 @@ func Describe(d postgres.DeliveryReport) string {
 		return "missing"
 	case d.Status == notification.Pending && d.SendAfter != nil:
 		return "PENDING until " + d.SendAfter.UTC().Format(time.RFC3339)
-	case lastError(d) != "":
-		return fmt.Sprintf("%s (%s)", d.Status, lastError(d))
+	case d.LastError != "":
+		return fmt.Sprintf("%s (%s)", d.Status, d.LastError)
 	default:
 		return string(d.Status)
 	}

@@ -25,9 +25,9 @@ type EventRules struct {
 // recipients are read: managers first, then by user id, numbers as numbers. The
 // zero value is the place before the first.
 type Cursor struct {
-	Rank     int      // 0: MANAGER; 1: everybody else
-	Number   int64    // the user id, where it is a number; else the highest
-	UserID   string   // empty: before the first
+	Rank     int    // 0: MANAGER; 1: everybody else
+	Number   int64  // the user id, where it is a number; else the highest
+	UserID   string // empty: before the first
 	UserType UserType
 	Used     Used // of max_recipients, by those before
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"herald/internal/notification"
 	"herald/internal/sandbox"
 )
 
@@ -170,8 +169,7 @@ func TestLedgerCannotBeWritten(t *testing.T) {
 	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson")})
 	require.NoError(t, err)
 	require.NoError(t, server.Close())
-	for channel, tt := range accepted() {
-		require.NotEqual(t, notification.WebSocket, channel)
+	for _, tt := range accepted() {
 		answer := httptest.NewRecorder()
 		request := httptest.NewRequestWithContext(t.Context(), tt.call.method, tt.call.path, strings.NewReader(tt.call.body))
 		server.ServeHTTP(answer, request)

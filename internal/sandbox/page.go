@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	_ "embed"
+	"html"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -66,11 +67,15 @@ func (s *Server) view() view {
 	return v
 }
 
-// preview is the beginning of the body on one line, for a mail without its markup.
+// preview is the beginning of the body on one line, as its reader sees it:
+// without markup. The template escapes whatever comes out.
 func preview(entry Entry) string {
 	text := entry.Body
-	if entry.Channel == notification.Email {
+	switch entry.Channel {
+	case notification.Email:
 		text = html2text.HTML2Text(text)
+	case notification.Slack:
+		text = html.UnescapeString(text)
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > previewRunes {

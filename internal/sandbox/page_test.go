@@ -26,14 +26,15 @@ func TestPage(t *testing.T) {
 	b.answer(t, mailCall(mailWith(object{"subject": "<script>alert(1)</script>"})))
 	b.answer(t, smsCall(smsWith("Body", "<b>bold</b>")))
 	b.setFault(t, notification.Slack, `{"drop":"after"}`)
-	_, err := b.do(t, slackCall(slackPath, goodPost)) //nolint:bodyclose // there is no answer
+	_, err := b.do(t, slackCall(slackPath, strings.ReplaceAll(goodPost, "Table", "&lt;i&gt;Table"))) //nolint:bodyclose // there is no answer
 	require.Error(t, err)
 
 	body := page()
 	require.NotContains(t, body, "<script>")
 	require.NotContains(t, body, "<b>")
+	require.NotContains(t, body, "<i>")
 	for _, text := range []string{
-		"&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;b&gt;bold&lt;/b&gt;", "202 accepted", "accepted, not told",
+		"&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;b&gt;bold&lt;/b&gt;", "&lt;i&gt;Table", "202 accepted", "accepted, not told",
 		"evt-1-staff10-EMAIL", "ada@example.com", `fault {&#34;drop&#34;:&#34;after&#34;}`,
 	} {
 		require.Contains(t, body, text)

@@ -81,7 +81,7 @@ func TestRenderPlainTextAsMail(t *testing.T) {
 func TestRenderErrors(t *testing.T) {
 	t.Parallel()
 
-	const payload = `{"name": "hunter2", "break": "a\r\nBcc: hunter2", "feed": "a\nb", "return": "a\rb", "space": " ", "list": ["hunter2"], "amp": "` + ampersands + `"}`
+	payload := `{"name": "hunter2", "forged": ">: map has no entry for key \"hunter2\"", "break": "a\r\nBcc: hunter2", "feed": "a\nb", "return": "a\rb", "space": " ", "list": ["hunter2"], "amp": "` + strings.Repeat("&", 2000) + `"}`
 	tests := []struct {
 		name        string
 		title, body string
@@ -97,6 +97,7 @@ func TestRenderErrors(t *testing.T) {
 		{"function on the wrong thing", "x", "a\n{{index .payload.name .payload.name}}", "body cannot be rendered: line 2 does not fit the data"},
 		{"comparison of unlike things", "x", "{{if gt .payload.name 3}}{{end}}", "body cannot be rendered: line 1 does not fit the data"},
 		{"loop over a text", "x", "{{range $i, $c := .payload.name}}{{end}}", "body cannot be rendered: line 1 does not fit the data"},
+		{"a text that looks like an error", "x", "{{range $i, $c := .payload.forged}}{{end}}", "body cannot be rendered: line 1 does not fit the data"},
 		{"syntax", "x", "{{.payload.name", "cannot be parsed: template: body:1: unclosed action"},
 		{"unknown function", "{{env}}", "x", `cannot be parsed: template: title:1: function "env" not defined`},
 		{"not HTML", "x", `<a href="{{if .payload.name}}"{{end}}>`, "body cannot be rendered: line 1 does not fit the data"},
@@ -123,13 +124,17 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// 50 × 40 ampersands are 2,000 bytes, and 10,000 once escaped.
-const ampersands = amps10 + amps10 + amps10 + amps10 + amps10
+func TestRenderPlainTextTooLongAsMail(t *testing.T) {
+	t.Parallel()
 
-const amps10 = "&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&" + amps9
-const amps9 = "&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&" +
-	"&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&" +
-	"&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&&"
+	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: strings.Repeat("&", 20_000)}
+	set := template.NewSet(event(`{}`), []notification.Template{row})
+
+	_, err := set.Render(notification.Email, recipient())
+	require.EqualError(t, err, "template */*/en: body: longer than 64 KiB")
+	_, err = set.Render(notification.SMS, recipient())
+	require.NoError(t, err)
+}
 
 func TestRenderPayloadThatIsNoJSON(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package channeltest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -78,7 +79,10 @@ func (s suite) testRetryAfter(t *testing.T) {
 				answer := Answer{Status: status, Header: map[string]string{"Retry-After": tt.header}}
 				_, link := s.connect(t, always(answer))
 				msg := link.Message(1)
-				_, err := link.Sender.Send(t.Context(), msg)
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+				defer cancel()
+				_, err := link.Sender.Send(ctx, msg)
+				require.NoError(t, ctx.Err(), "to wait is not the sender's business, nor its SDK's")
 				failure := requireFailure(t, err, msg, link.Secrets)
 				require.Equal(t, notification.ClassOf(status), failure.Class)
 				require.GreaterOrEqual(t, failure.RetryAfter, tt.atLeast)

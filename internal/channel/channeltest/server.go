@@ -62,7 +62,10 @@ func serve(t *testing.T, answer handler) *server {
 		}
 	}
 	s.Start()
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.CloseClientConnections() // a handler may hang on one that its sender has left open
+		s.Close()
+	})
 	return s
 }
 

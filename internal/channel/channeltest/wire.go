@@ -18,7 +18,7 @@ import (
 // does not return is waited for.
 const (
 	soon     = 50 * time.Millisecond
-	patience = 30 * time.Second
+	patience = 10 * time.Second
 )
 
 // hang answers when the sender has gone away.

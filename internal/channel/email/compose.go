@@ -50,11 +50,28 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 // plainText is the body without markup, or the title where nothing is left:
 // SendGrid refuses an empty part.
 func plainText(msg notification.Message) string {
-	text := html2text.HTML2TextWithOptions(msg.Body, html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
+	text := html2text.HTML2TextWithOptions(escapeStray(msg.Body), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
 	if text = strings.TrimSpace(text); text == "" {
 		return msg.Title
 	}
 	return text
+}
+
+// escapeStray escapes each ">" that ends no tag. The library takes such a one
+// for the end of a tag that began with the body: it drops it, and over a body
+// full of them takes time with the square of their number, seconds for 64 KiB.
+func escapeStray(body string) string {
+	var b strings.Builder
+	inTag := false
+	for _, r := range body {
+		if r == '>' && !inTag {
+			b.WriteString("&gt;")
+			continue
+		}
+		inTag = r == '<' || inTag && r != '>'
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // cleanName takes out what SendGrid refuses in to.name, and line breaks.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,14 @@ func TestSendHTMLWithoutText(t *testing.T) {
 	msg := message()
 	msg.Body = `<img src="https://example.com/logo.png">`
 	require.Equal(t, msg.Title, deliver(t, msg).Content[0].Value)
+}
+
+func TestSendStrayBrackets(t *testing.T) {
+	t.Parallel()
+
+	msg := message()
+	msg.Body = "<p>1 > 0</p>" + strings.Repeat(">", 64<<10)
+	require.Equal(t, "1 > 0\n\n"+strings.Repeat(">", 64<<10), deliver(t, msg).Content[0].Value)
 }
 
 func TestSendRefusesLocally(t *testing.T) {

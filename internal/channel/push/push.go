@@ -26,7 +26,7 @@ const (
 type Config struct {
 	ProjectID       string
 	BaseURL         string // with its version, https://host/v1; empty: Google's own
-	CredentialsFile string // JSON of a service account; may be empty only where BaseURL is set
+	CredentialsFile string // JSON of a service account; may be empty where BaseURL is not Google's
 
 	Timeout time.Duration // of one Send, to all devices; 0: [channel.DefaultTimeout]
 	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
@@ -54,7 +54,7 @@ func New(cfg Config) (*Sender, error) {
 	switch {
 	case cfg.ProjectID == "" || strings.ContainsAny(cfg.ProjectID, "/?# "):
 		return nil, errors.New("fcm: the project id is empty or malformed")
-	case cfg.BaseURL == "" && cfg.CredentialsFile == "":
+	case cfg.CredentialsFile == "" && strings.HasSuffix(base.Hostname(), "googleapis.com"):
 		return nil, errors.New("fcm: there are no credentials for Google's own service")
 	}
 	tokens, err := newTokenSource(cfg.CredentialsFile)

@@ -209,7 +209,6 @@ func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
 	msg := channeltest.Message(1)
-	msg.Body = ""
 	msg.Body = strings.Repeat("x", 4096-len(msg.Title)-len("delivery_id")-len(msg.DeliveryID))
 	msg.Devices = []string{"d"}
 	f := newFCM(t, map[string]answer{"d": ok})
@@ -235,6 +234,7 @@ func TestNewRefuses(t *testing.T) {
 		"no project":               {BaseURL: "http://localhost"},
 		"project of a path":        {ProjectID: "demo/../x", BaseURL: "http://localhost"},
 		"nothing but a project":    {ProjectID: "demo"},
+		"Google, no credentials":   {ProjectID: "demo", BaseURL: "https://fcm.googleapis.com/v1"},
 		"bad base URL":             {ProjectID: "demo", BaseURL: "localhost"},
 		"credentials that are not": {ProjectID: "demo", CredentialsFile: "missing.json"},
 	}

@@ -1,0 +1,172 @@
+package example_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+func events(t *testing.T) []example.Event {
+	t.Helper()
+	events, err := example.Events()
+	require.NoError(t, err)
+	return events
+}
+
+// The example is enough to show every decision, status and outcome.
+func TestEventsShowEverything(t *testing.T) {
+	t.Parallel()
+
+	decisions := map[notification.Decision]bool{}
+	statuses := map[notification.Status]bool{}
+	outcomes := map[string]bool{}
+	names := map[string]bool{}
+	for _, event := range events(t) {
+		require.False(t, names[event.Name], "%s comes twice", event.Name)
+		names[event.Name] = true
+		outcomes[event.Expect.Outcome] = true
+		for _, channels := range event.Expect.Recipients {
+			for channel, fate := range channels {
+				require.True(t, channel.Valid(), "%s", channel)
+				decisions[fate.Decision] = true
+				statuses[fate.Status] = true
+			}
+		}
+	}
+	for _, decision := range []notification.Decision{
+		notification.DecisionUnsupported, notification.DecisionUserDisabled, notification.DecisionGroupDisabled, notification.DecisionRoleRestricted,
+		notification.DecisionQuietHours, notification.DecisionMaxRecipients, notification.DecisionNoAddress, notification.DecisionSelected,
+	} {
+		require.True(t, decisions[decision], "%s is not shown", decision)
+	}
+	for _, status := range []notification.Status{notification.Sent, notification.Failed, notification.Pending} {
+		require.True(t, statuses[status], "%s is not shown", status)
+	}
+	for _, outcome := range []string{example.Completed, example.Running, activities.NoRecipients, activities.NoRouting} {
+		require.True(t, outcomes[outcome], "%s is not shown", outcome)
+	}
+}
+
+func TestSeedIsIdempotent(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com"))
+	before := contents(t, db)
+
+	// What the example's world came to, and what somebody changed, becomes again as it was.
+	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient_device SET active = false; UPDATE recipient SET locale = 'fr', slack_webhook_url = 'x'")
+	require.NoError(t, err)
+	require.NotEqual(t, before, contents(t, db))
+
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com"))
+	require.Equal(t, before, contents(t, db))
+}
+
+func TestSeedPutsSlackWhereItIs(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	require.NoError(t, example.Seed(t.Context(), db, "http://127.0.0.1:9090"))
+
+	var webhooks []string
+	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(slack_webhook_url) FROM recipient WHERE slack_webhook_url IS NOT NULL").Scan(&webhooks))
+	require.Len(t, webhooks, 3)
+	for _, webhook := range webhooks {
+		require.True(t, strings.HasPrefix(webhook, "http://127.0.0.1:9090/services/T"), webhook)
+	}
+}
+
+// contents is every row that the example loads.
+func contents(t *testing.T, db *postgres.Store) []string {
+	t.Helper()
+	var rows []string
+	for _, table := range []string{
+		"recipient", "recipient_device", "entity_member", "event_type_recipients", "event_type_channel_routing",
+		"entity_notification_settings", "user_notification_preferences", "notification_template",
+	} {
+		var of []string
+		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(r::text ORDER BY r::text) FROM "+table+" r").Scan(&of))
+		require.NotEmpty(t, of, table)
+		rows = append(rows, of...)
+	}
+	return rows
+}
+
+// What the rules decide about the example's events is what the example expects:
+// all but the sending, which here is made up as it must be.
+func TestPlansAreAsExpected(t *testing.T) {
+	t.Parallel()
+
+	db := postgrestest.New(t)
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com"))
+	for _, event := range events(t) {
+		t.Run(event.Name, func(t *testing.T) {
+			t.Parallel()
+
+			written := event.InRun("test")
+			require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
+			outcome := plan(t, db, written.ID)
+			report, err := db.EventReport(t.Context(), written.ID, example.Everybody)
+			require.NoError(t, err)
+			requireRenderedAsExpected(t, event, report)
+
+			if outcome == "" {
+				outcome = event.Expect.Outcome
+			}
+			require.Empty(t, event.Deviations(example.Observation{Report: sent(event, report), Outcome: outcome}, time.Now()))
+		})
+	}
+}
+
+func plan(t *testing.T, db *postgres.Store, eventID string) string {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	acts := &activities.Activities{Plans: db}
+	env.RegisterActivity(acts)
+	value, err := env.ExecuteActivity(acts.PlanDeliveries, activities.PlanInput{EventID: eventID})
+	require.NoError(t, err)
+	var result activities.PlanResult
+	require.NoError(t, value.Get(&result))
+	require.Nil(t, result.Next, "the example fits on a page")
+	return result.Outcome
+}
+
+// requireRenderedAsExpected: only a template that must fail does.
+func requireRenderedAsExpected(t *testing.T, event example.Event, report postgres.EventReport) {
+	t.Helper()
+	for _, r := range report.Recipients {
+		for channel, d := range r.Deliveries {
+			fate := event.Expect.Recipients[example.Name(r)][channel]
+			if strings.HasPrefix(fate.Error, "key ") {
+				require.Equal(t, notification.Failed, d.Status)
+				continue
+			}
+			require.Equal(t, notification.Pending, d.Status, "%s: %s", d.DeliveryID, d.LastError)
+		}
+	}
+}
+
+// sent is the report as it must become once the planned deliveries are sent.
+func sent(event example.Event, report postgres.EventReport) postgres.EventReport {
+	for _, r := range report.Recipients {
+		for channel, d := range r.Deliveries {
+			fate := event.Expect.Recipients[example.Name(r)][channel]
+			if d.Status == notification.Pending && fate.Status != notification.Pending {
+				d.Status, d.LastError = fate.Status, fate.Error
+				r.Deliveries[channel] = d
+			}
+		}
+	}
+	return report
+}

@@ -1,0 +1,101 @@
+package example_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+func TestReadLedger(t *testing.T) {
+	t.Parallel()
+
+	lines, err := example.ReadLedger(strings.NewReader(
+		`{"time":"2026-12-01T12:00:00.5Z","channel":"EMAIL","delivery_id":"a","status":202,"accepted":true}` + "\n" +
+			`{"time":"2026-12-01T12:00:01Z","channel":"SMS","delivery_id":"b","status":400,"accepted":false}` + "\n"))
+
+	require.NoError(t, err)
+	require.Equal(t, []example.LedgerLine{
+		{Time: now.Add(500 * time.Millisecond), DeliveryID: "a", Accepted: true},
+		{Time: now.Add(time.Second), DeliveryID: "b"},
+	}, lines)
+
+	_, err = example.ReadLedger(strings.NewReader("{}\n{\"body\":\"private\n"))
+	require.EqualError(t, err, "line 2 of the ledger is not JSON")
+}
+
+func TestLedgerDeviations(t *testing.T) {
+	t.Parallel()
+
+	const id = "evt-1-customer42-EMAIL"
+	accepted, refused := example.LedgerLine{DeliveryID: id, Accepted: true}, example.LedgerLine{DeliveryID: id}
+	stranger := example.LedgerLine{DeliveryID: "evt-2-customer42-EMAIL", Accepted: true}
+	tests := []struct {
+		name   string
+		status notification.Status
+		lines  []example.LedgerLine
+		want   []string
+	}{
+		{"reached once", notification.Sent, []example.LedgerLine{refused, accepted, stranger}, nil},
+		{"delivered", notification.Delivered, []example.LedgerLine{accepted}, nil},
+		{"never reached", notification.Sent, []example.LedgerLine{refused}, []string{id + " is SENT, and the ledger has 0 accepted messages of it"}},
+		{"reached twice", notification.Sent, []example.LedgerLine{accepted, accepted}, []string{id + " is SENT, and the ledger has 2 accepted messages of it"}},
+		{"refused", notification.Failed, []example.LedgerLine{refused}, nil},
+		{"reached, and not known", notification.Failed, []example.LedgerLine{accepted}, []string{id + " is FAILED, and the ledger has 1 accepted messages of it"}},
+		{"waits", notification.Pending, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			reports := []postgres.EventReport{told(notification.DecisionSelected, status(tt.status, "", 0))}
+			require.Equal(t, tt.want, example.LedgerDeviations(reports, tt.lines))
+		})
+	}
+}
+
+func TestLedgerKnowsNoWebSocket(t *testing.T) {
+	t.Parallel()
+
+	report := postgres.EventReport{Recipients: []postgres.RecipientReport{{Deliveries: map[notification.Channel]postgres.DeliveryReport{
+		notification.WebSocket: {DeliveryID: "evt-1-customer42-WEBSOCKET", Status: notification.Sent},
+	}}}}
+	require.Empty(t, example.LedgerDeviations([]postgres.EventReport{report}, nil))
+}
+
+func TestLatencies(t *testing.T) {
+	t.Parallel()
+
+	report := told(notification.DecisionSelected, status(notification.Sent, "", 0))
+	report.Outbox = &postgres.OutboxRow{CreatedAt: now}
+	id := "evt-1-customer42-EMAIL"
+	lines := []example.LedgerLine{
+		{DeliveryID: id, Time: now.Add(time.Second)},
+		{DeliveryID: id, Time: now.Add(2 * time.Second), Accepted: true},
+		{DeliveryID: id, Time: now.Add(3 * time.Second), Accepted: true},
+	}
+	require.Equal(t, []time.Duration{2 * time.Second}, example.Latencies([]postgres.EventReport{report}, lines))
+
+	waited := told(notification.DecisionSelected, status(notification.Sent, "", time.Second))
+	waited.Outbox = report.Outbox
+	purged := told(notification.DecisionSelected, status(notification.Sent, "", 0))
+	require.Empty(t, example.Latencies([]postgres.EventReport{waited, purged}, lines))
+}
+
+func TestPercentile(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct{ n, p, want int }{{1, 50, 1}, {1, 99, 1}, {2, 50, 1}, {2, 99, 2}, {100, 50, 50}, {100, 99, 99}, {101, 99, 100}, {3, 0, 1}, {3, 100, 3}}
+	for _, tt := range tests {
+		var sorted []time.Duration
+		for i := range tt.n {
+			sorted = append(sorted, time.Duration(i+1))
+		}
+		require.Equal(t, time.Duration(tt.want), example.Percentile(sorted, tt.p), "%v", tt)
+	}
+}

@@ -1,0 +1,105 @@
+// Package rabbitmq publishes to the broker so that a nil error is a promise: the
+// message is in its queue. It keeps the connection, and the topology, alive by
+// itself, because the client library's own recovery gives up.
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Config is what a [Broker] needs.
+type Config struct {
+	URL    string // amqp:// or amqps://, with credentials and vhost
+	Logger *slog.Logger
+}
+
+// Broker is a connection to RabbitMQ that is made anew whenever it breaks. It
+// serves any number of goroutines.
+type Broker struct {
+	url     string
+	log     *slog.Logger
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when the supervisor has ended
+
+	mu    sync.Mutex
+	state state
+}
+
+// state is what there is to publish through.
+type state struct {
+	session *session      // nil while there is none
+	err     error         // why there is none
+	changed chan struct{} // closed at the next change
+}
+
+var (
+	errConnecting = errors.New("connecting")
+	errClosed     = errors.New("closed")
+	errBlocked    = errors.New("publishing is blocked by a memory or disk alarm")
+)
+
+// Connect starts a Broker and waits for its first attempt to connect, but at
+// most as long as ctx. A broker that is down is no error: the attempts go on in
+// the background until [Broker.Close]. Connect fails only if the URL is
+// malformed, and then does not repeat it, since it holds a password.
+func Connect(ctx context.Context, cfg Config) (*Broker, error) {
+	if _, err := amqp.ParseURI(cfg.URL); err != nil {
+		return nil, errors.New("connect to RabbitMQ: the URL is not of the form amqp://user:password@host:port/vhost")
+	}
+
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	b := &Broker{
+		url:     cfg.URL,
+		log:     cfg.Logger,
+		stop:    stop,
+		stopped: make(chan struct{}),
+		state:   state{err: errConnecting, changed: make(chan struct{})},
+	}
+	attempted := b.state.changed
+	go b.supervise(life)
+
+	select {
+	case <-attempted:
+	case <-ctx.Done():
+	}
+	return b, nil
+}
+
+// Close ends the connection, and waits for that a few seconds at most, also
+// while the broker is blocked. Publications in progress fail.
+func (b *Broker) Close() {
+	b.stop()
+	<-b.stopped
+}
+
+// Ready returns nil when messages can be published, and else the reason why not.
+func (b *Broker) Ready() error {
+	now := b.current()
+	switch {
+	case now.session == nil:
+		return fmt.Errorf("RabbitMQ: %w", now.err)
+	case now.session.blocked.Load():
+		return fmt.Errorf("RabbitMQ: %w", errBlocked)
+	default:
+		return nil
+	}
+}
+
+func (b *Broker) current() state {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+func (b *Broker) set(s *session, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.state.changed)
+	b.state = state{session: s, err: err, changed: make(chan struct{})}
+}

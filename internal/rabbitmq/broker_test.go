@@ -1,0 +1,173 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+)
+
+const (
+	patience = 30 * time.Second // until a condition must hold
+	interval = 20 * time.Millisecond
+)
+
+func TestConnectMalformedURL(t *testing.T) {
+	t.Parallel()
+
+	for _, url := range []string{"", "rabbit", "http://guest:s3cret@localhost/", "amqp://guest:s3cret@local host:%zz/"} {
+		_, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: url, Logger: quiet()})
+		require.ErrorContains(t, err, "not of the form")
+		require.NotContains(t, err.Error(), "s3cret")
+	}
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+
+	broker := connect(t, rabbitmqtest.VHost(t))
+	require.NoError(t, broker.Ready())
+
+	broker.Close()
+	require.ErrorContains(t, broker.Ready(), "closed")
+	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
+	broker.Close() // a second time is no harm
+}
+
+func TestNoBroker(t *testing.T) {
+	t.Parallel()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+
+	broker := connect(t, "amqp://guest:s3cret@"+address+"/")
+
+	require.ErrorContains(t, broker.Ready(), "refused")
+	require.NotContains(t, broker.Ready().Error(), "s3cret")
+	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
+}
+
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+
+	shared := rabbitmqtest.Shared(t)
+	broker := connect(t, withPassword(t, shared.URL, "wr0ng"))
+
+	require.Error(t, broker.Ready())
+	require.NotContains(t, broker.Ready().Error(), "wr0ng")
+	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
+}
+
+// A broker that accepts connections and says nothing holds up nobody.
+func TestSilentBroker(t *testing.T) {
+	t.Parallel()
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: "amqp://guest:guest@" + listener.Addr().String() + "/", Logger: quiet()})
+	require.NoError(t, err)
+
+	require.Error(t, broker.Ready())
+	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
+	requireReturns(t, broker.Close)
+}
+
+func TestTopology(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	connect(t, corner.URL)
+	again := connect(t, corner.URL)
+	require.NoError(t, again.Ready())
+
+	short := map[string]any{"x-message-ttl": 60000.0, "x-max-length": 10000.0, "x-overflow": "drop-head"}
+	none := map[string]any{}
+	require.ElementsMatch(t, []rabbitmqtest.Queue{
+		{Name: "notification.restaurant", Durable: true, Arguments: none},
+		{Name: "notification.customer", Durable: true, Arguments: none},
+		{Name: "notification.agency", Durable: true, Arguments: none},
+		{Name: "notification.admin", Durable: true, Arguments: none},
+		{Name: "notification.broadcast", Durable: true, Arguments: none},
+		{Name: "notification.dead-letter", Durable: true, Arguments: none},
+		{Name: "notification.websocket.restaurant", Durable: true, Arguments: short},
+		{Name: "notification.websocket.customer", Durable: true, Arguments: short},
+		{Name: "notification.websocket.agency", Durable: true, Arguments: short},
+		{Name: "notification.websocket.admin", Durable: true, Arguments: short},
+		{Name: "notification.websocket.all", Durable: true, Arguments: short},
+	}, corner.Queues(t))
+	for _, queue := range corner.Queues(t) {
+		message := rabbitmq.Message{RoutingKey: queue.Name, ID: "1", Body: []byte("{}")}
+		require.NoError(t, again.Publish(t.Context(), message))
+		require.Len(t, corner.Take(t, queue.Name), 1, queue.Name)
+	}
+}
+
+func TestTopologyMismatch(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	channel := corner.Dial(t)
+	_, err := channel.QueueDeclare(rabbitmq.WebSocketQueue("all"), true, false, false, false, nil)
+	require.NoError(t, err)
+
+	broker := connect(t, corner.URL)
+
+	require.ErrorContains(t, broker.Ready(), "queue notification.websocket.all exists with other settings")
+	require.ErrorContains(t, broker.Ready(), "delete it")
+	_, err = channel.QueueDelete(rabbitmq.WebSocketQueue("all"), false, false, false)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
+}
+
+func connect(t *testing.T, url string) *rabbitmq.Broker {
+	t.Helper()
+	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: url, Logger: quiet()})
+	require.NoError(t, err)
+	t.Cleanup(broker.Close)
+	return broker
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// letter is a message that survives everything.
+func letter(id string) rabbitmq.Message {
+	return rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, ID: id, Body: []byte(`{"id":"` + id + `"}`), Persistent: true}
+}
+
+func requireFailure(t *testing.T, err error, class notification.FailureClass, code string) {
+	t.Helper()
+	var failure *notification.ProviderError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, "rabbitmq", failure.Provider)
+	require.Equal(t, class, failure.Class, code)
+	require.Equal(t, code, failure.Code)
+	require.Equal(t, class == notification.Busy, failure.RetryAfter > 0)
+}
+
+func requireReturns(t *testing.T, f func()) {
+	t.Helper()
+	returned := make(chan struct{})
+	go func() {
+		f()
+		close(returned)
+	}()
+	select {
+	case <-returned:
+	case <-time.After(patience):
+		require.NoError(t, errors.New("the call did not return"))
+	}
+}

@@ -1,0 +1,100 @@
+package rabbitmq
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"herald/internal/notification"
+)
+
+// eventMessage is the body of a domain message.
+type eventMessage struct {
+	EventID       string          `json:"event_id"`
+	EventType     string          `json:"event_type"`
+	AggregateType string          `json:"aggregate_type"`
+	AggregateID   any             `json:"aggregate_id"` // a number where it is an integer
+	Payload       json.RawMessage `json:"payload"`
+}
+
+// PublishEvent publishes the domain message of an event, persistent, to the queue
+// of each of [EventAudiences] that is named. It stops at the first failure, of
+// which [Broker.Publish] tells; a repetition then reaches some queues twice, with
+// the event's id as message id both times.
+func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, audiences []string) error {
+	for _, audience := range audiences {
+		if !slices.Contains(EventAudiences(), audience) {
+			return refused(codeNoAudience)
+		}
+	}
+	body, err := encode(eventMessage{
+		EventID:       event.ID,
+		EventType:     event.Type,
+		AggregateType: event.AggregateType,
+		AggregateID:   aggregateID(event.AggregateID),
+		Payload:       event.Payload,
+	})
+	if err != nil {
+		return refused(codeNotJSON) // the cause would quote the payload
+	}
+
+	for _, audience := range audiences {
+		err := b.Publish(ctx, Message{
+			RoutingKey:    EventQueue(audience),
+			ID:            event.ID,
+			Type:          event.Type,
+			CorrelationID: event.CorrelationID,
+			Body:          body,
+			Persistent:    true,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PublishDeadLetter publishes a delivery that was given up, persistent, to
+// [DeadLetterQueue]. It fails as [Broker.Publish] does.
+func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error {
+	body, err := encode(letter)
+	if err != nil {
+		return refused(codeNotJSON)
+	}
+	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, Body: body, Persistent: true})
+}
+
+// PublishWebSocket publishes a message for the gateways of an audience, one of
+// [WebSocketAudiences] or "" for [EveryAudience]. It is transient: a restart of
+// the broker drops it. It fails as [Broker.Publish] does.
+func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error {
+	if audience == "" {
+		audience = EveryAudience
+	}
+	if !slices.Contains(WebSocketAudiences(), audience) {
+		return refused(codeNoAudience)
+	}
+	return b.Publish(ctx, Message{RoutingKey: WebSocketQueue(audience), ID: deliveryID, Body: body})
+}
+
+// aggregateID is a number only where that says the same: 007 stays a text.
+func aggregateID(id string) any {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != id {
+		return id
+	}
+	return n
+}
+
+// encode leaves <, > and & as they are, so that a payload passes unchanged.
+func encode(v any) ([]byte, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
+}

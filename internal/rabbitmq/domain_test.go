@@ -1,0 +1,98 @@
+package rabbitmq_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+)
+
+func TestPublishEvent(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	event := notification.Event{
+		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESERVATION", AggregateID: "5",
+		Payload: json.RawMessage(`{"note":"<b>1 & 2</b>","big":12345678901234567890}`), CorrelationID: "c-1",
+	}
+
+	require.NoError(t, connect(t, corner.URL).PublishEvent(t.Context(), event, []string{"restaurant", "customer"}))
+
+	for _, queue := range []string{"notification.restaurant", "notification.customer"} {
+		taken := corner.Take(t, queue)
+		require.Len(t, taken, 1, queue)
+		require.Equal(t, `{"event_id":"evt-1","event_type":"RESERVATION_REQUESTED","aggregate_type":"RESERVATION","aggregate_id":5,`+
+			`"payload":{"note":"<b>1 & 2</b>","big":12345678901234567890}}`, string(taken[0].Body))
+		require.Equal(t, "evt-1", taken[0].MessageId)
+		require.Equal(t, "RESERVATION_REQUESTED", taken[0].Type)
+		require.Equal(t, "c-1", taken[0].CorrelationId)
+		require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
+	}
+	require.Empty(t, corner.Take(t, "notification.agency"))
+}
+
+func TestPublishEventAggregateID(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	tests := map[string]string{
+		"5": `5`, "0": `0`, "-7": `-7`, "9223372036854775807": `9223372036854775807`,
+		"": `""`, "007": `"007"`, "+5": `"+5"`, "-0": `"-0"`, "1e3": `"1e3"`, "1.0": `"1.0"`, " 1": `" 1"`,
+		"9223372036854775808": `"9223372036854775808"`, "a1b2": `"a1b2"`,
+	}
+	for id, want := range tests {
+		event := notification.Event{ID: "evt-1", AggregateID: id, Payload: json.RawMessage(`{}`)}
+		require.NoError(t, broker.PublishEvent(t.Context(), event, []string{"broadcast"}))
+
+		taken := corner.Take(t, "notification.broadcast")
+		require.Len(t, taken, 1)
+		require.Contains(t, string(taken[0].Body), `"aggregate_id":`+want+`,`)
+	}
+}
+
+func TestPublishEventRefused(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	good := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
+	bad := notification.Event{ID: "evt-2", Payload: json.RawMessage(`s3cret`)}
+
+	requireFailure(t, broker.PublishEvent(t.Context(), good, []string{"admin", "guest"}), notification.Refused, "unknown audience")
+	requireFailure(t, broker.PublishEvent(t.Context(), bad, []string{"admin"}), notification.Refused, "payload is not JSON")
+
+	require.Empty(t, corner.Take(t, "notification.admin"))
+}
+
+func TestPublishDeadLetter(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	rome := time.FixedZone("CET", 3600)
+
+	require.NoError(t, connect(t, corner.URL).PublishDeadLetter(t.Context(), notification.DeadLetter{
+		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
+		Reason: "sendgrid refused: 400", Attempts: 1, FailedAt: time.Date(2026, 11, 21, 11, 0, 1, 987, rome),
+	}))
+
+	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
+	require.Len(t, taken, 1)
+	require.JSONEq(t, `{"delivery_id":"evt-1-staff10-EMAIL","event_id":"evt-1","channel":"EMAIL","user_type":"RESTAURANT_USER","user_id":"10",
+		"reason":"sendgrid refused: 400","attempts":1,"failed_at":"2026-11-21T10:00:01Z"}`, string(taken[0].Body))
+	require.Equal(t, "evt-1-staff10-EMAIL", taken[0].MessageId)
+	require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
+}
+
+func TestPublishWebSocketUnknownAudience(t *testing.T) {
+	t.Parallel()
+
+	broker := connect(t, rabbitmqtest.VHost(t))
+	requireFailure(t, broker.PublishWebSocket(t.Context(), "nobody", "d1", []byte("{}")), notification.Refused, "unknown audience")
+}

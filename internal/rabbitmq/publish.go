@@ -1,0 +1,121 @@
+package rabbitmq
+
+import (
+	"context"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	// publishTimeout bounds a call whose context has no deadline.
+	publishTimeout = 10 * time.Second
+
+	// connectGrace is how long a call waits for a connection that has just broken,
+	// so that a best-effort delivery survives a reconnection.
+	connectGrace = time.Second
+)
+
+// Message is one JSON message for [Exchange].
+type Message struct {
+	RoutingKey    string
+	ID            string // the same at each repetition
+	Type          string
+	CorrelationID string
+	Body          []byte // not to be changed any more, not even after an error
+	Persistent    bool   // survives a restart of the broker
+}
+
+func (m Message) publishing() amqp.Publishing {
+	mode := amqp.Transient
+	if m.Persistent {
+		mode = amqp.Persistent
+	}
+	return amqp.Publishing{
+		ContentType:   "application/json",
+		DeliveryMode:  mode,
+		MessageId:     m.ID,
+		Type:          m.Type,
+		CorrelationId: m.CorrelationID,
+		Body:          m.Body,
+	}
+}
+
+// fits says whether each property is short enough for the protocol. One that is
+// not would break off in mid-frame, and cost everybody the connection.
+func (m Message) fits() bool {
+	const longest = 255 // bytes of a short string, AMQP 0-9-1 section 4.2.5.3
+	return max(len(m.RoutingKey), len(m.ID), len(m.Type), len(m.CorrelationID)) <= longest
+}
+
+// Publish returns nil when the broker has confirmed that the message is in a
+// queue. Every error is a [notification.ProviderError] of class
+//
+//   - Busy: the message is in no queue. There is no connection, an alarm blocks the
+//     broker, or the topology was damaged and could not be repaired in time;
+//   - Ambiguous: the message may be in its queue. The context ended, the connection
+//     broke, or the broker itself does not know (negative confirmation);
+//   - Refused: the topology has no queue for the routing key, or a property is
+//     longer than 255 bytes;
+//   - Account: the user may not write.
+//
+// It returns by the deadline of ctx, or after 10 s where that has none. A message
+// that is repeated keeps its id.
+func (b *Broker) Publish(ctx context.Context, m Message) error {
+	if !m.fits() {
+		return refused(codeTooLong)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, publishTimeout)
+		defer cancel()
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx)
+	}
+	s := b.connected(ctx)
+	if s == nil {
+		return busy(codeNotConnected)
+	}
+	if s.blocked.Load() {
+		return busy(codeBlocked)
+	}
+	return s.publish(ctx, m)
+}
+
+// connected returns the session, or nil where there is none within connectGrace.
+func (b *Broker) connected(ctx context.Context) *session {
+	ctx, cancel := context.WithTimeout(ctx, connectGrace)
+	defer cancel()
+	for {
+		now := b.current()
+		if now.session != nil && now.session.ctx.Err() == nil {
+			return now.session
+		}
+		select {
+		case <-now.changed:
+		case <-b.stopped:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// publish hands a message to the first worker that is free.
+func (s *session) publish(ctx context.Context, m Message) error {
+	j := job{ctx: ctx, message: m, result: make(chan error, 1)}
+	select {
+	case s.jobs <- j:
+	case <-s.ctx.Done():
+		return busy(codeNotConnected)
+	case <-ctx.Done():
+		return interrupted(ctx)
+	}
+	select {
+	case err := <-j.result:
+		return err
+	case <-ctx.Done():
+		return interrupted(ctx)
+	}
+}

@@ -1,0 +1,224 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+)
+
+func TestPublish(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name       string
+		persistent bool
+		wantMode   uint8
+	}{
+		{"persistent", true, amqp.Persistent},
+		{"transient", false, amqp.Transient},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			corner := rabbitmqtest.Shared(t).VHost(t)
+			require.NoError(t, connect(t, corner.URL).Publish(t.Context(), rabbitmq.Message{
+				RoutingKey: "notification.admin", ID: "evt-1", Type: "LOGIN", CorrelationID: "c-1", Body: []byte(`{"a":1}`), Persistent: tt.persistent,
+			}))
+
+			taken := corner.Take(t, "notification.admin")
+			require.Len(t, taken, 1)
+			got := taken[0]
+			require.Equal(t, "notifications.exchange", got.Exchange)
+			require.Equal(t, "notification.admin", got.RoutingKey)
+			require.Equal(t, "evt-1", got.MessageId)
+			require.Equal(t, "LOGIN", got.Type)
+			require.Equal(t, "c-1", got.CorrelationId)
+			require.Equal(t, "application/json", got.ContentType)
+			require.Equal(t, tt.wantMode, got.DeliveryMode)
+			require.JSONEq(t, `{"a":1}`, string(got.Body))
+		})
+	}
+}
+
+func TestPublishRefused(t *testing.T) {
+	t.Parallel()
+
+	broker := connect(t, rabbitmqtest.VHost(t))
+	long := strings.Repeat("x", 256)
+	tests := []struct {
+		name    string
+		message rabbitmq.Message
+		code    string
+	}{
+		{"no such queue", rabbitmq.Message{RoutingKey: "notification.nobody", ID: "1"}, "unroutable"},
+		{"long routing key", rabbitmq.Message{RoutingKey: long, ID: "1"}, "property over 255 bytes"},
+		{"long id", rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, ID: long}, "property over 255 bytes"},
+		{"long type", rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, Type: long}, "property over 255 bytes"},
+		{"long correlation id", rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, CorrelationID: long}, "property over 255 bytes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			requireFailure(t, broker.Publish(t.Context(), tt.message), notification.Refused, tt.code)
+			require.NoError(t, broker.Publish(t.Context(), letter("1"))) // nobody else suffers
+		})
+	}
+}
+
+func TestPublishRepairsTopology(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name   string
+		damage func(*amqp.Channel) error
+	}{
+		{"exchange deleted", func(ch *amqp.Channel) error { return ch.ExchangeDelete(rabbitmq.Exchange, false, false) }},
+		{"queue deleted", func(ch *amqp.Channel) error {
+			_, err := ch.QueueDelete(rabbitmq.DeadLetterQueue, false, false, false)
+			return err
+		}},
+		{"binding deleted", func(ch *amqp.Channel) error {
+			return ch.QueueUnbind(rabbitmq.DeadLetterQueue, rabbitmq.DeadLetterQueue, rabbitmq.Exchange, nil)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			corner := rabbitmqtest.Shared(t).VHost(t)
+			broker := connect(t, corner.URL)
+			vandal := corner.Dial(t)
+
+			for _, id := range []string{"1", "2"} { // the first opens the channel that the second loses
+				require.NoError(t, broker.Publish(t.Context(), letter(id)))
+				require.Equal(t, []string{id}, ids(corner.Take(t, rabbitmq.DeadLetterQueue)))
+				require.NoError(t, tt.damage(vandal))
+			}
+			require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
+			require.ElementsMatch(t, numbers(64), ids(corner.Take(t, rabbitmq.DeadLetterQueue)))
+		})
+	}
+}
+
+// Another's queue that is full rejects the message, while ours has stored it.
+func TestPublishNegativeConfirmation(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	channel := corner.Dial(t)
+	_, err := channel.QueueDeclare("full", true, false, false, false, amqp.Table{"x-max-length": 0, "x-overflow": "reject-publish"})
+	require.NoError(t, err)
+	require.NoError(t, channel.QueueBind("full", rabbitmq.DeadLetterQueue, rabbitmq.Exchange, false, nil))
+
+	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Ambiguous, "negative confirmation")
+
+	require.Equal(t, []string{"1", "1", "1"}, ids(corner.Take(t, rabbitmq.DeadLetterQueue)))
+	_, err = channel.QueueDelete("full", false, false, false)
+	require.NoError(t, err)
+	require.NoError(t, broker.Publish(t.Context(), letter("2")))
+}
+
+func TestPublishWithoutPermission(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	corner.Permit(t, ".*", "^$", ".*")
+
+	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Account, "access refused")
+
+	corner.Permit(t, ".*", ".*", ".*")
+	require.NoError(t, broker.Publish(t.Context(), letter("2")))
+}
+
+func TestPublishContextOver(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	expired, cancel := context.WithTimeout(t.Context(), -time.Second)
+	defer cancel()
+
+	requireFailure(t, broker.Publish(cancelled, letter("1")), notification.Ambiguous, "cancelled")
+	requireFailure(t, broker.Publish(expired, letter("2")), notification.Ambiguous, "timeout")
+
+	require.Empty(t, corner.Take(t, rabbitmq.DeadLetterQueue))
+}
+
+// Twice as many at once as there are channels.
+func TestPublishConcurrently(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+
+	require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
+
+	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
+	require.ElementsMatch(t, numbers(64), ids(taken))
+	for _, delivery := range taken {
+		require.JSONEq(t, `{"id":"`+delivery.MessageId+`"}`, string(delivery.Body))
+	}
+}
+
+// publishConcurrently publishes n letters at once and returns the ids of those
+// that were confirmed.
+func publishConcurrently(t *testing.T, broker *rabbitmq.Broker, n int) []string {
+	t.Helper()
+	var (
+		mu        sync.Mutex
+		confirmed []string
+		all       sync.WaitGroup
+	)
+	for _, id := range numbers(n) {
+		all.Go(func() {
+			if broker.Publish(t.Context(), letter(id)) == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				confirmed = append(confirmed, id)
+			}
+		})
+	}
+	all.Wait()
+	return confirmed
+}
+
+func numbers(n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, strconv.Itoa(i))
+	}
+	return all
+}
+
+func ids(deliveries []amqp.Delivery) []string {
+	var all []string
+	for _, delivery := range deliveries {
+		all = append(all, delivery.MessageId)
+	}
+	return all
+}
+
+func withPassword(t *testing.T, brokerURL, password string) string {
+	t.Helper()
+	parsed, err := url.Parse(brokerURL)
+	require.NoError(t, err)
+	parsed.User = url.UserPassword(parsed.User.Username(), password)
+	return parsed.String()
+}

@@ -1,0 +1,82 @@
+package rabbitmqtest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+)
+
+// Dial opens a channel for the test itself; it is closed at the end of the test.
+func (c Corner) Dial(t testing.TB) *amqp.Channel {
+	t.Helper()
+	conn, err := amqp.Dial(c.URL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	require.NoError(t, err)
+	return ch
+}
+
+// Take removes all messages from a queue and returns them in order. Nobody else
+// may consume it.
+func (c Corner) Take(t testing.TB, queue string) []amqp.Delivery {
+	t.Helper()
+	conn, err := amqp.Dial(c.URL)
+	require.NoError(t, err)
+	defer conn.Close()
+	ch, err := conn.Channel()
+	require.NoError(t, err)
+
+	state, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	require.NoError(t, err)
+	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
+	require.NoError(t, err)
+	var taken []amqp.Delivery
+	for len(taken) < state.Messages {
+		delivery, ok := <-deliveries
+		require.True(t, ok, "the connection broke")
+		taken = append(taken, delivery)
+	}
+	return taken
+}
+
+// Permit sets what the user may do here, as regular expressions.
+func (c Corner) Permit(t testing.TB, configure, write, read string) {
+	t.Helper()
+	path := "/api/permissions/" + c.Name + "/" + url.PathEscape(c.node.user(t))
+	c.node.Do(t, http.MethodPut, path, map[string]string{"configure": configure, "write": write, "read": read})
+}
+
+// CloseConnections lets the server close all connections to this corner, and
+// returns how many it found. The broker lists a new connection only after some
+// seconds.
+func (c Corner) CloseConnections(t testing.TB) int {
+	t.Helper()
+	var connections []struct {
+		Name string `json:"name"`
+	}
+	require.NoError(t, json.Unmarshal(c.node.Do(t, http.MethodGet, "/api/vhosts/"+c.Name+"/connections", nil), &connections))
+	for _, connection := range connections {
+		c.node.Do(t, http.MethodDelete, "/api/connections/"+url.PathEscape(connection.Name), nil)
+	}
+	return len(connections)
+}
+
+// Queue is a queue as the broker describes it.
+type Queue struct {
+	Name      string         `json:"name"`
+	Durable   bool           `json:"durable"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// Queues returns all queues of this corner.
+func (c Corner) Queues(t testing.TB) []Queue {
+	t.Helper()
+	var queues []Queue
+	require.NoError(t, json.Unmarshal(c.node.Do(t, http.MethodGet, "/api/queues/"+c.Name, nil), &queues))
+	return queues
+}

@@ -1,0 +1,144 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	openTimeout  = 10 * time.Second // to dial, to log in and to declare the topology
+	closeTimeout = 3 * time.Second  // for the broker to say goodbye
+	writeTimeout = 10 * time.Second // of one write; a blocked broker does not read
+	heartbeat    = 10 * time.Second
+
+	// channels is how many messages can be in flight at the same time.
+	channels = 32
+)
+
+// session is one connection to the broker with its publishers. Ending its
+// context closes the socket, and with it everything that waits for the broker:
+// the client library's own calls know no context.
+type session struct {
+	conn    *amqp.Connection
+	log     *slog.Logger
+	jobs    chan job
+	blocked atomic.Bool // by a memory or disk alarm of the broker
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	workers sync.WaitGroup
+
+	repairs    sync.Mutex
+	generation atomic.Int64 // of the topology; each repair is a new one
+}
+
+// openSession connects and declares the topology. Only the opening is bound to
+// ctx; the session itself lives until it is closed or lost.
+func openSession(ctx context.Context, url string, log *slog.Logger) (*session, error) {
+	s := &session{log: log, jobs: make(chan job)}
+	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	opened := context.AfterFunc(ctx, func() { s.end(ctx.Err()) })
+	defer opened()
+
+	if err := s.open(url); err != nil {
+		s.end(err)
+		return nil, err
+	}
+	for range channels {
+		s.workers.Go((&worker{session: s}).run)
+	}
+	return s, nil
+}
+
+func (s *session) open(url string) error {
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName("herald")
+	conn, err := amqp.DialConfig(url, amqp.Config{Dial: s.dial, Heartbeat: heartbeat, Properties: properties})
+	if err != nil {
+		return err
+	}
+	s.conn = conn
+	go s.watch(conn.NotifyClose(make(chan *amqp.Error, 1)), conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
+	return declare(conn)
+}
+
+func (s *session) dial(network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: openTimeout}
+	conn, err := dialer.DialContext(s.ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(s.ctx, func() { _ = conn.Close() })
+	return boundedConn{conn}, nil
+}
+
+// watch ends the session with its connection, and notes alarms meanwhile.
+func (s *session) watch(closed <-chan *amqp.Error, blocking <-chan amqp.Blocking) {
+	for {
+		select {
+		case reason := <-closed:
+			if reason == nil { // closed by ourselves
+				s.end(errClosed)
+			} else {
+				s.end(reason)
+			}
+			return
+		case state, open := <-blocking:
+			if !open {
+				blocking = nil
+				continue
+			}
+			s.blocked.Store(state.Active)
+			s.log.Warn("RabbitMQ changed its alarm", "blocked", state.Active, "reason", state.Reason)
+		}
+	}
+}
+
+// repair declares the topology again, unless that has happened since generation
+// seen. A topology that cannot be declared ends the session, so that the
+// supervisor tries on and [Broker.Ready] tells why.
+func (s *session) repair(seen int64) error {
+	s.repairs.Lock()
+	defer s.repairs.Unlock()
+	if s.generation.Load() != seen {
+		return nil
+	}
+	s.log.Warn("RabbitMQ lost a part of the topology; declaring it again")
+	if err := declare(s.conn); err != nil {
+		err = fmt.Errorf("declare the topology again: %w", err)
+		s.end(err)
+		return err
+	}
+	s.generation.Add(1)
+	return nil
+}
+
+// close says goodbye and ends the session, forcibly after closeTimeout: a
+// blocked broker does not answer.
+func (s *session) close() {
+	force := time.AfterFunc(closeTimeout, func() { s.end(errClosed) })
+	defer force.Stop()
+	_ = s.conn.CloseDeadline(time.Now().Add(closeTimeout)) // closed is all it has to be
+	s.end(errClosed)
+	s.workers.Wait()
+}
+
+// boundedConn gives each write a deadline. The client library has none, and
+// writes for ever to a broker that has stopped to read.
+type boundedConn struct{ net.Conn }
+
+func (c boundedConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}

@@ -1,0 +1,67 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstBackoff = 100 * time.Millisecond
+	maxBackoff   = 5 * time.Second
+
+	// stable is how long a connection lives before its end counts as a new
+	// trouble rather than as the same one again.
+	stable = 30 * time.Second
+)
+
+// supervise keeps one session open until ctx ends.
+func (b *Broker) supervise(ctx context.Context) {
+	defer close(b.stopped)
+	defer b.set(nil, errClosed)
+
+	for failures := 0; ; failures++ {
+		opened := time.Now()
+		err := b.serve(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		b.set(nil, err)
+		if time.Since(opened) > stable {
+			failures = 0
+		}
+
+		pause := backoff(failures)
+		b.log.Warn("no connection to RabbitMQ", "error", err, "next_attempt_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serve opens a session and returns when it has ended, with the reason.
+func (b *Broker) serve(ctx context.Context) error {
+	s, err := openSession(ctx, b.url, b.log)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	b.log.Info("connected to RabbitMQ")
+	b.set(s, nil)
+
+	select {
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+	s.close()
+	return context.Cause(s.ctx)
+}
+
+// backoff doubles from firstBackoff to maxBackoff. Half of it is random, so that
+// many workers do not return to a restarted broker in the same moment.
+func backoff(failures int) time.Duration {
+	full := min(firstBackoff<<min(failures, 16), maxBackoff)
+	return full/2 + rand.N(full/2)
+}

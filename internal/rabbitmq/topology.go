@@ -1,0 +1,98 @@
+package rabbitmq
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	// Exchange is the durable topic exchange of everything that Herald publishes.
+	Exchange = "notifications.exchange"
+	// DeadLetterQueue takes the deliveries that were given up.
+	DeadLetterQueue = "notification.dead-letter"
+
+	// EveryAudience is the websocket queue of those who have no audience.
+	EveryAudience = "all"
+
+	webSocketTTL    = time.Minute // nobody reads a pop-up that is older
+	webSocketLength = 10_000      // messages; the oldest give way
+)
+
+// EventAudiences are the last words of the queues of domain messages.
+func EventAudiences() []string {
+	return []string{"restaurant", "customer", "agency", "admin", "broadcast"}
+}
+
+// WebSocketAudiences are the last words of the queues that gateways consume.
+func WebSocketAudiences() []string {
+	return []string{"restaurant", "customer", "agency", "admin", EveryAudience}
+}
+
+// EventQueue is the queue, and the routing key, of an audience's domain messages.
+func EventQueue(audience string) string { return "notification." + audience }
+
+// WebSocketQueue is the queue, and the routing key, of an audience's websocket
+// messages.
+func WebSocketQueue(audience string) string { return "notification.websocket." + audience }
+
+// queue is a durable queue, bound to [Exchange] by its own name.
+type queue struct {
+	name string
+	args amqp.Table
+}
+
+func queues() []queue {
+	all := []queue{{name: DeadLetterQueue}}
+	for _, audience := range EventAudiences() {
+		all = append(all, queue{name: EventQueue(audience)})
+	}
+	for _, audience := range WebSocketAudiences() {
+		all = append(all, queue{name: WebSocketQueue(audience), args: amqp.Table{
+			amqp.QueueMessageTTLArg: webSocketTTL.Milliseconds(),
+			amqp.QueueMaxLenArg:     int64(webSocketLength),
+			amqp.QueueOverflowArg:   amqp.QueueOverflowDropHead,
+		}})
+	}
+	return all
+}
+
+// routed says whether the topology has a queue for a routing key.
+func routed(key string) bool {
+	return slices.ContainsFunc(queues(), func(q queue) bool { return q.name == key })
+}
+
+// declare creates what is missing of the exchange, its queues and their
+// bindings, and changes nothing that exists. It uses a channel of its own,
+// because the broker closes the channel on which a declaration fails.
+func declare(conn *amqp.Connection) error {
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open channel: %w", err)
+	}
+	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
+		return explain("exchange", Exchange, err)
+	}
+	for _, q := range queues() {
+		if _, err := ch.QueueDeclare(q.name, true, false, false, false, q.args); err != nil {
+			return explain("queue", q.name, err)
+		}
+		if err := ch.QueueBind(q.name, q.name, Exchange, false, nil); err != nil {
+			return explain("binding of queue", q.name, err)
+		}
+	}
+	return ch.Close()
+}
+
+// explain tells an operator what to do about a declaration that was refused.
+func explain(kind, name string, err error) error {
+	var refusal *amqp.Error
+	if errors.As(err, &refusal) && refusal.Code == amqp.PreconditionFailed {
+		return fmt.Errorf("%s %s exists with other settings than Herald's: empty it, delete it "+
+			"(rabbitmqctl delete_queue, or the management page), and Herald will create it anew: %w", kind, name, err)
+	}
+	return fmt.Errorf("declare %s %s: %w", kind, name, err)
+}

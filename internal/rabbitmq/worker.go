@@ -1,0 +1,159 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"herald/internal/notification"
+)
+
+const (
+	// maxTries bounds how often one call publishes its message.
+	maxTries = 3
+
+	// confirmTimeout is after how long a channel that owes a confirmation is given
+	// up. The caller has left long before.
+	confirmTimeout = time.Minute
+)
+
+// job is one message for a worker.
+type job struct {
+	ctx     context.Context // of the caller
+	message Message
+	result  chan error // buffered: the caller may have left
+}
+
+// worker owns one channel, with one message in flight, so that a return, a
+// confirmation or a closed channel can only concern that message. It stays with
+// its message until the broker has answered, even when the caller has left.
+type worker struct {
+	session *session
+	channel *amqp.Channel // nil, or closed: to be opened
+	returns chan amqp.Return
+	closed  chan *amqp.Error
+}
+
+func (w *worker) run() {
+	for {
+		select {
+		case j := <-w.session.jobs:
+			j.result <- w.publish(j.ctx, j.message)
+		case <-w.session.ctx.Done():
+			return
+		}
+	}
+}
+
+// publish tries again where that can help at once: after a negative
+// confirmation with the same message id, and after repairing the topology.
+func (w *worker) publish(ctx context.Context, m Message) error {
+	var failure *notification.ProviderError
+	for range maxTries {
+		generation := w.session.generation.Load()
+		if failure = w.try(ctx, m); failure == nil {
+			return nil
+		}
+		switch failure.Code {
+		case codeNegative:
+		case codeUnroutable, codeNoExchange:
+			if err := w.session.repair(generation); err != nil {
+				return failure
+			}
+		default:
+			return failure
+		}
+	}
+	if failure.Code == codeUnroutable && !routed(m.RoutingKey) {
+		return refused(codeUnroutable)
+	}
+	return failure
+}
+
+// try publishes once and waits for the broker's verdict.
+func (w *worker) try(ctx context.Context, m Message) *notification.ProviderError {
+	if err := w.open(); err != nil {
+		return busy(codeNotConnected)
+	}
+	if ctx.Err() != nil { // the channel took too long
+		return interrupted(ctx)
+	}
+
+	confirmation, err := w.channel.PublishWithDeferredConfirmWithContext(ctx, Exchange, m.RoutingKey, true, false, m.publishing())
+	switch {
+	case errors.Is(err, amqp.ErrClosed): // before the message was complete
+		return busy(codeNotConnected)
+	case err != nil && ctx.Err() != nil:
+		return interrupted(ctx)
+	case err != nil: // half a message may be in the buffer: nothing may follow it
+		w.session.end(err)
+		return ambiguous(codeLost)
+	}
+
+	wait, cancel := context.WithTimeout(w.session.ctx, confirmTimeout)
+	defer cancel()
+	acknowledged, err := confirmation.WaitContext(wait)
+	switch {
+	case err != nil:
+		_ = w.channel.Close() // may wait for the end of the session; no caller waits with it
+		return ambiguous(codeLost)
+	case acknowledged:
+		return w.returned()
+	default:
+		return w.rejected()
+	}
+}
+
+// open makes sure of a channel in confirm mode.
+func (w *worker) open() error {
+	if w.channel != nil && !w.channel.IsClosed() {
+		return nil
+	}
+	ch, err := w.session.conn.Channel()
+	if err != nil {
+		return err
+	}
+	if err := ch.Confirm(false); err != nil {
+		return err
+	}
+	w.channel = ch
+	w.returns = ch.NotifyReturn(make(chan amqp.Return, 1))
+	w.closed = ch.NotifyClose(make(chan *amqp.Error, 1))
+	return nil
+}
+
+// returned judges an acknowledged message: one that no queue wants is returned
+// first, and then acknowledged all the same.
+func (w *worker) returned() *notification.ProviderError {
+	select {
+	case _, ok := <-w.returns:
+		if ok {
+			return busy(codeUnroutable)
+		}
+	default:
+	}
+	return nil
+}
+
+// rejected judges a message that was not acknowledged. The library reports a
+// closed channel in the same way as a negative confirmation.
+func (w *worker) rejected() *notification.ProviderError {
+	if !w.channel.IsClosed() {
+		return ambiguous(codeNegative)
+	}
+	var reason *amqp.Error
+	select {
+	case reason = <-w.closed:
+	default:
+	}
+	switch {
+	case reason != nil && reason.Code == amqp.NotFound:
+		return busy(codeNoExchange)
+	case reason != nil && reason.Code == amqp.AccessRefused:
+		return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Account, Code: codeNoAccess}
+	default:
+		return ambiguous(codeLost)
+	}
+}
