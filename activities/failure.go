@@ -90,8 +90,8 @@ func startFailure(err error) notification.ClaimOutcome {
 	}
 	switch serviceerror.ToStatus(err).Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted,
-		codes.PermissionDenied, codes.Unauthenticated, codes.NotFound:
-		return notification.ClaimReleased // NotFound: of the namespace
+		codes.PermissionDenied, codes.Unauthenticated, codes.NotFound, codes.FailedPrecondition:
+		return notification.ClaimReleased // NotFound: of the namespace; FailedPrecondition: it is active elsewhere
 	default:
 		return notification.ClaimKept
 	}

@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,9 +172,16 @@ func (a *Activities) start(ctx context.Context, event notification.PendingEvent)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := a.Starter.StartEvent(ctx, event); err != nil {
-		result.Outcome, result.Error = startFailure(err), err.Error()
+		result.Outcome, result.Error = startFailure(err), storable(err)
 	}
 	return result
+}
+
+// storable is an error's text as Postgres takes it: one that it refused would
+// hold up the whole batch.
+func storable(err error) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")
+	return cmp.Or(text, "an error without a text")
 }
 
 // heartbeat tells Temporal that the poller lives, until ctx ends; also while a

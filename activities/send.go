@@ -169,7 +169,7 @@ func (a *Activities) endAttempt(ctx context.Context, result notification.Attempt
 // that the policy allows.
 func exhausted(in SendInput, attempt notification.Attempt, err error) error {
 	var provider *notification.ProviderError
-	if errors.As(err, &provider) && attempt.Ended+1 >= in.MaxAttempts {
+	if errors.As(err, &provider) && provider.Class != notification.Refused && attempt.Ended+1 >= in.MaxAttempts {
 		return permanent(provider, AttemptsExhausted)
 	}
 	return failure(err)

@@ -11,7 +11,7 @@ CREATE TABLE event_type_recipients (
 
     CONSTRAINT event_type_recipients_once UNIQUE NULLS NOT DISTINCT (event_type, user_type, entity_type, entity_id_path),
     CONSTRAINT event_type_recipients_user_type CHECK (user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')),
-    CONSTRAINT event_type_recipients_path CHECK (entity_type IN ('ADMIN', 'BROADCAST') OR entity_id_path <> '')
+    CONSTRAINT event_type_recipients_path CHECK (entity_type IN ('ADMIN', 'BROADCAST') OR coalesce(entity_id_path, '') <> '')
 );
 
 CREATE TABLE event_type_channel_routing (

@@ -54,6 +54,9 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 	result, err := deliver(ctx, in)
 	switch {
 	case err == nil && result.Status != notification.Pending:
+		if result.Status == notification.Cancelled { // by an operator, before it was sent
+			setOutcome(ctx, string(result.Status))
+		}
 		return result, nil
 	case err == nil:
 		return giveUp(ctx, in, notification.Cancelled, "quiet hours")
@@ -73,22 +76,23 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 // deliver waits and sends until the delivery has ended. Status PENDING means
 // that it must not be sent after all: the delay ended in quiet hours.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
-	until := in.SendAfter
+	until, delayed := in.SendAfter, !in.SendAfter.IsZero() // a delay may have ended before this workflow began
 	for {
 		waited, hastened, err := waitUntil(ctx, until)
 		if err != nil {
 			return DeliverResult{}, err
 		}
-		sent, err := send(ctx, in, waited && !hastened)
+		sent, err := send(ctx, in, (waited || delayed) && !hastened)
 		if err != nil || sent.NotBefore.IsZero() {
 			return DeliverResult{Status: sent.Status}, err
 		}
-		until = sent.NotBefore
+		until, delayed = sent.NotBefore, false // where that is past by the server's clock, a slower clock is not asked again
 	}
 }
 
 // waitUntil sleeps until t, until told to send now, or until cancelled. A
-// reschedule puts another time in the place of t.
+// reschedule puts another time in the place of t; one that is no time is
+// ignored.
 func waitUntil(ctx workflow.Context, t time.Time) (waited, hastened bool, err error) {
 	for !t.IsZero() && workflow.Now(ctx).Before(t) && err == nil && !hastened {
 		waited = true
@@ -103,7 +107,10 @@ func waitUntil(ctx workflow.Context, t time.Time) (waited, hastened bool, err er
 				hastened = true
 			}).
 			AddReceive(workflow.GetSignalChannel(ctx, Reschedule), func(c workflow.ReceiveChannel, _ bool) {
-				c.Receive(ctx, &t)
+				var other time.Time
+				if c.ReceiveAsync(&other) && !other.IsZero() { // Receive would wait for another signal instead
+					t = other
+				}
 			}).
 			Select(ctx)
 		stop()

@@ -132,11 +132,19 @@ func Describe(d postgres.DeliveryReport) string {
 	switch {
 	case d.Status == "":
 		return "missing"
-	case d.Status == notification.Pending && d.SendAfter != nil:
-		return "PENDING until " + d.SendAfter.UTC().Format(time.RFC3339)
-	case d.LastError != "":
-		return fmt.Sprintf("%s (%s)", d.Status, d.LastError)
-	default:
+	case Why(d) == "":
 		return string(d.Status)
+	case d.LastError == "":
+		return fmt.Sprintf("%s %s", d.Status, Why(d))
+	default:
+		return fmt.Sprintf("%s (%s)", d.Status, Why(d))
 	}
+}
+
+// Why is the last error of a delivery, or until when it waits; else "".
+func Why(d postgres.DeliveryReport) string {
+	if d.LastError == "" && d.Status == notification.Pending && d.SendAfter != nil {
+		return "until " + d.SendAfter.UTC().Format(time.RFC3339)
+	}
+	return d.LastError
 }

@@ -6,7 +6,7 @@ package notification
 type Attempt struct {
 	Status  Status
 	Number  int // of this attempt, over all runs of the delivery
-	Ended   int // attempts of this run that a provider ended, before this one
+	Ended   int // attempts of this run that ended, before this one
 	Begun   int // attempts of this run, this one included; more than Ended+1 after crashes
 	Message Message
 	Problem string // not empty: it has no text, for this reason

@@ -91,6 +91,7 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 			WHERE  delivery_id = $1
 			AND    attempt = $2
 			AND    ended_at IS NULL
+			RETURNING delivery_id
 		), dead AS (
 			UPDATE recipient_device d
 			SET    active = false
@@ -100,13 +101,14 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 			AND    d.user_id = n.user_id
 			AND    d.token = ANY ($7)
 		)
-		UPDATE notification
-		SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE status END,
+		UPDATE notification n
+		SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE n.status END,
 		       sent_at             = CASE $3 WHEN 'SENT' THEN now() END,
-		       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE provider_message_id END,
+		       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
 		       last_error          = nullif($6, '')
-		WHERE  delivery_id = $1
-		AND    (status IN ('PENDING', 'FAILED') OR (status = 'CANCELLED' AND $3 = 'SENT'))`
+		FROM   ended e
+		WHERE  n.delivery_id = e.delivery_id
+		AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))`
 
 	_, err := s.Pool.Exec(ctx, query, result.DeliveryID, result.Number, string(result.Outcome), result.ProviderStatus, result.ProviderID, result.Detail, result.DeadDevices)
 	if err != nil {

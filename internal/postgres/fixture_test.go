@@ -90,3 +90,21 @@ func endLeases(t *testing.T, s *postgres.Store) {
 }
 
 func ptr[T any](value T) *T { return &value }
+
+// end ends claims of owner, all of which must still be its own.
+func end(t *testing.T, s *postgres.Store, owner string, outcome notification.ClaimOutcome, ids ...string) {
+	t.Helper()
+	var results []notification.ClaimResult
+	for _, id := range ids {
+		results = append(results, notification.ClaimResult{EventID: id, Outcome: outcome})
+	}
+	ended, err := s.EndClaim(t.Context(), owner, results)
+	require.NoError(t, err)
+	require.Equal(t, len(ids), ended)
+}
+
+// processed is the event's status in processed_event.
+func processed(t *testing.T, s *postgres.Store, id string) string {
+	t.Helper()
+	return get[string](t, s, "SELECT status FROM processed_event WHERE event_id = $1", id)
+}

@@ -20,7 +20,7 @@ type Migrator struct {
 
 // NewMigrator returns a migrator of the store's database with the migrations in files.
 func (s *Store) NewMigrator(files fs.FS) (*Migrator, error) {
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // look every second, for five minutes
 	if err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}

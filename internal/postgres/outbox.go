@@ -129,6 +129,7 @@ func (s *Store) listenOnce(ctx context.Context, wake func()) error {
 	if _, err := conn.Exec(ctx, "LISTEN event_outbox"); err != nil {
 		return err
 	}
+	wake() // for what was written while nobody listened
 	for {
 		if _, err := conn.WaitForNotification(ctx); err != nil {
 			return err

@@ -148,10 +148,16 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 		                                    status text, problem text, strategy text, priority text, send_after timestamptz)
 		JOIN   decided USING (user_type, user_id)`
 	const readBack = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after
-		FROM   notification n
-		JOIN   jsonb_to_recordset($2) AS d (user_type text, user_id text) USING (user_type, user_id)
-		WHERE  n.event_id = $1
+		SELECT n.*
+		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
+		CROSS JOIN LATERAL (
+			SELECT id, delivery_id, channel, user_type, user_id, priority, send_after
+			FROM   notification
+			WHERE  event_id = $1
+			AND    user_type = d.user_type
+			AND    user_id = d.user_id
+			OFFSET 0 -- keeps the planner from reading a whole broadcast for one page of it
+		) n
 		ORDER BY n.id`
 
 	decisions, deliveries, err := planRows(page)

@@ -58,15 +58,19 @@ func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor
 			SELECT t.ord, t.entity_type, t.entity_id, m.user_type, m.user_id, m.role
 			FROM   target t
 			JOIN   entity_member m ON m.entity_type = t.entity_type AND m.entity_id = t.entity_id
+			JOIN   recipient r ON r.user_type = m.user_type AND r.user_id = m.user_id
 			WHERE  m.active
+			AND    r.active
 			AND    t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
 			AND    t.user_type IN ('', m.user_type)
 			AND    (t.roles IS NULL OR m.role = ANY (t.roles))
 			UNION ALL
-			SELECT ord, entity_type, entity_id, 'CUSTOMER', entity_id, ''
-			FROM   target
-			WHERE  entity_type = 'CUSTOMER'
-			AND    user_type IN ('', 'CUSTOMER')
+			SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
+			FROM   target t
+			JOIN   recipient r ON r.user_type = 'CUSTOMER' AND r.user_id = t.entity_id
+			WHERE  t.entity_type = 'CUSTOMER'
+			AND    t.user_type IN ('', 'CUSTOMER')
+			AND    r.active
 			UNION ALL
 			SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
 			FROM   target t
@@ -81,19 +85,17 @@ func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor
 			FROM   candidate
 			ORDER BY user_type, user_id, ord, CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END
 		), page AS (
-			SELECT c.*, r.name, r.email, r.phone, r.slack_webhook_url, r.locale, r.timezone
-			FROM   named_once c
-			JOIN   recipient r USING (user_type, user_id)
-			WHERE  r.active
-			AND    r.user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
-			AND    octet_length(r.user_id) BETWEEN 1 AND 64
-			AND    ($4 = '' OR (c.rank, c.number, c.user_id, c.user_type) > ($2, $3, $4, $5))
-			ORDER BY c.rank, c.number, c.user_id, c.user_type
+			SELECT *
+			FROM   named_once
+			WHERE  user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
+			AND    octet_length(user_id) BETWEEN 1 AND 64
+			AND    ($4 = '' OR (rank, number, user_id, user_type) > ($2, $3, $4, $5))
+			ORDER BY rank, number, user_id, user_type
 			LIMIT  $6
 		)
 		SELECT p.rank, p.number, p.user_type, p.user_id, p.role, p.entity_type, p.entity_id,
-		       coalesce(p.name, ''), coalesce(p.email, ''), coalesce(p.phone, ''), coalesce(p.slack_webhook_url, ''),
-		       coalesce(p.locale, ''), coalesce(p.timezone, ''),
+		       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
+		       coalesce(r.locale, ''), coalesce(r.timezone, ''),
 		       EXISTS (
 		           SELECT FROM recipient_device d
 		           WHERE  d.user_type = p.user_type
@@ -113,6 +115,7 @@ func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor
 		           AND    u.user_id = p.user_id
 		       )
 		FROM   page p
+		JOIN   recipient r USING (user_type, user_id) -- of the page alone: a broadcast is far too large to join whole
 		ORDER BY p.rank, p.number, p.user_id, p.user_type`
 
 	// One more than asked for tells whether there is a next page.

@@ -1,0 +1,49 @@
+# Herald's tasks. `make` lists them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# The stack's settings, for the command that follows.
+with_stack = eval "$$(tools/stack.sh env)" &&
+
+# The linters are a module of their own, so that Herald does not depend on theirs.
+lint_tool = go tool -modfile=tools/lint/go.mod
+
+.PHONY: help up down logs env build demo test lint clean
+
+help: ## list the tasks
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: ## start Postgres, RabbitMQ and Temporal with its Web UI, installing what is missing
+	@tools/stack.sh up
+	@$(with_stack) go run ./starter migrate up
+
+down: ## stop them, and keep the data
+	@tools/stack.sh down
+
+logs: ## follow their logs
+	@tools/stack.sh logs
+
+env: ## print their settings: eval "$(make -s env)"
+	@tools/stack.sh env
+
+build: ## build the programs into bin/
+	go build -o bin/ ./worker ./starter
+
+demo: ## start everything, deliver the example events, and show what reached whom
+	@tools/demo.sh
+
+test: up lint ## run all checks and all tests, against the real servers
+	@$(with_stack) go test -race -timeout 14m ./internal/channel/...
+	@$(with_stack) go test -count=1 -timeout 14m ./...
+
+lint: ## check format, correctness, the import table and determinism
+	@unformatted=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +) && \
+		if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(lint_tool) staticcheck ./...
+	$(lint_tool) depguard ./...
+	$(lint_tool) workflowcheck -test=false ./...
+
+clean: ## stop the stack, and delete it with its data and everything that was built
+	@tools/stack.sh destroy
+	rm -rf bin

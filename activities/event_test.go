@@ -1,0 +1,107 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// eventStore is an EventStore with one event.
+type eventStore struct {
+	event notification.Event
+	rules []notification.RecipientRule
+	err   error
+
+	counts   notification.Counts
+	finished map[string]bool // success, by event
+}
+
+func (e *eventStore) Event(context.Context, string) (notification.Event, []notification.RecipientRule, error) {
+	return e.event, e.rules, e.err
+}
+
+func (e *eventStore) FinishEvent(_ context.Context, eventID string, success bool) (notification.Counts, error) {
+	e.finished = map[string]bool{eventID: success}
+	return e.counts, e.err
+}
+
+func publish(store *eventStore, mq *broker) (activities.PublishEventResult, error) {
+	a := &activities.Activities{Events: store, Broker: mq}
+	return run[activities.PublishEventResult](a, a.PublishEvent, activities.PublishEventInput{EventID: "evt-1"})
+}
+
+func TestPublishEvent(t *testing.T) {
+	t.Parallel()
+
+	staffAndCustomer := []notification.RecipientRule{
+		{UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "customerId"},
+		{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
+		{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
+	}
+	tests := []struct {
+		aggregate string
+		rules     []notification.RecipientRule
+		want      []string
+	}{
+		{"RESTAURANT", nil, []string{"restaurant"}},
+		{"RESTAURANT", staffAndCustomer, []string{"restaurant"}},
+		{"CUSTOMER", nil, []string{"customer"}},
+		{"AGENCY", nil, []string{"agency"}},
+		{"ADMIN", nil, []string{"admin"}},
+		{"BROADCAST", nil, []string{"broadcast"}},
+		{"RESERVATION", staffAndCustomer, []string{"restaurant", "customer"}},
+		{"RESERVATION", nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.aggregate, len(tt.rules)), func(t *testing.T) {
+			t.Parallel()
+
+			event := notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: tt.aggregate, AggregateID: "5", CorrelationID: "corr-1"}
+			mq := &broker{}
+			result, err := publish(&eventStore{event: event, rules: tt.rules}, mq)
+
+			require.NoError(t, err)
+			require.Equal(t, activities.PublishEventResult{Audiences: tt.want}, result)
+			require.Equal(t, []notification.Event{event}, mq.events)
+			require.Equal(t, tt.want, mq.audiences)
+		})
+	}
+}
+
+// The broker's refusal is a fault of the broker, which somebody mends: the
+// message is published in the end.
+func TestPublishEventFailure(t *testing.T) {
+	t.Parallel()
+
+	for _, class := range []notification.FailureClass{notification.Refused, notification.Busy, notification.Account, notification.Ambiguous} {
+		_, err := publish(&eventStore{}, &broker{err: &notification.ProviderError{Provider: "rabbitmq", Class: class, RetryAfter: time.Second}})
+		requireFailure(t, err, string(class), false, time.Second)
+	}
+	_, err := publish(&eventStore{}, &broker{err: errors.New("a bug")})
+	requireFailure(t, err, "", false, 0)
+	_, err = publish(&eventStore{err: fmt.Errorf("read event: %w", notification.ErrNoEvent)}, &broker{})
+	requireFailure(t, err, activities.NoSuchRow, true, 0)
+}
+
+func TestFinishEvent(t *testing.T) {
+	t.Parallel()
+
+	for _, success := range []bool{true, false} {
+		store := &eventStore{counts: notification.Counts{
+			Deliveries: map[notification.Status]int{notification.Sent: 2},
+			Decisions:  map[notification.Decision]int{notification.DecisionSelected: 2},
+		}}
+		a := &activities.Activities{Events: store}
+		counts, err := run[notification.Counts](a, a.FinishEvent, activities.FinishEventInput{EventID: "evt-1", Success: success})
+		require.NoError(t, err)
+		require.Equal(t, store.counts, counts)
+		require.Equal(t, map[string]bool{"evt-1": success}, store.finished)
+	}
+}

@@ -1,0 +1,286 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// plans is a PlanStore with one event and one page of recipients.
+type plans struct {
+	rules notification.EventRules
+	page  notification.RecipientPage
+	err   error // of EventRules
+	later error // of everything behind it
+
+	asked   []notification.Target
+	after   notification.Cursor
+	limit   int
+	decided []notification.DecidedRecipient
+}
+
+func (p *plans) EventRules(context.Context, string) (notification.EventRules, error) {
+	return p.rules, p.err
+}
+
+func (p *plans) Recipients(_ context.Context, _ string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
+	p.asked, p.after, p.limit = targets, after, limit
+	return p.page, p.later
+}
+
+func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
+	p.decided = page
+	return stored(page), notification.IDRange{First: 1, Last: 100}, p.later
+}
+
+func (p *plans) Deliveries(context.Context, string, notification.IDRange) ([]notification.Delivery, error) {
+	return stored(p.decided), p.later
+}
+
+// stored is what a store returns for a page.
+func stored(page []notification.DecidedRecipient) []notification.Delivery {
+	var deliveries []notification.Delivery
+	for _, r := range page {
+		for _, d := range r.Deliveries {
+			deliveries = append(deliveries, notification.Delivery{DeliveryID: d.DeliveryID, Channel: d.Channel, UserType: r.UserType, UserID: r.UserID, Priority: d.Priority, SendAfter: d.SendAfter})
+		}
+	}
+	return deliveries
+}
+
+var policies = map[notification.Channel]activities.DeliveryPolicy{
+	notification.WebSocket: {TaskQueue: "herald-websocket", MaxAttempts: 1},
+	notification.Email:     {TaskQueue: "herald-email", MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second},
+}
+
+func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResult, error) {
+	a := &activities.Activities{Plans: db, Policies: policies}
+	return run[activities.PlanResult](a, a.PlanDeliveries, in)
+}
+
+// reservation is an event of restaurant 5 that goes out by websocket, which is
+// mandatory, and by mail, to two of its staff.
+func reservation() *plans {
+	return &plans{
+		rules: notification.EventRules{
+			Event:     notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"pax": 4, "restaurantId": 5}`)},
+			Routing:   []notification.Routing{{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate}, {Channel: notification.Email, Strategy: notification.Immediate}},
+			Supported: map[notification.Channel][]notification.UserType{notification.WebSocket: {notification.RestaurantUser}, notification.Email: {notification.RestaurantUser}},
+			Templates: []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Title: "New reservation", Body: "Table for {{.payload.pax}}, {{.recipient.name}}"}},
+		},
+		page: notification.RecipientPage{Recipients: []notification.Recipient{staff("10", "Ada"), staff("11", "Bob")}},
+	}
+}
+
+func staff(id, name string) notification.Recipient {
+	return notification.Recipient{
+		UserType: notification.RestaurantUser, UserID: id, Role: "STAFF", Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
+		Name: name, Email: strings.ToLower(name) + "@example.com", Locale: "en",
+	}
+}
+
+func TestPlanDeliveries(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Recipients[1].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: false}, {Channel: notification.WebSocket, Enabled: false}}
+	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+
+	require.NoError(t, err)
+	restaurant := notification.Entity{Type: "RESTAURANT", ID: "5"}
+	require.Equal(t, []notification.Target{{Entity: restaurant}}, db.asked)
+	require.Equal(t, 100, db.limit)
+	require.Equal(t, []notification.DecidedRecipient{
+		{
+			UserType: notification.RestaurantUser, UserID: "10",
+			Decisions: map[notification.Channel]notification.Decision{notification.WebSocket: "SELECTED", notification.Email: "SELECTED"},
+			Deliveries: []notification.PlannedDelivery{
+				{DeliveryID: "evt-1-staff10-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Ada", Strategy: notification.Immediate, Priority: notification.Normal},
+				{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Address: "ada@example.com", Title: "New reservation", Body: "Table for 4, Ada", Strategy: notification.Immediate, Priority: notification.Normal},
+			},
+		},
+		{
+			UserType: notification.RestaurantUser, UserID: "11",
+			Decisions: map[notification.Channel]notification.Decision{notification.WebSocket: "SELECTED", notification.Email: "USER_DISABLED"},
+			Deliveries: []notification.PlannedDelivery{
+				{DeliveryID: "evt-1-staff11-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Bob", Strategy: notification.Immediate, Priority: notification.Normal},
+			},
+		},
+	}, db.decided)
+	require.Equal(t, activities.PlanResult{
+		EventType: "RESERVATION_REQUESTED", Aggregate: restaurant,
+		Batch:  activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies},
+		Stored: notification.IDRange{First: 1, Last: 100},
+	}, result)
+}
+
+// A result lands in the history: ids and options, no address and no text.
+func TestPlanDeliveriesKeepsTextOutOfTheHistory(t *testing.T) {
+	t.Parallel()
+
+	result, err := plan(reservation(), activities.PlanInput{EventID: "evt-1"})
+	require.NoError(t, err)
+	history, err := json.Marshal(result)
+	require.NoError(t, err)
+	require.Contains(t, string(history), "evt-1-staff10-EMAIL")
+	for _, private := range []string{"ada@example.com", "Ada", "Table for 4", "New reservation"} {
+		require.NotContains(t, string(history), private)
+	}
+}
+
+// The budget of max_recipients goes with the cursor from page to page, and no
+// page but an only one returns its deliveries.
+func TestPlanDeliveriesInPages(t *testing.T) {
+	t.Parallel()
+
+	most := 3
+	db := reservation()
+	db.page.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.Email, Enabled: true, MaxRecipients: &most}}
+	db.page.Next = &notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser}
+	first, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+	require.NoError(t, err)
+	require.Empty(t, first.Batch)
+	require.NotZero(t, first.Stored)
+	want := notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser, Used: notification.Used{"RESTAURANT/5 EMAIL": 2, "RESTAURANT/5 WEBSOCKET": 2}}
+	require.Equal(t, &want, first.Next)
+
+	db.page.Recipients, db.page.Next = []notification.Recipient{staff("12", "Cleo"), staff("13", "Dan")}, nil
+	last, err := plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next})
+	require.NoError(t, err)
+	require.Equal(t, want, db.after)
+	require.Empty(t, last.Batch)
+	require.Nil(t, last.Next)
+	require.Equal(t, notification.DecisionSelected, db.decided[0].Decisions[notification.Email])
+	require.Equal(t, notification.DecisionMaxRecipients, db.decided[1].Decisions[notification.Email])
+	require.Equal(t, notification.DecisionSelected, db.decided[1].Decisions[notification.WebSocket])
+
+	db.page.Recipients = nil // who was there is gone
+	empty, err := plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next})
+	require.NoError(t, err)
+	require.Empty(t, empty.Outcome, "the event has had recipients")
+}
+
+func TestPlanDeliveriesForNobody(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		change  func(db *plans)
+		outcome string
+		problem string
+	}{
+		{"no routing", func(db *plans) { db.rules.Routing = nil }, activities.NoRouting, "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
+		{"nobody there", func(db *plans) { db.page.Recipients = nil }, activities.NoRecipients, "nobody in the directory is an active recipient of it"},
+		{"a path that finds nothing", func(db *plans) {
+			db.rules.Recipients = []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
+			db.page.Recipients = nil
+		}, activities.NoRecipients, "restaurant.id is not in the payload"},
+		{"a domain aggregate without rules", func(db *plans) {
+			db.rules.Event.AggregateType = "RESERVATION"
+			db.page.Recipients = nil
+		}, activities.NoRecipients, "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db := reservation()
+			tt.change(db)
+			result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+			require.NoError(t, err)
+			require.Equal(t, tt.outcome, result.Outcome)
+			require.Equal(t, tt.problem, result.Problem)
+			require.Equal(t, "RESERVATION_REQUESTED", result.EventType)
+			require.Empty(t, db.decided, "nothing is stored")
+		})
+	}
+}
+
+// One rule that finds nothing does not silence the others, but is told.
+func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.rules.Recipients = []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
+	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+	require.NoError(t, err)
+	require.Empty(t, result.Outcome)
+	require.Equal(t, "customer.id is not in the payload", result.Problem)
+	require.Len(t, result.Batch.Deliveries, 4)
+}
+
+// A text that fails fails one delivery; its neighbours go on.
+func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
+	db.page.Recipients[0].Locale = "it"
+	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+	require.NoError(t, err)
+	require.Len(t, result.Batch.Deliveries, 4, "the broken one too: its workflow gives it up")
+
+	problems := map[string]string{}
+	for _, r := range db.decided {
+		for _, d := range r.Deliveries {
+			if d.Problem != "" {
+				problems[d.DeliveryID] = d.Problem
+				require.Empty(t, d.Body)
+				continue
+			}
+			require.NotEmpty(t, d.Body)
+		}
+	}
+	require.Len(t, problems, 1)
+	require.Contains(t, problems["evt-1-staff10-EMAIL"], "*/EMAIL/it")
+	require.Contains(t, problems["evt-1-staff10-EMAIL"], "children")
+}
+
+// Quiet hours that cannot be judged are a problem of the delivery, even where
+// there is a text.
+func TestPlanDeliveriesInAnUnknownZone(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Recipients[0].Timezone = "Europe/Atlantis"
+	db.page.Recipients[0].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: true, QuietHours: always}}
+	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+	require.NoError(t, err)
+	require.Contains(t, db.decided[0].Deliveries[1].Problem, "Europe/Atlantis")
+	require.Empty(t, db.decided[0].Deliveries[0].Problem)
+}
+
+func TestPlanDeliveriesFailure(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.err = fmt.Errorf("read rules: %w", notification.ErrNoEvent)
+	_, err := plan(db, activities.PlanInput{EventID: "evt-404"})
+	requireFailure(t, err, activities.NoSuchRow, true, 0)
+
+	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
+		_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+		requireFailure(t, err, "", false, 0)
+	}
+}
+
+func TestListDeliveries(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+	require.NoError(t, err)
+	a := &activities.Activities{Plans: db, Policies: policies}
+	batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, activities.ListInput{EventID: "evt-1", IDs: notification.IDRange{First: 1, Last: 100}})
+	require.NoError(t, err)
+	require.Equal(t, activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies}, batch)
+}

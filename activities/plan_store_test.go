@@ -1,0 +1,151 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// installation is a database with a routing of RESERVATION_REQUESTED as the
+// document on the architecture has it, and one plain template.
+func installation(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
+		VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true), ('RESERVATION_REQUESTED', 'EMAIL', false),
+		       ('RESERVATION_REQUESTED', 'PUSH', false), ('RESERVATION_REQUESTED', 'SMS', false)`)
+	exec(t, s, `INSERT INTO notification_template (title, body) VALUES ('New reservation', 'Table for {{.payload.pax}}')`)
+	return s
+}
+
+// person writes a recipient with every address, as a member of an entity where there is a role.
+func person(t *testing.T, s *postgres.Store, userType, userID, entityType, entityID, role string) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO recipient (user_type, user_id, name, email, phone, timezone)
+		VALUES ($1, $2, 'Ada', $2 || '@example.com', '+15005550006', 'Europe/Rome')`, userType, userID)
+	exec(t, s, `INSERT INTO recipient_device (user_type, user_id, token) VALUES ($1, $2, 'token-' || $2)`, userType, userID)
+	if role != "" {
+		exec(t, s, `INSERT INTO entity_member (user_type, user_id, entity_type, entity_id, role) VALUES ($1, $2, $3, $4, $5)`, userType, userID, entityType, entityID, role)
+	}
+}
+
+func event(t *testing.T, s *postgres.Store, aggregateType, aggregateID string) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ('evt-1', 'RESERVATION_REQUESTED', $1, $2, '{"pax": 4}')`, aggregateType, aggregateID)
+}
+
+// planned runs PlanDeliveries page by page, as the workflow does, and returns
+// the ids of all that was planned.
+func planned(t *testing.T, s *postgres.Store) []string {
+	t.Helper()
+	var ids []string
+	var after notification.Cursor
+	for {
+		result, err := plan(s, activities.PlanInput{EventID: "evt-1", After: after})
+		require.NoError(t, err)
+		require.Empty(t, result.Outcome)
+		deliveries, err := s.Deliveries(t.Context(), "evt-1", result.Stored)
+		require.NoError(t, err)
+		for _, d := range deliveries {
+			ids = append(ids, d.DeliveryID)
+		}
+		if result.Next == nil {
+			return ids
+		}
+		after = *result.Next
+	}
+}
+
+// The worked examples, from the tables to the rows of notification.
+func TestPlanDeliveriesWorkedExamples(t *testing.T) {
+	t.Parallel()
+
+	const quiet = `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		SELECT 'RESTAURANT_USER', '1', c, c <> 'SMS', true, $1::time, $2::time FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`
+	restaurant := func(t *testing.T, s *postgres.Store) {
+		person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
+		exec(t, s, `
+			INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled, max_recipients)
+			SELECT 'RESTAURANT', '5', c, c <> 'SMS', 3 FROM unnest('{WEBSOCKET,EMAIL,PUSH,SMS}'::text[]) AS c`)
+		event(t, s, "RESTAURANT", "5")
+	}
+	tests := []struct {
+		name    string
+		arrange func(t *testing.T, s *postgres.Store)
+		want    []string
+	}{
+		{"staff1 by day", func(t *testing.T, s *postgres.Store) {
+			restaurant(t, s)
+			exec(t, s, quiet, "12:00", "12:00")
+		}, []string{"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
+		{"staff1 in quiet hours", func(t *testing.T, s *postgres.Store) {
+			restaurant(t, s)
+			exec(t, s, quiet, "00:00", "23:59:59.999999")
+		}, []string{"staff1-WEBSOCKET"}},
+		{"a restaurant with an SMS for managers only", func(t *testing.T, s *postgres.Store) {
+			person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
+			person(t, s, "RESTAURANT_USER", "2", "RESTAURANT", "5", "MANAGER")
+			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'SMS', '{MANAGER}')")
+			event(t, s, "RESTAURANT", "5")
+		}, []string{"staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff2-SMS", "staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
+		{"an agency without push", func(t *testing.T, s *postgres.Store) {
+			person(t, s, "AGENCY_USER", "1", "AGENCY", "10", "AGENT")
+			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "ACCOUNTANT")
+			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('AGENCY', '10', 'PUSH', false)")
+			event(t, s, "AGENCY", "10")
+		}, []string{"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS"}},
+		{"a customer", func(t *testing.T, s *postgres.Store) {
+			person(t, s, "CUSTOMER", "42", "", "", "")
+			event(t, s, "CUSTOMER", "42")
+		}, []string{"customer42-WEBSOCKET", "customer42-EMAIL", "customer42-PUSH", "customer42-SMS"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := installation(t)
+			tt.arrange(t, s)
+			got := planned(t, s)
+			require.ElementsMatch(t, tt.want, strings.Split(strings.ReplaceAll(strings.Join(got, " "), "evt-1-", ""), " "))
+			require.Equal(t, got, planned(t, s), "a repeat finds the same")
+		})
+	}
+}
+
+// 250 people in three pages: each planned once, and the entity's limit holds
+// over all of them.
+func TestPlanDeliveriesOfManyPages(t *testing.T) {
+	t.Parallel()
+
+	s := installation(t)
+	exec(t, s, `
+		INSERT INTO recipient (user_type, user_id, email)
+		SELECT 'RESTAURANT_USER', i::text, i || '@example.com' FROM generate_series(1, 250) AS i`)
+	exec(t, s, `
+		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
+		SELECT 'RESTAURANT', '5', user_type, user_id, CASE user_id WHEN '250' THEN 'MANAGER' ELSE 'STAFF' END FROM recipient`)
+	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', 150)")
+	event(t, s, "RESTAURANT", "5")
+
+	ids := planned(t, s)
+
+	require.Len(t, ids, 250+150)
+	require.Contains(t, ids, "evt-1-staff250-EMAIL", "managers come first")
+	require.Contains(t, ids, "evt-1-staff149-EMAIL")
+	require.NotContains(t, ids, "evt-1-staff150-EMAIL")
+	var decided int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `
+		SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'`).Scan(&decided))
+	require.Equal(t, 100, decided)
+}

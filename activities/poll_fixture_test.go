@@ -1,0 +1,127 @@
+package activities_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// patience is how long a test waits for what should come in milliseconds.
+const patience = 30 * time.Second
+
+// starter is an EventStarter that answers as it is told, and counts.
+type starter struct {
+	answer func(event notification.PendingEvent) error // nil: started
+
+	mu    sync.Mutex
+	calls map[string]int // by event
+}
+
+func (s *starter) StartEvent(_ context.Context, event notification.PendingEvent) error {
+	s.mu.Lock()
+	if s.calls == nil {
+		s.calls = map[string]int{}
+	}
+	s.calls[event.ID]++
+	s.mu.Unlock()
+	if s.answer == nil {
+		return nil
+	}
+	return s.answer(event)
+}
+
+func (s *starter) count(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[id]
+}
+
+// poller is a running PollOutbox.
+type poller struct {
+	worker chan struct{} // closed: the worker stops
+	cancel context.CancelFunc
+	done   chan struct{}
+	result activities.PollOutboxResult
+	err    error
+}
+
+// poll starts a poller that looks at its outbox every interval.
+func poll(t *testing.T, outbox activities.Outbox, starter activities.EventStarter, settings activities.PollSettings) *poller {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	env.SetWorkerStopChannel(p.worker)
+	a := &activities.Activities{Outbox: outbox, Starter: starter, Poll: settings}
+	env.RegisterActivity(a)
+	go func() {
+		defer close(p.done)
+		value, err := env.ExecuteActivity(a.PollOutbox)
+		if p.err = err; err == nil {
+			p.err = value.Get(&p.result)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-p.done
+	})
+	return p
+}
+
+// stop ends a poller as the shutdown of its worker does.
+func (p *poller) stop(t *testing.T) activities.PollOutboxResult {
+	t.Helper()
+	close(p.worker)
+	return p.wait(t)
+}
+
+func (p *poller) wait(t *testing.T) activities.PollOutboxResult {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		require.Fail(t, "the poller does not end")
+	}
+	require.NoError(t, p.err)
+	return p.result
+}
+
+// emit writes events evt-<from> to evt-<to> in one statement.
+func emit(t *testing.T, s *postgres.Store, from, to int) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT 'evt-' || i, 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}'
+		FROM   generate_series($1::int, $2::int) AS i`, from, to)
+}
+
+func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+	t.Helper()
+	_, err := s.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// events counts the events that a condition holds for.
+func events(t *testing.T, s *postgres.Store, condition string) int {
+	t.Helper()
+	var count int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE "+condition).Scan(&count))
+	return count
+}
+
+// await waits until a condition holds for so many events.
+func await(t *testing.T, s *postgres.Store, want int, condition string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return events(t, s, condition) == want }, patience, 5*time.Millisecond, condition)
+}

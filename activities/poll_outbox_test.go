@@ -1,0 +1,278 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/mocks"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/workflows"
+)
+
+var (
+	eager = activities.PollSettings{Interval: 10 * time.Millisecond, BatchSize: 100}
+	// lazy finds nothing by itself: only a hint wakes it.
+	lazy = activities.PollSettings{Interval: time.Hour, BatchSize: 100}
+)
+
+func TestPollOutboxRace(t *testing.T) {
+	t.Parallel()
+
+	const n = 2000
+	s, temporal := postgrestest.New(t), &starter{}
+	emit(t, s, 1, n)
+	first, second := poll(t, s, temporal, eager), poll(t, s, temporal, eager)
+	await(t, s, n, "status = 'PROCESSED'")
+
+	require.Equal(t, n, first.stop(t).Started+second.stop(t).Started)
+	for i := 1; i <= n; i++ {
+		require.Equal(t, 1, temporal.count(fmt.Sprintf("evt-%d", i)), "evt-%d", i)
+	}
+	var remembered int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM processed_event WHERE status = 'PROCESSING'").Scan(&remembered))
+	require.Equal(t, n, remembered)
+	require.Equal(t, n, events(t, s, "attempt_count = 1 AND published_at IS NOT NULL AND lease_owner IS NULL"))
+}
+
+func TestPollOutboxDuplicates(t *testing.T) {
+	t.Parallel()
+
+	s, temporal := postgrestest.New(t), &starter{}
+	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
+	emit(t, s, 1, 2)
+	p := poll(t, s, temporal, eager)
+	await(t, s, 2, "status = 'PROCESSED'")
+	p.stop(t)
+
+	require.Zero(t, temporal.count("evt-1"))
+	require.Equal(t, 1, temporal.count("evt-2"))
+}
+
+// An event whose workflow Temporal knows was started by a poller that died
+// before it could say so.
+func TestPollOutboxAlreadyStarted(t *testing.T) {
+	t.Parallel()
+
+	s, temporal := postgrestest.New(t), &mocks.Client{}
+	temporal.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).
+		Return(nil, serviceerror.NewWorkflowExecutionAlreadyStarted("started", "request", "run"))
+	emit(t, s, 1, 3)
+	p := poll(t, s, &workflows.Starter{Client: temporal, Prefix: "test"}, eager)
+	await(t, s, 3, "status = 'PROCESSED'")
+
+	require.Equal(t, activities.PollOutboxResult{Started: 3}, p.stop(t))
+}
+
+// forgetful is an outbox that is out of reach when the first claim should end.
+type forgetful struct {
+	*postgres.Store
+	failed atomic.Bool
+}
+
+func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) (int, error) {
+	if f.failed.CompareAndSwap(false, true) {
+		return 0, errors.New("connection reset")
+	}
+	return f.Store.EndClaim(ctx, owner, results)
+}
+
+func TestPollOutboxLosesNothingWithTheDatabase(t *testing.T) {
+	t.Parallel()
+
+	outbox, temporal := &forgetful{Store: postgrestest.New(t)}, &starter{}
+	emit(t, outbox.Store, 1, 2)
+	p := poll(t, outbox, temporal, eager)
+	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
+	require.Equal(t, 2, events(t, outbox.Store, "status = 'PENDING' AND lease_owner IS NOT NULL"))
+	endLeases(t, outbox.Store)
+	await(t, outbox.Store, 2, "status = 'PROCESSED'")
+	p.stop(t)
+
+	require.Equal(t, 2, temporal.count("evt-1"), "again, which its workflow id makes harmless")
+}
+
+func endLeases(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	exec(t, s, "UPDATE event_outbox SET lease_until = now() - interval '1 second' WHERE lease_owner IS NOT NULL")
+}
+
+func TestPollOutboxPoison(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	temporal := &starter{answer: func(event notification.PendingEvent) error {
+		switch event.ID {
+		case "evt-2":
+			return serviceerror.NewInvalidArgument("bad id")
+		case "evt-3":
+			return serviceerror.NewInternal("who knows")
+		default:
+			return nil
+		}
+	}}
+	emit(t, s, 1, 5)
+	p := poll(t, s, temporal, eager)
+
+	await(t, s, 3, "status = 'PROCESSED'")
+	require.Equal(t, 1, events(t, s, "event_id = 'evt-2' AND status = 'FAILED' AND error_message = 'bad id' AND attempt_count = 1 AND lease_owner IS NULL"))
+	require.Equal(t, 1, events(t, s, "event_id = 'evt-3' AND status = 'PENDING' AND error_message = 'who knows' AND attempt_count = 1 AND lease_until > now()"))
+
+	for claims := 2; claims <= 10; claims++ {
+		endLeases(t, s)
+		await(t, s, 1, fmt.Sprintf("event_id = 'evt-3' AND attempt_count = %d AND lease_until > now() AND error_message IS NOT NULL", claims))
+	}
+	require.Equal(t, 1, events(t, s, "event_id = 'evt-3' AND status = 'PENDING'"))
+	endLeases(t, s)
+	await(t, s, 1, "event_id = 'evt-3' AND status = 'FAILED' AND error_message = 'claimed 10 times without an end'")
+
+	require.Equal(t, activities.PollOutboxResult{Started: 3, Failed: 2}, p.stop(t))
+	require.Equal(t, 10, temporal.count("evt-3"))
+}
+
+func TestPollOutboxWithoutNotify(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "DROP TRIGGER event_outbox_notify ON event_outbox")
+	p := poll(t, s, &starter{}, eager)
+	for i := 1; i <= 3; i++ {
+		emit(t, s, i, i)
+		await(t, s, i, "status = 'PROCESSED'")
+	}
+	require.Equal(t, 3, p.stop(t).Started)
+}
+
+func TestPollOutboxWokenByNotify(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	p := poll(t, s, &starter{}, lazy)
+	for i := 1; i <= 3; i++ {
+		emit(t, s, i, i)
+		await(t, s, i, "status = 'PROCESSED'")
+	}
+	require.Equal(t, 3, p.stop(t).Started)
+}
+
+// The connection that listens, and then every connection there is, is cut.
+func TestPollOutboxSurvivesLostConnections(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	poll(t, s, &starter{}, lazy)
+	for i, victims := range []string{"query = 'LISTEN event_outbox'", "pid <> pg_backend_pid()"} {
+		emit(t, s, 2*i+1, 2*i+1)
+		await(t, s, 2*i+1, "status = 'PROCESSED'")
+		try(t, s, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND "+victims)
+		try(t, s, insertOne, fmt.Sprintf("evt-%d", 2*i+2))
+		require.Eventually(t, func() bool {
+			// The claim may have ended on a dead connection, and then waits for its lease.
+			_, _ = s.Pool.Exec(t.Context(), "UPDATE event_outbox SET lease_until = now() WHERE lease_owner IS NOT NULL")
+			var done int
+			err := s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE status = 'PROCESSED'").Scan(&done)
+			return err == nil && done == 2*i+2
+		}, patience, 100*time.Millisecond)
+	}
+}
+
+const insertOne = `
+	INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+	VALUES ($1, 'T', 'RESTAURANT', 5, '{}')`
+
+// try runs a statement that matches something, until a connection carries it.
+func try(t *testing.T, s *postgres.Store, sql string, args ...any) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		tag, err := s.Pool.Exec(t.Context(), sql, args...)
+		return err == nil && tag.RowsAffected() > 0
+	}, patience, 5*time.Millisecond)
+}
+
+// While Temporal is out of reach no attempt counts, and nothing is lost.
+func TestPollOutboxTemporalOutOfReach(t *testing.T) {
+	t.Parallel()
+
+	const n = 50
+	s := postgrestest.New(t)
+	var calls atomic.Int32
+	var down atomic.Bool
+	down.Store(true)
+	temporal := &starter{answer: func(notification.PendingEvent) error {
+		calls.Add(1)
+		if down.Load() {
+			return serviceerror.NewUnavailable("connection refused")
+		}
+		return nil
+	}}
+	emit(t, s, 1, n)
+	p := poll(t, s, temporal, eager)
+	require.Eventually(t, func() bool { return calls.Load() >= 3 }, patience, time.Millisecond)
+	await(t, s, n, "status = 'PENDING' AND attempt_count = 0 AND lease_owner IS NULL")
+	require.Less(t, int(calls.Load()), n, "the rest of a batch is given back untried")
+	down.Store(false)
+	await(t, s, n, "status = 'PROCESSED'")
+
+	result := p.stop(t)
+	require.Equal(t, n, result.Started)
+	require.GreaterOrEqual(t, result.Released, n)
+	require.Zero(t, result.Failed)
+	require.Equal(t, n, events(t, s, "attempt_count = 1 AND error_message IS NULL"))
+}
+
+// A poller that is told to stop ends what it has claimed, and claims no more.
+func TestPollOutboxStopsBetweenBatches(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name string
+		stop func(p *poller)
+	}{
+		{"worker stops", func(p *poller) { close(p.worker) }},
+		{"cancelled", func(p *poller) { p.cancel() }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			claimed, goOn := make(chan struct{}, 10), make(chan struct{})
+			temporal := &starter{answer: func(notification.PendingEvent) error {
+				claimed <- struct{}{}
+				<-goOn
+				return nil
+			}}
+			emit(t, s, 1, 6)
+			p := poll(t, s, temporal, activities.PollSettings{Interval: time.Hour, BatchSize: 3})
+			<-claimed
+			tt.stop(p)
+			close(goOn)
+			<-p.done
+
+			require.Equal(t, 3, events(t, s, "status = 'PROCESSED'"))
+			require.Equal(t, 3, events(t, s, "status = 'PENDING' AND lease_owner IS NULL AND attempt_count = 0"))
+		})
+	}
+}
+
+// A full batch is followed by the next at once.
+func TestPollOutboxDrains(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "DROP TRIGGER event_outbox_notify ON event_outbox")
+	emit(t, s, 1, 10)
+	p := poll(t, s, &starter{}, activities.PollSettings{Interval: time.Hour, BatchSize: 2})
+	await(t, s, 10, "status = 'PROCESSED'")
+	p.stop(t)
+}

@@ -1,0 +1,110 @@
+// Command histories records the histories that workflows/replay_test.go
+// replays: one per workflow and outcome, made by a real Temporal server and by
+// activities that only play their part. Record anew when a workflow has a new
+// outcome, and keep those that a running installation may still have.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"golang.org/x/sync/errgroup"
+)
+
+func main() {
+	dir := flag.String("dir", "workflows/testdata", "`folder` of the histories")
+	flag.Parse()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := run(ctx, *dir); err != nil {
+		fmt.Fprintln(os.Stderr, "histories:", err)
+		os.Exit(1) //nolint:gocritic // the deadline needs no cleaning up
+	}
+}
+
+func run(ctx context.Context, dir string) error {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return fmt.Errorf("read the settings of Temporal: %w", err)
+	}
+	options.Identity = "histories" // the default names this machine
+	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	temporal, err := client.DialContext(ctx, options)
+	if err != nil {
+		return fmt.Errorf("connect to Temporal: %w", err)
+	}
+	defer temporal.Close()
+	if err := registerAttributes(ctx, temporal, cmp.Or(options.Namespace, client.DefaultNamespace)); err != nil {
+		return err
+	}
+
+	stamp := time.Now().UTC().Format("20060102T150405") // ids are used once
+	all := scenarios(stamp)
+	stop, err := serve(temporal, all)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var group errgroup.Group
+	for _, s := range all {
+		group.Go(func() error {
+			if err := record(ctx, temporal, s, dir); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// record plays one scenario to its end and writes down what happened.
+func record(ctx context.Context, temporal client.Client, s *scenario, dir string) error {
+	options := client.StartWorkflowOptions{ID: s.id, TaskQueue: s.queue}
+	run, err := temporal.ExecuteWorkflow(ctx, options, s.workflow, s.input...)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	if s.meanwhile != nil {
+		if err := s.meanwhile(ctx, temporal, s); err != nil {
+			return err
+		}
+	}
+	_ = run.Get(ctx, nil) // an error may be what is to be recorded; whether it is the right one, the replay tells
+	if ctx.Err() != nil {
+		return fmt.Errorf("no end: %w", ctx.Err())
+	}
+	for name, id := range s.files() {
+		if err := save(ctx, temporal, id, filepath.Join(dir, name+".json")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func save(ctx context.Context, temporal client.Client, id, path string) error {
+	var recorded history.History
+	for events := temporal.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		if err != nil {
+			return fmt.Errorf("read the history of %s: %w", id, err)
+		}
+		recorded.Events = append(recorded.Events, event)
+	}
+	text, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&recorded)
+	if err != nil {
+		return fmt.Errorf("write the history of %s: %w", id, err)
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}

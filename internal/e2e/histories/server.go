@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// prefix keeps the recording's queues apart from those of an installation.
+const prefix = "histories"
+
+// registerAttributes makes the server know the search attributes. It may know
+// them already, so only their absence at the end is an error.
+func registerAttributes(ctx context.Context, temporal client.Client, namespace string) error {
+	add := &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: map[string]enums.IndexedValueType{}}
+	for _, name := range workflows.SearchAttributes() {
+		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
+	return await(ctx, func() (bool, error) {
+		known, err := temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+		if err != nil {
+			return false, fmt.Errorf("list search attributes: %w", err)
+		}
+		for name := range add.SearchAttributes {
+			if _, ok := known.CustomAttributes[name]; !ok {
+				return false, addErr
+			}
+		}
+		return true, nil
+	})
+}
+
+// serve runs a worker per queue, none of which remembers a workflow from one
+// task to the next: the name of a queue for that would name this machine.
+func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
+	worker.SetStickyWorkflowCacheSize(0)
+	queues := []string{workflows.EventsQueue(prefix)}
+	for _, channel := range notification.Channels() {
+		queues = append(queues, workflows.ChannelQueue(prefix, channel))
+	}
+	var started []worker.Worker
+	stop = func() {
+		for _, w := range started {
+			w.Stop()
+		}
+	}
+	for _, queue := range queues {
+		w := worker.New(temporal, queue, worker.Options{})
+		w.RegisterWorkflow(workflows.PollOutbox)
+		w.RegisterWorkflow(workflows.NotifyEvent)
+		w.RegisterWorkflow(workflows.NotifyPage)
+		w.RegisterWorkflow(workflows.DeliverNotification)
+		w.RegisterActivity(newActors(all))
+		if err := w.Start(); err != nil {
+			stop()
+			return nil, fmt.Errorf("start worker: %w", err)
+		}
+		started = append(started, w)
+	}
+	return stop, nil
+}
+
+// await asks again until the answer is yes, or an error.
+func await(ctx context.Context, done func() (bool, error)) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+// happened waits until a history has an event of some type.
+func happened(ctx context.Context, temporal client.Client, id string, what enums.EventType) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for events := temporal.GetWorkflowHistory(ctx, id, "", true, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		if err != nil {
+			return fmt.Errorf("wait for %v of %s: %w", what, id, err)
+		}
+		if event.EventType == what {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s ended without %v", id, what)
+}

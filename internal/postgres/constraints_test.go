@@ -1,0 +1,169 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres/postgrestest"
+)
+
+const (
+	insertEvent    = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES `
+	insertDelivery = `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, `
+	deliveryValues = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
+)
+
+// refusals has, for each constraint of the schema, statements that it refuses.
+// The directory has customer 1, with delivery d1 of evt-1 and one attempt.
+var refusals = map[string][]string{
+	"event_outbox_status":                    {`UPDATE event_outbox SET status = 'DONE'`},
+	"event_outbox_published_once_processed":  {`UPDATE event_outbox SET status = 'PROCESSED'`, `UPDATE event_outbox SET published_at = now()`},
+	"event_outbox_failed_says_why":           {`UPDATE event_outbox SET status = 'FAILED'`},
+	"event_outbox_leased_while_pending":      {`UPDATE event_outbox SET status = 'FAILED', error_message = 'x', lease_owner = 'a', lease_until = now()`},
+	"event_outbox_lease_has_end":             {`UPDATE event_outbox SET lease_owner = 'a'`, `UPDATE event_outbox SET lease_until = now()`},
+	"event_outbox_attempt_count":             {`UPDATE event_outbox SET attempt_count = -1`},
+	"event_outbox_event_id_length":           {insertEvent + `('', 'T', 'RESTAURANT', 5, '{}')`, insertEvent + `(repeat('x', 151), 'T', 'RESTAURANT', 5, '{}')`, insertEvent + `(repeat('é', 76), 'T', 'RESTAURANT', 5, '{}')`},
+	"event_outbox_event_id_printable":        {insertEvent + `(E'evt\n2', 'T', 'RESTAURANT', 5, '{}')`},
+	"event_outbox_event_type_length":         {insertEvent + `('e', '', 'RESTAURANT', 5, '{}')`, insertEvent + `('e', repeat('x', 101), 'RESTAURANT', 5, '{}')`},
+	"event_outbox_aggregate_type_length":     {insertEvent + `('e', 'T', '', 5, '{}')`, insertEvent + `('e', 'T', repeat('x', 101), 5, '{}')`},
+	"event_outbox_aggregate_id_length":       {insertEvent + `('e', 'T', 'RESTAURANT', '', '{}')`, insertEvent + `('e', 'T', 'RESTAURANT', repeat('5', 101), '{}')`},
+	"event_outbox_correlation_id_length":     {`UPDATE event_outbox SET correlation_id = repeat('x', 256)`},
+	"event_outbox_payload_object":            {insertEvent + `('e', 'T', 'RESTAURANT', 5, '[]')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, 'null')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, '"text"')`},
+	"event_outbox_payload_size":              {insertEvent + `('e', 'T', 'RESTAURANT', 5, jsonb_build_object('text', repeat('x', 262144)))`},
+	"processed_event_status":                 {`INSERT INTO processed_event (event_id, status) VALUES ('e', 'DONE')`},
+	"recipient_user_type":                    {`INSERT INTO recipient (user_type, user_id) VALUES ('STAFF', '1')`},
+	"recipient_user_id_length":               {`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '')`, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', repeat('1', 65))`},
+	"recipient_user_id_printable":            {`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', E'1\t2')`},
+	"recipient_device_of_recipient":          {`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '404', 't')`},
+	"recipient_device_token_length":          {`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', '')`, `INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', repeat('t', 1025))`},
+	"entity_member_is_recipient":             {`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'CUSTOMER', '404', 'STAFF')`},
+	"event_type_recipients_once":             {`INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('T', 'ADMIN'), ('T', 'ADMIN')`},
+	"event_type_recipients_user_type":        {`INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'STAFF', 'ADMIN')`},
+	"event_type_recipients_path":             {`INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'RESTAURANT', '')`, `INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('T', 'RESTAURANT')`},
+	"event_type_channel_routing_channel":     {`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'FAX')`},
+	"event_type_channel_routing_strategy":    {`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('T', 'SMS', 'LATER')`},
+	"event_type_channel_routing_delay":       {`INSERT INTO event_type_channel_routing (event_type, channel_type, delay) VALUES ('T', 'SMS', '-1 second')`, `INSERT INTO event_type_channel_routing (event_type, channel_type, delay) VALUES ('T', 'SMS', '31 days')`},
+	"event_type_channel_routing_delayed":     {`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('T', 'SMS', 'DELAYED')`},
+	"event_type_channel_routing_priority":    {`INSERT INTO event_type_channel_routing (event_type, channel_type, priority) VALUES ('T', 'SMS', 'URGENT')`},
+	"user_notification_preferences_channel":  {`INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('CUSTOMER', '1', 'FAX')`},
+	"user_notification_preferences_priority": {`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, priority) VALUES ('CUSTOMER', '1', 'SMS', 'URGENT')`},
+	"event_type_channel_routing_digest_window": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window) VALUES ('T', 'SMS', '0')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window) VALUES ('T', 'SMS', '8 days')`,
+	},
+	"event_type_channel_routing_quiet_hours_action": {`INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('T', 'SMS', 'WAIT')`},
+	"entity_notification_settings_once":             {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'SMS'), ('RESTAURANT', '5', 'SMS')`},
+	"entity_notification_settings_channel":          {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'FAX')`},
+	"entity_notification_settings_max_recipients":   {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'SMS', -1)`},
+	"user_notification_preferences_quiet_hours": {
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start) VALUES ('CUSTOMER', '1', 'SMS', true, '22:00')`,
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_end) VALUES ('CUSTOMER', '1', 'SMS', true, '07:00')`,
+	},
+	"user_notification_preferences_quiet_hours_in_day": {
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_start) VALUES ('CUSTOMER', '1', 'SMS', '24:00')`,
+		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_end) VALUES ('CUSTOMER', '1', 'SMS', '24:00')`,
+	},
+	"channel_user_type_channel":           {`INSERT INTO channel_user_type (channel_type, user_type) VALUES ('FAX', 'GUEST')`},
+	"channel_user_type_user_type":         {`INSERT INTO channel_user_type (channel_type, user_type) VALUES ('SMS', 'STAFF')`},
+	"notification_template_channel":       {`INSERT INTO notification_template (channel, title, body) VALUES ('FAX', '', '')`},
+	"notification_template_size":          {`INSERT INTO notification_template (title, body) VALUES ('t', repeat('b', 65536))`},
+	"notification_decision_channels":      {`INSERT INTO notification_decision (event_id, user_type, user_id, channels) VALUES ('evt-1', 'CUSTOMER', '1', '[]')`},
+	"notification_once":                   {insertDelivery + `status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', '', '', 'PENDING')`},
+	"notification_delivery_id_once":       {insertDelivery + `status) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', '', '', 'PENDING')`},
+	"notification_user_type":              {insertDelivery + `status) VALUES ('evt-2', 'T', 'STAFF', '1', 'EMAIL', 'd2', '', '', 'PENDING')`},
+	"notification_channel":                {insertDelivery + `status) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'FAX', 'd2', '', '', 'PENDING')`},
+	"notification_status":                 {insertDelivery + `status` + deliveryValues + `'READ')`},
+	"notification_strategy":               {insertDelivery + `strategy` + deliveryValues + `'LATER')`},
+	"notification_priority":               {insertDelivery + `priority` + deliveryValues + `'URGENT')`},
+	"notification_sent_has_time":          {insertDelivery + `status` + deliveryValues + `'SENT')`},
+	"notification_delivered_has_time":     {insertDelivery + `status, sent_at` + deliveryValues + `'DELIVERED', now())`},
+	"notification_failed_says_why":        {insertDelivery + `status` + deliveryValues + `'FAILED')`},
+	"notification_text_or_reason":         {`UPDATE notification SET title = NULL`, `UPDATE notification SET body = NULL`},
+	"delivery_attempt_of_notification":    {`INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d404', 1)`},
+	"delivery_attempt_outcome":            {`UPDATE delivery_attempt SET ended_at = now(), outcome = 'LOST'`},
+	"delivery_attempt_ended_with_outcome": {`UPDATE delivery_attempt SET ended_at = now()`, `UPDATE delivery_attempt SET outcome = 'SENT'`},
+	"recipient_timezone_known":            {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
+}
+
+// raised are the constraints whose expression fails with an error of its own.
+var raised = map[string]string{"recipient_timezone_known": `time zone "Europe/Atlantis" not recognized`}
+
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	exec(t, s, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1')`)
+	exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
+	exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d1', 1)`)
+
+	rows, err := s.Pool.Query(t.Context(), `
+		SELECT conname
+		FROM   pg_constraint
+		WHERE  connamespace = 'public'::regnamespace
+		AND    contype IN ('c', 'u', 'f')
+		AND    conname !~ '^goose_'`)
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for _, name := range names {
+		require.NotEmpty(t, refusals[name], "no case shows what %s refuses", name)
+	}
+	require.Len(t, refusals, len(names), "a case is for a constraint that does not exist")
+
+	for name, statements := range refusals {
+		for _, sql := range statements {
+			_, err := s.Pool.Exec(t.Context(), sql)
+			var refused *pgconn.PgError
+			require.ErrorAs(t, err, &refused, "%s let pass: %s", name, sql)
+			if text := raised[name]; text != "" {
+				require.Equal(t, text, refused.Message)
+				continue
+			}
+			require.Equal(t, name, refused.ConstraintName, sql)
+		}
+	}
+}
+
+// What is just inside the limits is taken.
+func TestConstraintsLetPass(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	const payload = 262144 - len(`{"text": ""}`)
+	exec(t, s, insertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
+	exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255)`)
+	exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', repeat('1', 64), 'America/Argentina/Buenos_Aires')`)
+	exec(t, s, `INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'ADMIN', NULL), ('T', 'BROADCAST', NULL), ('T', 'RESTAURANT', 'restaurantId')`)
+	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('T', 'SMS', 'DELAYED', '30 days')`)
+	exec(t, s, `INSERT INTO notification_template (title, body) VALUES ('t', repeat('b', 65535))`)
+	exec(t, s, `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('CUSTOMER', '1', 'SMS', true, '00:00', '23:59:59')`)
+}
+
+// A producer names five columns, and may write its ids as numbers.
+func TestProducer(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{"restaurantId": 5}')`)
+	require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-1"))
+	require.Equal(t, "5", claimEvents(t, s, "a", 1)[0].AggregateID)
+
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), insertEvent+`('evt-2', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Empty(t, claim(t, s, "b", 10), "a transaction that was rolled back leaves no event")
+
+	_, err = s.Pool.Exec(t.Context(), insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
+	var refused *pgconn.PgError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "event_outbox_pkey", refused.ConstraintName)
+}

@@ -1,0 +1,343 @@
+package postgres_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+const mail = "evt-1-staff10-EMAIL"
+
+// withMail has one delivery of evt-1, to staff 10 by mail, that is pending.
+func withMail(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	savePlan(t, s, decided("10", planned(notification.Email)))
+	return s
+}
+
+// setStatus brings a delivery to a status, with what belongs to it.
+func setStatus(t *testing.T, s *postgres.Store, id string, status notification.Status) {
+	t.Helper()
+	exec(t, s, `
+		UPDATE notification
+		SET    status = $2,
+		       last_error = CASE WHEN $2 IN ('FAILED', 'CANCELLED') THEN 'before' END,
+		       sent_at = CASE WHEN $2 IN ('SENT', 'DELIVERED') THEN now() END,
+		       delivered_at = CASE WHEN $2 = 'DELIVERED' THEN now() END
+		WHERE  delivery_id = $1`, id, string(status))
+}
+
+func begin(t *testing.T, s *postgres.Store, id string, before int) notification.Attempt {
+	t.Helper()
+	attempt, err := s.BeginAttempt(t.Context(), id, before)
+	require.NoError(t, err)
+	return attempt
+}
+
+// endAttempt ends an attempt at the mail.
+func endAttempt(t *testing.T, s *postgres.Store, number int, outcome notification.AttemptOutcome, detail string) {
+	t.Helper()
+	require.NoError(t, s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: mail, Number: number, Outcome: outcome, Detail: detail}))
+}
+
+func TestBeginAttempt(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	exec(t, s, "UPDATE recipient SET name = 'Ada'")
+
+	attempt := begin(t, s, mail, 0)
+
+	require.Positive(t, attempt.Message.NotificationID)
+	require.True(t, attempt.Message.CreatedAt.Equal(get[time.Time](t, s, "SELECT created_at FROM notification")))
+	attempt.Message.NotificationID, attempt.Message.CreatedAt = 0, time.Time{}
+	require.Equal(t, notification.Attempt{
+		Status: notification.Pending, Number: 1, Begun: 1,
+		Message: notification.Message{
+			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", UserType: notification.RestaurantUser, UserID: "10",
+			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
+		},
+	}, attempt)
+	require.True(t, get[bool](t, s, "SELECT ended_at IS NULL AND outcome IS NULL FROM delivery_attempt WHERE attempt = 1"))
+}
+
+// operations are all that can happen to a delivery; each returns the status that
+// it reports, if it does.
+var operations = map[string]func(t *testing.T, s *postgres.Store, id string) notification.Status{
+	"read": func(t *testing.T, s *postgres.Store, id string) notification.Status {
+		status, err := s.DeliveryStatus(t.Context(), id)
+		require.NoError(t, err)
+		return status
+	},
+	"begin": func(t *testing.T, s *postgres.Store, id string) notification.Status {
+		attempt := begin(t, s, id, 0)
+		require.Equal(t, attempt.Due(), attempt.Number == 1, "only what is due is counted")
+		return attempt.Status
+	},
+	"fail":      giveUp(notification.Failed),
+	"cancel":    giveUp(notification.Cancelled),
+	"sent":      endedAs(notification.OutcomeSent),
+	"refused":   endedAs(notification.OutcomeRefused),
+	"ambiguous": endedAs(notification.OutcomeAmbiguous),
+}
+
+func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id string) notification.Status {
+	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
+		now, err := s.GiveUp(t.Context(), id, status, "why")
+		require.NoError(t, err)
+		return now
+	}
+}
+
+// endedAs ends an attempt that was begun before the delivery got its status.
+func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres.Store, id string) notification.Status {
+	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
+		exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", id)
+		require.NoError(t, s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"}))
+		return ""
+	}
+}
+
+// Every status, and what each operation makes of it: a status only climbs.
+func TestDeliveryStates(t *testing.T) {
+	t.Parallel()
+
+	const pending, sent, delivered, failed, cancelled = notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled
+	statuses := []notification.Status{pending, sent, delivered, failed, cancelled}
+	same := map[notification.Status]notification.Status{}
+	tests := []struct {
+		operation string
+		changes   map[notification.Status]notification.Status // the others stay
+		explains  []notification.Status                       // where it writes last_error
+	}{
+		{"read", same, nil},
+		{"begin", same, nil},
+		{"fail", map[notification.Status]notification.Status{pending: failed}, []notification.Status{pending, failed}},
+		{"cancel", map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, []notification.Status{pending, failed}},
+		// A provider that had it before it could be cancelled has it for good.
+		{"sent", map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, []notification.Status{pending, failed, cancelled}},
+		{"refused", same, []notification.Status{pending, failed}},
+		{"ambiguous", same, []notification.Status{pending, failed}},
+	}
+	require.Len(t, tests, len(operations))
+	s := postgrestest.New(t)
+	for _, tt := range tests {
+		for _, before := range statuses {
+			id := notification.DeliveryID("evt-1", notification.RestaurantUser, tt.operation+string(before), notification.Email)
+			savePlan(t, s, decided(tt.operation+string(before), planned(notification.Email)))
+			setStatus(t, s, id, before)
+			wantError := delivery(t, s, id).Error
+			if slices.Contains(tt.explains, before) {
+				wantError = ptr("why")
+			}
+			after, changes := tt.changes[before]
+			if !changes {
+				after = before
+			}
+
+			reported := operations[tt.operation](t, s, id)
+
+			got := delivery(t, s, id)
+			require.Equal(t, string(after), got.Status, "%s of %s", tt.operation, before)
+			require.Contains(t, []notification.Status{after, ""}, reported, "%s of %s", tt.operation, before)
+			require.Equal(t, wantError, got.Error, "%s of %s", tt.operation, before)
+			require.Equal(t, after == sent || after == delivered, got.Sent, "%s of %s", tt.operation, before)
+		}
+	}
+}
+
+func TestNoSuchDelivery(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	_, err := s.BeginAttempt(t.Context(), "d404", 0)
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	_, err = s.DeliveryStatus(t.Context(), "d404")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	_, err = s.GiveUp(t.Context(), "d404", notification.Failed, "why")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	_, err = s.Failure(t.Context(), "d404")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	_, err = s.QuietCheck(t.Context(), "d404")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+}
+
+// Attempts are numbered over all runs; what the policy limits is counted in one.
+func TestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	counts := func(before int) [3]int {
+		attempt := begin(t, s, mail, before)
+		return [3]int{attempt.Number, attempt.Begun, attempt.Ended}
+	}
+	require.Equal(t, [3]int{1, 1, 0}, counts(0))
+	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 429")
+	require.Equal(t, [3]int{2, 2, 1}, counts(0)) // dies in mid-call
+	require.Equal(t, [3]int{3, 3, 1}, counts(0))
+	endAttempt(t, s, 3, notification.OutcomeRefused, "sendgrid refused: 400")
+	_, err := s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400")
+	require.NoError(t, err)
+
+	require.Equal(t, [3]int{4, 1, 0}, counts(3), "an operator's retry starts from nothing")
+	endAttempt(t, s, 4, notification.OutcomeSent, "")
+	require.Equal(t, row{Status: "SENT", Attempts: 4, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), Sent: true}, delivery(t, s, mail))
+	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM delivery_attempt WHERE ended_at IS NULL"))
+}
+
+func TestBeginAttemptSideBySide(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	numbers := make([]int, 4)
+	var group errgroup.Group
+	for i := range numbers {
+		group.Go(func() error {
+			attempt, err := s.BeginAttempt(t.Context(), mail, 0)
+			numbers[i] = attempt.Number
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.ElementsMatch(t, []int{1, 2, 3, 4}, numbers)
+	require.Equal(t, 4, delivery(t, s, mail).Attempts)
+}
+
+func TestEndAttempt(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	refused := notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeAccount, ProviderStatus: 401, Detail: "sendgrid rejected our account: 401"}
+	require.NoError(t, s.EndAttempt(t.Context(), refused))
+	begin(t, s, mail, 0)
+	accepted := notification.AttemptResult{DeliveryID: mail, Number: 2, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"}
+	require.NoError(t, s.EndAttempt(t.Context(), accepted))
+
+	require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), ProviderID: ptr("sg-1"), Sent: true}, delivery(t, s, mail))
+	var outcomes [2]string
+	for i := range outcomes {
+		outcomes[i] = get[string](t, s, `
+			SELECT concat_ws(' ', outcome, provider_status, detail)
+			FROM   delivery_attempt
+			WHERE  attempt = $1 AND ended_at >= started_at`, i+1)
+	}
+	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202"}, outcomes)
+}
+
+// A result that is written twice, the second time late, changes nothing then.
+func TestEndAttemptRepeated(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	endAttempt(t, s, 1, notification.OutcomeBusy, "first")
+	begin(t, s, mail, 0)
+	endAttempt(t, s, 2, notification.OutcomeRefused, "second")
+	_, err := s.GiveUp(t.Context(), mail, notification.Failed, "given up")
+	require.NoError(t, err)
+
+	endAttempt(t, s, 1, notification.OutcomeBusy, "first, repeated")
+
+	require.Equal(t, ptr("given up"), delivery(t, s, mail).Error)
+	require.Equal(t, "first", get[string](t, s, "SELECT detail FROM delivery_attempt WHERE attempt = 1"))
+}
+
+func TestEndAttemptSwitchesDeadDevicesOff(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	addRecipient(t, s, notification.RestaurantUser, "11")
+	exec(t, s, `
+		INSERT INTO recipient_device (user_type, user_id, token)
+		VALUES ('RESTAURANT_USER', '10', 'good'), ('RESTAURANT_USER', '10', 'dead'), ('RESTAURANT_USER', '11', 'dead')`)
+	savePlan(t, s, decided("10", planned(notification.Push)))
+	const push = "evt-1-staff10-PUSH"
+
+	require.Equal(t, []string{"dead", "good"}, begin(t, s, push, 0).Message.Devices)
+	require.NoError(t, s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"dead"}}))
+
+	require.Equal(t, []string{"good"}, begin(t, s, push, 0).Message.Devices)
+	require.True(t, get[bool](t, s, "SELECT active FROM recipient_device WHERE user_id = '11'"), "the device is somebody else's too")
+	exec(t, s, `
+		INSERT INTO recipient_device (user_type, user_id, token)
+		SELECT 'RESTAURANT_USER', '10', 'device-' || i FROM generate_series(1, 30) AS i`)
+	require.Len(t, begin(t, s, push, 0).Message.Devices, 20)
+}
+
+// What could not be rendered says why at each attempt, and can never be sent.
+func TestBeginAttemptOfAProblem(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	broken := planned(notification.Email)
+	broken.Problem = "template T/EMAIL/en: no key pax"
+	savePlan(t, s, decided("10", broken))
+
+	for number := 1; number <= 2; number++ {
+		attempt := begin(t, s, mail, 0)
+		require.Equal(t, broken.Problem, attempt.Problem)
+		require.Empty(t, attempt.Message.Body)
+		endAttempt(t, s, number, notification.OutcomeError, attempt.Problem)
+	}
+	require.Equal(t, row{Status: "FAILED", Attempts: 2, Address: ptr("to-EMAIL"), Error: ptr(broken.Problem)}, delivery(t, s, mail))
+}
+
+func TestFailure(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	endAttempt(t, s, 1, notification.OutcomeRefused, "sendgrid refused: 400")
+	_, err := s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400")
+	require.NoError(t, err)
+
+	letter, err := s.Failure(t.Context(), mail)
+	require.NoError(t, err)
+	require.False(t, letter.FailedAt.IsZero())
+	letter.FailedAt = time.Time{}
+	require.Equal(t, notification.DeadLetter{
+		DeliveryID: mail, EventID: "evt-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
+		Reason: "sendgrid refused: 400", Attempts: 1,
+	}, letter)
+}
+
+func TestQuietCheck(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	check := func() notification.QuietCheck {
+		check, err := s.QuietCheck(t.Context(), mail)
+		require.NoError(t, err)
+		return check
+	}
+	bare := notification.QuietCheck{Action: notification.Drop, Timezone: "UTC", Preference: notification.Preference{Channel: notification.Email}}
+	require.Equal(t, bare, check(), "of nobody, by no rules")
+
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
+	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'DEFER')")
+	exec(t, s, `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '22:30:15', '07:00')`)
+	require.Equal(t, notification.QuietCheck{
+		Action: notification.Defer, Timezone: "Europe/Rome",
+		Preference: notification.Preference{
+			Channel:    notification.Email,
+			QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour},
+		},
+	}, check())
+
+	exec(t, s, "UPDATE user_notification_preferences SET quiet_hours_enabled = false")
+	require.Nil(t, check().Preference.QuietHours)
+}

@@ -1,0 +1,105 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// ofThree is evt-1 with three deliveries, of which one is SENT, one FAILED and
+// one PENDING, and a pending one of another event.
+func ofThree(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.SMS)), decided("11", planned(notification.Push)), decided("12"))
+	setStatus(t, s, mail, notification.Sent)
+	setStatus(t, s, "evt-1-staff10-SMS", notification.Failed)
+	other := decided("10", planned(notification.Email))
+	other.Deliveries[0].DeliveryID = "evt-2-staff10-EMAIL"
+	_, _, err := s.SavePlan(t.Context(), notification.Event{ID: "evt-2", Type: "T"}, []notification.DecidedRecipient{other})
+	require.NoError(t, err)
+	return s
+}
+
+func TestFinishEvent(t *testing.T) {
+	t.Parallel()
+
+	decisions := map[notification.Decision]int{notification.DecisionSelected: 3, notification.DecisionNoAddress: 3}
+	tests := []struct {
+		name    string
+		success bool
+		want    map[notification.Status]int
+		status  string
+	}{
+		{"success", true, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS"},
+		{"cancelled", false, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, "FAILED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := ofThree(t)
+			for range 2 { // the second is a repeat
+				counts, err := s.FinishEvent(t.Context(), "evt-1", tt.success)
+				require.NoError(t, err)
+				require.Equal(t, notification.Counts{Deliveries: tt.want, Decisions: decisions}, counts)
+				require.Equal(t, tt.status, processed(t, s, "evt-1"))
+			}
+			require.Equal(t, "PENDING", delivery(t, s, "evt-2-staff10-EMAIL").Status)
+		})
+	}
+}
+
+func TestFinishEventCancels(t *testing.T) {
+	t.Parallel()
+
+	s := ofThree(t)
+	_, err := s.FinishEvent(t.Context(), "evt-1", false)
+	require.NoError(t, err)
+	require.Equal(t, ptr("event cancelled"), delivery(t, s, "evt-1-staff11-PUSH").Error)
+	require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
+}
+
+func TestFinishEventWithoutDeliveries(t *testing.T) {
+	t.Parallel()
+
+	counts, err := postgrestest.New(t).FinishEvent(t.Context(), "evt-1", true)
+	require.NoError(t, err)
+	require.Equal(t, notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
+}
+
+// A workflow may be through before the poller has written that it was started.
+func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
+	t.Parallel()
+
+	for _, success := range []bool{true, false} {
+		s := postgrestest.New(t)
+		emit(t, s, 1)
+		claim(t, s, "a", 1)
+		_, err := s.FinishEvent(t.Context(), "evt-1", success)
+		require.NoError(t, err)
+		finished := processed(t, s, "evt-1")
+		require.NotEqual(t, "PROCESSING", finished)
+
+		end(t, s, "a", notification.ClaimStarted, "evt-1")
+
+		require.Equal(t, finished, processed(t, s, "evt-1"))
+		require.Equal(t, "PROCESSED", outbox(t, s, "evt-1").Status)
+	}
+}
+
+// An event that is started again after it had failed, by an operator, ends anew.
+func TestFinishEventAfterAFailure(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for _, success := range []bool{false, true} {
+		_, err := s.FinishEvent(t.Context(), "evt-1", success)
+		require.NoError(t, err)
+	}
+	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"))
+}

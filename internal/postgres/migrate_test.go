@@ -1,0 +1,111 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/migrations"
+)
+
+func newMigrator(t *testing.T, s *postgres.Store) *postgres.Migrator {
+	t.Helper()
+	migrator, err := s.NewMigrator(migrations.FS)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, migrator.Close()) })
+	return migrator
+}
+
+// schema lists what migrations make: relations, constraints, functions and triggers.
+func schema(t *testing.T, s *postgres.Store) []string {
+	t.Helper()
+	rows, err := s.Pool.Query(t.Context(), `
+		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname !~ '^goose_'
+		UNION ALL
+		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conname !~ '^goose_'
+		UNION ALL
+		SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+		UNION ALL
+		SELECT 'trigger ' || tgname FROM pg_trigger WHERE NOT tgisinternal
+		ORDER BY 1`)
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return names
+}
+
+func TestMigrateDownAndUpAgain(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	migrator := newMigrator(t, s)
+	full := schema(t, s)
+	require.Contains(t, full, "relation event_outbox")
+
+	var taken []string
+	for {
+		name, err := migrator.Down(t.Context())
+		require.NoError(t, err)
+		if name == "" {
+			break
+		}
+		taken = append([]string{name}, taken...)
+	}
+	require.Empty(t, schema(t, s), "a migration does not take back all that it made")
+	require.Error(t, s.Ready(t.Context()))
+
+	applied, err := migrator.Up(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, taken, applied)
+	require.Equal(t, full, schema(t, s))
+	require.NoError(t, s.Ready(t.Context()))
+	require.Equal(t, 17, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
+}
+
+// Several workers that start at once may all migrate.
+func TestMigrateUpSideBySide(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	_, err := newMigrator(t, s).Down(t.Context())
+	require.NoError(t, err)
+
+	applied := make([][]string, 3)
+	var group errgroup.Group
+	for i := range applied {
+		migrator := newMigrator(t, s)
+		group.Go(func() (err error) {
+			applied[i], err = migrator.Up(t.Context())
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+
+	var all []string
+	for _, names := range applied {
+		all = append(all, names...)
+	}
+	require.Len(t, all, 1, "the missing migration was applied once")
+	require.NoError(t, s.Ready(t.Context()))
+}
+
+func TestMigrationStatus(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	migrator := newMigrator(t, s)
+	down, err := migrator.Down(t.Context())
+	require.NoError(t, err)
+
+	statuses, err := migrator.Status(t.Context())
+	require.NoError(t, err)
+	last := len(statuses) - 1
+	require.Equal(t, postgres.MigrationStatus{Name: down, Applied: false}, statuses[last])
+	for _, status := range statuses[:last] {
+		require.True(t, status.Applied, status.Name)
+	}
+}

@@ -1,0 +1,184 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+func TestClaimEventsInOrder(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 5)
+	exec(t, s, "UPDATE event_outbox SET correlation_id = 'corr-1' WHERE event_id = 'evt-1'")
+
+	first := claimEvents(t, s, "a", 3)
+	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, eventIDs(first))
+	require.Equal(t, notification.PendingEvent{
+		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1", Claims: 1,
+	}, first[0])
+	require.Equal(t, []string{"evt-4", "evt-5"}, claim(t, s, "b", 3))
+	require.Empty(t, claim(t, s, "c", 3))
+}
+
+func TestClaimEventsTakesOverWhenALeaseRunsOut(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	claim(t, s, "a", 1)
+	endLeases(t, s)
+
+	again := claimEvents(t, s, "b", 2)
+	require.Equal(t, []string{"evt-1", "evt-2"}, eventIDs(again))
+	require.Equal(t, 2, again[0].Claims)
+	require.Equal(t, 1, again[1].Claims)
+}
+
+// Sequence numbers are given out at the insert and become visible at the
+// commit: the row of a slow transaction shows up behind later ones.
+func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	slow, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = slow.Rollback(t.Context()) }()
+	_, err = slow.Exec(t.Context(), `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ('late', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')`)
+	require.NoError(t, err)
+	emit(t, s, 3)
+
+	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, claim(t, s, "a", 10))
+	end(t, s, "a", notification.ClaimStarted, "evt-1", "evt-2", "evt-3")
+	require.NoError(t, slow.Commit(t.Context()))
+
+	require.Less(t, get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'late'"), get[int64](t, s, "SELECT seq FROM event_outbox WHERE event_id = 'evt-1'"))
+	require.Equal(t, []string{"late"}, claim(t, s, "b", 10))
+}
+
+// A row that somebody else has locked is passed over, not waited for.
+func TestClaimEventsDoesNotWait(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	other, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = other.Rollback(t.Context()) }()
+	_, err = other.Exec(t.Context(), "SELECT FROM event_outbox WHERE event_id = 'evt-1' FOR UPDATE")
+	require.NoError(t, err)
+
+	require.Equal(t, []string{"evt-2"}, claim(t, s, "a", 10))
+}
+
+func TestEndClaim(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		outcome notification.ClaimOutcome
+		err     string
+		want    outboxRow
+		known   bool // to processed_event
+	}{
+		{notification.ClaimStarted, "", outboxRow{Status: "PROCESSED", Claims: 1, Settled: true}, true},
+		{notification.ClaimFailed, "payload too large", outboxRow{Status: "FAILED", Claims: 1, Error: ptr("payload too large")}, false},
+		{notification.ClaimReleased, "", outboxRow{Status: "PENDING", Claims: 0}, false},
+		{notification.ClaimReleased, "unavailable", outboxRow{Status: "PENDING", Claims: 0, Error: ptr("unavailable")}, false},
+		{notification.ClaimKept, "internal", outboxRow{Status: "PENDING", Claims: 1, Error: ptr("internal"), Leased: true}, false},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.outcome)+" "+tt.err, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			emit(t, s, 2)
+			claim(t, s, "a", 2)
+			ended, err := s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: tt.outcome, Error: tt.err}})
+
+			require.NoError(t, err)
+			require.Equal(t, 1, ended)
+			require.Equal(t, tt.want, outbox(t, s, "evt-1"))
+			require.Equal(t, tt.known, get[bool](t, s, "SELECT EXISTS (SELECT FROM processed_event WHERE event_id = 'evt-1')"))
+			require.Equal(t, outboxRow{Status: "PENDING", Claims: 1, Leased: true}, outbox(t, s, "evt-2"))
+		})
+	}
+}
+
+// A released event can be claimed at once, a kept one when its lease has run out.
+func TestEndClaimKeepsALease(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	claim(t, s, "a", 2)
+	end(t, s, "a", notification.ClaimReleased, "evt-1")
+	end(t, s, "a", notification.ClaimKept, "evt-2")
+
+	require.Equal(t, []string{"evt-1"}, claim(t, s, "b", 2))
+	endLeases(t, s)
+	require.Equal(t, []string{"evt-1", "evt-2"}, claim(t, s, "c", 2))
+}
+
+// A poller that stalls past its lease finds that its events are another's.
+func TestEndClaimOfAStalledPoller(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 3)
+	claim(t, s, "stalled", 3)
+	endLeases(t, s)
+	claim(t, s, "next", 2)
+	end(t, s, "next", notification.ClaimStarted, "evt-1")
+
+	ended, err := s.EndClaim(t.Context(), "stalled", []notification.ClaimResult{
+		{EventID: "evt-1", Outcome: notification.ClaimFailed, Error: "from the past"},
+		{EventID: "evt-2", Outcome: notification.ClaimFailed, Error: "from the past"},
+		{EventID: "evt-3", Outcome: notification.ClaimStarted},
+	})
+
+	require.NoError(t, err)
+	require.Equal(t, 1, ended, "evt-3 alone was claimed by nobody else")
+	require.Equal(t, outboxRow{Status: "PROCESSED", Claims: 2, Settled: true}, outbox(t, s, "evt-1"))
+	require.Equal(t, outboxRow{Status: "PENDING", Claims: 2, Leased: true}, outbox(t, s, "evt-2"))
+	require.Equal(t, "PROCESSED", outbox(t, s, "evt-3").Status)
+}
+
+func TestEndClaimRepeated(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	claim(t, s, "a", 1)
+	end(t, s, "a", notification.ClaimStarted, "evt-1")
+	before := get[time.Time](t, s, "SELECT published_at FROM event_outbox")
+
+	ended, err := s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimFailed, Error: "late"}})
+
+	require.NoError(t, err)
+	require.Zero(t, ended)
+	require.Equal(t, outboxRow{Status: "PROCESSED", Claims: 1, Settled: true}, outbox(t, s, "evt-1"))
+	require.Equal(t, before, get[time.Time](t, s, "SELECT published_at FROM event_outbox"))
+}
+
+func TestClaimEventsKnowsDuplicates(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
+
+	events := claimEvents(t, s, "a", 2)
+	require.True(t, events[0].Processed)
+	require.False(t, events[1].Processed)
+
+	end(t, s, "a", notification.ClaimStarted, "evt-1", "evt-2")
+	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"), "what was known stands")
+	require.Equal(t, "PROCESSING", processed(t, s, "evt-2"))
+}

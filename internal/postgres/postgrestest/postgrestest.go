@@ -1,0 +1,98 @@
+// Package postgrestest gives each test a migrated database of its own, so that
+// tests run side by side against a real server and need no cleaning.
+package postgrestest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+)
+
+const (
+	// timeout bounds the making of a database, the wait for another process
+	// that makes the template included.
+	timeout = 2 * time.Minute
+	// maxConns keeps many tests at once under the server's max_connections.
+	maxConns = "8"
+)
+
+// New returns a store over a database of the test's own, which is migrated,
+// empty but for what the migrations write, and dropped when the test ends.
+func New(t testing.TB) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(context.Background(), URL(t), "test")
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return store
+}
+
+// URL returns a DATABASE_URL for [postgres.Open]: that of a new database, as
+// [New] makes it.
+func URL(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv("DATABASE_URL")
+	if server == "" {
+		t.Fatal("DATABASE_URL is not set: run make test")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	name := "herald_test_" + rand.Text()
+	require.NoError(t, create(ctx, server, name))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		require.NoError(t, drop(ctx, server, name))
+	})
+	return urlOf(server, name, maxConns)
+}
+
+// create makes a database as a copy of the template.
+func create(ctx context.Context, server, name string) error {
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return fmt.Errorf("reach the server of DATABASE_URL: %w", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	template, err := ensureTemplate(ctx, conn, server)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", quote(name), quote(template))); err != nil {
+		return fmt.Errorf("create test database: %w", err)
+	}
+	return nil
+}
+
+func drop(ctx context.Context, server, name string) error {
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, "DROP DATABASE "+quote(name)+" WITH (FORCE)")
+	return err
+}
+
+func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// urlOf is the server's URL with another database and a bounded pool.
+func urlOf(server, database, poolSize string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return server // pgx has parsed it before; a connection string that is no URL has no database to replace
+	}
+	u.Path = "/" + database
+	query := u.Query()
+	query.Set("pool_max_conns", poolSize)
+	u.RawQuery = query.Encode()
+	return u.String()
+}

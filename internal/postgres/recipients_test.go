@@ -1,0 +1,261 @@
+package postgres_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+var (
+	restaurant5 = notification.Entity{Type: notification.EntityRestaurant, ID: "5"}
+	agency7     = notification.Entity{Type: notification.EntityAgency, ID: "7"}
+)
+
+// addRecipient writes an active recipient without any address.
+func addRecipient(t *testing.T, s *postgres.Store, userType notification.UserType, userID string) {
+	t.Helper()
+	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2)", userType, userID)
+}
+
+// addMember writes an active recipient who is an active member of an entity.
+func addMember(t *testing.T, s *postgres.Store, entity notification.Entity, userType notification.UserType, userID, role string) {
+	t.Helper()
+	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
+	exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
+}
+
+// directory is a restaurant, an agency, two customers and two admins, with
+// inactive ones among them.
+func directory(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "STAFF")
+	addMember(t, s, restaurant5, notification.RestaurantUser, "9", "STAFF")
+	addMember(t, s, restaurant5, notification.RestaurantUser, "20", "MANAGER")
+	addMember(t, s, restaurant5, notification.RestaurantUser, "ada", "STAFF")
+	addMember(t, s, restaurant5, notification.RestaurantUser, "11", "STAFF")
+	addMember(t, s, restaurant5, notification.RestaurantUser, "12", "STAFF")
+	addMember(t, s, restaurant5, notification.AgencyUser, "30", "AGENT")
+	addMember(t, s, agency7, notification.AgencyUser, "30", "MANAGER")
+	addMember(t, s, agency7, notification.AgencyUser, "31", "AGENT")
+	addMember(t, s, agency7, notification.AgencyUser, "32", "ACCOUNTANT")
+	for _, id := range []string{"100", "101"} {
+		addRecipient(t, s, notification.Customer, id)
+	}
+	for _, id := range []string{"1", "2"} {
+		addRecipient(t, s, notification.Admin, id)
+	}
+	exec(t, s, "UPDATE entity_member SET active = false WHERE user_id = '11'")
+	exec(t, s, "UPDATE recipient SET active = false WHERE user_id IN ('12', '101', '2')")
+	return s
+}
+
+func TestRecipients(t *testing.T) {
+	t.Parallel()
+
+	s := directory(t)
+	customer := func(id string) notification.Entity {
+		return notification.Entity{Type: notification.EntityCustomer, ID: id}
+	}
+	everyone := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
+	tests := []struct {
+		name    string
+		targets []notification.Target
+		want    []string // "who" + user id, in order
+	}{
+		{"managers first, then numbers as numbers, then other ids", []notification.Target{{Entity: restaurant5}}, []string{"staff20", "staff9", "staff10", "agent30", "staffada"}},
+		{"one user type", []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}}, []string{"agent30"}},
+		{"some roles", []notification.Target{{Entity: agency7, Roles: []string{"AGENT", "MANAGER"}}}, []string{"agent30", "agent31"}},
+		{"no role at all", []notification.Target{{Entity: agency7, Roles: []string{}}}, nil},
+		{"another restaurant", []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}}, nil},
+		{"a customer", []notification.Target{{Entity: customer("100"), UserType: notification.Customer}}, []string{"customer100"}},
+		{"a customer, by a rule for any user type", []notification.Target{{Entity: customer("100")}}, []string{"customer100"}},
+		{"a customer, by a rule for others", []notification.Target{{Entity: customer("100"), UserType: notification.Admin}}, nil},
+		{"an inactive customer", []notification.Target{{Entity: customer("101")}}, nil},
+		{"an unknown customer", []notification.Target{{Entity: customer("404")}}, nil},
+		{"admins", []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}, UserType: notification.Admin}}, []string{"admin1"}},
+		{"admins, by a rule for any user type", []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}}}, []string{"admin1"}},
+		{"everybody", []notification.Target{{Entity: everyone}}, []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
+		{"everybody of a type", []notification.Target{{Entity: everyone, UserType: notification.AgencyUser}}, []string{"agent30", "agent31", "agent32"}},
+		{"several, each once", []notification.Target{{Entity: agency7}, {Entity: restaurant5}, {Entity: customer("100")}}, []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
+		{"nobody asked for", nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			page, err := s.Recipients(t.Context(), "T", tt.targets, notification.Cursor{}, 100)
+			require.NoError(t, err)
+			require.Nil(t, page.Next)
+			require.Equal(t, tt.want, names(page.Recipients))
+			for _, limit := range []int{1, 2, 3} {
+				require.Equal(t, tt.want, names(allPages(t, s, tt.targets, limit)), "in pages of %d", limit)
+			}
+		})
+	}
+}
+
+// names are the recipients as delivery ids name them.
+func names(recipients []notification.Recipient) []string {
+	var names []string
+	for _, r := range recipients {
+		names = append(names, r.UserType.Who()+r.UserID)
+	}
+	return names
+}
+
+func allPages(t *testing.T, s *postgres.Store, targets []notification.Target, limit int) []notification.Recipient {
+	t.Helper()
+	var all []notification.Recipient
+	var after notification.Cursor
+	for {
+		page, err := s.Recipients(t.Context(), "T", targets, after, limit)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page.Recipients), limit)
+		all = append(all, page.Recipients...)
+		if page.Next == nil {
+			return all
+		}
+		require.Len(t, page.Recipients, limit, "only the last page may be short")
+		after = *page.Next
+	}
+}
+
+// Somebody whom several targets name is told through the first of them.
+func TestRecipientsThroughTheFirstTarget(t *testing.T) {
+	t.Parallel()
+
+	s := directory(t)
+	targets := []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}, {Entity: agency7}}
+	page, err := s.Recipients(t.Context(), "T", targets, notification.Cursor{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, []notification.Recipient{{
+		UserType: notification.AgencyUser, UserID: "30", Role: "AGENT", Entity: restaurant5, Locale: "en", Timezone: "UTC", Preferences: []notification.Preference{},
+	}}, page.Recipients)
+}
+
+func TestRecipientWhole(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "STAFF")
+	exec(t, s, `
+		UPDATE recipient
+		SET    name = 'Ada', email = 'ada@example.com', phone = '+15005550006', slack_webhook_url = 'https://hooks.slack.com/services/x',
+		       locale = 'it-CH', timezone = 'Europe/Rome'`)
+	exec(t, s, `
+		INSERT INTO recipient_device (user_type, user_id, token, active)
+		VALUES ('RESTAURANT_USER', '10', 'old', false), ('RESTAURANT_USER', '10', 'new', true)`)
+	exec(t, s, `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)
+		VALUES ('RESTAURANT_USER', '10', 'EMAIL', false, true, '22:30:15.000001', '07:00', 'HIGH'),
+		       ('RESTAURANT_USER', '10', 'PUSH', true, false, '22:00', '07:00', 'LOW'),
+		       ('RESTAURANT_USER', '10', 'SMS', true, true, '00:00', '23:59:59.999999', 'NORMAL')`)
+
+	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.Len(t, page.Recipients, 1)
+	got := page.Recipients[0]
+	require.ElementsMatch(t, []notification.Preference{
+		{Channel: notification.Email, QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second + time.Microsecond, End: 7 * time.Hour}, Priority: notification.High},
+		{Channel: notification.Push, Enabled: true, Priority: notification.Low},
+		{Channel: notification.SMS, Enabled: true, QuietHours: &notification.QuietHours{End: 24*time.Hour - time.Microsecond}, Priority: notification.Normal},
+	}, got.Preferences)
+	got.Preferences = nil
+	require.Equal(t, notification.Recipient{
+		UserType: notification.RestaurantUser, UserID: "10", Role: "STAFF", Entity: restaurant5,
+		Name: "Ada", Email: "ada@example.com", Phone: "+15005550006", SlackWebhookURL: "https://hooks.slack.com/services/x",
+		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
+	}, got)
+
+	exec(t, s, "UPDATE recipient_device SET active = false")
+	page, err = s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.False(t, page.Recipients[0].HasDevice)
+}
+
+func TestRecipientSettings(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
+		VALUES ('RESTAURANT', '5', 'EMAIL', NULL, false, NULL, NULL),
+		       ('RESTAURANT', '5', 'EMAIL', 'T', true, 0, '{}'),
+		       ('RESTAURANT', '5', 'EMAIL', 'OTHER', true, 1, NULL),
+		       ('AGENCY', '7', 'SMS', NULL, true, 3, '{AGENT,MANAGER}'),
+		       ('AGENCY', '8', 'SMS', NULL, false, NULL, NULL),
+		       ('CUSTOMER', '0', 'PUSH', NULL, false, NULL, NULL),
+		       ('CUSTOMER', '100', 'PUSH', NULL, false, NULL, NULL)`)
+
+	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}, {Entity: agency7}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []notification.Setting{
+		{Entity: restaurant5, Channel: notification.Email},
+		{Entity: restaurant5, Channel: notification.Email, EventSpecific: true, Enabled: true, MaxRecipients: ptr(0), AllowedRoles: []string{}},
+		{Entity: agency7, Channel: notification.SMS, Enabled: true, MaxRecipients: ptr(3), AllowedRoles: []string{"AGENT", "MANAGER"}},
+		{Entity: notification.Entity{Type: "CUSTOMER", ID: "0"}, Channel: notification.Push},
+	}, page.Settings)
+}
+
+// 2,500 recipients of every type, with equal numbers and numbers of any length
+// among their ids: the pages hold each once, and in one order.
+func TestRecipientsOfABroadcast(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO recipient (user_type, user_id)
+		SELECT (ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST'])[1 + i % 5],
+		       CASE i % 7 WHEN 0 THEN 'user-' || i WHEN 1 THEN '00' || i / 10 || '-' || i WHEN 2 THEN repeat('9', 20) || i ELSE (i / 5)::text END
+		FROM   generate_series(1, 2500) AS i`)
+
+	all := allPages(t, s, []notification.Target{{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}}}, 100)
+	seen := map[string]bool{}
+	highest := 0
+	for _, name := range names(all) {
+		require.False(t, seen[name], "%s comes twice", name)
+		seen[name] = true
+	}
+	require.Len(t, seen, 2500)
+	for _, r := range all {
+		number, err := strconv.Atoi(r.UserID)
+		if err != nil || len(r.UserID) > 18 {
+			highest = 1 << 62 // no more numbers from here on
+			continue
+		}
+		require.GreaterOrEqual(t, number, highest)
+		highest = number
+	}
+}
+
+// A directory of one's own may be views that hold anything.
+func TestRecipientsOfAForeignDirectory(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "DROP TABLE entity_member, recipient_device, recipient")
+	exec(t, s, `
+		CREATE VIEW recipient AS
+		SELECT *
+		FROM   (VALUES ('CUSTOMER', '1', NULL, NULL, NULL, NULL, NULL, NULL, true),
+		               ('CUSTOMER', repeat('x', 65), 'long', NULL, NULL, NULL, NULL, NULL, true),
+		               ('CUSTOMER', '', 'none', NULL, NULL, NULL, NULL, NULL, true),
+		               ('ROBOT', '2', 'unknown', NULL, NULL, NULL, NULL, NULL, true),
+		               ('ADMIN', '3', 'undecided', NULL, NULL, NULL, NULL, NULL, NULL))
+		       AS r (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)`)
+	exec(t, s, `CREATE VIEW recipient_device AS SELECT NULL::text AS user_type, NULL::text AS user_id, NULL::text AS token, false AS active`)
+	exec(t, s, `CREATE VIEW entity_member AS SELECT NULL::text AS entity_type, NULL::text AS entity_id, NULL::text AS user_type, NULL::text AS user_id, NULL::text AS role, true AS active`)
+
+	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.Equal(t, []notification.Recipient{{
+		UserType: notification.Customer, UserID: "1", Entity: notification.Entity{Type: "BROADCAST", ID: "0"}, Preferences: []notification.Preference{},
+	}}, page.Recipients)
+}

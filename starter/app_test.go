@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres/postgrestest"
+)
+
+// terminal runs commands as an operator would, and keeps what they print.
+type terminal struct {
+	environment map[string]string
+	in          string
+}
+
+// unreachable is an address where nobody answers.
+const unreachable = "127.0.0.1:1"
+
+// withDatabase is a terminal whose database is migrated and its own, and whose
+// Temporal is out of reach.
+func withDatabase(t *testing.T) terminal {
+	t.Helper()
+	return terminal{environment: map[string]string{"DATABASE_URL": postgrestest.URL(t), "TEMPORAL_ADDRESS": unreachable}}
+}
+
+type printed struct {
+	code     int
+	out, err string
+}
+
+func (c terminal) run(t *testing.T, args ...string) printed {
+	t.Helper()
+	var out, problems bytes.Buffer
+	a := &app{in: strings.NewReader(c.in), out: &out, err: &problems, environment: c.environment}
+	code := a.run(t.Context(), args)
+	return printed{code, out.String(), problems.String()}
+}
+
+// must runs a command that has to succeed, and returns what it printed.
+func (c terminal) must(t *testing.T, args ...string) string {
+	t.Helper()
+	got := c.run(t, args...)
+	require.Equal(t, succeeded, got.code, got.err)
+	return got.out
+}

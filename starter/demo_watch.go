@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// watchInterval is between two looks at the deliveries.
+const watchInterval = 200 * time.Millisecond
+
+var errUnsettled = fmt.Errorf("the deliveries have not all ended within %s", settleTimeout)
+
+// watch shows each delivery whenever it changes, until all have ended or wait
+// for longer than anybody would. The reports are the last that it saw.
+func (d *demo) watch(ctx context.Context) ([]postgres.EventReport, error) {
+	settle, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
+	defer cancel()
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	shown := map[string]notification.Status{}
+	horizon := time.Now().Add(settleTimeout)
+	for {
+		reports, err := d.reports(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.showChanges(reports, shown)
+		if d.settled(reports, horizon) {
+			return reports, nil
+		}
+		select {
+		case <-settle.Done():
+			return reports, context.Cause(settle)
+		case <-ticker.C:
+		}
+	}
+}
+
+func (d *demo) reports(ctx context.Context) ([]postgres.EventReport, error) {
+	reports := make([]postgres.EventReport, len(d.events))
+	for i, event := range d.events {
+		report, err := d.db.EventReport(ctx, event.ID(d.run), example.Everybody)
+		if err != nil {
+			return nil, err
+		}
+		reports[i] = report
+	}
+	return reports, nil
+}
+
+func (d *demo) settled(reports []postgres.EventReport, horizon time.Time) bool {
+	for i, event := range d.events {
+		if !event.Settled(reports[i], horizon) {
+			return false
+		}
+	}
+	return true
+}
+
+// showChanges writes a line for each delivery whose status is not the one in
+// shown, and remembers it there. One that is about to be sent is no news.
+func (d *demo) showChanges(reports []postgres.EventReport, shown map[string]notification.Status) {
+	var lines []string
+	for _, report := range reports {
+		for _, recipient := range report.Recipients {
+			for _, delivery := range recipient.Deliveries {
+				seen, known := shown[delivery.DeliveryID]
+				shown[delivery.DeliveryID] = delivery.Status
+				atOnce := !known && delivery.Status == notification.Pending && delivery.SendAfter == nil
+				if seen == delivery.Status || atOnce {
+					continue
+				}
+				lines = append(lines, fmt.Sprintf("%-64s %s", delivery.DeliveryID, example.Describe(delivery)))
+			}
+		}
+	}
+	slices.SortFunc(lines, strings.Compare)
+	now := time.Now().Format("15:04:05.000")
+	for _, line := range lines {
+		d.app.line("%s  %s", now, line)
+	}
+}
+
+// line writes a line of progress: beside JSON it is no result.
+func (a *app) line(format string, args ...any) {
+	if a.output == inJSON {
+		a.note(format, args...)
+		return
+	}
+	_, _ = fmt.Fprintf(a.out, format+"\n", args...)
+}
+
+// observe adds to each report what Temporal knows of the event. The workflow
+// ends a moment after its event is marked, so that is waited for.
+func (d *demo) observe(ctx context.Context, reports []postgres.EventReport) ([]example.Observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	observations := make([]example.Observation, len(reports))
+	for i, report := range reports {
+		if ended := report.Processed != nil && report.Processed.Status != "PROCESSING"; ended {
+			_ = d.temporal.GetWorkflow(ctx, report.EventID, "").Get(ctx, nil) // how it ended is read below
+		}
+		outcome, err := example.Outcome(ctx, d.temporal, report.EventID)
+		if err != nil {
+			return nil, errors.Join(err, context.Cause(ctx))
+		}
+		observations[i] = example.Observation{Report: report, Outcome: outcome}
+	}
+	return observations, nil
+}

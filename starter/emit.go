@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"herald/internal/notification"
+)
+
+const (
+	emitTimeout = 15 * time.Minute
+	maxEmits    = 1_000_000
+	// A batch is one INSERT: so many events, or so many bytes of payload.
+	maxBatchEvents, maxBatchBytes = 1000, 8 << 20
+	// maxPayload is what is read of a payload, in bytes; the table takes 256 KiB of it.
+	maxPayload = 1 << 20
+	// progressInterval is between two lines of progress.
+	progressInterval = 2 * time.Second
+)
+
+// emission is what `starter emit` is told to write.
+type emission struct {
+	event   notification.Event
+	payload string // as on the command line
+	count   int
+}
+
+func (a *app) emitCommand() *cobra.Command {
+	var e emission
+	cmd := &cobra.Command{
+		Use:   "emit",
+		Short: "Write events into the outbox, as a business service would",
+		Long: `Write one event into event_outbox, or many that differ only by the end of their id:
+ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
+		Example: `  starter emit --type RESERVATION_REQUESTED --aggregate-type RESERVATION --aggregate-id 100 \
+    --payload '{"restaurantId":5,"customer":{"name":"Ada"},"pax":4,"date":"2026-12-20","time":"19:30"}'
+  starter emit --type PROMOTION --aggregate-type BROADCAST --aggregate-id 0 --payload @promotion.json --count 100`,
+		Args: cobra.NoArgs,
+		RunE: a.within(emitTimeout, func(ctx context.Context, _ []string) error { return a.emit(ctx, e) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&e.event.Type, "type", "", "what happened: RESERVATION_REQUESTED")
+	flags.StringVar(&e.event.AggregateType, "aggregate-type", "", "who acts: RESTAURANT, CUSTOMER, AGENCY, ADMIN, BROADCAST, or one of yours")
+	flags.StringVar(&e.event.AggregateID, "aggregate-id", "", "the id of the aggregate")
+	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")
+	flags.StringVar(&e.event.ID, "event-id", "", "the event's id (default: evt- and a random UUID)")
+	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "carried through to messages and histories")
+	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
+	for _, name := range []string{"type", "aggregate-type", "aggregate-id", "payload"} {
+		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that there is not
+	}
+	return cmd
+}
+
+func (a *app) emit(ctx context.Context, e emission) error {
+	if e.count < 1 || e.count > maxEmits {
+		return misused(fmt.Errorf("--count must be from 1 to %d", maxEmits))
+	}
+	payload, err := a.payload(e.payload)
+	if err != nil {
+		return misused(fmt.Errorf("--payload: %w", err))
+	}
+	e.event.Payload = payload
+	if e.event.ID == "" {
+		e.event.ID = "evt-" + uuid.NewString()
+	}
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	ids := eventIDs(e.event.ID, e.count)
+	if err := a.insert(ctx, db, e.event, ids); err != nil {
+		return err
+	}
+	return a.print(ids, func(w io.Writer) {
+		for _, id := range ids {
+			row(w, id)
+		}
+	})
+}
+
+// payload reads a JSON object from the flag itself, a file or the standard input.
+func (a *app) payload(flag string) (json.RawMessage, error) {
+	source := io.Reader(strings.NewReader(flag))
+	switch path, isFile := strings.CutPrefix(flag, "@"); {
+	case flag == "-":
+		source = a.in
+	case isFile:
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("open file: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		source = file
+	}
+	read, err := io.ReadAll(io.LimitReader(source, maxPayload+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read: %w", err)
+	case len(read) > maxPayload:
+		return nil, errors.New("is larger than 1 MiB; event_outbox takes 256 KiB")
+	}
+	return read, checkObject(read)
+}
+
+// checkObject accepts one JSON object.
+func checkObject(payload []byte) error {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(payload, &object)
+	var syntax *json.SyntaxError
+	switch {
+	case len(payload) == 0:
+		return errors.New("is empty; it must be a JSON object")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("is not JSON: %w, at byte %d", err, syntax.Offset)
+	case err != nil || object == nil:
+		return errors.New(`must be a JSON object, such as {"restaurantId":5}`)
+	default:
+		return nil
+	}
+}
+
+// eventIDs is the id itself, or the ids of many.
+func eventIDs(id string, count int) []string {
+	if count == 1 {
+		return []string{id}
+	}
+	ids := make([]string, count)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s-%d", id, i+1)
+	}
+	return ids
+}
+
+// eventWriter is the store, as much of it as writing events takes.
+type eventWriter interface {
+	InsertEvents(ctx context.Context, events []notification.Event) error
+}
+
+// insert writes batch by batch. Where it fails in between, it says how many
+// events stand.
+func (a *app) insert(ctx context.Context, db eventWriter, event notification.Event, ids []string) error {
+	size := min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(event.Payload))))
+	shown := time.Now()
+	for written := 0; written < len(ids); {
+		batch := ids[written:min(written+size, len(ids))]
+		events := make([]notification.Event, len(batch))
+		for i, id := range batch {
+			events[i] = event
+			events[i].ID = id
+		}
+		if err := db.InsertEvents(ctx, events); err != nil {
+			if written > 0 {
+				return fmt.Errorf("after the first %d of %d events: %w", written, len(ids), err)
+			}
+			return err
+		}
+		written += len(batch)
+		if time.Since(shown) > progressInterval && written < len(ids) {
+			a.note("%d of %d events written", written, len(ids))
+			shown = time.Now()
+		}
+	}
+	return nil
+}

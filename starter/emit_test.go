@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+func TestCheckObject(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		payload string
+		want    string // empty: accepted
+	}{
+		{`{}`, ""},
+		{` {"a": [1, {"b": null}]} `, ""},
+		{``, "is empty; it must be a JSON object"},
+		{`null`, `must be a JSON object, such as {"restaurantId":5}`},
+		{`5`, `must be a JSON object, such as {"restaurantId":5}`},
+		{`[{}]`, `must be a JSON object, such as {"restaurantId":5}`},
+		{`{"a":`, "is not JSON: unexpected end of JSON input, at byte 5"},
+		{`{a:1}`, "is not JSON: invalid character 'a' looking for beginning of object key string, at byte 2"},
+		{`{} {}`, "is not JSON: invalid character '{' after top-level value, at byte 4"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.payload, func(t *testing.T) {
+			t.Parallel()
+
+			err := checkObject([]byte(tt.payload))
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, tt.want)
+		})
+	}
+}
+
+func TestPayloadSources(t *testing.T) {
+	t.Parallel()
+
+	path := filepath.Join(t.TempDir(), "payload.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"from":"file"}`), 0o600))
+	large := filepath.Join(t.TempDir(), "large.json")
+	require.NoError(t, os.WriteFile(large, bytes.Repeat([]byte(" "), maxPayload+1), 0o600))
+	a := &app{in: strings.NewReader(`{"from":"stdin"}`)}
+
+	for flag, want := range map[string]string{"{}": "{}", "-": `{"from":"stdin"}`, "@" + path: `{"from":"file"}`} {
+		got, err := a.payload(flag)
+		require.NoError(t, err)
+		require.Equal(t, json.RawMessage(want), got)
+	}
+	_, err := a.payload("@" + large)
+	require.EqualError(t, err, "is larger than 1 MiB; event_outbox takes 256 KiB")
+	_, err = a.payload("@" + filepath.Dir(path))
+	require.ErrorContains(t, err, "read: ")
+}
+
+func TestEventIDs(t *testing.T) {
+	t.Parallel()
+
+	require.Equal(t, []string{"evt"}, eventIDs("evt", 1))
+	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, eventIDs("evt", 3))
+}
+
+// batches is an outbox that refuses a batch with a certain event in it.
+type batches struct {
+	sizes  []int
+	ids    []string
+	refuse string
+}
+
+var errRefused = errors.New("refused")
+
+func (b *batches) InsertEvents(_ context.Context, events []notification.Event) error {
+	for _, event := range events {
+		if event.ID == b.refuse {
+			return errRefused
+		}
+	}
+	b.sizes = append(b.sizes, len(events))
+	for _, event := range events {
+		b.ids = append(b.ids, event.ID)
+	}
+	return nil
+}
+
+func TestInsertInBatches(t *testing.T) {
+	t.Parallel()
+
+	large := json.RawMessage(`{"a":"` + strings.Repeat("x", 200<<10) + `"}`)
+	tests := []struct {
+		name    string
+		payload json.RawMessage
+		count   int
+		want    []int
+	}{
+		{"one", json.RawMessage(`{}`), 1, []int{1}},
+		{"a batch", json.RawMessage(`{}`), 1000, []int{1000}},
+		{"more", json.RawMessage(`{}`), 2001, []int{1000, 1000, 1}},
+		{"large payloads", large, 50, []int{40, 10}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db, ids := &batches{}, eventIDs("evt", tt.count)
+			require.NoError(t, (&app{}).insert(t.Context(), db, notification.Event{Payload: tt.payload}, ids))
+			require.Equal(t, tt.want, db.sizes)
+			require.Equal(t, ids, db.ids)
+		})
+	}
+}
+
+func TestInsertSaysWhatStands(t *testing.T) {
+	t.Parallel()
+
+	event := notification.Event{Payload: json.RawMessage(`{}`)}
+	err := (&app{}).insert(t.Context(), &batches{refuse: "evt-1500"}, event, eventIDs("evt", 2000))
+	require.ErrorIs(t, err, errRefused)
+	require.EqualError(t, err, "after the first 1000 of 2000 events: refused")
+
+	err = (&app{}).insert(t.Context(), &batches{refuse: "evt-1"}, event, eventIDs("evt", 2000))
+	require.EqualError(t, err, "refused")
+}
+
+func TestEmit(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	c.in = `{"restaurantId":5}`
+	args := []string{"emit", "--type", "RESERVATION_REQUESTED", "--aggregate-type", "RESERVATION", "--aggregate-id", "100"}
+
+	id := strings.TrimSpace(c.must(t, append(args, "--payload", "-", "--correlation-id", "order-1")...))
+	require.Regexp(t, `^evt-[0-9a-f-]{36}$`, id)
+
+	var ids []string
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, append(args, "--payload", "{}", "--event-id", "mine", "--count", "1200", "-o", "json")...)), &ids))
+	require.Len(t, ids, 1200)
+	require.Equal(t, []string{"mine-1", "mine-1200"}, []string{ids[0], ids[1199]})
+
+	var view eventView
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", id, "-o", "json")), &view))
+	require.Equal(t, "order-1", view.Outbox.CorrelationID)
+	require.Equal(t, "RESERVATION", view.Outbox.AggregateType)
+
+	var status statusView
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "status", "-o", "json")), &status))
+	require.Equal(t, 1201, status.Pending)
+
+	got := c.run(t, append(args, "--payload", "{}", "--event-id", "mine-7")...)
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "error: event_outbox refuses the event: there is an event with this id already")
+	require.Contains(t, got.err, "next: correct the event, or choose another --event-id")
+}
+
+func TestPayloadStaysOutOfErrors(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	for _, payload := range []string{`{"email":"ada@example.com","x":"\u0000"}`, fmt.Sprintf(`{"email":"ada@example.com","x":%q}`, strings.Repeat("x", 300<<10))} {
+		got := c.run(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", payload)
+		require.Equal(t, failed, got.code)
+		require.NotContains(t, got.err, "ada@example.com")
+	}
+}

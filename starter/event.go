@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// shownRecipients bounds what `starter event show` reads and prints.
+const shownRecipients = 200
+
+func (a *app) eventCommand() *cobra.Command {
+	show := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show an event, its workflow, its decisions and its deliveries",
+		Long: `Show all that is known of an event: its row in the outbox, its workflow, and for up to
+200 recipients what was decided about each channel and what came of it. It shows
+no addresses and no texts.`,
+		Example: "  starter event show evt-1\n  starter event show evt-1 -o json",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
+			return a.showEvent(ctx, args[0])
+		}),
+	}
+	return group("event", "Look at events", show)
+}
+
+// eventView is what `starter event show` prints.
+type eventView struct {
+	postgres.EventReport
+	Workflow workflowState `json:"workflow"`
+}
+
+func (a *app) showEvent(ctx context.Context, id string) error {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	report, err := db.EventReport(ctx, id, shownRecipients)
+	if errors.Is(err, notification.ErrNoEvent) {
+		return advise(fmt.Errorf("event %s: %w", id, err), "check the id; rows that were purged are no longer known")
+	}
+	if err != nil {
+		return err
+	}
+	view := eventView{EventReport: report, Workflow: a.eventWorkflow(ctx, id)}
+	return a.print(view, func(w io.Writer) { printEvent(w, view) })
+}
+
+// eventWorkflow never fails: an event can be looked at without Temporal.
+func (a *app) eventWorkflow(ctx context.Context, id string) workflowState {
+	temporal, err := a.temporal(ctx)
+	if err != nil {
+		return workflowState{Status: unreachableStatus, Note: err.Error()}
+	}
+	defer temporal.Close()
+	return readWorkflow(ctx, temporal, id)
+}
+
+func printEvent(w io.Writer, view eventView) {
+	row(w, "event", view.EventID)
+	printOutbox(w, view.Outbox)
+	if p := view.Processed; p != nil {
+		row(w, "processed_event", fmt.Sprintf("%s, since %s", p.Status, clock(&p.UpdatedAt)))
+	} else {
+		row(w, "processed_event", "none: its workflow was not started yet")
+	}
+	printWorkflow(w, view.Workflow)
+	if len(view.Recipients) == 0 {
+		return
+	}
+	row(w)
+	row(w, "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "ATTEMPTS", "SEND AFTER", "LAST ERROR")
+	for _, recipient := range view.Recipients {
+		printRecipient(w, recipient)
+	}
+	if view.More > 0 {
+		row(w, fmt.Sprintf("… and %d more recipients", view.More))
+	}
+}
+
+func printOutbox(w io.Writer, o *postgres.OutboxRow) {
+	if o == nil {
+		row(w, "outbox", "the row was purged")
+		return
+	}
+	row(w, "type", o.EventType)
+	row(w, "aggregate", o.AggregateType+"/"+o.AggregateID)
+	row(w, "correlation id", dash(o.CorrelationID))
+	row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
+	row(w, "created", clock(&o.CreatedAt))
+	row(w, "published", clock(o.PublishedAt))
+	if o.LeaseUntil != nil {
+		row(w, "claimed until", clock(o.LeaseUntil))
+	}
+	if o.ErrorMessage != "" {
+		row(w, "error", o.ErrorMessage)
+	}
+}
+
+func printWorkflow(w io.Writer, s workflowState) {
+	row(w, "workflow", s.Status)
+	for _, line := range []struct{ name, value string }{
+		{"run id", s.RunID}, {"HeraldOutcome", s.HeraldOutcome}, {"outcome", s.Outcome}, {"problem", s.Problem},
+		{"failure", s.Failure}, {"note", s.Note},
+	} {
+		if line.value != "" {
+			row(w, line.name, line.value)
+		}
+	}
+}
+
+func printRecipient(w io.Writer, r postgres.RecipientReport) {
+	for _, channel := range notification.Channels() {
+		decision, decided := r.Decisions[channel]
+		if !decided {
+			continue
+		}
+		d, planned := r.Deliveries[channel]
+		if !planned {
+			row(w, example.Name(r), channel, decision, "-", "-", "-", "-")
+			continue
+		}
+		row(w, example.Name(r), channel, decision, d.Status, d.Attempts, clock(d.SendAfter), dash(d.LastError))
+	}
+}

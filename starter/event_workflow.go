@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
+
+	"herald/internal/example"
+	"herald/workflows"
+)
+
+// workflowState is what Temporal knows of an event.
+type workflowState struct {
+	Status        string     `json:"status"`
+	RunID         string     `json:"run_id,omitempty"`
+	StartedAt     *time.Time `json:"started_at,omitempty"`
+	ClosedAt      *time.Time `json:"closed_at,omitempty"`
+	HeraldOutcome string     `json:"herald_outcome,omitempty"` // the search attribute
+	Outcome       string     `json:"outcome,omitempty"`        // of its result
+	Problem       string     `json:"problem,omitempty"`        // of its result
+	Failure       string     `json:"failure,omitempty"`
+	Note          string     `json:"note,omitempty"`
+}
+
+// States of a workflow that Temporal cannot tell us of.
+const (
+	unknownStatus     = "UNKNOWN"
+	unreachableStatus = "UNREACHABLE"
+)
+
+// readWorkflow looks at the workflow of an event. What it cannot find out it
+// says in the note.
+func readWorkflow(ctx context.Context, temporal example.Temporal, id string) workflowState {
+	description, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+	switch {
+	case isNotFound(err):
+		return workflowState{Status: unknownStatus, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
+	case err != nil:
+		return workflowState{Status: unreachableStatus, Note: err.Error()}
+	}
+	info := description.GetWorkflowExecutionInfo()
+	state := workflowState{
+		Status:        statusName(info.GetStatus()),
+		RunID:         info.GetExecution().GetRunId(),
+		StartedAt:     moment(info.GetStartTime()),
+		ClosedAt:      moment(info.GetCloseTime()),
+		HeraldOutcome: keyword(info.GetSearchAttributes(), workflows.OutcomeAttribute.GetName()),
+	}
+	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return state
+	}
+	var result workflows.NotifyResult
+	if err := temporal.GetWorkflow(ctx, id, state.RunID).Get(ctx, &result); err != nil {
+		state.Failure = cause(err)
+		return state
+	}
+	state.Outcome, state.Problem = result.Outcome, result.Problem
+	return state
+}
+
+// cause is the failure of a workflow without the workflow's ids around it.
+func cause(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner.Error()
+	}
+	return err.Error()
+}
+
+// keyword reads a search attribute; "" where it is not set.
+func keyword(attributes *commonpb.SearchAttributes, name string) string {
+	var value string
+	payload, set := attributes.GetIndexedFields()[name]
+	if !set || converter.GetDefaultDataConverter().FromPayload(payload, &value) != nil {
+		return ""
+	}
+	return value
+}

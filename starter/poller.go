@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/config"
+	"herald/workflows"
+)
+
+const (
+	// maxPollers is what OUTBOX_POLLERS can be at most: beyond it none is looked for.
+	maxPollers = 16
+	// stopTimeout is far above what bringing a claimed batch to its end takes.
+	stopTimeout = time.Minute
+	// stopInterval is between two looks at pollers that are stopping.
+	stopInterval = 200 * time.Millisecond
+)
+
+func (a *app) pollerCommand() *cobra.Command {
+	start := &cobra.Command{
+		Use:     "start",
+		Short:   "Start OUTBOX_POLLERS pollers, unless they run already",
+		Example: "  starter poller start",
+		Args:    cobra.NoArgs,
+		RunE:    a.pollers(commandTimeout, a.startPollers),
+	}
+	stop := &cobra.Command{
+		Use:     "stop",
+		Short:   "Stop all pollers, and wait until they have ended",
+		Long:    "Stop all pollers, and wait until they have ended. Events stay in the outbox until the next start.",
+		Example: "  starter poller stop",
+		Args:    cobra.NoArgs,
+		RunE:    a.pollers(stopTimeout, a.stopPollers),
+	}
+	status := &cobra.Command{
+		Use:     "status",
+		Short:   "Show the pollers, and whether a worker serves them",
+		Example: "  starter poller status -o json",
+		Args:    cobra.NoArgs,
+		RunE:    a.pollers(commandTimeout, a.showPollers),
+	}
+	return group("poller", "Start, stop and watch the outbox pollers", start, stop, status)
+}
+
+func (a *app) pollers(limit time.Duration, f func(context.Context, client.Client, config.Starter) error) func(*cobra.Command, []string) error {
+	return a.within(limit, func(ctx context.Context, _ []string) error {
+		cfg, err := a.settings()
+		if err != nil {
+			return err
+		}
+		temporal, err := a.temporal(ctx)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
+		return f(ctx, temporal, cfg)
+	})
+}
+
+func (a *app) startPollers(ctx context.Context, temporal client.Client, cfg config.Starter) error {
+	starter := workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix}
+	for n := 1; n <= cfg.OutboxPollers; n++ {
+		if err := starter.StartPoller(ctx, n); err != nil {
+			return err
+		}
+	}
+	return a.showPollers(ctx, temporal, cfg)
+}
+
+func (a *app) showPollers(ctx context.Context, temporal client.Client, cfg config.Starter) error {
+	state, err := readPollers(ctx, temporal, cfg.TaskQueuePrefix, cfg.OutboxPollers)
+	if err != nil {
+		return err
+	}
+	a.warnOfWorkers(state)
+	return a.print(state, func(w io.Writer) { printPollers(w, state) })
+}
+
+func (a *app) warnOfWorkers(state pollersState) {
+	if state.Workers == 0 {
+		a.note("warning: no worker polls the task queue %s, so nothing happens; start a worker", state.TaskQueue)
+	}
+}
+
+func printPollers(w io.Writer, state pollersState) {
+	row(w, "POLLER", "STATUS", "SINCE", "LAST HEARTBEAT", "ATTEMPT", "LAST FAILURE")
+	for _, p := range state.Pollers {
+		row(w, p.ID, p.Status, clock(p.Since), clock(p.LastHeartbeat), p.Attempt, dash(p.LastFailure))
+	}
+}
+
+// stopPollers cancels what runs, and waits for it.
+func (a *app) stopPollers(ctx context.Context, temporal client.Client, cfg config.Starter) error {
+	state, err := readPollers(ctx, temporal, cfg.TaskQueuePrefix, 0)
+	if err != nil {
+		return err
+	}
+	stopped := []string{}
+	for _, p := range state.Pollers {
+		if err := temporal.CancelWorkflow(ctx, p.ID, ""); err != nil && !isNotFound(err) {
+			return fmt.Errorf("cancel %s: %w", p.ID, err)
+		}
+		stopped = append(stopped, p.ID)
+	}
+	if len(stopped) > 0 {
+		a.warnOfWorkers(state)
+	}
+	if err := waitForEnd(ctx, temporal, stopped); err != nil {
+		return err
+	}
+	return a.print(map[string][]string{"stopped": stopped}, func(w io.Writer) {
+		for _, id := range stopped {
+			row(w, "stopped", id)
+		}
+		if len(stopped) == 0 {
+			row(w, "no poller was running")
+		}
+	})
+}
+
+// waitForEnd waits until none of the workflows runs any more.
+func waitForEnd(ctx context.Context, temporal describer, ids []string) error {
+	left := slices.Clone(ids)
+	ticker := time.NewTicker(stopInterval)
+	defer ticker.Stop()
+	for {
+		var running []string
+		for _, id := range left {
+			p, err := readPoller(ctx, temporal, id)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			if err != nil || p.Status == runningStatus {
+				running = append(running, id)
+			}
+		}
+		if left = running; len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return advise(fmt.Errorf("still running: %s: %w", strings.Join(left, ", "), context.Cause(ctx)),
+				"start a worker, which lets them end, or terminate them in the Temporal Web UI")
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"herald/workflows"
+)
+
+// describer is Temporal's client, as much of it as looking at pollers takes.
+type describer interface {
+	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
+	DescribeTaskQueue(ctx context.Context, taskqueue string, taskqueueType enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error)
+}
+
+// pollersState is the pollers, and how many workers could serve them.
+type pollersState struct {
+	TaskQueue string        `json:"task_queue"`
+	Workers   int           `json:"workers"`
+	Pollers   []pollerState `json:"pollers"`
+}
+
+// pollerState is one poller's workflow and its activity.
+type pollerState struct {
+	ID            string     `json:"id"`
+	Status        string     `json:"status"`         // RUNNING, NOT STARTED, or how it ended
+	Since         *time.Time `json:"since"`          // when its present run began
+	LastHeartbeat *time.Time `json:"last_heartbeat"` // of its activity
+	Attempt       int32      `json:"attempt"`        // of its activity: more than 1 after a failure
+	LastFailure   string     `json:"last_failure"`   // of that activity
+}
+
+const (
+	runningStatus    = "RUNNING"
+	notStartedStatus = "NOT STARTED"
+)
+
+// workerGone is how long Temporal remembers a worker that asked for tasks
+// before it counts as gone: a question waits for a minute at most.
+const workerGone = 90 * time.Second
+
+// readPollers looks at the first expected pollers, and at all others that run.
+func readPollers(ctx context.Context, temporal describer, prefix string, expected int) (pollersState, error) {
+	state := pollersState{TaskQueue: workflows.EventsQueue(prefix), Pollers: []pollerState{}}
+	for n := 1; n <= maxPollers; n++ {
+		poller, err := readPoller(ctx, temporal, workflows.PollerID(prefix, n))
+		if err != nil {
+			return pollersState{}, err
+		}
+		if n <= expected || poller.Status == runningStatus {
+			state.Pollers = append(state.Pollers, poller)
+		}
+	}
+	queue, err := temporal.DescribeTaskQueue(ctx, state.TaskQueue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil && !isNotFound(err) {
+		return pollersState{}, fmt.Errorf("describe task queue %s: %w", state.TaskQueue, err)
+	}
+	for _, worker := range queue.GetPollers() {
+		if time.Since(worker.GetLastAccessTime().AsTime()) < workerGone {
+			state.Workers++
+		}
+	}
+	return state, nil
+}
+
+func readPoller(ctx context.Context, temporal describer, id string) (pollerState, error) {
+	poller := pollerState{ID: id, Status: notStartedStatus}
+	description, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+	if isNotFound(err) {
+		return poller, nil
+	}
+	if err != nil {
+		return pollerState{}, fmt.Errorf("describe %s: %w", id, err)
+	}
+	info := description.GetWorkflowExecutionInfo()
+	poller.Status = statusName(info.GetStatus())
+	poller.Since = moment(info.GetStartTime())
+	for _, activity := range description.GetPendingActivities() {
+		poller.LastHeartbeat = moment(activity.GetLastHeartbeatTime())
+		poller.Attempt = activity.GetAttempt()
+		poller.LastFailure = activity.GetLastFailure().GetMessage()
+	}
+	return poller, nil
+}
+
+// statusName is RUNNING, COMPLETED, FAILED, CANCELED, TERMINATED, TIMEDOUT.
+func statusName(status enums.WorkflowExecutionStatus) string { return strings.ToUpper(status.String()) }
+
+func isNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}
+
+// moment is nil where Temporal has no time.
+func moment(t *timestamppb.Timestamp) *time.Time {
+	if t == nil || t.AsTime().IsZero() {
+		return nil
+	}
+	at := t.AsTime()
+	return &at
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// server is a Temporal with pollers of the prefix "test".
+type server struct {
+	mu      sync.Mutex
+	status  map[string]enums.WorkflowExecutionStatus
+	pending map[string]*workflowpb.PendingActivityInfo
+	workers []time.Duration // since each asked for a task
+	looks   int
+	onLook  func(looks int, s *server) // called at each description of a workflow
+	err     error
+}
+
+var pollerStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks++
+	if s.onLook != nil {
+		s.onLook(s.looks, s)
+	}
+	status, known := s.status[id]
+	switch {
+	case ctx.Err() != nil:
+		return nil, serviceerror.NewDeadlineExceeded("late")
+	case s.err != nil:
+		return nil, s.err
+	case !known:
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	description := &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, StartTime: timestamppb.New(pollerStart)},
+	}
+	if activity := s.pending[id]; activity != nil {
+		description.PendingActivities = append(description.PendingActivities, activity)
+	}
+	return description, nil
+}
+
+func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if queue != "test-events" {
+		return nil, fmt.Errorf("unexpected queue %s", queue)
+	}
+	description := &workflowservice.DescribeTaskQueueResponse{}
+	for _, since := range s.workers {
+		description.Pollers = append(description.Pollers, &taskqueuepb.PollerInfo{LastAccessTime: timestamppb.New(time.Now().Add(-since))})
+	}
+	return description, nil
+}
+
+func TestReadPollers(t *testing.T) {
+	t.Parallel()
+
+	beat := pollerStart.Add(time.Minute)
+	temporal := &server{
+		status: map[string]enums.WorkflowExecutionStatus{
+			"test-outbox-poller-1":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			"test-outbox-poller-2":  enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
+			"test-outbox-poller-4":  enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, // more than expected, and ended
+			"test-outbox-poller-16": enums.WORKFLOW_EXECUTION_STATUS_RUNNING,    // left from when there were more
+		},
+		pending: map[string]*workflowpb.PendingActivityInfo{"test-outbox-poller-1": {
+			LastHeartbeatTime: timestamppb.New(beat), Attempt: 3, LastFailure: &failurepb.Failure{Message: "heartbeat timeout"},
+		}},
+		workers: []time.Duration{time.Second, 4 * time.Minute},
+	}
+
+	state, err := readPollers(t.Context(), temporal, "test", 3)
+
+	require.NoError(t, err)
+	start := pollerStart
+	require.Equal(t, pollersState{TaskQueue: "test-events", Workers: 1, Pollers: []pollerState{
+		{ID: "test-outbox-poller-1", Status: "RUNNING", Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
+		{ID: "test-outbox-poller-2", Status: "CANCELED", Since: &start},
+		{ID: "test-outbox-poller-3", Status: "NOT STARTED"},
+		{ID: "test-outbox-poller-16", Status: "RUNNING", Since: &start},
+	}}, state)
+}
+
+func TestReadPollersFails(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("connection refused")
+	_, err := readPollers(t.Context(), &server{err: down}, "test", 1)
+	require.ErrorIs(t, err, down)
+}
+
+func TestWaitForEnd(t *testing.T) {
+	t.Parallel()
+
+	ids := []string{"a", "b"}
+	temporal := &server{
+		status: map[string]enums.WorkflowExecutionStatus{"a": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, "b": enums.WORKFLOW_EXECUTION_STATUS_RUNNING},
+		onLook: func(looks int, s *server) {
+			switch looks {
+			case 3: // the second round
+				s.status["a"] = enums.WORKFLOW_EXECUTION_STATUS_CANCELED
+			case 5: // the third, which looks at b alone
+				delete(s.status, "b") // its retention has ended
+			}
+		},
+	}
+
+	require.NoError(t, waitForEnd(t.Context(), temporal, slices.Clone(ids)))
+	require.Equal(t, 5, temporal.looks)
+	require.NoError(t, waitForEnd(t.Context(), temporal, nil))
+}
+
+func TestWaitForEndIsBounded(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tooLong := errors.New("took longer than 1m")
+	temporal := &server{
+		status: map[string]enums.WorkflowExecutionStatus{"a": enums.WORKFLOW_EXECUTION_STATUS_RUNNING},
+		onLook: func(looks int, _ *server) {
+			if looks == 2 {
+				cancel(tooLong)
+			}
+		},
+	}
+
+	err := waitForEnd(ctx, temporal, []string{"a"})
+
+	require.ErrorIs(t, err, tooLong)
+	require.ErrorContains(t, err, "still running: a")
+	require.Contains(t, (&app{}).nextStep(err), "start a worker")
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what all commands share.
+type app struct {
+	in          io.Reader
+	out, err    io.Writer
+	environment map[string]string
+	output      format
+	begun       bool // a command took over: what fails now is not its usage
+}
+
+// The exit codes.
+const (
+	succeeded   = 0
+	failed      = 1
+	calledWrong = 2
+)
+
+// run runs the command that args name, and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var misuse *usageError
+	switch {
+	case err == nil:
+		return succeeded
+	case !a.begun, errors.As(err, &misuse):
+		_, _ = fmt.Fprintf(a.err, "error: %v\nnext: see `starter --help`\n", err)
+		return calledWrong
+	default:
+		_, _ = fmt.Fprintf(a.err, "error: %v\n", err)
+		if next := a.nextStep(err); next != "" {
+			_, _ = fmt.Fprintf(a.err, "next: %s\n", next)
+		}
+		return failed
+	}
+}
+
+// usageError means that a command was called wrong.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func misused(err error) error { return &usageError{err} }
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "starter",
+		Short:         "Operate Herald: migrate, start the pollers, write and inspect events",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	a.output = table
+	root.PersistentFlags().VarP(&a.output, "output", "o", "how to print results: table or json")
+	root.AddCommand(
+		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(),
+		a.statusCommand(), a.sandboxCommand(), a.demoCommand(),
+	)
+	return root
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fmt.Errorf("%s needs a command of its own", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// commandTimeout bounds commands that make a few statements and calls.
+const commandTimeout = 30 * time.Second
+
+// within makes a command of f, which may take as long as limit; 0: until it is
+// interrupted.
+func (a *app) within(limit time.Duration, f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.begun = true
+		ctx := cmd.Context()
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("took longer than %s: %w", limit, context.DeadlineExceeded))
+			defer cancel()
+		}
+		return f(ctx, args)
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"herald/internal/postgres"
+)
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+
+	emit := []string{"emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1"}
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"unknown command", []string{"bogus"}, `unknown command "bogus"`},
+		{"unknown output", []string{"status", "-o", "xml"}, `must be table or json`},
+		{"unknown flag", []string{"status", "--nope"}, "unknown flag: --nope"},
+		{"a group alone", []string{"poller"}, "needs a command of its own"},
+		{"unknown command of a group", []string{"poller", "dance"}, "dance"},
+		{"too many arguments", []string{"status", "now"}, "now"},
+		{"no event", []string{"event", "show"}, "accepts 1 arg(s)"},
+		{"flag missing", []string{"emit", "--type", "T"}, `required flag(s) "aggregate-id", "aggregate-type", "payload" not set`},
+		{"count too small", append(emit, "--payload", "{}", "--count", "0"), "--count must be from 1 to 1000000"},
+		{"count too large", append(emit, "--payload", "{}", "--count", "1000001"), "--count must be from 1 to 1000000"},
+		{"payload is a list", append(emit, "--payload", "[1]"), "--payload: must be a JSON object"},
+		{"payload is missing", append(emit, "--payload", "@/nowhere/payload.json"), "--payload: open file: "},
+		{"since is nothing", []string{"status", "--since", "0s"}, "--since must be more than 0"},
+		{"no Slack", []string{"seed", "--slack-url", "hooks.slack.com"}, "--slack-url: must be http or https with a host"},
+		{"no sandbox", []string{"demo", "--sandbox-url", "ftp://x"}, "--sandbox-url: must be http or https with a host"},
+		{"no ledger", []string{"sandbox"}, `required flag(s) "ledger" not set`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			got := terminal{}.run(t, tt.args...)
+
+			require.Equal(t, calledWrong, got.code)
+			require.Empty(t, got.out)
+			require.Contains(t, got.err, tt.want)
+			require.Contains(t, got.err, "next: see `starter --help`")
+		})
+	}
+}
+
+// Every command explains itself with an example and takes -o.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	t.Parallel()
+
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+		if cmd.HasSubCommands() {
+			return
+		}
+		require.NotEmpty(t, cmd.Example, cmd.CommandPath())
+		require.True(t, strings.HasPrefix(strings.TrimSpace(cmd.Example), cmd.CommandPath()), cmd.CommandPath())
+		require.NotNil(t, cmd.InheritedFlags().Lookup("output"), cmd.CommandPath())
+		require.NotNil(t, cmd.Args, cmd.CommandPath())
+	}
+	check((&app{}).command())
+}
+
+func TestSettingsMissing(t *testing.T) {
+	t.Parallel()
+
+	for _, args := range [][]string{{"status"}, {"migrate", "up"}, {"seed"}, {"poller", "start"}, {"event", "show", "evt-1"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+
+			got := terminal{}.run(t, args...)
+
+			require.Equal(t, failed, got.code)
+			require.Contains(t, got.err, "DATABASE_URL is not set")
+			require.Contains(t, got.err, "next: set it in the environment")
+		})
+	}
+}
+
+func TestDatabaseOutOfReach(t *testing.T) {
+	t.Parallel()
+
+	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald"}}
+	got := c.run(t, "status")
+
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "next: start Postgres, or set DATABASE_URL to where it is")
+	require.NotContains(t, got.err, "verysecret")
+}
+
+func TestTemporalOutOfReach(t *testing.T) {
+	t.Parallel()
+
+	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
+	got := c.run(t, "poller", "status")
+
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "error: Temporal is out of reach")
+	require.Contains(t, got.err, "next: start Temporal, or set TEMPORAL_ADDRESS to where it is")
+}
+
+func TestNextStep(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"advised", fmt.Errorf("x: %w", advise(errors.New("y"), "do that")), "do that"},
+		{"no schema", fmt.Errorf("read: %w", &pgconn.PgError{Code: "42P01"}), "run `starter migrate up`"},
+		{"old schema", fmt.Errorf("read: %w", &pgconn.PgError{Code: "42703"}), "run `starter migrate up`"},
+		{"refused event", &postgres.RefusedEventError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, "correct the event, or choose another --event-id, and run it again"},
+		{"interrupted", fmt.Errorf("x: %w", context.Canceled), "it was interrupted; run it again"},
+		{"too long", fmt.Errorf("x: %w", context.DeadlineExceeded), "it took too long; see `starter status`, then run it again"},
+		{"too long for Temporal", fmt.Errorf("x: %w", serviceerror.NewDeadlineExceeded("late")), "it took too long; see `starter status`, then run it again"},
+		{"who knows", errors.New("x"), ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, (&app{}).nextStep(tt.err))
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+
+	got := environment([]string{"A=1", "B=x=y", "C="})
+	require.Equal(t, map[string]string{"A": "1", "B": "x=y", "C": ""}, got)
+	require.Equal(t, []string{"A=1", "B=x=y", "C="}, lookup(got).Environ())
+	value, ok := lookup(got).LookupEnv("B")
+	require.True(t, ok)
+	require.Equal(t, "x=y", value)
+}

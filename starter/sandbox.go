@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/sandbox"
+)
+
+func (a *app) sandboxCommand() *cobra.Command {
+	var addr, ledger string
+	cmd := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Stand in for SendGrid, Twilio, FCM and Slack until interrupted",
+		Long: `Stand in for all providers on one address, until interrupted. What would have reached
+somebody is shown at / and kept in the ledger, one JSON line per request, also served
+at /ledger. PUT /faults/{channel} disturbs a channel.`,
+		Example: "  starter sandbox --addr :9090 --ledger sandbox.jsonl",
+		Args:    cobra.NoArgs,
+		RunE: a.within(0, func(ctx context.Context, _ []string) error {
+			return a.sandbox(ctx, addr, ledger)
+		}),
+	}
+	cmd.Flags().StringVar(&addr, "addr", ":9090", "where to listen")
+	cmd.Flags().StringVar(&ledger, "ledger", "", "file of the ledger; continued where it exists")
+	_ = cmd.MarkFlagRequired("ledger") // it fails only for a flag that there is not
+	return cmd
+}
+
+func (a *app) sandbox(ctx context.Context, addr, ledger string) (err error) {
+	server, err := sandbox.New(sandbox.Config{Ledger: ledger})
+	if err != nil {
+		return advise(err, "name another file with --ledger")
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return advise(fmt.Errorf("listen: %w", err), "choose another address with --addr")
+	}
+	a.note("the sandbox answers at http://%s", listener.Addr())
+	return server.Serve(ctx, listener)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSandbox(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		a := &app{out: io.Discard, err: write}
+		ended <- a.run(ctx, []string{"sandbox", "--addr", "127.0.0.1:0", "--ledger", filepath.Join(t.TempDir(), "ledger.jsonl")})
+	}()
+	line := make([]byte, 200)
+	n, err := read.Read(line)
+	require.NoError(t, err)
+	_, url, said := strings.Cut(strings.TrimSpace(string(line[:n])), " at ")
+	require.True(t, said, "%s", line[:n])
+
+	client := ledgerClient{url}
+	require.NoError(t, client.reachable(t.Context()))
+	lines, err := client.since(t.Context(), time.Now().Add(-time.Hour))
+	require.NoError(t, err)
+	require.Empty(t, lines)
+	cancel()
+	require.Equal(t, succeeded, <-ended)
+	require.Error(t, client.reachable(t.Context()))
+}
+
+func TestSandboxCannotStart(t *testing.T) {
+	t.Parallel()
+
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = taken.Close() }()
+	folder := t.TempDir()
+
+	got := terminal{}.run(t, "sandbox", "--addr", taken.Addr().String(), "--ledger", filepath.Join(folder, "ledger.jsonl"))
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "next: choose another address with --addr")
+
+	got = terminal{}.run(t, "sandbox", "--addr", "127.0.0.1:0", "--ledger", folder)
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "next: name another file with --ledger")
+}
+
+func TestDemoNeedsTemporal(t *testing.T) {
+	t.Parallel()
+
+	got := withDatabase(t).run(t, "demo")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "error: Temporal is out of reach")
+}
+
+func TestOutputFormats(t *testing.T) {
+	t.Parallel()
+
+	var out, problems bytes.Buffer
+	a := &app{out: &out, err: &problems, output: inJSON}
+	a.line("progress %d", 1)
+	require.Empty(t, out.String())
+	require.Equal(t, "progress 1\n", problems.String())
+
+	a.output = table
+	a.line("progress %d", 2)
+	require.Equal(t, "progress 2\n", out.String())
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/config"
+	"herald/internal/postgres"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show the backlog, the deliveries and the pollers",
+		Example: "  starter status\n  starter status --since 1h -o json",
+		Args:    cobra.NoArgs,
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			return a.status(ctx, since)
+		}),
+	}
+	cmd.Flags().DurationVar(&since, "since", 24*time.Hour, "count the deliveries that were planned in this time")
+	return cmd
+}
+
+// statusView is what `starter status` prints.
+type statusView struct {
+	postgres.Backlog
+	OldestSeconds float64       `json:"oldest_pending_seconds"` // 0: nothing is pending
+	Since         string        `json:"since"`
+	Pollers       *pollersState `json:"pollers"` // null: Temporal is out of reach
+	PollerProblem string        `json:"poller_problem,omitempty"`
+}
+
+func (a *app) status(ctx context.Context, since time.Duration) error {
+	if since <= 0 {
+		return misused(errors.New("--since must be more than 0, such as 24h"))
+	}
+	db, cfg, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	backlog, err := db.Backlog(ctx, since)
+	if err != nil {
+		return err
+	}
+	view := statusView{Backlog: backlog, OldestSeconds: backlog.OldestPending.Seconds(), Since: since.String()}
+	view.Pollers, err = a.pollersNow(ctx, cfg)
+	if err != nil {
+		view.PollerProblem = err.Error()
+	} else {
+		a.warnOfWorkers(*view.Pollers)
+	}
+	return a.print(view, func(w io.Writer) { printStatus(w, view) })
+}
+
+func (a *app) pollersNow(ctx context.Context, cfg config.Starter) (*pollersState, error) {
+	temporal, err := a.temporal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer temporal.Close()
+	state, err := readPollers(ctx, temporal, cfg.TaskQueuePrefix, cfg.OutboxPollers)
+	if err != nil {
+		return nil, err
+	}
+	return &state, nil
+}
+
+func printStatus(w io.Writer, view statusView) {
+	row(w, "pending events", view.Pending)
+	row(w, "failed events", view.Failed)
+	if view.Pending > 0 {
+		row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
+	}
+	row(w)
+	row(w, "deliveries planned in the last "+view.Since)
+	row(w, "CHANNEL", "STATUS", "COUNT")
+	for _, d := range view.Deliveries {
+		row(w, d.Channel, d.Status, d.Count)
+	}
+	row(w)
+	if view.Pollers == nil {
+		row(w, "pollers", "unknown: "+view.PollerProblem)
+		return
+	}
+	printPollers(w, *view.Pollers)
+}

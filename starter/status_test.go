@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+func TestStatusWithoutTemporal(t *testing.T) {
+	t.Parallel()
+
+	out := withDatabase(t).must(t, "status", "--since", "1h")
+
+	require.Contains(t, out, "pending events  0")
+	require.Contains(t, out, "deliveries planned in the last 1h0m0s")
+	require.Contains(t, out, "unknown: Temporal is out of reach")
+	require.NotContains(t, out, "oldest pending")
+}
+
+func TestPrintStatus(t *testing.T) {
+	t.Parallel()
+
+	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	printStatus(w, statusView{
+		Backlog: postgres.Backlog{
+			Pending: 3, Failed: 1, OldestPending: 90 * time.Second,
+			Deliveries: []postgres.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
+		},
+		Since:   "24h0m0s",
+		Pollers: &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
+	})
+	require.NoError(t, w.Flush())
+
+	require.Equal(t, `pending events  3
+failed events   1
+oldest pending  1m30s
+
+deliveries planned in the last 24h0m0s
+CHANNEL  STATUS  COUNT
+EMAIL    SENT    5
+
+POLLER                  STATUS   SINCE                     LAST HEARTBEAT  ATTEMPT  LAST FAILURE
+herald-outbox-poller-1  RUNNING  2026-11-21 08:00:00.000Z  -               1        -
+`, out.String())
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The demo: starts the stack, the sandbox and a worker, loads the example directory,
+# delivers the example events and shows what reached whom. Everything stays up for
+# looking; `make down` ends it. The exit code is that of `starter demo`.
+set -euo pipefail
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cd "$REPO"
+tools/stack.sh up
+
+eval "$(tools/stack.sh env)"
+DEV=$(cd "${HERALD_DEV:-$REPO/.dev}" && pwd -P)
+SANDBOX_PORT=$((HERALD_STACK + 16))
+WORKER_PORT=$((HERALD_STACK + 17))
+SANDBOX_URL=http://127.0.0.1:$SANDBOX_PORT
+WORKER_URL=http://127.0.0.1:$WORKER_PORT
+
+# shellcheck source=tools/stack/process.sh
+source tools/stack/process.sh
+# shellcheck source=tools/stack/programs.sh
+source tools/stack/programs.sh
+
+# The worker's providers are the sandbox, whatever the environment says of real ones.
+export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
+export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
+export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
+export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
+export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
+# Faults that are tried at the sandbox's address are to be got over soon.
+export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
+unset GOOGLE_APPLICATION_CREDENTIALS
+
+# answers_ok says whether GET of a path is answered with 200.
+answers_ok() { # PORT PATH
+  local status
+  exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
+  printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" >&3
+  IFS= read -r -t 5 -u 3 status || status=
+  exec 3>&-
+  [[ $status == *" 200 "* ]]
+}
+
+say "building the programs"
+go build -o bin/ ./worker ./starter
+bin/starter migrate up
+
+# Started anew each time, so that they are what was just built.
+programs_stop graceful
+free "$SANDBOX_PORT" "$WORKER_PORT"
+say "starting the sandbox"
+detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl"
+answers 15 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
+  tail -n 20 "$DEV/log/sandbox.log" >&2
+  fail "the sandbox does not answer"
+}
+say "starting a worker"
+detach "$(program_pid worker)" "$DEV/log/worker.log" "$(program worker)"
+answers 60 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
+  tail -n 20 "$DEV/log/worker.log" >&2
+  fail "the worker does not become ready"
+}
+
+bin/starter seed --slack-url "$SANDBOX_URL"
+bin/starter poller start
+code=0
+bin/starter demo --sandbox-url "$SANDBOX_URL" || code=$?
+
+cat <<END
+
+Everything stays up; \`make down\` ends it. To look at:
+  what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
+  what went out, in the sandbox ${SANDBOX_URL}/
+  RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
+  the worker                    $WORKER_URL/readyz
+  one event, with all about it  eval "\$(make -s env)"; bin/starter event show EVENT_ID
+END
+exit "$code"

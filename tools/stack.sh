@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# The local stack: Postgres, RabbitMQ and Temporal with its Web UI, each a process
+# of this checkout, on ports of its own, with its data in a folder of its own.
+# Nothing else on the machine is disturbed, no service manager is needed.
+set -euo pipefail
+
+usage() {
+  cat <<'EOF'
+usage: tools/stack.sh COMMAND [SERVICE ...]
+
+  up        start what is not running, and wait until it answers
+  down      stop, and keep the data; `--immediate` stops Postgres without a checkpoint
+  restart   down, then up
+  kill      stop as a power cut would (SIGKILL), and keep the data
+  destroy   stop, and delete the data
+  status    say what is running; exit 1 if anything is not
+  logs      follow the logs
+  env       print the settings as `export` lines, for eval
+
+Services: postgres, rabbitmq, temporal; without any, all of them.
+
+HERALD_DEV        where binaries, data and logs are (default: .dev of this checkout)
+HERALD_PORT_BASE  the first of 16 ports (default: 17000)
+DATABASE_URL, RABBITMQ_URL, TEMPORAL_ADDRESS
+                  a server of yours, used in place of one of ours
+EOF
+}
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+DEV=${HERALD_DEV:-$REPO/.dev}
+mkdir -p "$DEV/run" "$DEV/log" "$DEV/bin"
+DEV=$(cd "$DEV" && pwd -P)
+
+# The folder remembers the ports of its stack until that is stopped: a call with others
+# would look for it, and end things, in the wrong place.
+USED=$(cat "$DEV/run/port_base" 2>/dev/null || true)
+BASE=${HERALD_PORT_BASE:-${USED:-17000}}
+if [[ ! $BASE =~ ^[0-9]+$ || $BASE -lt 1024 || $BASE -gt 65000 ]]; then
+  echo "stack: HERALD_PORT_BASE must be a number from 1024 to 65000" >&2
+  exit 2
+elif [[ -n $USED && $USED != "$BASE" ]]; then
+  echo "stack: the stack in $DEV has its ports from $USED; unset HERALD_PORT_BASE, or choose another HERALD_DEV" >&2
+  exit 2
+fi
+
+# The ports; base+9 to base+14 are Temporal's to grow into.
+PG_PORT=$BASE
+AMQP_PORT=$((BASE + 1))
+DIST_PORT=$((BASE + 2))
+EPMD_PORT=$((BASE + 3))
+MANAGEMENT_PORT=$((BASE + 4))
+TEMPORAL_PORT=$((BASE + 5)) # and the three that follow
+UI_PORT=$((BASE + 15))
+
+# shellcheck source=tools/stack/process.sh
+source "$REPO/tools/stack/process.sh"
+# shellcheck source=tools/stack/packages.sh
+source "$REPO/tools/stack/packages.sh"
+# shellcheck source=tools/stack/postgres.sh
+source "$REPO/tools/stack/postgres.sh"
+# shellcheck source=tools/stack/rabbitmq.sh
+source "$REPO/tools/stack/rabbitmq.sh"
+# shellcheck source=tools/stack/temporal.sh
+source "$REPO/tools/stack/temporal.sh"
+# shellcheck source=tools/stack/settings.sh
+source "$REPO/tools/stack/settings.sh"
+# shellcheck source=tools/stack/programs.sh
+source "$REPO/tools/stack/programs.sh"
+
+# ours prints the services of this call that are ours to run, in the order to start them.
+ours() {
+  if need_postgres; then echo postgres; fi
+  if wanted rabbitmq && ! external RABBITMQ_URL; then echo rabbitmq; fi
+  if wanted temporal && ! external TEMPORAL_ADDRESS; then echo temporal; fi
+}
+
+wanted() { [[ ${#SERVICES[@]} -eq 0 || " ${SERVICES[*]} " == *" $1 "* ]]; }
+
+# need_postgres: Temporal stores in our Postgres, which is therefore started for it, even
+# where the application uses another. Stopping Temporal alone leaves Postgres alone.
+need_postgres() {
+  if wanted postgres && ! external DATABASE_URL; then return 0; fi
+  [[ $COMMAND == up || ${#SERVICES[@]} -eq 0 ]] && wanted temporal && ! external TEMPORAL_ADDRESS
+}
+
+up() {
+  local service
+  echo "$BASE" >"$DEV/run/port_base"
+  for service in $(ours); do
+    if "${service}_running"; then
+      say "$service is already running"
+      continue
+    fi
+    say "starting $service"
+    "${service}_install"
+    "${service}_start" || fail "$service did not start; the end of its log ($("${service}_log")):" "$service"
+  done
+}
+
+# down stops in the reverse order: nobody outlives what it depends on.
+down() {
+  local service
+  if [[ ${#SERVICES[@]} -eq 0 ]]; then programs_stop "$1"; fi
+  for service in $(ours | reverse); do
+    if "${service}_running"; then say "stopping $service"; fi
+    "${service}_stop" "$@"
+  done
+  if [[ ${#SERVICES[@]} -eq 0 ]]; then rm -f "$DEV/run/port_base"; fi
+}
+
+destroy() {
+  local service
+  down immediate
+  for service in $(ours); do "${service}_delete"; done
+  if [[ ${#SERVICES[@]} -eq 0 ]]; then
+    rm -rf "${DEV:?}/bin" "$DEV/log" "$DEV/run"
+    rmdir "$DEV" 2>/dev/null || true # it may hold what is not ours
+  fi
+}
+
+status() {
+  local service all=0
+  for service in $(ours); do
+    if "${service}_running"; then
+      echo "$service is running"
+    else
+      echo "$service is not running"
+      all=1
+    fi
+  done
+  return "$all"
+}
+
+logs() {
+  local service files=()
+  for service in $(ours); do files+=("$("${service}_log")"); done
+  [[ ${#files[@]} -gt 0 ]] || fail "all servers are yours, and so are their logs"
+  exec tail -n 30 -F "${files[@]}"
+}
+
+COMMAND=${1:-help}
+STOP=graceful
+SERVICES=()
+for argument in "${@:2}"; do
+  case $argument in
+  postgres | rabbitmq | temporal) SERVICES+=("$argument") ;;
+  --immediate) STOP=immediate ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+  esac
+done
+
+case $COMMAND in
+up) exclusively up ;;
+down) exclusively down "$STOP" ;;
+restart)
+  exclusively down "$STOP"
+  COMMAND=up
+  up
+  ;;
+kill) exclusively down kill ;;
+destroy) exclusively destroy ;;
+status | logs) "$COMMAND" ;;
+env) settings ;;
+help | -h | --help) usage ;;
+*)
+  usage >&2
+  exit 2
+  ;;
+esac

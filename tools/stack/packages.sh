@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# Installing what the machine lacks.
+
+# install has the system's package manager install a package.
+install() { # DEBIAN-NAME HOMEBREW-NAME
+  if command -v apt-get >/dev/null; then
+    install_debian "$1"
+  elif command -v brew >/dev/null; then
+    say "installing $2"
+    brew install "$2" >&2
+  else
+    fail "please install $2; on Debian, Ubuntu and macOS this script does it"
+  fi
+}
+
+# install_debian keeps the package from starting a service of its own: the policy file
+# is what packages ask, and it is ours only if there was none.
+install_debian() {
+  local as_root=() policy=/usr/sbin/policy-rc.d
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null || fail "please install the package $1 as root"
+    as_root=(sudo)
+  fi
+  say "installing $1"
+  if [[ ! -e $policy ]]; then
+    # shellcheck disable=SC2064
+    trap "${as_root[*]} rm -f $policy" EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod +x "$policy"
+  fi
+  local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  "${get[@]}" update >&2 || say "apt-get update failed; going on with the lists there are"
+  "${get[@]}" install -y --no-install-recommends "$1" </dev/null >&2 9>&- || fail "apt-get could not install $1"
+  if [[ -n $(trap -p EXIT) ]]; then
+    "${as_root[@]}" rm -f "$policy"
+    trap - EXIT
+  fi
+}

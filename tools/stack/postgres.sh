@@ -1,0 +1,120 @@
+# shellcheck shell=bash
+# Postgres: a cluster of its own, for TCP on loopback only, without a Unix socket,
+# whose path would be limited to 107 bytes. It trusts whoever can reach it.
+
+PG_TIMEOUT=60 # seconds to start or stop; recovery after a crash included
+
+# pg_bin prints the folder of the newest server, or of the one that made our data.
+# Debian keeps it off the PATH.
+pg_bin() {
+  local made newest
+  made=$(cat "$(pg_home)/data/PG_VERSION" 2>/dev/null || true)
+  if [[ -n $made && -x /usr/lib/postgresql/$made/bin/postgres ]]; then
+    echo "/usr/lib/postgresql/$made/bin"
+    return
+  fi
+  newest=$(find /usr/lib/postgresql -mindepth 3 -maxdepth 3 -path '*/bin/initdb' 2>/dev/null | sort -V | tail -n 1)
+  if [[ -z $newest ]]; then newest=$(command -v initdb || true); fi
+  if [[ -z $newest ]] && command -v brew >/dev/null; then
+    newest=$(find "$(brew --prefix)/opt" -follow -maxdepth 3 -path '*/postgresql@*/bin/initdb' 2>/dev/null | sort -V | tail -n 1)
+  fi
+  [[ -n $newest ]] && dirname "$newest"
+}
+
+postgres_install() { pg_bin >/dev/null || install postgresql postgresql@16; }
+
+# as_postgres runs a command as a user that Postgres accepts: it refuses root.
+as_postgres() {
+  if [[ $(id -u) -eq 0 ]]; then
+    (cd / && exec runuser -u postgres -- "$@")
+  else
+    "$@"
+  fi
+}
+
+# pg_home prints the folder of data and log. Where user postgres cannot reach the dev
+# folder (a checkout under a home of mode 700), it is one under that user's own home,
+# named by a checksum of the dev folder.
+pg_home() {
+  if [[ -e $DEV/run/postgres.home ]]; then
+    cat "$DEV/run/postgres.home"
+  else
+    echo "$DEV/postgres"
+  fi
+}
+
+# pg_create makes the cluster. A fallback folder that the dev folder does not know of
+# is left from a dev folder that was deleted, and so deleted too.
+pg_create() {
+  local home=$DEV/postgres fallback
+  mkdir -p "$home"
+  if [[ $(id -u) -eq 0 ]]; then
+    chown postgres "$home"
+    if ! as_postgres test -w "$home/." 2>/dev/null; then
+      rmdir "$home"
+      fallback=$(getent passwd postgres | cut -d: -f6)
+      home=$fallback/herald-$(printf %s "$DEV" | cksum | cut -d' ' -f1)
+      if runs "$home/data/postmaster.pid" postgres; then kill -QUIT "$(pid_of "$home/data/postmaster.pid")"; fi
+      rm -rf "$home"
+      as_postgres mkdir -m 700 "$home"
+    fi
+  fi
+  echo "$home" >"$DEV/run/postgres.home"
+  rm -rf "$home/new"
+  as_postgres "$(pg_bin)/initdb" --pgdata "$home/new" --username herald --auth trust --encoding UTF8 --no-locale \
+    --no-instructions >"$DEV/log/initdb.log" || fail "initdb failed, see $DEV/log/initdb.log"
+  as_postgres mv "$home/new" "$home/data" # a cluster that is there is whole
+}
+
+postgres_start() {
+  local home
+  if [[ ! -e $(pg_home)/data/PG_VERSION ]]; then pg_create; fi
+  home=$(pg_home)
+  free "$PG_PORT"
+  if gone "$home/data/postmaster.pid" postgres; then rm -f "$home/data/postmaster.pid"; fi
+
+  # fsync and synchronous_commit stay on: crash tests must be able to trust a commit.
+  as_postgres "$(pg_bin)/pg_ctl" start --silent --wait --timeout "$PG_TIMEOUT" --pgdata "$home/data" --log "$home/postgres.log" \
+    --options "-p $PG_PORT -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c max_connections=400 -c shared_buffers=256MB" \
+    </dev/null >/dev/null 2>&1 9>&- || return 1
+  within "$PG_TIMEOUT" "$(pg_bin)/pg_isready" --quiet -h 127.0.0.1 -p "$PG_PORT" || return 1
+  pg_database
+}
+
+pg_database() {
+  local psql=("$(pg_bin)/psql" --no-psqlrc -h 127.0.0.1 -p "$PG_PORT" -U herald -d postgres -qtA)
+  [[ $("${psql[@]}" -c "SELECT 1 FROM pg_database WHERE datname = 'herald'") == 1 ]] ||
+    "${psql[@]}" -c 'CREATE DATABASE herald'
+}
+
+postgres_running() { runs "$(pg_home)/data/postmaster.pid" postgres; }
+
+postgres_log() { echo "$(pg_home)/postgres.log"; }
+
+postgres_stop() { # graceful, immediate or kill
+  local home mode=fast pid
+  home=$(pg_home)
+  postgres_running || return 0
+  if [[ $1 == kill ]]; then
+    pid=$(pid_of "$home/data/postmaster.pid")
+    pg_kill "$pid"
+    within 10 gone "$home/data/postmaster.pid" postgres || fail "postgres does not end"
+    return
+  fi
+  if [[ $1 == immediate || ${HERALD_PG_STOP_MODE:-} == immediate ]]; then mode=immediate; fi
+  as_postgres "$(pg_bin)/pg_ctl" stop --silent --wait --timeout "$PG_TIMEOUT" --mode "$mode" --pgdata "$home/data" >&2
+}
+
+# pg_kill ends the server and its backends together: one that lives on would hold the
+# shared memory, and keep the next start waiting.
+pg_kill() {
+  local children
+  children=$(pgrep -P "$1" || true)
+  # shellcheck disable=SC2086
+  kill -KILL "$1" $children 2>/dev/null || true
+}
+
+postgres_delete() {
+  rm -rf "$(pg_home)"
+  rm -f "$DEV/run/postgres.home"
+}

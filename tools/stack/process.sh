@@ -1,0 +1,111 @@
+# shellcheck shell=bash disable=SC2034
+# What all services need: to be started detached, found again, and ended.
+
+say() { echo "stack: $*" >&2; }
+
+# fail ends the script; given a service, with the end of its log.
+fail() {
+  say "$1"
+  if [[ $# -gt 1 ]]; then tail -n 30 "$("$2_log")" >&2 || true; fi
+  exit 1
+}
+
+# exclusively runs a command while no other call works on this folder.
+exclusively() {
+  if command -v flock >/dev/null; then
+    exec 9>"$DEV/run/lock"
+    flock -w 600 9 || fail "another call has held $DEV/run/lock for ten minutes"
+  fi
+  "$@"
+}
+
+# detach starts a command that outlives this script and holds none of its files,
+# so that a pipe we write to can end; its process id goes to the pid file.
+detach() { # PIDFILE LOG COMMAND...
+  local pid_file=$1 log=$2
+  shift 2
+  if command -v setsid >/dev/null; then set -- setsid "$@"; else set -- nohup "$@"; fi
+  "$@" </dev/null >>"$log" 2>&1 9>&- &
+  echo $! >"$pid_file"
+}
+
+# runs says whether the process of a pid file lives and is what we started: after a
+# crash of the machine its number may be somebody else's.
+runs() { # PIDFILE MARK
+  local pid
+  pid=$(pid_of "$1") && [[ $(command_line "$pid") == *"$2"* ]]
+}
+
+pid_of() {
+  local pid
+  [[ -s $1 ]] && read -r pid _ <"$1" && [[ $pid =~ ^[0-9]+$ ]] && echo "$pid"
+}
+
+# command_line prints nothing for a process that has ended, be it unburied.
+command_line() {
+  if [[ -d /proc/self ]]; then
+    tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" || true
+  else
+    ps -o command= -p "$1" || true
+  fi
+}
+
+# alive is true for a process that is about to become another program, which has no
+# command line for a moment, and false for an unburied one.
+alive() {
+  if [[ -d /proc/self ]]; then
+    grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
+  else
+    kill -0 "$1" 2>/dev/null
+  fi
+}
+
+# finish ends the process of a pid file: by SIGTERM and, where that has no effect
+# for 30 seconds or the way is "kill", by SIGKILL.
+finish() { # PIDFILE MARK WAY
+  local pid
+  if runs "$1" "$2"; then
+    pid=$(pid_of "$1")
+    if [[ $3 == kill ]] || ! { kill -TERM "$pid" && within 30 gone "$1" "$2"; }; then
+      kill -KILL "$pid" 2>/dev/null || true
+      within 10 gone "$1" "$2" || fail "process $pid does not end"
+    fi
+  fi
+  rm -f "$1"
+}
+
+gone() { ! runs "$1" "$2"; }
+
+# within repeats a command until it succeeds, for so many seconds at most.
+within() { # SECONDS COMMAND...
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [[ $SECONDS -lt $end ]] || return 1
+    sleep 0.1
+  done
+}
+
+# answers waits until a process that was just started answers, and gives up as soon
+# as it has ended.
+answers() { # SECONDS PIDFILE COMMAND...
+  local end=$((SECONDS + $1)) pid
+  pid=$(pid_of "$2")
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    alive "$pid" && [[ $SECONDS -lt $end ]] || return 1
+    sleep 0.1
+  done
+}
+
+listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# free fails if somebody else has one of the ports.
+free() {
+  local port
+  for port in "$@"; do
+    if listening "$port"; then fail "port $port is taken by another program; choose others with HERALD_PORT_BASE"; fi
+  done
+}
+
+reverse() { awk '{ line[NR] = $0 } END { for (i = NR; i > 0; i--) print line[i] }'; }

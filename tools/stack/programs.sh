@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+# The programs that the demo leaves running: a worker, and the starter as the sandbox.
+
+program() { echo "$REPO/bin/$1"; } # NAME
+
+program_pid() { echo "$DEV/run/$1.pid"; } # NAME
+
+# programs_stop ends the worker first: it uses the sandbox.
+programs_stop() { # graceful, immediate or kill
+  local name
+  for name in worker starter; do
+    finish "$(program_pid "$name")" "$(program "$name")" "$1"
+  done
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# RabbitMQ: a node beside any other on the machine, with a name, a cookie, a
+# distribution port and an epmd of its own.
+
+RABBITMQ_HOME=$DEV/rabbitmq
+if [[ $DEV == *[[:space:]]* ]]; then # RabbitMQ's disk monitor quotes no path, so it gets one by a link
+  RABBITMQ_HOME=/tmp/herald-$(printf %s "$DEV" | cksum | cut -d' ' -f1)
+fi
+RABBITMQ_PID=$DEV/run/rabbitmq.pid
+NODE=herald$BASE@localhost
+RABBITMQ_MARK="-home $RABBITMQ_HOME -epmd_port $EPMD_PORT" # in the command line of the server
+
+# rabbitmq_bin prints the path of the server. Debian's command on the PATH would change
+# to its own user and folder; the one behind it does not.
+rabbitmq_bin() {
+  local candidate
+  for candidate in /usr/lib/rabbitmq/bin/rabbitmq-server "$(command -v rabbitmq-server || true)" \
+    /opt/homebrew/sbin/rabbitmq-server /usr/local/sbin/rabbitmq-server; do
+    if [[ -x $candidate ]]; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+rabbitmq_install() { rabbitmq_bin >/dev/null || install rabbitmq-server rabbitmq; }
+
+rabbitmq_start() {
+  free "$AMQP_PORT" "$DIST_PORT" "$MANAGEMENT_PORT"
+  rabbitmq_configure
+  rabbitmq_env epmd -address 127.0.0.1 -port "$EPMD_PORT" -daemon 9>&-
+  rabbitmq_env detach "$RABBITMQ_PID" "$DEV/log/rabbitmq.log" "$(rabbitmq_bin)"
+  answers 90 "$RABBITMQ_PID" speaks_amqp || return 1
+  answers 30 "$RABBITMQ_PID" listening "$MANAGEMENT_PORT"
+}
+
+rabbitmq_configure() {
+  mkdir -p "$DEV/rabbitmq"
+  if [[ ! $RABBITMQ_HOME -ef $DEV/rabbitmq ]]; then ln -sfn "$DEV/rabbitmq" "$RABBITMQ_HOME"; fi
+  cat >"$RABBITMQ_HOME/rabbitmq.conf" <<EOF
+listeners.tcp.local = 127.0.0.1:$AMQP_PORT
+management.tcp.ip = 127.0.0.1
+management.tcp.port = $MANAGEMENT_PORT
+log.file = false
+log.console = true
+log.console.level = warning
+log.console.use_colors = off
+EOF
+  echo '[rabbitmq_management].' >"$RABBITMQ_HOME/enabled_plugins"
+  if [[ ! -e $RABBITMQ_HOME/.erlang.cookie ]]; then
+    (umask 377 && head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$RABBITMQ_HOME/.erlang.cookie")
+  fi
+}
+
+# rabbitmq_env runs a command in the environment of our node. The files that are set to
+# names that do not exist would otherwise be the machine's own. Told that it runs under
+# systemd, the start script becomes the server, so that its process id is the server's.
+rabbitmq_env() {
+  (
+    cd "$RABBITMQ_HOME" || exit # where a crash leaves its dump
+    export HOME=$RABBITMQ_HOME
+    export ERL_EPMD_PORT=$EPMD_PORT ERL_EPMD_ADDRESS=127.0.0.1
+    export RABBITMQ_NODENAME=$NODE RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT=$AMQP_PORT RABBITMQ_DIST_PORT=$DIST_PORT
+    export RABBITMQ_MNESIA_BASE=$RABBITMQ_HOME/mnesia RABBITMQ_LOG_BASE=$DEV/log
+    export RABBITMQ_CONFIG_FILE=$RABBITMQ_HOME/rabbitmq.conf RABBITMQ_ENABLED_PLUGINS_FILE=$RABBITMQ_HOME/enabled_plugins
+    export RABBITMQ_CONF_ENV_FILE=$RABBITMQ_HOME/none.conf RABBITMQ_ADVANCED_CONFIG_FILE=$RABBITMQ_HOME/none.config
+    export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-kernel inet_dist_use_interface {127,0,0,1}'
+    export RUNNING_UNDER_SYSTEMD=true
+    unset RABBITMQ_PID_FILE
+    "$@"
+  )
+}
+
+# speaks_amqp says whether the server answers a protocol header with a method frame: a
+# port that only accepts may belong to a node that still recovers its queues.
+speaks_amqp() {
+  local frame
+  exec 3<>"/dev/tcp/127.0.0.1/$AMQP_PORT" || return 1
+  printf 'AMQP\0\0\011\001' >&3
+  IFS= read -r -t 5 -n 1 -u 3 frame || true
+  exec 3>&-
+  [[ $frame == $'\001' ]]
+}
+
+rabbitmq_running() { runs "$RABBITMQ_PID" "$RABBITMQ_MARK"; }
+
+rabbitmq_log() { echo "$DEV/log/rabbitmq.log"; }
+
+rabbitmq_stop() { # graceful, immediate or kill
+  finish "$RABBITMQ_PID" "$RABBITMQ_MARK" "$1"
+  if listening "$EPMD_PORT"; then within 5 end_epmd || say "epmd on port $EPMD_PORT does not end"; fi
+}
+
+# end_epmd succeeds once epmd has noticed that its node is gone; it does not end before.
+end_epmd() {
+  epmd -port "$EPMD_PORT" -kill >/dev/null 2>&1
+  ! listening "$EPMD_PORT"
+}
+
+rabbitmq_delete() { rm -rf "$DEV/rabbitmq" "$RABBITMQ_HOME"; }

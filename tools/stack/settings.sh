@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# The settings under which programs reach the stack.
+
+# local_value prints what a setting is for our own server of a port base.
+local_value() { # NAME BASE
+  case $1 in
+  DATABASE_URL) echo "postgres://herald@127.0.0.1:$2/herald?sslmode=disable" ;;
+  RABBITMQ_URL) echo "amqp://guest:guest@127.0.0.1:$(($2 + 1))/" ;;
+  RABBITMQ_MANAGEMENT_URL) echo "http://guest:guest@127.0.0.1:$(($2 + 4))" ;;
+  TEMPORAL_ADDRESS) echo "127.0.0.1:$(($2 + 5))" ;;
+  TEMPORAL_UI_URL) echo "http://127.0.0.1:$(($2 + 15))" ;;
+  esac
+}
+
+# external says whether the environment names a server that is not ours. A value that an
+# earlier `env` printed, be it of a stack with another base, is ours: HERALD_STACK tells.
+external() {
+  local value=${!1:-}
+  [[ -n $value && $value != "$(local_value "$1" "$BASE")" && $value != "$(local_value "$1" "${HERALD_STACK:-$BASE}")" ]]
+}
+
+settings() {
+  echo "export HERALD_STACK=$BASE"
+  if wanted postgres; then setting DATABASE_URL DATABASE_URL; fi
+  if wanted rabbitmq; then
+    setting RABBITMQ_URL RABBITMQ_URL
+    setting RABBITMQ_MANAGEMENT_URL RABBITMQ_URL
+  fi
+  if wanted temporal; then
+    setting TEMPORAL_ADDRESS TEMPORAL_ADDRESS
+    setting TEMPORAL_UI_URL TEMPORAL_ADDRESS
+  fi
+}
+
+# setting prints one setting: the environment's if its server is external, or ours.
+setting() { # NAME SERVER
+  local value quote="'\\''"
+  if external "$2"; then value=${!1:-}; else value=$(local_value "$1" "$BASE"); fi
+  if [[ -n $value ]]; then echo "export $1='${value//\'/$quote}'"; fi
+}

@@ -1,0 +1,27 @@
+package main
+
+import "go.temporal.io/server/common/dynamicconfig"
+
+// limits returns the server's dynamic configuration. The defaults protect a
+// shared cluster from its tenants; here they would only throttle a test.
+func limits() dynamicconfig.StaticClient {
+	const unthrottled = 100_000 // requests per second: above what one machine can do
+
+	return dynamicconfig.StaticClient{
+		dynamicconfig.FrontendRPS.Key():                                         unthrottled, // 2,400 by default, which binds
+		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():                  unthrottled,
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key():        100, // 10 by default
+		dynamicconfig.FrontendPersistenceMaxQPS.Key():                           unthrottled,
+		dynamicconfig.HistoryRPS.Key():                                          unthrottled,
+		dynamicconfig.HistoryPersistenceMaxQPS.Key():                            unthrottled,
+		dynamicconfig.MatchingRPS.Key():                                         unthrottled,
+		dynamicconfig.MatchingPersistenceMaxQPS.Key():                           unthrottled,
+		dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Key(): 20_000, // open polls of all workers of all tests together
+
+		// One partition a task queue: with a single matching host more of them
+		// only forward tasks to one another. Fairness orders within a partition.
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
+		dynamicconfig.MatchingEnableFairness.Key():              true,
+	}
+}

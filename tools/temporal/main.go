@@ -1,0 +1,104 @@
+// Command temporal is the local Temporal server: all services and the Web UI in
+// one process, storing in Postgres. It is for development and tests, and listens
+// on loopback only; production uses Temporal Cloud or a cluster.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.temporal.io/server/common/log"
+)
+
+// Settings says where the server listens and where it stores.
+type Settings struct {
+	Port               int    // the frontend's; history, matching and worker take the three that follow
+	UIPort             int    // the Web UI's
+	Postgres           string // host:port
+	PostgresUser       string
+	Database           string
+	VisibilityDatabase string
+	Namespace          string // registered at the start
+	LogLevel           string // debug, info, warn or error
+}
+
+func main() {
+	var s Settings
+	flag.IntVar(&s.Port, "port", 7233, "frontend port; the services behind it take the next three")
+	flag.IntVar(&s.UIPort, "ui-port", 8233, "Web UI port")
+	flag.StringVar(&s.Postgres, "postgres", "127.0.0.1:5432", "Postgres host:port")
+	flag.StringVar(&s.PostgresUser, "postgres-user", "herald", "Postgres user, who may create databases")
+	flag.StringVar(&s.Database, "database", "temporal", "database of the workflows")
+	flag.StringVar(&s.VisibilityDatabase, "visibility-database", "temporal_visibility", "database of the search attributes")
+	flag.StringVar(&s.Namespace, "namespace", "default", "namespace to register")
+	flag.StringVar(&s.LogLevel, "log-level", "warn", "debug, info, warn or error")
+	check := flag.Bool("check", false, "ask a running server whether it is ready, and exit 0 if it is")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+
+	do := serve
+	if *check {
+		do = ready
+	}
+	if err := do(ctx, s); err != nil {
+		slog.Error("temporal", "error", err)
+		os.Exit(1)
+	}
+}
+
+// serve runs the server until ctx ends, then stops it gracefully.
+func serve(ctx context.Context, s Settings) error {
+	logger := log.NewZapLogger(log.BuildZapLogger(log.Config{Stdout: true, Level: s.LogLevel}))
+
+	if err := migrate(ctx, s); err != nil {
+		return err
+	}
+	server, err := newServer(s, logger)
+	if err != nil {
+		return fmt.Errorf("assemble server: %w", err)
+	}
+	if err := server.Start(); err != nil {
+		return fmt.Errorf("start server: %w", err)
+	}
+	defer func() { _ = server.Stop() }()
+
+	if err := registerNamespace(ctx, s); err != nil {
+		return err
+	}
+	ui := newUI(s)
+	defer ui.Stop()
+	go func() { _ = ui.Start() }() // ends the process itself if the port is taken
+
+	slog.Info("temporal is ready", "frontend", frontend(s), "ui", fmt.Sprintf("http://%s:%d", host, s.UIPort))
+	<-ctx.Done()
+	return nil
+}
+
+// eventually repeats try, which is told to fail fast, until it succeeds or
+// limit has passed, and returns its last error.
+func eventually(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}

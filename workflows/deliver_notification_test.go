@@ -1,0 +1,243 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// answer is what one call of Send returns.
+type answer struct {
+	result activities.SendResult
+	err    error
+}
+
+var (
+	sent    = answer{result: activities.SendResult{Status: notification.Sent}}
+	outage  = answer{err: temporal.NewApplicationError("sendgrid gave no clear answer: 503", string(notification.Ambiguous))}
+	refused = answer{err: temporal.NewNonRetryableApplicationError("sendgrid refused: 400", string(notification.Refused), nil)}
+	used    = answer{err: temporal.NewNonRetryableApplicationError("sendgrid gave no clear answer: 503", activities.AttemptsExhausted, nil)}
+	off     = answer{err: temporal.NewNonRetryableApplicationError("EMAIL has no credentials on this worker", activities.ChannelNotConfigured, nil)}
+	noText  = answer{err: temporal.NewNonRetryableApplicationError("template order/EMAIL/en: name is missing", activities.NoText, nil)}
+	noRow   = answer{err: temporal.NewNonRetryableApplicationError("no such delivery in notification", activities.NoSuchRow, nil)}
+	panicky = answer{err: errors.New("database out of reach")}
+)
+
+func found(status notification.Status) answer {
+	return answer{result: activities.SendResult{Status: status}}
+}
+
+func TestDeliverNotification(t *testing.T) {
+	t.Parallel()
+
+	const clear, unclear = "sendgrid refused: 400", "sendgrid gave no clear answer: 503"
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		answers []answer
+		gaveUp  notification.Status // what the row says after GiveUp; empty: it was not called
+		want    workflows.DeliverResult
+		failure string // type; empty: the workflow completes
+		outcome string
+	}{
+		{"accepted", notification.Email, []answer{sent}, "", result(notification.Sent, ""), "", ""},
+		{"accepted after an outage", notification.Email, []answer{outage, outage, sent}, "", result(notification.Sent, ""), "", ""},
+		{"our own trouble uses up no attempts", notification.Email, []answer{panicky, panicky, panicky, panicky, sent}, "", result(notification.Sent, ""), "", ""},
+		{"attempts used up", notification.Email, []answer{outage, outage, used}, notification.Failed, result(notification.Failed, unclear), workflows.DeliveryFailed, "FAILED"},
+		{"refused at once", notification.SMS, []answer{refused}, notification.Failed, result(notification.Failed, clear), workflows.DeliveryFailed, "FAILED"},
+		{"refused, but a receipt says that it arrived", notification.SMS, []answer{refused}, notification.Delivered, result(notification.Delivered, ""), "", ""},
+		{"refused, but cancelled meanwhile", notification.SMS, []answer{refused}, notification.Cancelled, result(notification.Cancelled, clear), "", "CANCELLED"},
+		{"channel is off", notification.Email, []answer{off}, notification.Failed, result(notification.Failed, off.err.(*temporal.ApplicationError).Message()), workflows.DeliveryFailed, "FAILED"},
+		{"no text", notification.Email, []answer{noText}, notification.Failed, result(notification.Failed, noText.err.(*temporal.ApplicationError).Message()), workflows.DeliveryFailed, "FAILED"},
+		{"best effort completes", notification.Slack, []answer{refused}, notification.Failed, result(notification.Failed, clear), "", "FAILED"},
+		{"best effort completes, too", notification.WebSocket, []answer{used}, notification.Failed, result(notification.Failed, unclear), "", "FAILED"},
+		{"sent before", notification.Email, []answer{found(notification.Sent)}, "", result(notification.Sent, ""), "", ""},
+		{"delivered before", notification.Email, []answer{found(notification.Delivered)}, "", result(notification.Delivered, ""), "", ""},
+		{"cancelled before", notification.Email, []answer{found(notification.Cancelled)}, "", result(notification.Cancelled, ""), "", "CANCELLED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.sends(sendInput(tt.channel), tt.answers...)
+			if tt.gaveUp != "" {
+				why := message(tt.answers[len(tt.answers)-1].err)
+				env.givesUp(tt.channel, notification.Failed, why).Return(tt.gaveUp, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(tt.channel))
+
+			env.requireFailure(t, tt.failure)
+			if tt.failure == "" {
+				env.requireDelivered(t, tt.want)
+			} else {
+				require.ErrorContains(t, env.GetWorkflowError(), tt.want.Reason)
+			}
+			env.requireOutcome(t, tt.outcome)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// An attempt that never answered has no words of its own.
+func TestDeliverNotificationWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.sends(sendInput(notification.Email), answer{err: temporal.NewTimeoutError(0, nil)})
+	env.givesUp(notification.Email, notification.Failed, "no answer").Return(notification.Failed, nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+	env.requireFailure(t, workflows.DeliveryFailed)
+	env.AssertExpectations(t)
+}
+
+func TestDeliverNotificationWithoutARow(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.sends(sendInput(notification.Email), noRow)
+	env.givesUp(notification.Email, notification.Failed, message(noRow.err)).Return(notification.Status(""), noRow.err).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+	env.requireFailure(t, activities.NoSuchRow)
+	env.AssertExpectations(t)
+}
+
+// What the provider accepted and nobody wrote down is written down later, and
+// not sent again.
+func TestDeliverNotificationRecordsWhatWasNotRecorded(t *testing.T) {
+	t.Parallel()
+
+	unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1"}
+	env := newEnv(t)
+	env.sends(sendInput(notification.Email), answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}})
+	env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(errors.New("database out of reach")).Times(3)
+	env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	env.requireOutcome(t, "")
+	env.AssertExpectations(t)
+}
+
+func TestDeliverNotificationTellsOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+
+	in, wantSend := deliverInput(notification.Email), sendInput(notification.Email)
+	in.AttemptsBefore, wantSend.AttemptsBefore = 3, 3
+	env := newEnv(t)
+	env.sends(wantSend, sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	env.AssertExpectations(t)
+}
+
+func TestDeliverNotificationIntervals(t *testing.T) {
+	t.Parallel()
+
+	busy := func(delay time.Duration) answer {
+		return answer{err: temporal.NewApplicationErrorWithOptions("twilio is busy: 429", string(notification.Busy), temporal.ApplicationErrorOptions{NextRetryDelay: delay})}
+	}
+	tests := []struct {
+		name    string
+		policy  func(*activities.DeliveryPolicy)
+		answers []answer
+		want    []time.Duration // before each further attempt
+	}{
+		{"doubled", nil, []answer{outage, outage, outage, sent}, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
+		{
+			"first interval of the policy",
+			func(p *activities.DeliveryPolicy) { p.FirstRetry = 5 * time.Second },
+			[]answer{outage, outage, sent},
+			[]time.Duration{5 * time.Second, 10 * time.Second},
+		},
+		{
+			"coefficient of the policy",
+			func(p *activities.DeliveryPolicy) { p.Coefficient = 3 },
+			[]answer{outage, outage, sent},
+			[]time.Duration{30 * time.Second, 90 * time.Second},
+		},
+		{
+			"capped",
+			func(p *activities.DeliveryPolicy) { p.FirstRetry = 10 * time.Minute },
+			[]answer{outage, outage, outage, sent},
+			[]time.Duration{10 * time.Minute, 15 * time.Minute, 15 * time.Minute},
+		},
+		{
+			"a first interval above the cap",
+			func(p *activities.DeliveryPolicy) { p.FirstRetry = time.Hour },
+			[]answer{outage, outage, sent},
+			[]time.Duration{time.Hour, time.Hour},
+		},
+		{"the provider's own", nil, []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, []time.Duration{7 * time.Second, 11 * time.Minute}},
+		{"the provider's own, then ours", nil, []answer{busy(7 * time.Second), outage, sent}, []time.Duration{7 * time.Second, time.Minute}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := deliverInput(notification.Email), newEnv(t)
+			if tt.policy != nil {
+				tt.policy(&in.Policy)
+			}
+			var attempts []time.Time
+			env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
+				attempts = append(attempts, env.Now())
+				now := tt.answers[len(attempts)-1]
+				return now.result, now.err
+			})
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireDelivered(t, result(notification.Sent, ""))
+			require.Equal(t, tt.want, intervals(attempts))
+		})
+	}
+}
+
+const deliveryID = "evt-1-staff10-EMAIL"
+
+func deliverInput(channel notification.Channel) workflows.DeliverInput {
+	return workflows.DeliverInput{DeliveryID: deliveryID, Channel: channel, Policy: policy(channel)}
+}
+
+// sendInput is what Send is told of deliverInput.
+func sendInput(channel notification.Channel) activities.SendInput {
+	return activities.SendInput{DeliveryID: deliveryID, Channel: channel, Timeout: policy(channel).Timeout, MaxAttempts: policy(channel).MaxAttempts}
+}
+
+func result(status notification.Status, reason string) workflows.DeliverResult {
+	return workflows.DeliverResult{Status: status, Reason: reason}
+}
+
+func message(err error) string {
+	var failure *temporal.ApplicationError
+	if errors.As(err, &failure) {
+		return failure.Message()
+	}
+	return ""
+}
+
+func intervals(moments []time.Time) []time.Duration {
+	var between []time.Duration
+	for i := range len(moments) - 1 {
+		between = append(between, moments[i+1].Sub(moments[i]))
+	}
+	return between
+}

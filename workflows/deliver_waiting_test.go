@@ -1,0 +1,185 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+func TestDeliverNotificationWaits(t *testing.T) {
+	t.Parallel()
+
+	quiet := answer{result: activities.SendResult{Status: notification.Pending, Quiet: true}}
+	tests := []struct {
+		name    string
+		delay   time.Duration   // of SendAfter; 0: none
+		quietly []time.Duration // from the start: the ends of the quiet hours that each call of Send but the last one meets
+		last    answer
+		want    []time.Duration // from the start: when Send was called
+		judged  []bool          // at which of those calls quiet hours were judged
+		result  workflows.DeliverResult
+	}{
+		{"at once", 0, nil, sent, hours(0), []bool{false}, result(notification.Sent, "")},
+		{"after a delay", 8 * time.Hour, nil, sent, hours(8), []bool{true}, result(notification.Sent, "")},
+		{"a delay that ended before the start", -time.Hour, nil, sent, hours(0), []bool{true}, result(notification.Sent, "")},
+		{"the delay ends in quiet hours", time.Hour, hours(9), sent, hours(1, 9), []bool{true, true}, result(notification.Sent, "")},
+		{"quiet hours again and again", time.Hour, hours(9, 33, 57), sent, hours(1, 9, 33, 57), []bool{true, true, true, true}, result(notification.Sent, "")},
+		{"quiet hours that are over by the server's clock", 2 * time.Hour, hours(1), sent, hours(2, 2), []bool{true, false}, result(notification.Sent, "")},
+		{"dropped", time.Hour, nil, quiet, hours(1), []bool{true}, result(notification.Cancelled, "quiet hours")},
+		{"deferred, then dropped", time.Hour, hours(9), quiet, hours(1, 9), []bool{true, true}, result(notification.Cancelled, "quiet hours")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := deliverInput(notification.Email), newEnv(t)
+			start := env.Now()
+			if tt.delay != 0 {
+				in.SendAfter = start.Add(tt.delay)
+			}
+			calls := env.answersInTurn(append(untils(start, tt.quietly), tt.last)...)
+			if tt.result.Status == notification.Cancelled {
+				env.givesUp(notification.Email, notification.Cancelled, tt.result.Reason).Return(notification.Cancelled, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireDelivered(t, tt.result)
+			require.Equal(t, tt.want, calls.at)
+			require.Equal(t, tt.judged, calls.judged)
+			env.requireOutcome(t, outcome(tt.result.Status))
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// A delivery that waits for eight hours is told something after one.
+func TestDeliverNotificationSignals(t *testing.T) {
+	t.Parallel()
+
+	in := func(d time.Duration) func(time.Time) any {
+		return func(start time.Time) any { return start.Add(d) }
+	}
+	nothing := func(time.Time) any { return nil }
+	wrong := func(time.Time) any { return "tomorrow" }
+	tests := []struct {
+		name   string
+		signal string
+		arg    func(start time.Time) any
+		want   time.Duration // from the start: when Send was called
+		judged bool
+	}{
+		{"send now", workflows.SendNow, nothing, time.Hour, false},
+		{"send now, with an argument", workflows.SendNow, wrong, time.Hour, false},
+		{"earlier", workflows.Reschedule, in(2 * time.Hour), 2 * time.Hour, true},
+		{"later", workflows.Reschedule, in(20 * time.Hour), 20 * time.Hour, true},
+		{"past", workflows.Reschedule, in(-time.Hour), time.Hour, true},
+		{"not a time", workflows.Reschedule, wrong, 8 * time.Hour, true},
+		{"nothing", workflows.Reschedule, nothing, 8 * time.Hour, true},
+		{"no time", workflows.Reschedule, func(time.Time) any { return time.Time{} }, 8 * time.Hour, true},
+		{"not for us", "hurry", nothing, 8 * time.Hour, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := deliverInput(notification.Email), newEnv(t)
+			start := env.Now()
+			in.SendAfter = start.Add(8 * time.Hour)
+			env.RegisterDelayedCallback(func() { env.SignalWorkflow(tt.signal, tt.arg(start)) }, time.Hour)
+			calls := env.answersInTurn(sent)
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireDelivered(t, result(notification.Sent, ""))
+			require.Equal(t, []time.Duration{tt.want}, calls.at)
+			require.Equal(t, []bool{tt.judged}, calls.judged)
+		})
+	}
+}
+
+// Each signal counts, also one that follows a signal that did not.
+func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
+	t.Parallel()
+
+	in, env := deliverInput(notification.Email), newEnv(t)
+	start := env.Now()
+	in.SendAfter = start.Add(8 * time.Hour)
+	for i, arg := range []any{start.Add(20 * time.Hour), "tomorrow", start.Add(30 * time.Hour), start.Add(10 * time.Hour)} {
+		env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.Reschedule, arg) }, time.Duration(i+1)*time.Hour)
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SendNow, nil) }, 9*time.Hour)
+	calls := env.answersInTurn(sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, hours(9), calls.at)
+	require.Equal(t, []bool{false}, calls.judged)
+}
+
+// Told to send now, a delivery is sent in the quiet hours for which it waits.
+func TestDeliverNotificationSendNowInQuietHours(t *testing.T) {
+	t.Parallel()
+
+	in, env := deliverInput(notification.Email), newEnv(t)
+	start := env.Now()
+	in.SendAfter = start.Add(time.Hour)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SendNow, nil) }, 3*time.Hour)
+	calls := env.answersInTurn(append(untils(start, hours(9)), sent)...)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, hours(1, 3), calls.at)
+	require.Equal(t, []bool{true, false}, calls.judged)
+}
+
+// sendCalls is when Send was called, from the start, and whether it was to
+// judge quiet hours.
+type sendCalls struct {
+	at     []time.Duration
+	judged []bool
+}
+
+func (e *environment) answersInTurn(answers ...answer) *sendCalls {
+	calls, start := &sendCalls{}, e.Now()
+	e.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.SendInput) (activities.SendResult, error) {
+		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, in.JudgeQuiet)
+		now := answers[len(calls.at)-1]
+		return now.result, now.err
+	}).Times(len(answers))
+	return calls
+}
+
+// untils are answers that say that it is quiet until some hours after start.
+func untils(start time.Time, ends []time.Duration) []answer {
+	var answers []answer
+	for _, end := range ends {
+		answers = append(answers, answer{result: activities.SendResult{Status: notification.Pending, NotBefore: start.Add(end).UTC()}})
+	}
+	return answers
+}
+
+func hours(n ...int) []time.Duration {
+	var durations []time.Duration
+	for _, h := range n {
+		durations = append(durations, time.Duration(h)*time.Hour)
+	}
+	return durations
+}
+
+// outcome is the HeraldOutcome of a status.
+func outcome(status notification.Status) string {
+	if status == notification.Sent {
+		return ""
+	}
+	return string(status)
+}

@@ -1,0 +1,55 @@
+package workflows_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What touches the world stays behind the interfaces of the activities. The
+// second column shows that the name is the right one to look for.
+func TestWorkflowsTouchNothing(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct{ name, from string }{
+		{"github.com/jackc/pgx/v5", "herald/internal/postgres"},
+		{"github.com/pressly/goose/v3", "herald/internal/postgres"},
+		{"github.com/rabbitmq/amqp091-go", "herald/internal/rabbitmq"},
+		{"github.com/sendgrid/sendgrid-go", "herald/internal/channel/email"},
+		{"github.com/twilio/twilio-go", "herald/internal/channel/sms"},
+		{"firebase.google.com/go/v4", "herald/internal/channel/push"},
+		{"herald/internal/channel/slack", "herald/internal/channel/slack"},
+		{"herald/internal/channel/websocket", "herald/internal/channel/websocket"},
+	}
+	ours := dependencies(t, "herald/workflows")
+	require.Contains(t, ours, "herald/activities")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			require.True(t, within(dependencies(t, tt.from), tt.name))
+			require.False(t, within(ours, tt.name))
+			require.False(t, within(ours, tt.from))
+		})
+	}
+}
+
+func dependencies(t *testing.T, pkg string) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", pkg)
+	out, err := list.Output()
+	require.NoError(t, err)
+	return strings.Fields(string(out))
+}
+
+// within says that one of the packages is that module, or below it.
+func within(packages []string, module string) bool {
+	for _, p := range packages {
+		if p == module || strings.HasPrefix(p, module+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+var acts *activities.Activities
+
+// The types of workflow, as histories name them.
+const (
+	pollOutbox          = "PollOutbox"
+	notifyEvent         = "NotifyEvent"
+	notifyPage          = "NotifyPage"
+	deliverNotification = "DeliverNotification"
+)
+
+// environment is a workflow with mocked activities, on a clock that skips every
+// wait. One that calls an activity which was not expected fails its test.
+type environment struct {
+	*testsuite.TestWorkflowEnvironment
+	outcomes []string // every value that HeraldOutcome had
+
+	deliveries children[workflows.DeliverInput] // where they are children
+	pages      children[workflows.PageInput]
+}
+
+// newEnv is the environment of a workflow that has no children.
+func newEnv(t *testing.T, children ...string) *environment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quietLogger{})
+	env := &environment{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	env.RegisterActivity(&activities.Activities{})
+	for _, name := range children {
+		env.RegisterWorkflowWithOptions(env.fake(name), workflow.RegisterOptions{Name: name})
+	}
+	env.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil).Maybe().Run(func(args mock.Arguments) {
+		if value, ok := args.Get(0).(temporal.SearchAttributes).GetKeyword(workflows.OutcomeAttribute); ok {
+			env.outcomes = append(env.outcomes, value)
+		}
+	})
+	return env
+}
+
+func newEventEnv(t *testing.T) *environment {
+	t.Helper()
+	return newEnv(t, deliverNotification, notifyPage)
+}
+
+func newPageEnv(t *testing.T) *environment {
+	t.Helper()
+	return newEnv(t, deliverNotification)
+}
+
+func (e *environment) fake(name string) any {
+	if name == notifyPage {
+		return e.pages.run
+	}
+	return e.deliveries.run
+}
+
+// requireOutcome checks what operators find under HeraldOutcome; empty: nothing.
+func (e *environment) requireOutcome(t *testing.T, want string) {
+	t.Helper()
+	if want == "" {
+		require.Empty(t, e.outcomes)
+	} else {
+		require.Equal(t, []string{want}, e.outcomes)
+	}
+}
+
+// requireFailure checks the type of the workflow's failure; empty: none.
+func (e *environment) requireFailure(t *testing.T, want string) {
+	t.Helper()
+	require.True(t, e.IsWorkflowCompleted())
+	if want == "" {
+		require.NoError(t, e.GetWorkflowError())
+		return
+	}
+	var failure *temporal.ApplicationError
+	require.ErrorAs(t, e.GetWorkflowError(), &failure)
+	require.Equal(t, want, failure.Type())
+}
+
+func (e *environment) requireCancelled(t *testing.T) {
+	t.Helper()
+	require.True(t, e.IsWorkflowCompleted())
+	require.True(t, temporal.IsCanceledError(e.GetWorkflowError()), "%v", e.GetWorkflowError())
+}
+
+func policy(channel notification.Channel) activities.DeliveryPolicy {
+	policy := activities.DeliveryPolicy{
+		TaskQueue:   workflows.ChannelQueue("herald", channel),
+		MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second,
+	}
+	if channel.BestEffort() {
+		policy.MaxAttempts = 1
+	}
+	return policy
+}
+
+// quietLogger keeps what the failures under test log out of the tests' output.
+type quietLogger struct{}
+
+func (quietLogger) Debug(string, ...any) {}
+func (quietLogger) Info(string, ...any)  {}
+func (quietLogger) Warn(string, ...any)  {}
+func (quietLogger) Error(string, ...any) {}

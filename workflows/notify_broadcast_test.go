@@ -1,0 +1,183 @@
+package workflows_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// page is the plan of the n-th of last pages, which count from 1.
+func page(n, last int) activities.PlanResult {
+	planned := activities.PlanResult{Stored: stored(n)}
+	if n < last {
+		next := cursor(n)
+		planned.Next = &next
+	}
+	return planned
+}
+
+func pageInput(n int) workflows.PageInput {
+	return workflows.PageInput{EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, IDs: stored(n)}
+}
+
+// Each page is planned from where the last one ended, max_recipients and all,
+// and is delivered by one workflow.
+func TestNotifyEventDeliversPages(t *testing.T) {
+	t.Parallel()
+
+	for _, last := range []int{2, 3, 4, 5, 11} {
+		t.Run(fmt.Sprint(last), func(t *testing.T) {
+			t.Parallel()
+
+			env := newEventEnv(t)
+			env.pages.end = takes[workflows.PageInput](time.Minute)
+			var want []workflows.PageInput
+			var ids []string
+			for n := 1; n <= last; n++ {
+				env.plans(cursor(n-1), page(n, last))
+				want, ids = append(want, pageInput(n)), append(ids, fmt.Sprintf("evt-1-page-%d", n))
+			}
+			env.finishes(true)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+			env.requireNotified(t, workflows.NotifyResult{})
+			require.ElementsMatch(t, want, env.pages.started)
+			require.ElementsMatch(t, ids, env.pages.ids)
+			require.Equal(t, min(last, 4), env.pages.mostOpen)
+			require.Empty(t, env.deliveries.started)
+			env.requireOutcome(t, "")
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// A page of recipients that nothing was selected for is passed over.
+func TestNotifyEventPassesOverAnEmptyPage(t *testing.T) {
+	t.Parallel()
+
+	for _, empty := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint(empty), func(t *testing.T) {
+			t.Parallel()
+
+			env := newEventEnv(t)
+			var want []workflows.PageInput
+			for n := 1; n <= 3; n++ {
+				planned := page(n, 3)
+				if n == empty {
+					planned.Stored = notification.IDRange{}
+				} else {
+					want = append(want, pageInput(n))
+				}
+				env.plans(cursor(n-1), planned)
+			}
+			env.finishes(true)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+			env.requireNotified(t, workflows.NotifyResult{})
+			require.ElementsMatch(t, want, env.pages.started)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+func TestNotifyEventWithAPageThatFails(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.pages.end = func(ctx workflow.Context, in workflows.PageInput) error {
+		if in.IDs == stored(1) {
+			return errors.New("no such page")
+		}
+		return workflow.Sleep(ctx, time.Minute)
+	}
+	env.plans(cursor(0), page(1, 2))
+	env.plans(cursor(1), page(2, 2))
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.Len(t, env.pages.started, 2)
+	env.AssertExpectations(t)
+}
+
+// A long broadcast goes on in a new run, once the pages of this one have ended;
+// event and history are only ended by the last run.
+func TestNotifyEventContinuesAsNew(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name      string
+		in        workflows.NotifyInput
+		from      int           // the page behind which it begins
+		publishes time.Duration // how long publishing takes; 0: it is not called
+		want      workflows.NotifyInput
+	}{
+		{"nothing to publish", workflows.NotifyInput{EventID: eventID}, 0, 0, workflows.NotifyInput{EventID: eventID, Published: true}},
+		{"published", workflows.NotifyInput{EventID: eventID, Publish: true}, 0, time.Second, workflows.NotifyInput{EventID: eventID, Publish: true, Published: true}},
+		{"not published yet", workflows.NotifyInput{EventID: eventID, Publish: true}, 0, time.Hour, workflows.NotifyInput{EventID: eventID, Publish: true}},
+		{"for the third time", workflows.NotifyInput{EventID: eventID, Publish: true, Published: true, Pages: 7}, 7, 0, workflows.NotifyInput{EventID: eventID, Publish: true, Published: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, end := newEventEnv(t), cursor(tt.from+1)
+			if tt.from > 0 {
+				after := cursor(tt.from)
+				tt.in.After = &after
+			}
+			env.SetContinueAsNewSuggested(true)
+			env.pages.end = takes[workflows.PageInput](time.Minute)
+			env.plans(cursor(tt.from), page(tt.from+1, 100))
+			env.publishesAfter(tt.publishes)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, tt.in)
+
+			tt.want.After, tt.want.Pages = &end, tt.from+1
+			require.Equal(t, tt.want, nextInput(t, env))
+			require.Equal(t, []string{fmt.Sprintf("evt-1-page-%d", tt.from+1)}, env.pages.ids)
+			require.Zero(t, env.pages.open)
+			env.requireOutcome(t, "")
+			env.AssertExpectations(t) // and FinishEvent was never called
+		})
+	}
+}
+
+// The last page needs no further run, however long the history is.
+func TestNotifyEventEndsWhereItWouldContinue(t *testing.T) {
+	t.Parallel()
+
+	env, after := newEventEnv(t), cursor(41)
+	env.SetContinueAsNewSuggested(true)
+	env.plans(after, page(42, 42))
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, workflows.NotifyInput{EventID: eventID, After: &after, Pages: 41})
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.Equal(t, []string{"evt-1-page-42"}, env.pages.ids)
+	env.AssertExpectations(t)
+}
+
+// nextInput is what a run that continues as new hands to the next.
+func nextInput(t *testing.T, env *environment) workflows.NotifyInput {
+	t.Helper()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &next)
+	require.Equal(t, notifyEvent, next.WorkflowType.Name)
+	var in workflows.NotifyInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	return in
+}

@@ -1,0 +1,104 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+	env.plans(notification.Cursor{}, onlyPage(batch(150)))
+	env.finishes(false)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	require.Len(t, env.deliveries.started, 100) // those that waited for a place never began
+	require.Equal(t, 100, env.deliveries.cancelled)
+	env.AssertExpectations(t)
+}
+
+func TestNotifyEventCancelledWithOpenPages(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.pages.end = takes[workflows.PageInput](time.Hour)
+	for n := 1; n <= 5; n++ { // the fifth waits for a place
+		env.plans(cursor(n-1), page(n, 9))
+	}
+	env.finishes(false)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	require.Len(t, env.pages.started, 4)
+	require.Equal(t, 4, env.pages.cancelled)
+	env.AssertExpectations(t)
+}
+
+func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID}).Return(activities.PlanResult{}, panicky.err) // again and again
+	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
+	env.finishes(false)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	require.Empty(t, env.deliveries.started)
+	env.AssertExpectations(t)
+}
+
+func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
+	t.Parallel()
+
+	in, env := notifyInput, newEventEnv(t)
+	in.Publish = true
+	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, panicky.err)
+	env.plans(notification.Cursor{}, onlyPage(batch(2)))
+	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
+	env.finishes(false)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, in)
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	require.Len(t, env.deliveries.started, 2)
+	require.Zero(t, env.deliveries.cancelled) // they had ended
+	env.AssertExpectations(t)
+}
+
+// A delivery may end well although it was cancelled; the event waits for it.
+func TestNotifyEventCancelledWaitsForItsChildren(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.deliveries.end = takesRegardless(time.Hour)
+	env.plans(notification.Cursor{}, onlyPage(batch(2)))
+	env.finishes(false)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireCancelled(t)
+	require.Zero(t, env.deliveries.open)
+	require.Zero(t, env.deliveries.cancelled)
+	env.AssertExpectations(t)
+}

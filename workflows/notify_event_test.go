@@ -1,0 +1,220 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+var notifyInput = workflows.NotifyInput{EventID: eventID}
+
+func TestNotifyEvent(t *testing.T) {
+	t.Parallel()
+
+	later := batch(1)
+	later.Deliveries[0].SendAfter = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	unrouted := activities.PlanResult{Outcome: activities.NoRouting, Problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"}
+	nobody := activities.PlanResult{Outcome: activities.NoRecipients, Problem: "restaurantId is not in the payload"}
+	some := onlyPage(batch(1))
+	some.Problem = "agencyId is not in the payload"
+
+	tests := []struct {
+		name string
+		plan activities.PlanResult
+		want workflows.NotifyResult
+	}{
+		{"one delivery", onlyPage(batch(1)), workflows.NotifyResult{}},
+		{"several deliveries", onlyPage(batch(7)), workflows.NotifyResult{}},
+		{"a delivery for later", onlyPage(later), workflows.NotifyResult{}},
+		{"nothing selected", activities.PlanResult{}, workflows.NotifyResult{}},
+		{"nobody", nobody, workflows.NotifyResult{Outcome: activities.NoRecipients, Problem: nobody.Problem}},
+		{"no routing", unrouted, workflows.NotifyResult{Outcome: activities.NoRouting, Problem: unrouted.Problem}},
+		{"a rule that found nobody", some, workflows.NotifyResult{Problem: some.Problem}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEventEnv(t)
+			env.plans(notification.Cursor{}, tt.plan)
+			env.finishes(true)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+			env.requireNotified(t, tt.want)
+			require.ElementsMatch(t, inputs(tt.plan.Batch), env.deliveries.started)
+			require.Empty(t, env.pages.started)
+			env.requireOutcome(t, tt.want.Outcome)
+			env.AssertExpectations(t) // and PublishEvent was never called
+		})
+	}
+}
+
+// A child has the delivery's id, runs on its channel's queue, where a worker of
+// that channel alone takes it, and is found by what it is about.
+func TestNotifyEventNamesItsChildren(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	several := batch(1)
+	several.Policies[notification.SMS] = policy(notification.SMS)
+	several.Deliveries = append(several.Deliveries, notification.Delivery{DeliveryID: "evt-1-customer7-SMS", Channel: notification.SMS, UserType: notification.Customer, UserID: "7"})
+	env.plans(notification.Cursor{}, onlyPage(several))
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"evt-1-customer7-SMS", "evt-1-staff1-EMAIL"}, sorted(env.deliveries.ids))
+	require.Equal(t, []string{"herald-email", "herald-sms"}, sorted(env.deliveries.queues))
+	require.ElementsMatch(t, []map[string]string{
+		{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "RESTAURANT_USER/1", "HeraldChannel": "EMAIL"},
+		{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldRecipient": "CUSTOMER/7", "HeraldChannel": "SMS"},
+	}, env.deliveries.found)
+}
+
+func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
+	t.Parallel()
+
+	var publishedAt, deliveredAt time.Duration
+	in, env := notifyInput, newEventEnv(t)
+	in.Publish = true
+	start := env.Now()
+	env.deliveries.end = func(ctx workflow.Context, _ workflows.DeliverInput) error {
+		deliveredAt = workflow.Now(ctx).Sub(start)
+		return nil
+	}
+	attempts := 0
+	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
+		if attempts++; attempts < 8 {
+			return activities.PublishEventResult{}, errors.New("rabbitmq gave no clear answer")
+		}
+		publishedAt = env.Now().Sub(start)
+		return activities.PublishEventResult{}, nil
+	})
+	env.plans(notification.Cursor{}, onlyPage(batch(3)))
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, in)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.Zero(t, deliveredAt)
+	require.Equal(t, (1+2+4+8+16+30+30)*time.Second, publishedAt)
+	env.AssertExpectations(t)
+}
+
+func TestNotifyEventPublishesOnce(t *testing.T) {
+	t.Parallel()
+
+	in, env := notifyInput, newEventEnv(t)
+	in.Publish, in.Published = true, true
+	env.plans(notification.Cursor{}, activities.PlanResult{})
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, in)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	env.AssertExpectations(t) // and PublishEvent was never called
+}
+
+func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
+	t.Parallel()
+
+	gone := temporal.NewNonRetryableApplicationError("no such event in event_outbox", activities.NoSuchRow, nil)
+	tests := []struct {
+		name             string
+		plan, publishing error
+	}{
+		{"neither", gone, gone},
+		{"not planned", gone, nil},
+		{"not published", nil, gone},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := notifyInput, newEventEnv(t)
+			in.Publish = true
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID}).Return(activities.PlanResult{}, tt.plan).Once()
+			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, tt.publishing).Once()
+			env.finishes(false)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, in)
+
+			env.requireFailure(t, activities.NoSuchRow)
+			env.requireOutcome(t, "FAILED")
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// A database that is out of reach delays an event and loses nothing.
+func TestNotifyEventOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	outage := errors.New("database out of reach")
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID}).Return(activities.PlanResult{}, outage).Times(6)
+	env.plans(notification.Cursor{}, onlyPage(batch(2)))
+	env.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Success: true}).Return(notification.Counts{}, outage).Times(6)
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
+	env.AssertExpectations(t)
+}
+
+// Neither a delivery that fails nor one that ran before fails its siblings or
+// the event.
+func TestNotifyEventWithChildrenThatFail(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.deliveries.end = func(_ workflow.Context, in workflows.DeliverInput) error {
+		if in.DeliveryID == "evt-1-staff2-EMAIL" {
+			return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
+		}
+		return nil
+	}
+	twice := batch(3)
+	twice.Deliveries = append(twice.Deliveries, twice.Deliveries[2]) // its workflow ID is taken
+	env.plans(notification.Cursor{}, onlyPage(twice))
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.ElementsMatch(t, inputs(batch(3)), env.deliveries.started)
+	env.requireOutcome(t, "")
+	env.AssertExpectations(t)
+}
+
+func TestNotifyEventOpensAWindowOfDeliveries(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.deliveries.end = takes[workflows.DeliverInput](time.Second)
+	all := batch(130)
+	env.plans(notification.Cursor{}, onlyPage(all))
+	env.finishes(true)
+	start := env.Now()
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.ElementsMatch(t, inputs(all), env.deliveries.started)
+	require.Equal(t, 100, env.deliveries.mostOpen)
+	require.Equal(t, 2*time.Second, env.Now().Sub(start)) // of the skipped clock: 100, then 30
+}

@@ -1,0 +1,177 @@
+package workflows_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/workflows"
+)
+
+// recordings are the histories in testdata, which internal/e2e/histories made on
+// a real server, and how each of them ends.
+var recordings = []struct{ name, workflow, end string }{
+	{"poll_cancelled", pollOutbox, "cancelled"},
+	{"notify_sent", notifyEvent, "completed"},
+	{"notify_partly_failed", notifyEvent, "completed"},
+	{"notify_nothing_selected", notifyEvent, "completed"},
+	{"notify_no_recipients", notifyEvent, "completed NO_RECIPIENTS"},
+	{"notify_no_routing", notifyEvent, "completed NO_ROUTING"},
+	{"notify_failed", notifyEvent, "failed NoSuchRow FAILED"},
+	{"notify_paged", notifyEvent, "completed"},
+	{"notify_cancelled", notifyEvent, "cancelled CANCELLED"},
+	{"notify_paged_cancelled", notifyEvent, "cancelled CANCELLED"},
+	{"page_sent", notifyPage, "completed"},
+	{"page_cancelled", notifyPage, "cancelled"},
+	{"deliver_sent", deliverNotification, "completed SENT"},
+	{"deliver_retried", deliverNotification, "completed SENT"},
+	{"deliver_failed", deliverNotification, "failed DeliveryFailed FAILED"},
+	{"deliver_refused", deliverNotification, "failed DeliveryFailed FAILED"},
+	{"deliver_best_effort_failed", deliverNotification, "completed FAILED FAILED"},
+	{"deliver_not_recorded", deliverNotification, "completed SENT"},
+	{"deliver_sent_before", deliverNotification, "completed SENT"},
+	{"deliver_cancelled_before", deliverNotification, "completed CANCELLED CANCELLED"},
+	{"deliver_delayed", deliverNotification, "completed SENT"},
+	{"deliver_deferred", deliverNotification, "completed SENT"},
+	{"deliver_dropped", deliverNotification, "completed CANCELLED CANCELLED"},
+	{"deliver_sent_now", deliverNotification, "completed SENT"},
+	{"deliver_rescheduled", deliverNotification, "completed SENT"},
+	{"deliver_cancelled_waiting", deliverNotification, "cancelled CANCELLED"},
+	{"deliver_cancelled_retrying", deliverNotification, "cancelled CANCELLED"},
+	{"deliver_cancelled_failing", deliverNotification, "cancelled CANCELLED"},
+	{"deliver_cancelled_too_late", deliverNotification, "completed SENT"},
+}
+
+// Whatever a running installation has begun, this code goes on with.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+
+	for _, r := range recordings {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+
+			recorded := load(t, r.name)
+
+			require.Equal(t, r.workflow, typeOf(recorded))
+			require.Equal(t, r.end, endOf(t, recorded))
+			require.NoError(t, replayer().ReplayWorkflowHistory(quietLogger{}, recorded))
+		})
+	}
+}
+
+// Every history is replayed, and every type of workflow has one.
+func TestReplayIsComplete(t *testing.T) {
+	t.Parallel()
+
+	files, err := filepath.Glob("testdata/*.json")
+	require.NoError(t, err)
+	want, types := []string{}, map[string]bool{}
+	for _, r := range recordings {
+		want, types[r.workflow] = append(want, filepath.Join("testdata", r.name+".json")), true
+	}
+	require.ElementsMatch(t, want, files)
+	for _, name := range registered(t) {
+		require.True(t, types[name], "no history of %s", name)
+	}
+}
+
+// Replaying would be worth nothing if it did not notice a change.
+func TestReplayNoticesAChange(t *testing.T) {
+	t.Parallel()
+
+	for _, r := range recordings {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+
+			changed := worker.NewWorkflowReplayer()
+			changed.RegisterWorkflowWithOptions(delayed(r.workflow), workflow.RegisterOptions{Name: r.workflow})
+
+			err := changed.ReplayWorkflowHistory(quietLogger{}, load(t, r.name))
+			require.ErrorContains(t, err, "[TMPRL1100]") // Temporal's number for a workflow that is not deterministic
+		})
+	}
+}
+
+func replayer() worker.WorkflowReplayer {
+	r := worker.NewWorkflowReplayer()
+	r.RegisterWorkflow(workflows.PollOutbox)
+	r.RegisterWorkflow(workflows.NotifyEvent)
+	r.RegisterWorkflow(workflows.NotifyPage)
+	r.RegisterWorkflow(workflows.DeliverNotification)
+	return r
+}
+
+// delayed is a workflow as somebody may change it who forgets what is running:
+// it first asks an activity that was not there before.
+func delayed(name string) any {
+	before := func(ctx workflow.Context) {
+		_ = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 1}), "AskFirst").Get(ctx, nil)
+	}
+	switch name {
+	case pollOutbox:
+		return func(ctx workflow.Context) error {
+			before(ctx)
+			return workflows.PollOutbox(ctx)
+		}
+	case notifyEvent:
+		return func(ctx workflow.Context, in workflows.NotifyInput) (workflows.NotifyResult, error) {
+			before(ctx)
+			return workflows.NotifyEvent(ctx, in)
+		}
+	case notifyPage:
+		return func(ctx workflow.Context, in workflows.PageInput) error {
+			before(ctx)
+			return workflows.NotifyPage(ctx, in)
+		}
+	default:
+		return func(ctx workflow.Context, in workflows.DeliverInput) (workflows.DeliverResult, error) {
+			before(ctx)
+			return workflows.DeliverNotification(ctx, in)
+		}
+	}
+}
+
+func typeOf(recorded *history.History) string {
+	return recorded.Events[0].GetWorkflowExecutionStartedEventAttributes().WorkflowType.Name
+}
+
+// endOf is how a workflow ended, with the status or the type of failure that it
+// ended with, and its HeraldOutcome.
+func endOf(t *testing.T, recorded *history.History) string {
+	t.Helper()
+	words := []string{}
+	last := recorded.Events[len(recorded.Events)-1]
+	switch last.EventType {
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		words = append(words, "completed")
+		var result struct{ Status string }
+		if payloads := last.GetWorkflowExecutionCompletedEventAttributes().Result; payloads != nil {
+			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(payloads, &result))
+		}
+		words = append(words, result.Status)
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		failure := last.GetWorkflowExecutionFailedEventAttributes().Failure
+		for failure.GetApplicationFailureInfo() == nil {
+			failure = failure.Cause
+		}
+		words = append(words, "failed", failure.GetApplicationFailureInfo().Type)
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		words = append(words, "cancelled")
+	default:
+		words = append(words, fmt.Sprint(last.EventType))
+	}
+	for _, event := range recorded.Events {
+		if found, ok := event.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields()["HeraldOutcome"]; ok {
+			words = append(words, strings.Trim(string(found.Data), `"`))
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
+}
