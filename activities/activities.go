@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Activities holds what the activities share. The worker builds it once; every
-// field but Poll, Policies and Senders is needed by all.
+// Activities holds what the activities share. The worker builds it once, with
+// every field set.
 type Activities struct {
 	Outbox     Outbox
 	Starter    EventStarter

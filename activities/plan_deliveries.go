@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ type PlanStore interface {
 	EventRules(ctx context.Context, eventID string) (notification.EventRules, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
-	Deliveries(ctx context.Context, eventID string, ids notification.IDRange) ([]notification.Delivery, error)
+	Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error)
 }
 
 // pageSize is how many recipients are planned at once. With five channels each,
@@ -43,9 +44,11 @@ type PlanResult struct {
 	Outcome   string `json:",omitempty"` // NO_RECIPIENTS or NO_ROUTING; empty: there may be deliveries
 	Problem   string `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
 
-	Batch  DeliveryBatch        // of the event's only page; empty where there are several
-	Stored notification.IDRange // where this page's deliveries are
-	Next   *notification.Cursor `json:",omitempty"` // nil: this was the last page
+	Batch     DeliveryBatch        // of the event's only page; empty where there are several
+	Stored    notification.IDRange // where this page's deliveries are
+	Immediate int                  // how many of them are to be sent at once
+	Waiting   int                  // how many wait for a time of their own
+	Next      *notification.Cursor `json:",omitempty"` // nil: this was the last page
 }
 
 // DeliveryBatch is deliveries, and how those of each channel are made.
@@ -76,10 +79,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 		return PlanResult{}, err
 	}
 	if len(page.Recipients) == 0 && in.After.UserID == "" {
-		result.Outcome = NoRecipients
-		if result.Problem == "" {
-			result.Problem = "nobody in the directory is an active recipient of it"
-		}
+		result.Outcome, result.Problem = NoRecipients, cmp.Or(result.Problem, "nobody in the directory is an active recipient of it")
 		return result, nil
 	}
 	decided, used := decide(rules, page, in.After.Used, time.Now())
@@ -88,6 +88,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 		return PlanResult{}, err
 	}
 	result.Stored, result.Next = stored, page.Next
+	result.count(deliveries)
 	if result.Next != nil {
 		result.Next.Used = used
 	} else if in.After.UserID == "" {
@@ -97,15 +98,26 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	return result, nil
 }
 
+func (r *PlanResult) count(deliveries []notification.Delivery) {
+	for _, d := range deliveries {
+		if d.SendAfter.IsZero() {
+			r.Immediate++
+		} else {
+			r.Waiting++
+		}
+	}
+}
+
 // ListInput is the input of [Activities.ListDeliveries].
 type ListInput struct {
 	EventID string
 	IDs     notification.IDRange
+	Waiting bool // those that wait for a time of their own; else those to be sent at once
 }
 
 // ListDeliveries returns the deliveries of one planned page.
 func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (DeliveryBatch, error) {
-	deliveries, err := a.Plans.Deliveries(ctx, in.EventID, in.IDs)
+	deliveries, err := a.Plans.Deliveries(ctx, in.EventID, in.IDs, in.Waiting)
 	if err != nil {
 		return DeliveryBatch{}, err
 	}

@@ -26,6 +26,7 @@ type plans struct {
 	after   notification.Cursor
 	limit   int
 	decided []notification.DecidedRecipient
+	listed  activities.ListInput // as Deliveries was asked for
 }
 
 func (p *plans) EventRules(context.Context, string) (notification.EventRules, error) {
@@ -42,7 +43,8 @@ func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notific
 	return stored(page), notification.IDRange{First: 1, Last: 100}, p.later
 }
 
-func (p *plans) Deliveries(context.Context, string, notification.IDRange) ([]notification.Delivery, error) {
+func (p *plans) Deliveries(_ context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
+	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: waiting}
 	return stored(p.decided), p.later
 }
 
@@ -119,8 +121,52 @@ func TestPlanDeliveries(t *testing.T) {
 	require.Equal(t, activities.PlanResult{
 		EventType: "RESERVATION_REQUESTED", Aggregate: restaurant,
 		Batch:  activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies},
-		Stored: notification.IDRange{First: 1, Last: 100},
+		Stored: notification.IDRange{First: 1, Last: 100}, Immediate: 3,
 	}, result)
+}
+
+// What waits for a delay or for the end of quiet hours is counted apart, on an
+// only page and on one of many.
+func TestPlanDeliveriesCountsWhatWaits(t *testing.T) {
+	t.Parallel()
+
+	quiet := []notification.Preference{{Channel: notification.Email, Enabled: true, QuietHours: always}}
+	tests := []struct {
+		name               string
+		change             func(db *plans)
+		immediate, waiting int
+	}{
+		{"nothing waits", func(*plans) {}, 4, 0},
+		{"a delayed channel", func(db *plans) {
+			db.rules.Routing[1].Strategy, db.rules.Routing[1].Delay = notification.Delayed, time.Hour
+		}, 2, 2},
+		{"quiet hours of one", func(db *plans) {
+			db.rules.Routing[1].QuietHoursAction = notification.Defer
+			db.page.Recipients[0].Preferences = quiet
+		}, 3, 1},
+		{"quiet hours that drop", func(db *plans) { db.page.Recipients[0].Preferences = quiet }, 3, 0},
+		{"everything waits", func(db *plans) {
+			db.rules.Routing = db.rules.Routing[1:]
+			db.rules.Routing[0].Strategy, db.rules.Routing[0].Delay = notification.Delayed, time.Hour
+		}, 0, 2},
+		{"nobody is left", func(db *plans) { db.page.Recipients = nil }, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			for _, next := range []*notification.Cursor{nil, {UserID: "11"}} {
+				db := reservation()
+				tt.change(db)
+				db.page.Next = next
+				result, err := plan(db, activities.PlanInput{EventID: "evt-1", After: notification.Cursor{UserID: "9"}})
+
+				require.NoError(t, err)
+				require.Equal(t, tt.immediate, result.Immediate)
+				require.Equal(t, tt.waiting, result.Waiting)
+			}
+		})
+	}
 }
 
 // A result lands in the history: ids and options, no address and no text.
@@ -280,7 +326,11 @@ func TestListDeliveries(t *testing.T) {
 	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
 	require.NoError(t, err)
 	a := &activities.Activities{Plans: db, Policies: policies}
-	batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, activities.ListInput{EventID: "evt-1", IDs: notification.IDRange{First: 1, Last: 100}})
-	require.NoError(t, err)
-	require.Equal(t, activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies}, batch)
+	for _, waiting := range []bool{false, true} {
+		in := activities.ListInput{EventID: "evt-1", IDs: notification.IDRange{First: 1, Last: 100}, Waiting: waiting}
+		batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, in)
+		require.NoError(t, err)
+		require.Equal(t, in, db.listed)
+		require.Equal(t, activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies}, batch)
+	}
 }

@@ -54,9 +54,13 @@ func planned(t *testing.T, s *postgres.Store) []string {
 		result, err := plan(s, activities.PlanInput{EventID: "evt-1", After: after})
 		require.NoError(t, err)
 		require.Empty(t, result.Outcome)
-		deliveries, err := s.Deliveries(t.Context(), "evt-1", result.Stored)
+		immediate, err := s.Deliveries(t.Context(), "evt-1", result.Stored, false)
 		require.NoError(t, err)
-		for _, d := range deliveries {
+		require.Len(t, immediate, result.Immediate)
+		waiting, err := s.Deliveries(t.Context(), "evt-1", result.Stored, true)
+		require.NoError(t, err)
+		require.Len(t, waiting, result.Waiting)
+		for _, d := range append(immediate, waiting...) {
 			ids = append(ids, d.DeliveryID)
 		}
 		if result.Next == nil {
@@ -120,6 +124,28 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 			require.ElementsMatch(t, tt.want, strings.Split(strings.ReplaceAll(strings.Join(got, " "), "evt-1-", ""), " "))
 			require.Equal(t, got, planned(t, s), "a repeat finds the same")
 		})
+	}
+}
+
+// What the page workflows then read is what was counted: a mail that is delayed
+// waits, and nothing else does.
+func TestPlanDeliveriesThatWait(t *testing.T) {
+	t.Parallel()
+
+	s := installation(t)
+	person(t, s, "CUSTOMER", "42", "", "", "")
+	event(t, s, "CUSTOMER", "42")
+	exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type = 'EMAIL'")
+
+	for range 2 { // a repeat finds the same
+		result, err := plan(s, activities.PlanInput{EventID: "evt-1"})
+		require.NoError(t, err)
+		require.Equal(t, 3, result.Immediate)
+		require.Equal(t, 1, result.Waiting)
+		waiting, err := s.Deliveries(t.Context(), "evt-1", result.Stored, true)
+		require.NoError(t, err)
+		require.Len(t, waiting, 1)
+		require.Equal(t, "evt-1-customer42-EMAIL", waiting[0].DeliveryID)
 	}
 }
 

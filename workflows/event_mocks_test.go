@@ -57,8 +57,10 @@ func (c *children[Input]) run(ctx workflow.Context, in Input) error {
 
 func keywords(attributes temporal.SearchAttributes) map[string]string {
 	values := map[string]string{}
-	for key, value := range attributes.GetUntypedValues() {
-		values[key.GetName()] = value.(string)
+	for _, name := range workflows.SearchAttributes() {
+		if value, ok := attributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); ok {
+			values[name] = value
+		}
 	}
 	return values
 }
@@ -70,8 +72,13 @@ func takes[Input any](d time.Duration) func(workflow.Context, Input) error {
 
 // plans expects the planning of the page behind after.
 func (e *environment) plans(after notification.Cursor, planned activities.PlanResult) {
+	e.plansAfter(0, after, planned)
+}
+
+// plansAfter expects the same, and that it takes d.
+func (e *environment) plansAfter(d time.Duration, after notification.Cursor, planned activities.PlanResult) {
 	planned.EventType, planned.Aggregate = "RESERVATION_REQUESTED", aggregate
-	e.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID, After: after}).Return(planned, nil).Once()
+	e.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID, After: after}).After(d).Return(planned, nil).Once()
 }
 
 // finishes expects the end of the event.
@@ -109,6 +116,14 @@ func inputs(b activities.DeliveryBatch) []workflows.DeliverInput {
 		all = append(all, workflows.DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Policy: b.Policies[d.Channel]})
 	}
 	return all
+}
+
+// waiting is a batch that is to be sent later.
+func waiting(b activities.DeliveryBatch) activities.DeliveryBatch {
+	for i := range b.Deliveries {
+		b.Deliveries[i].SendAfter = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	}
+	return b
 }
 
 // onlyPage is the plan of an event with few recipients.

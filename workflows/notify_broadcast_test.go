@@ -15,9 +15,10 @@ import (
 	"herald/workflows"
 )
 
-// page is the plan of the n-th of last pages, which count from 1.
+// page is the plan of the n-th of last pages, which count from 1: all of it is
+// to be sent at once.
 func page(n, last int) activities.PlanResult {
-	planned := activities.PlanResult{Stored: stored(n)}
+	planned := activities.PlanResult{Stored: stored(n), Immediate: 100}
 	if n < last {
 		next := cursor(n)
 		planned.Next = &next
@@ -74,7 +75,7 @@ func TestNotifyEventPassesOverAnEmptyPage(t *testing.T) {
 			for n := 1; n <= 3; n++ {
 				planned := page(n, 3)
 				if n == empty {
-					planned.Stored = notification.IDRange{}
+					planned.Stored, planned.Immediate = notification.IDRange{}, 0
 				} else {
 					want = append(want, pageInput(n))
 				}

@@ -47,8 +47,17 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 	}
 }
 
-// openPages bounds the pages of a broadcast that are delivered at once.
-const openPages = 4
+const (
+	// openPages bounds the pages of a broadcast that are being sent at once.
+	openPages = 4
+	// waitingPages bounds those whose deliveries wait for a time of their own:
+	// 40,000 recipients, if there is one on every page. Beyond it, the next
+	// page is planned when the first of them are through.
+	waitingPages = 400
+	// waitedHistory is how long the history may become while pages wait; then
+	// they are waited for, since children do not survive continue-as-new.
+	waitedHistory = 9_000
+)
 
 // NotifyEvent tells everybody who should hear of one event. It publishes the
 // event's message beside the deliveries, plans page by page, and starts one
@@ -94,19 +103,26 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	return workflow.ExecuteActivity(ctx, acts.PublishEvent, activities.PublishEventInput{EventID: in.EventID})
 }
 
+// pages are the open page workflows of a broadcast.
+type pages struct {
+	sending, waiting *window
+}
+
 // deliverAll tells all recipients, and waits until every delivery has ended. A
 // next input is what is left for another run, whose history starts anew.
 func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, *NotifyInput, error) {
-	open := newWindow(ctx, openPages)
+	open := pages{sending: newWindow(ctx, openPages), waiting: newWindow(ctx, waitingPages)}
 	result, next, err := planPages(ctx, in, open)
-	if waitErr := open.wait(ctx); err == nil {
-		err = waitErr
+	for _, window := range []*window{open.sending, open.waiting} {
+		if waitErr := window.wait(ctx); err == nil {
+			err = waitErr
+		}
 	}
 	return result, next, err
 }
 
 // planPages plans page by page and hands each page on as soon as it is planned.
-func planPages(ctx workflow.Context, in NotifyInput, open *window) (result NotifyResult, next *NotifyInput, err error) {
+func planPages(ctx workflow.Context, in NotifyInput, open pages) (result NotifyResult, next *NotifyInput, err error) {
 	plan := activities.PlanInput{EventID: in.EventID}
 	if in.After != nil {
 		plan.After = *in.After
@@ -117,39 +133,54 @@ func planPages(ctx workflow.Context, in NotifyInput, open *window) (result Notif
 			return result, nil, err
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
-		if err := deliverPage(ctx, in.EventID, page, planned, open); err != nil || planned.Next == nil {
+		if len(planned.Batch.Deliveries) > 0 {
+			return result, nil, deliverBatch(ctx, planned.EventType, planned.Aggregate, planned.Batch)
+		}
+		if err := startPage(ctx, in.EventID, page, planned, open); err != nil || planned.Next == nil {
 			return result, nil, err
 		}
 		plan.After = *planned.Next
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		info := workflow.GetInfo(ctx)
+		if info.GetContinueAsNewSuggested() && (open.waiting.open == 0 || info.GetCurrentHistoryLength() > waitedHistory) {
 			return result, &NotifyInput{EventID: in.EventID, Publish: in.Publish, After: planned.Next, Pages: page}, nil
 		}
 	}
 }
 
-// deliverPage delivers a page: here, where it is the only one, or in a page
-// workflow. Its only error is cancellation.
-func deliverPage(ctx workflow.Context, eventID string, page int, planned activities.PlanResult, open *window) error {
-	switch {
-	case len(planned.Batch.Deliveries) > 0:
-		return deliverBatch(ctx, planned.EventType, planned.Aggregate, planned.Batch)
-	case planned.Stored.Last == 0:
-		return nil // nothing was selected
+// startPage starts the workflows of a page: one for what is to be sent at once,
+// and one for what waits. Its only error is cancellation.
+func startPage(ctx workflow.Context, eventID string, page int, planned activities.PlanResult, open pages) error {
+	start := func(in *window, waiting bool) error {
+		input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored, Waiting: waiting}
+		return in.run(ctx, func(ctx workflow.Context) {
+			ctx = workflow.WithChildOptions(ctx, pageOptions(eventID, page, waiting))
+			_ = workflow.ExecuteChildWorkflow(ctx, NotifyPage, input).Get(ctx, nil) // it reports through its rows
+		})
 	}
-	input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored}
-	return open.run(ctx, func(ctx workflow.Context) {
-		ctx = workflow.WithChildOptions(ctx, pageOptions(eventID, page))
-		_ = workflow.ExecuteChildWorkflow(ctx, NotifyPage, input).Get(ctx, nil) // it reports through its rows
-	})
+	if planned.Immediate > 0 { // first, for a place among those that wait may not be free until the morning
+		if err := start(open.sending, false); err != nil {
+			return err
+		}
+	}
+	if planned.Waiting > 0 {
+		return start(open.waiting, true)
+	}
+	return nil
 }
 
-func pageOptions(eventID string, page int) workflow.ChildWorkflowOptions {
+// pageOptions let a page run again when its event does: what was delivered then
+// is not delivered twice, since the deliveries' own ids see to that.
+func pageOptions(eventID string, page int, waiting bool) workflow.ChildWorkflowOptions {
+	id, summary := fmt.Sprintf("%s-page-%d", eventID, page), fmt.Sprintf("page %d of the recipients", page)
+	if waiting {
+		id, summary = id+"-waiting", summary+": what is sent later"
+	}
 	return workflow.ChildWorkflowOptions{
-		WorkflowID:            fmt.Sprintf("%s-page-%d", eventID, page),
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		WorkflowID:            id,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WaitForCancellation:   true,
-		StaticSummary:         fmt.Sprintf("page %d of the recipients", page),
+		StaticSummary:         summary,
 	}
 }
 

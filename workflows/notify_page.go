@@ -18,16 +18,19 @@ type PageInput struct {
 	EventType string
 	Aggregate notification.Entity
 	IDs       notification.IDRange
+	Waiting   bool `json:",omitempty"` // its deliveries that wait for a time of their own; else those to be sent at once
 }
 
-// openDeliveries bounds the children that one workflow has open.
+// openDeliveries bounds the children of one workflow that are being sent. Those
+// that wait for a delay or for the end of quiet hours take no place among them:
+// they would hold up everybody else until the morning. A page has at most 500.
 const openDeliveries = 100
 
 // NotifyPage delivers one page of a broadcast, so that no history grows with
 // the number of its recipients.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
 	var batch activities.DeliveryBatch
-	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs}
+	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs, Waiting: in.Waiting}
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, listOptions), acts.ListDeliveries, list).Get(ctx, &batch); err != nil {
 		return err
 	}
@@ -41,11 +44,13 @@ func deliverBatch(ctx workflow.Context, eventType string, aggregate notification
 	for _, d := range batch.Deliveries {
 		policy := batch.Policies[d.Channel]
 		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Policy: policy}
-		err := open.run(ctx, func(ctx workflow.Context) {
+		deliver := func(ctx workflow.Context) {
 			ctx = workflow.WithChildOptions(ctx, deliveryOptions(eventType, aggregate, d, policy))
 			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input).Get(ctx, nil)
-		})
-		if err != nil {
+		}
+		if !d.SendAfter.IsZero() {
+			open.start(ctx, deliver)
+		} else if err := open.run(ctx, deliver); err != nil {
 			break
 		}
 	}

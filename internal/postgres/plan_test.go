@@ -126,9 +126,8 @@ func TestSavePlan(t *testing.T) {
 		{DeliveryID: "evt-1-staff9-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "9", Priority: notification.Low},
 	}
 	require.ElementsMatch(t, want, deliveries)
-	read, err := s.Deliveries(t.Context(), "evt-1", ids)
-	require.NoError(t, err)
-	require.Equal(t, deliveries, read)
+	require.Equal(t, []string{"evt-1-staff10-EMAIL"}, read(t, s, ids, true))
+	require.ElementsMatch(t, []string{"evt-1-staff10-PUSH", "evt-1-staff9-SMS"}, read(t, s, ids, false))
 
 	require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, delivery(t, s, "evt-1-staff10-EMAIL"))
 	require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body")}, delivery(t, s, "evt-1-staff10-PUSH"))
@@ -225,10 +224,48 @@ func TestDeliveriesByRange(t *testing.T) {
 		{notification.IDRange{First: secondIDs.Last + 1, Last: secondIDs.Last + 10}, nil},
 		{notification.IDRange{}, nil},
 	} {
-		got, err := s.Deliveries(t.Context(), "evt-1", tt.ids)
+		got, err := s.Deliveries(t.Context(), "evt-1", tt.ids, false)
 		require.NoError(t, err)
 		require.Equal(t, tt.want, got)
 	}
+}
+
+// A page is read in two parts, which together are all of it.
+func TestDeliveriesThatWait(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	later, past := planned(notification.SMS), planned(notification.Push)
+	later.SendAfter, past.SendAfter = at, at.AddDate(-1, 0, 0) // what was to wait and is due by now
+	s := postgrestest.New(t)
+	all, ids := savePlan(t, s, decided("1", planned(notification.Email), later), decided("2", past), decided("3", planned(notification.Email)))
+
+	waiting, err := s.Deliveries(t.Context(), "evt-1", ids, true)
+	require.NoError(t, err)
+	immediate, err := s.Deliveries(t.Context(), "evt-1", ids, false)
+	require.NoError(t, err)
+
+	require.Len(t, waiting, 2)
+	for _, d := range waiting {
+		require.False(t, d.SendAfter.IsZero(), d.DeliveryID)
+	}
+	require.Len(t, immediate, 2)
+	for _, d := range immediate {
+		require.True(t, d.SendAfter.IsZero(), d.DeliveryID)
+	}
+	require.ElementsMatch(t, all, append(waiting, immediate...))
+}
+
+// read returns the ids of a page's deliveries that wait, or that do not.
+func read(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) []string {
+	t.Helper()
+	deliveries, err := s.Deliveries(t.Context(), "evt-1", ids, waiting)
+	require.NoError(t, err)
+	var read []string
+	for _, d := range deliveries {
+		read = append(read, d.DeliveryID)
+	}
+	return read
 }
 
 // row is what a test looks at of a delivery.

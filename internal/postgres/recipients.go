@@ -49,77 +49,79 @@ func targetRows(targets []notification.Target) []targetRow {
 	return rows
 }
 
-func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor, limit int, page *notification.RecipientPage) {
-	const query = `
-		WITH target AS (
-			SELECT *
-			FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
-		), candidate AS (
-			SELECT t.ord, t.entity_type, t.entity_id, m.user_type, m.user_id, m.role
-			FROM   target t
-			JOIN   entity_member m ON m.entity_type = t.entity_type AND m.entity_id = t.entity_id
-			JOIN   recipient r ON r.user_type = m.user_type AND r.user_id = m.user_id
-			WHERE  m.active
-			AND    r.active
-			AND    t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
-			AND    t.user_type IN ('', m.user_type)
-			AND    (t.roles IS NULL OR m.role = ANY (t.roles))
-			UNION ALL
-			SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
-			FROM   target t
-			JOIN   recipient r ON r.user_type = 'CUSTOMER' AND r.user_id = t.entity_id
-			WHERE  t.entity_type = 'CUSTOMER'
-			AND    t.user_type IN ('', 'CUSTOMER')
-			AND    r.active
-			UNION ALL
-			SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
-			FROM   target t
-			JOIN   recipient r ON t.user_type IN ('', r.user_type)
-			WHERE  r.active
-			AND    (t.entity_type = 'BROADCAST' OR (t.entity_type = 'ADMIN' AND r.user_type = 'ADMIN'))
-		), named_once AS (
-			SELECT DISTINCT ON (user_type, user_id)
-			       *,
-			       CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END AS rank,
-			       CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE 9223372036854775807 END AS number
-			FROM   candidate
-			ORDER BY user_type, user_id, ord, CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END
-		), page AS (
-			SELECT *
-			FROM   named_once
-			WHERE  user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
-			AND    octet_length(user_id) BETWEEN 1 AND 64
-			AND    ($4 = '' OR (rank, number, user_id, user_type) > ($2, $3, $4, $5))
-			ORDER BY rank, number, user_id, user_type
-			LIMIT  $6
-		)
-		SELECT p.rank, p.number, p.user_type, p.user_id, p.role, p.entity_type, p.entity_id,
-		       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
-		       coalesce(r.locale, ''), coalesce(r.timezone, ''),
-		       EXISTS (
-		           SELECT FROM recipient_device d
-		           WHERE  d.user_type = p.user_type
-		           AND    d.user_id = p.user_id
-		           AND    d.active
-		       ),
-		       (
-		           SELECT coalesce(jsonb_agg(jsonb_build_object(
-		                      'Channel', u.channel_type,
-		                      'Enabled', u.enabled,
-		                      'QuietHours', CASE WHEN u.quiet_hours_enabled THEN jsonb_build_object(
-		                          'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
-		                          'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END,
-		                      'Priority', u.priority)), '[]')
-		           FROM   user_notification_preferences u
-		           WHERE  u.user_type = p.user_type
-		           AND    u.user_id = p.user_id
-		       )
-		FROM   page p
-		JOIN   recipient r USING (user_type, user_id) -- of the page alone: a broadcast is far too large to join whole
-		ORDER BY p.rank, p.number, p.user_id, p.user_type`
+// recipientsQuery names everybody once, in the order of [notification.Cursor], and
+// reads the details of one page.
+const recipientsQuery = `
+	WITH target AS (
+		SELECT *
+		FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
+	), candidate AS (
+		SELECT t.ord, t.entity_type, t.entity_id, m.user_type, m.user_id, m.role
+		FROM   target t
+		JOIN   entity_member m ON m.entity_type = t.entity_type AND m.entity_id = t.entity_id
+		JOIN   recipient r ON r.user_type = m.user_type AND r.user_id = m.user_id
+		WHERE  m.active
+		AND    r.active
+		AND    t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		AND    t.user_type IN ('', m.user_type)
+		AND    (t.roles IS NULL OR m.role = ANY (t.roles))
+		UNION ALL
+		SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
+		FROM   target t
+		JOIN   recipient r ON r.user_type = 'CUSTOMER' AND r.user_id = t.entity_id
+		WHERE  t.entity_type = 'CUSTOMER'
+		AND    t.user_type IN ('', 'CUSTOMER')
+		AND    r.active
+		UNION ALL
+		SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
+		FROM   target t
+		JOIN   recipient r ON t.user_type IN ('', r.user_type)
+		WHERE  r.active
+		AND    (t.entity_type = 'BROADCAST' OR (t.entity_type = 'ADMIN' AND r.user_type = 'ADMIN'))
+	), named_once AS (
+		SELECT DISTINCT ON (user_type, user_id)
+		       *,
+		       CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END AS rank,
+		       CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE 9223372036854775807 END AS number
+		FROM   candidate
+		ORDER BY user_type, user_id, ord, CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END
+	), page AS (
+		SELECT *
+		FROM   named_once
+		WHERE  user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
+		AND    octet_length(user_id) BETWEEN 1 AND 64
+		AND    ($4 = '' OR (rank, number, user_id, user_type) > ($2, $3, $4, $5))
+		ORDER BY rank, number, user_id, user_type
+		LIMIT  $6
+	)
+	SELECT p.rank, p.number, p.user_type, p.user_id, p.role, p.entity_type, p.entity_id,
+	       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
+	       coalesce(r.locale, ''), coalesce(r.timezone, ''),
+	       EXISTS (
+	           SELECT FROM recipient_device d
+	           WHERE  d.user_type = p.user_type
+	           AND    d.user_id = p.user_id
+	           AND    d.active
+	       ),
+	       (
+	           SELECT coalesce(jsonb_agg(jsonb_build_object(
+	                      'Channel', u.channel_type,
+	                      'Enabled', u.enabled,
+	                      'QuietHours', CASE WHEN u.quiet_hours_enabled THEN jsonb_build_object(
+	                          'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
+	                          'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END,
+	                      'Priority', u.priority)), '[]')
+	           FROM   user_notification_preferences u
+	           WHERE  u.user_type = p.user_type
+	           AND    u.user_id = p.user_id
+	       )
+	FROM   page p
+	JOIN   recipient r USING (user_type, user_id) -- of the page alone: a broadcast is far too large to join whole
+	ORDER BY p.rank, p.number, p.user_id, p.user_type`
 
+func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor, limit int, page *notification.RecipientPage) {
 	// One more than asked for tells whether there is a next page.
-	batch.Queue(query, targets, after.Rank, after.Number, after.UserID, after.UserType, limit+1).Query(func(rows pgx.Rows) error {
+	batch.Queue(recipientsQuery, targets, after.Rank, after.Number, after.UserID, after.UserType, limit+1).Query(func(rows pgx.Rows) error {
 		var last notification.Cursor
 		for rows.Next() {
 			if len(page.Recipients) == limit {

@@ -101,7 +101,7 @@ postgres_stop() { # graceful, immediate or kill
     within 10 gone "$home/data/postmaster.pid" postgres || fail "postgres does not end"
     return
   fi
-  if [[ $1 == immediate || ${HERALD_PG_STOP_MODE:-} == immediate ]]; then mode=immediate; fi
+  if [[ $1 == immediate ]]; then mode=immediate; fi
   as_postgres "$(pg_bin)/pg_ctl" stop --silent --wait --timeout "$PG_TIMEOUT" --mode "$mode" --pgdata "$home/data" >&2
 }
 

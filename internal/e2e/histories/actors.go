@@ -64,9 +64,18 @@ func (a *actors) PlanDeliveries(_ context.Context, in activities.PlanInput) (act
 	return planned, nil
 }
 
-// ListDeliveries returns two deliveries to a recipient of the page's own.
+// ListDeliveries returns two deliveries to a recipient of the page's own, and
+// two others where those that wait are asked for.
 func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (activities.DeliveryBatch, error) {
-	return batch(in.EventID, strconv.FormatInt(in.IDs.First, 10), 2), nil
+	user, channels := strconv.FormatInt(in.IDs.First, 10), notification.Channels()
+	if !in.Waiting {
+		return batch(in.EventID, user, channels[:2]), nil
+	}
+	waiting := batch(in.EventID, user, channels[2:4])
+	for i := range waiting.Deliveries {
+		waiting.Deliveries[i].SendAfter = time.Now().UTC().Add(a.of(in.EventID).waits)
+	}
+	return waiting, nil
 }
 
 // PublishEvent succeeds, unless there is no event.

@@ -30,7 +30,7 @@ func main() {
 	defer cancel()
 	if err := run(ctx, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "histories:", err)
-		os.Exit(1) //nolint:gocritic // the deadline needs no cleaning up
+		os.Exit(1)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 // scenario is one workflow from its start to its end.
 type scenario struct {
-	name      string // of the file
-	also      string // file of its first page; empty: none
+	name      string            // of the file
+	also      map[string]string // files of its pages, by what follows its own id in theirs
 	id        string
 	queue     string
 	workflow  any
@@ -23,6 +23,7 @@ type scenario struct {
 	meanwhile func(context.Context, client.Client, *scenario) error // nil: nothing
 
 	pages []activities.PlanResult // of an event; none: it cannot be planned
+	waits time.Duration           // how long its deliveries that wait do
 	send  func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
 	reached, released chan struct{} // an activity is where it should be, and may go on
@@ -32,8 +33,8 @@ type scenario struct {
 // files are the workflows to write down, by the name of their file.
 func (s *scenario) files() map[string]string {
 	files := map[string]string{s.name: s.id}
-	if s.also != "" {
-		files[s.also] = s.id + "-page-1"
+	for page, file := range s.also {
+		files[file] = s.id + page
 	}
 	return files
 }
@@ -68,15 +69,15 @@ func (s *scenario) prepare() {
 	}
 	for i := range s.pages {
 		if n := len(s.pages[i].Batch.Deliveries); n > 0 {
-			s.pages[i].Batch = batch(s.id, "10", n)
+			s.pages[i].Batch = batch(s.id, "10", notification.Channels()[:n])
 		}
 	}
 }
 
-// batch is the deliveries to one recipient by n different channels, five at most.
-func batch(eventID, userID string, n int) activities.DeliveryBatch {
+// batch is the deliveries to one recipient by some channels.
+func batch(eventID, userID string, channels []notification.Channel) activities.DeliveryBatch {
 	b := activities.DeliveryBatch{Policies: map[notification.Channel]activities.DeliveryPolicy{}}
-	for _, channel := range notification.Channels()[:n] {
+	for _, channel := range channels {
 		b.Deliveries = append(b.Deliveries, notification.Delivery{
 			DeliveryID: notification.DeliveryID(eventID, notification.RestaurantUser, userID, channel),
 			Channel:    channel, UserType: notification.RestaurantUser, UserID: userID, Priority: notification.High,

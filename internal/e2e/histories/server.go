@@ -85,18 +85,21 @@ func await(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// happened waits until a history has an event of some type.
-func happened(ctx context.Context, temporal client.Client, id string, what enums.EventType) error {
+// happened waits until a history has had events of these types, in this order.
+func happened(ctx context.Context, temporal client.Client, id string, types ...enums.EventType) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for events := temporal.GetWorkflowHistory(ctx, id, "", true, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		event, err := events.Next()
 		if err != nil {
-			return fmt.Errorf("wait for %v of %s: %w", what, id, err)
+			return fmt.Errorf("wait for %v of %s: %w", types[0], id, err)
 		}
-		if event.EventType == what {
+		if event.EventType == types[0] {
+			types = types[1:]
+		}
+		if len(types) == 0 {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s ended without %v", id, what)
+	return fmt.Errorf("%s ended without %v", id, types[0])
 }

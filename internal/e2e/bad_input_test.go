@@ -1,0 +1,89 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/workflows"
+)
+
+// TestBadInput gives Herald what it cannot use, and looks for a clear error at
+// the right place, with the neighbours untouched.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES
+		('CUSTOMER', '2', 'nonsense', '12', 'UTC'),
+		('CUSTOMER', '3', 'three@example.com', '+12015550103', 'FOO3')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '2', 'dead-token')`)
+	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('CUSTOMER', '3', 'EMAIL', true, '22:00', '08:00')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PATH', 'EMAIL'), ('BROKEN', 'EMAIL'), ('BROKEN', 'SMS')`)
+	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('PATH', 'CUSTOMER', 'CUSTOMER', 'customer.id')`)
+	s.exec(`INSERT INTO notification_template (event_type, channel, title, body) VALUES ('BROKEN', 'EMAIL', '{{.payload.title}}', 'text')`)
+	s.startWorker()
+	s.starter("poller", "start")
+
+	emit := func(name, eventType, aggregate, id, payload string) string {
+		event := s.name + "-" + name
+		s.starter("emit", "--event-id", event, "--type", eventType, "--aggregate-type", aggregate, "--aggregate-id", id, "--payload", payload)
+		return event
+	}
+	outcomes := map[string]struct{ outcome, problem string }{
+		emit("type", "UNHEARD_OF", "CUSTOMER", "1", `{}`):                     {"NO_ROUTING", "UNHEARD_OF"},
+		emit("aggregate", "LOAD", "SPACESHIP", "1", `{"number":1}`):           {"NO_RECIPIENTS", "SPACESHIP"},
+		emit("nobody", "LOAD", "CUSTOMER", "999", `{"number":1}`):             {"NO_RECIPIENTS", "active"},
+		emit("no-path", "PATH", "CUSTOMER", "1", `{"Customer":{"id":1}}`):     {"NO_RECIPIENTS", "customer.id"},
+		emit("wrong-type", "PATH", "CUSTOMER", "1", `{"customer":{"id":{}}}`): {"NO_RECIPIENTS", "customer.id"},
+	}
+	crlf := emit("crlf", "BROKEN", "CUSTOMER", "1", `{"title":"Hello\r\nBcc: everybody@example.com","number":1}`)
+	addresses := emit("addresses", "LOAD", "CUSTOMER", "2", `{"number":1}`)
+	zone := emit("zone", "LOAD", "CUSTOMER", "3", `{"number":1}`)
+
+	for event, want := range outcomes {
+		var result workflows.NotifyResult
+		s.result(event, &result)
+		require.Equal(t, want.outcome, result.Outcome, event)
+		require.Contains(t, result.Problem, want.problem, event)
+	}
+	for _, event := range []string{crlf, addresses, zone} {
+		s.result(event, &workflows.NotifyResult{})
+	}
+	s.requireDelivery(crlf+"-customer1-EMAIL", "FAILED", "line break in the title")
+	s.requireDelivery(crlf+"-customer1-SMS", "SENT", "")
+	s.requireDelivery(addresses+"-customer2-EMAIL", "FAILED", "invalid address")
+	s.requireDelivery(addresses+"-customer2-SMS", "FAILED", "twilio refused")
+	s.requireDelivery(addresses+"-customer2-PUSH", "FAILED", "no working device")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE token = 'dead-token' AND NOT active`))
+	s.requireDelivery(zone+"-customer3-EMAIL", "FAILED", `"FOO3" is unknown`)
+	s.requireDelivery(zone+"-customer3-SMS", "SENT", "")
+	require.Len(t, s.drain("notification.dead-letter"), 5)
+
+	for _, bad := range []string{`{"number":`, `[]`, `""`, ``, `null`} {
+		out, err := s.tryStarter("emit", "--type", "LOAD", "--aggregate-type", "CUSTOMER", "--aggregate-id", "1", "--payload", bad)
+		require.Error(t, err, "payload %q: %s", bad, out)
+	}
+}
+
+// result waits for the end of an event.
+func (s *system) result(eventID string, result *workflows.NotifyResult) {
+	s.t.Helper()
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'SUCCESS'`, eventID) == 1
+	}, "%s did not end", eventID)
+	require.NoError(s.t, s.temporal.GetWorkflow(s.t.Context(), eventID, "").Get(s.t.Context(), result))
+}
+
+func (s *system) requireDelivery(id, status, why string) {
+	s.t.Helper()
+	var gotStatus, lastError string
+	err := s.store.Pool.QueryRow(s.t.Context(), `SELECT status, coalesce(last_error, '') FROM notification WHERE delivery_id = $1`, id).Scan(&gotStatus, &lastError)
+	require.NoError(s.t, err, id)
+	require.Equal(s.t, status, gotStatus, fmt.Sprintf("%s: %s", id, lastError))
+	require.Contains(s.t, lastError, why, id)
+}

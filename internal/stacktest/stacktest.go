@@ -1,0 +1,126 @@
+// Package stacktest runs servers of a test's own, for tests that stop them, kill
+// them or make them suffer. Everything else shares the stack of make test.
+package stacktest
+
+import (
+	"bufio"
+	"context"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// ports is how many of them a stack uses at most, from its base on.
+	ports = 20
+	// commandTimeout bounds one command, such as starting all servers.
+	commandTimeout = 3 * time.Minute
+)
+
+// Stack is a folder and ports for servers that tools/stack.sh runs.
+type Stack struct {
+	Dev  string // folder of its state
+	Base int    // first of its ports
+}
+
+// New reserves what a stack needs, and starts nothing. What is running at the
+// end of the test is ended then, and its data deleted.
+func New(t testing.TB) *Stack {
+	t.Helper()
+	s := &Stack{Dev: t.TempDir(), Base: freePorts(t)}
+	t.Cleanup(func() { s.Run(t, "destroy") })
+	return s
+}
+
+// Run calls tools/stack.sh, which returns when the servers answer, and returns
+// what it printed.
+func (s *Stack) Run(t testing.TB, args ...string) string {
+	t.Helper()
+	return s.Command(t, filepath.Join(root(t), "tools", "stack.sh"), nil, args...)
+}
+
+// Command runs a program in the stack's environment, with settings besides.
+func (s *Stack) Command(t testing.TB, program string, settings []string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout) // t.Context() is over at cleanup
+	defer cancel()
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = append(s.environment(), settings...)
+	command.WaitDelay = time.Second // for a child that keeps the output open
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s %s: %s", filepath.Base(program), strings.Join(args, " "), output)
+	return string(output)
+}
+
+// Settings returns the addresses of the stack's servers, by their settings' names.
+func (s *Stack) Settings(t testing.TB) map[string]string {
+	t.Helper()
+	settings := map[string]string{}
+	for lines := bufio.NewScanner(strings.NewReader(s.Run(t, "env"))); lines.Scan(); {
+		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
+		settings[name] = strings.Trim(value, `'`)
+	}
+	return settings
+}
+
+// environment is ours without the settings of other servers, which are not ours
+// to break.
+func (s *Stack) environment() []string {
+	var env []string
+	for _, setting := range os.Environ() {
+		name, _, _ := strings.Cut(setting, "=")
+		switch {
+		case name == "DATABASE_URL", name == "TEMPORAL_ADDRESS", strings.HasPrefix(name, "RABBITMQ_"), strings.HasPrefix(name, "HERALD_"):
+		default:
+			env = append(env, setting)
+		}
+	}
+	return append(env, "HERALD_DEV="+s.Dev, "HERALD_PORT_BASE="+strconv.Itoa(s.Base))
+}
+
+// freePorts returns the first of a row of free ports, below those that the
+// system gives to outgoing connections.
+func freePorts(t testing.TB) int {
+	t.Helper()
+	for range 100 {
+		base := 20_000 + rand.IntN(12_000)
+		if allFree(base, base+ports) {
+			return base
+		}
+	}
+	t.Fatalf("no %d free ports in a row", ports)
+	return 0
+}
+
+func allFree(from, to int) bool {
+	for port := from; port < to; port++ {
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			return false
+		}
+		_ = listener.Close()
+	}
+	return true
+}
+
+// root is the folder of go.mod; tests run somewhere below it.
+func root(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		require.NotEqual(t, folder, filepath.Dir(folder), "no go.mod above the test")
+		folder = filepath.Dir(folder)
+	}
+}

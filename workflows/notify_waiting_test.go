@@ -1,0 +1,84 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// What waits takes no place from what is sent, though it comes first and is
+// more than there are places.
+func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
+	t.Parallel()
+
+	env, all := newEventEnv(t), batch(260)
+	waiting(activities.DeliveryBatch{Deliveries: all.Deliveries[:130]})
+	var sent []time.Duration
+	start := env.Now()
+	env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
+		if !in.SendAfter.IsZero() {
+			return workflow.Sleep(ctx, 10*time.Hour)
+		}
+		defer func() { sent = append(sent, workflow.Now(ctx).Sub(start)) }()
+		return workflow.Sleep(ctx, time.Second)
+	}
+	env.plans(notification.Cursor{}, onlyPage(all))
+	env.finishes(true)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.ElementsMatch(t, inputs(all), env.deliveries.started)
+	require.Equal(t, 130+100, env.deliveries.mostOpen) // all that wait, and a window of the others
+	require.Len(t, sent, 130)
+	require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
+	env.AssertExpectations(t)
+}
+
+// A cancelled event cancels what waits as well.
+func TestNotifyEventCancelledWithWaitingDeliveries(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
+	env.plans(notification.Cursor{}, onlyPage(waiting(batch(150))))
+	env.finishes(false)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireCancelled(t)
+	require.Len(t, env.deliveries.started, 150)
+	require.Equal(t, 150, env.deliveries.cancelled)
+	env.AssertExpectations(t)
+}
+
+// A page opens all that waits at once.
+func TestNotifyPageThatWaits(t *testing.T) {
+	t.Parallel()
+
+	for _, n := range []int{0, 130} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+
+			env, in, later := newPageEnv(t), pageInput(3), waiting(batch(n))
+			in.Waiting = true
+			env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
+			env.listsWaiting(later)
+
+			env.ExecuteWorkflow(workflows.NotifyPage, in)
+
+			require.NoError(t, env.GetWorkflowError())
+			require.ElementsMatch(t, inputs(later), env.deliveries.started)
+			require.Equal(t, n, env.deliveries.mostOpen)
+			env.AssertExpectations(t)
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// What the server answers decides about the claimed row, so it is handed on as
+// it is; an event that was started before is started.
+func TestStartEvent(t *testing.T) {
+	t.Parallel()
+
+	unavailable := serviceerror.NewUnavailable("no connection")
+	tests := []struct {
+		name    string
+		publish bool
+		answer  error
+		want    error
+	}{
+		{"started", true, nil, nil},
+		{"started without publishing", false, nil, nil},
+		{"started before", true, serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", ""), nil},
+		{"out of reach", true, unavailable, unavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			temporal := mocks.NewClient(t)
+			once := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+				return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
+					o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE && o.WorkflowExecutionErrorWhenAlreadyStarted
+			})
+			in := workflows.NotifyInput{EventID: "evt-1", Publish: tt.publish}
+			temporal.On("ExecuteWorkflow", mock.Anything, once, mock.MatchedBy(isNotifyEvent), in).
+				Return(nil, tt.answer).Once()
+			starter := workflows.Starter{Client: temporal, Prefix: "herald", PublishEvents: tt.publish}
+			event := notification.PendingEvent{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1"}
+
+			require.Equal(t, tt.want, starter.StartEvent(t.Context(), event))
+		})
+	}
+}
+
+func TestStartPoller(t *testing.T) {
+	t.Parallel()
+
+	for _, answer := range []error{nil, errors.New("no connection")} {
+		temporal := mocks.NewClient(t)
+		running := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+			return o.ID == "herald-outbox-poller-2" && o.TaskQueue == "herald-events" &&
+				o.WorkflowIDConflictPolicy == enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
+		})
+		temporal.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox)).Return(nil, answer).Once()
+		starter := workflows.Starter{Client: temporal, Prefix: "herald"}
+
+		require.ErrorIs(t, starter.StartPoller(t.Context(), 2), answer)
+	}
+}
+
+// Functions cannot be compared, but each of ours has a type of its own.
+func isNotifyEvent(func(workflow.Context, workflows.NotifyInput) (workflows.NotifyResult, error)) bool {
+	return true
+}
+
+func isPollOutbox(func(workflow.Context) error) bool { return true }
