@@ -33,12 +33,11 @@ demo: ## start everything, deliver the example events, and show what reached who
 	@tools/demo.sh
 
 # The stack and the checks are made ready side by side: on a new machine the one
-# downloads while the other compiles. Vet is one of the checks. Four tests of a package
-# run at once: those of the whole mostly wait.
+# downloads while the other compiles. Vet is one of the checks.
 test: ## run all checks and all tests, against the real servers
 	@$(MAKE) --no-print-directory --jobs=2 up lint
 	@$(with_stack) go test -vet=off -race -timeout 14m ./internal/channel/...
-	@$(with_stack) go test -vet=off -count=1 -parallel 4 -timeout 14m ./...
+	@$(with_stack) go test -vet=off -count=1 -timeout 14m ./...
 
 lint: ## check format, correctness, the import table and determinism
 	@unformatted=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +) && \
