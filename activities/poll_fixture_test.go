@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -57,9 +58,15 @@ type poller struct {
 // poll starts a poller that looks at its outbox every interval.
 func poll(t *testing.T, outbox activities.Outbox, starter activities.EventStarter, settings activities.PollSettings) *poller {
 	t.Helper()
+	return pollMeasured(t, client.MetricsNopHandler, outbox, starter, settings)
+}
+
+func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, starter activities.EventStarter, settings activities.PollSettings) *poller {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
 	var suite testsuite.WorkflowTestSuite
+	suite.SetMetricsHandler(metrics)
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.SetWorkerStopChannel(p.worker)

@@ -117,6 +117,7 @@ func (a *Activities) pollBatch(ctx context.Context) (batchResult, error) {
 	if err != nil || len(events) == 0 {
 		return batchResult{}, err
 	}
+	activity.GetMetricsHandler(ctx).Counter(OutboxClaimsMetric).Inc(int64(len(events)))
 	batch := batchResult{Claimed: len(events)}
 	results := a.startAll(ctx, events)
 	for _, result := range results {
@@ -133,6 +134,7 @@ func (a *Activities) pollBatch(ctx context.Context) (batchResult, error) {
 	if _, err := a.Outbox.EndClaim(ctx, owner, results); err != nil {
 		return batch, err // the leases run out; starting again is harmless
 	}
+	countBatch(ctx, batch)
 	return batch, nil
 }
 

@@ -31,8 +31,8 @@ func TestPrintStatus(t *testing.T) {
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	printStatus(w, statusView{
 		Backlog: postgres.Backlog{
-			Pending: 3, Failed: 1, OldestPending: 90 * time.Second,
-			Deliveries: []postgres.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
+			OutboxState: postgres.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
+			Deliveries:  []postgres.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 		},
 		Since:   "24h0m0s",
 		Pollers: &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},

@@ -19,8 +19,9 @@ type check struct {
 const checkTimeout = 3 * time.Second
 
 // healthHandler serves /healthz, which says that the process runs, and /readyz,
-// which says that what it needs answers: 200, or 503 with the names of what does not.
-func healthHandler(checks []check) http.Handler {
+// which says that what it needs answers: 200, or 503 with the names of what does
+// not; and /metrics.
+func healthHandler(checks []check, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +38,7 @@ func healthHandler(checks []check) http.Handler {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(answer)
 	})
+	mux.Handle("GET /metrics", metrics)
 	return mux
 }
 
@@ -49,7 +51,7 @@ func serve(ctx context.Context, addr string, handler http.Handler) error {
 		_ = server.Shutdown(ctx)
 	})
 	defer stop()
-	slog.Info("health endpoints", "addr", addr)
+	slog.Info("health endpoints and metrics", "addr", addr)
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

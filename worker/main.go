@@ -106,7 +106,15 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer broker.Close()
-	temporal, namespace, err := newTemporalClient()
+	metrics, err := newMetrics(watched{
+		outbox: store.OutboxState,
+		broker: broker.Ready,
+	})
+	if err != nil {
+		return err
+	}
+	activities.ZeroMetrics(metrics.temporal, part.channels)
+	temporal, namespace, err := newTemporalClient(metrics.temporal)
 	if err != nil {
 		return err
 	}
@@ -115,11 +123,15 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
+	starter := &workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
 	acts := &activities.Activities{
 		Outbox:     store,
-		Starter:    &workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents},
+		Starter:    starter,
 		Plans:      store,
 		Deliveries: store,
+		Digests:    store,
+		Joiner:     starter,
+		Retries:    store,
 		Events:     store,
 		Broker:     broker,
 		Senders:    senders,
@@ -129,7 +141,7 @@ func run(ctx context.Context, part part) error {
 	running := &workers{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(store, broker, temporal, running)))
+		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(store, broker, temporal, running), metrics.page))
 	})
 	group.Go(func() error { return running.run(ctx, temporal, namespace, cfg, part, acts) })
 	return group.Wait()
@@ -137,7 +149,7 @@ func run(ctx context.Context, part part) error {
 
 // newTemporalClient returns a client that connects when it is first used, by
 // Temporal's own TEMPORAL_* settings, and the namespace that they name.
-func newTemporalClient() (client.Client, string, error) {
+func newTemporalClient(metrics client.MetricsHandler) (client.Client, string, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return nil, "", fmt.Errorf("read Temporal settings: %w", err)
@@ -146,6 +158,7 @@ func newTemporalClient() (client.Client, string, error) {
 		options.Namespace = client.DefaultNamespace
 	}
 	options.Logger = log.NewStructuredLogger(slog.Default())
+	options.MetricsHandler = metrics
 	temporal, err := client.NewLazyClient(options)
 	if err != nil {
 		return nil, "", fmt.Errorf("create Temporal client: %w", err)

@@ -48,7 +48,10 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 	waitForTemporal(ctx, temporal, namespace)
 	w.fatal = make(chan error, 1)
 	if part.events {
-		events := w.add(temporal, workflows.EventsQueue(cfg.TaskQueuePrefix), worker.Options{WorkerStopTimeout: stopTimeout})
+		events := w.add(temporal, workflows.EventsQueue(cfg.TaskQueuePrefix), worker.Options{
+			WorkerStopTimeout:            stopTimeout,
+			MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // a heartbeat's answer is how a poller hears that it is to pause
+		})
 		events.RegisterWorkflow(workflows.PollOutbox)
 		events.RegisterWorkflow(workflows.NotifyEvent)
 		events.RegisterWorkflow(workflows.NotifyPage)
@@ -62,6 +65,7 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 			WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 		})
 		deliveries.RegisterWorkflow(workflows.DeliverNotification)
+		deliveries.RegisterWorkflow(workflows.Digest)
 		deliveries.RegisterActivity(acts)
 	}
 	defer w.stop()

@@ -52,3 +52,17 @@ func TestBacklogOfNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, postgres.Backlog{Deliveries: []postgres.DeliveryCount{}}, backlog)
 }
+
+// What was written by a clock ahead of the database's is not of negative age.
+func TestOutboxStateOfAnEventFromTheFuture(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	exec(t, s, "UPDATE event_outbox SET created_at = now() + interval '1 hour'")
+
+	state, err := s.OutboxState(t.Context())
+
+	require.NoError(t, err)
+	require.Equal(t, postgres.OutboxState{Pending: 1}, state)
+}

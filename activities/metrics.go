@@ -1,0 +1,140 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/notification"
+)
+
+// The metrics that activities record. The exporter adds _total to the name of a
+// counter and _seconds to that of a timer; docs/metrics.md has them all.
+const (
+	OutboxClaimsMetric    = "herald_outbox_claims"
+	OutboxResultsMetric   = "herald_outbox_results"
+	DeliveriesMetric      = "herald_deliveries"
+	AttemptsMetric        = "herald_attempts"
+	RetriesMetric         = "herald_retries"
+	DeadLettersMetric     = "herald_dead_letters"
+	DigestsMetric         = "herald_digests"
+	DigestItemsMetric     = "herald_digest_items"
+	ProviderLatencyMetric = "herald_provider_latency" // a timer
+	CommitToSentMetric    = "herald_commit_to_sent"   // a timer
+)
+
+// The labels of these metrics, and they have no others: each takes a handful of
+// values, whatever is sent to whom.
+const (
+	ChannelLabel = "channel"
+	OutcomeLabel = "outcome"
+)
+
+// The outcomes of OutboxResultsMetric.
+const (
+	resultStarted  = "STARTED"
+	resultFailed   = "FAILED"
+	resultReleased = "RELEASED"
+	resultKept     = "KEPT"
+)
+
+var attemptOutcomes = []notification.AttemptOutcome{
+	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy,
+	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeError,
+}
+
+// ZeroMetrics makes the counters that alerts look at exist before there is
+// anything to count: a rate cannot see a counter that appears with its first 1.
+func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel) {
+	metrics.Counter(OutboxClaimsMetric).Inc(0)
+	for _, outcome := range []string{resultStarted, resultFailed, resultReleased, resultKept} {
+		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(0)
+	}
+	for _, channel := range channels {
+		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
+		labelled.Counter(RetriesMetric).Inc(0)
+		labelled.Counter(DeadLettersMetric).Inc(0)
+		labelled.Counter(DigestItemsMetric).Inc(0)
+		for _, outcome := range attemptOutcomes {
+			byOutcome(labelled, string(outcome)).Counter(AttemptsMetric).Inc(0)
+		}
+		for _, status := range []notification.Status{notification.Sent, notification.Failed, notification.Cancelled} {
+			ended := byOutcome(labelled, string(status))
+			ended.Counter(DeliveriesMetric).Inc(0)
+			ended.Counter(DigestsMetric).Inc(0)
+		}
+	}
+}
+
+func byChannel(ctx context.Context, channel notification.Channel) client.MetricsHandler {
+	return activity.GetMetricsHandler(ctx).WithTags(map[string]string{ChannelLabel: string(channel)})
+}
+
+func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHandler {
+	return metrics.WithTags(map[string]string{OutcomeLabel: outcome})
+}
+
+// countBatch counts what became of a batch of claims, once that is on record. A
+// batch whose end could not be recorded is claimed, and counted, again.
+func countBatch(ctx context.Context, batch batchResult) {
+	metrics := activity.GetMetricsHandler(ctx)
+	for outcome, count := range map[string]int{
+		resultStarted:  batch.Started,
+		resultFailed:   batch.Failed,
+		resultReleased: batch.Released,
+		resultKept:     batch.Claimed - batch.Started - batch.Failed - batch.Released,
+	} {
+		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(int64(count))
+	}
+}
+
+// timedSend hands a message to its provider and measures how long that takes,
+// whatever the answer.
+func timedSend(ctx context.Context, sender Sender, channel notification.Channel, message notification.Message) (notification.Receipt, error) {
+	began := time.Now()
+	receipt, err := sender.Send(ctx, message)
+	byChannel(ctx, channel).Timer(ProviderLatencyMetric).Record(time.Since(began))
+	return receipt, err
+}
+
+// countAttempt counts an attempt that ended; begun is how many its run has had,
+// this one and the crashed ones included.
+func countAttempt(ctx context.Context, channel notification.Channel, begun int, outcome notification.AttemptOutcome) {
+	metrics := byChannel(ctx, channel)
+	byOutcome(metrics, string(outcome)).Counter(AttemptsMetric).Inc(1)
+	if begun > 1 {
+		metrics.Counter(RetriesMetric).Inc(1)
+	}
+}
+
+// countDelivery counts a delivery that ended as SENT, FAILED or CANCELLED.
+func countDelivery(ctx context.Context, channel notification.Channel, status notification.Status) {
+	byOutcome(byChannel(ctx, channel), string(status)).Counter(DeliveriesMetric).Inc(1)
+}
+
+// countDigest counts a digest that ended as SENT, FAILED or CANCELLED. One that
+// was sent ended the deliveries it lists; those of another end, and are counted,
+// one by one in [Activities.GiveUp].
+func countDigest(ctx context.Context, channel notification.Channel, status notification.Status, items int) {
+	metrics := byChannel(ctx, channel)
+	byOutcome(metrics, string(status)).Counter(DigestsMetric).Inc(1)
+	if status == notification.Sent {
+		metrics.Counter(DigestItemsMetric).Inc(int64(items))
+		byOutcome(metrics, string(status)).Counter(DeliveriesMetric).Inc(int64(items))
+	}
+}
+
+// countDeadLetter counts a failure that the dead-letter queue was told of.
+func countDeadLetter(ctx context.Context, channel notification.Channel) {
+	byChannel(ctx, channel).Counter(DeadLettersMetric).Inc(1)
+}
+
+// observeCommitToSent measures how long an event took from its transaction to a
+// message of it being recorded as sent. 0: it is not to be measured.
+func observeCommitToSent(ctx context.Context, channel notification.Channel, age time.Duration) {
+	if age > 0 {
+		byChannel(ctx, channel).Timer(CommitToSentMetric).Record(age)
+	}
+}

@@ -1,0 +1,237 @@
+package activities_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+// meters holds what was recorded, by "name channel outcome".
+type meters struct {
+	mu     sync.Mutex
+	counts map[string]int64
+	times  map[string][]time.Duration
+}
+
+func newMeters() *meters {
+	return &meters{counts: map[string]int64{}, times: map[string][]time.Duration{}}
+}
+
+// counted are the counters that are not 0.
+func (m *meters) counted() map[string]int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := maps.Clone(m.counts)
+	maps.DeleteFunc(counts, func(_ string, count int64) bool { return count == 0 })
+	return counts
+}
+
+func (m *meters) handler() client.MetricsHandler { return recorder{meters: m} }
+
+// recorder is a metrics handler with tags.
+type recorder struct {
+	meters           *meters
+	channel, outcome string
+}
+
+func (r recorder) key(name string) string {
+	return strings.Join(strings.Fields(name+" "+r.channel+" "+r.outcome), " ")
+}
+
+func (r recorder) WithTags(tags map[string]string) client.MetricsHandler {
+	if channel, ok := tags[activities.ChannelLabel]; ok {
+		r.channel = channel
+	}
+	if outcome, ok := tags[activities.OutcomeLabel]; ok {
+		r.outcome = outcome
+	}
+	return r
+}
+
+func (r recorder) Counter(name string) client.MetricsCounter { return counter{r, name} }
+func (r recorder) Gauge(string) client.MetricsGauge          { return client.MetricsNopHandler.Gauge("") }
+func (r recorder) Timer(name string) client.MetricsTimer     { return timer{r, name} }
+
+type counter struct {
+	recorder
+	name string
+}
+
+func (c counter) Inc(n int64) {
+	c.meters.mu.Lock()
+	defer c.meters.mu.Unlock()
+	if strings.HasPrefix(c.name, "herald_") {
+		c.meters.counts[c.key(c.name)] += n
+	}
+}
+
+type timer struct {
+	recorder
+	name string
+}
+
+func (t timer) Record(d time.Duration) {
+	t.meters.mu.Lock()
+	defer t.meters.mu.Unlock()
+	if strings.HasPrefix(t.name, "herald_") {
+		t.meters.times[t.key(t.name)] = append(t.meters.times[t.key(t.name)], d)
+	}
+}
+
+// measure runs one activity and records its metrics.
+func measure(m *meters, a *activities.Activities, activity, in any) error {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetMetricsHandler(m.handler())
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	_, err := env.ExecuteActivity(activity, in)
+	return err
+}
+
+func TestSendMetrics(t *testing.T) {
+	t.Parallel()
+
+	busy := providerError(notification.Busy, 429, 0)
+	lost := due(1, 0)
+	lost.endErr = errors.New("connection reset")
+	sent := due(1, 0)
+	sent.attempt.Status = notification.Sent
+	tests := []struct {
+		name  string
+		db    *deliveries
+		err   error // of the provider
+		want  map[string]int64
+		calls int
+	}{
+		{"accepted", due(1, 0), nil, map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, 1},
+		{"accepted at the second attempt", due(2, 1), nil, map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_retries EMAIL": 1, "herald_deliveries EMAIL SENT": 1}, 1},
+		{"accepted, and not recorded", lost, nil, map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, 1},
+		{"busy", due(1, 0), busy, map[string]int64{"herald_attempts EMAIL BUSY": 1}, 1},
+		{"busy again, after a crash", due(3, 1), busy, map[string]int64{"herald_attempts EMAIL BUSY": 1, "herald_retries EMAIL": 1}, 1},
+		{"a bug", due(1, 0), errors.New("a bug"), map[string]int64{"herald_attempts EMAIL ERROR": 1}, 1},
+		{"too many crashes", due(12, 0), nil, map[string]int64{"herald_attempts EMAIL ERROR": 1, "herald_retries EMAIL": 1}, 0},
+		{"sent before", sent, nil, map[string]int64{}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			tt.db.age = 7 * time.Second
+			m := newMeters()
+			a := &activities.Activities{Deliveries: tt.db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{err: tt.err}}}
+			_ = measure(m, a, a.Send, sendInput)
+
+			require.Equal(t, tt.want, m.counted())
+			require.Len(t, m.times["herald_provider_latency EMAIL"], tt.calls)
+			if tt.err == nil && tt.calls > 0 && tt.db.endErr == nil {
+				require.Equal(t, []time.Duration{7 * time.Second}, m.times["herald_commit_to_sent EMAIL"])
+			} else {
+				require.Empty(t, m.times["herald_commit_to_sent EMAIL"])
+			}
+		})
+	}
+}
+
+func TestGiveUpMetrics(t *testing.T) {
+	t.Parallel()
+
+	const failed, cancelled, sent = notification.Failed, notification.Cancelled, notification.Sent
+	tests := []struct {
+		name         string
+		channel      notification.Channel
+		asked, found notification.Status
+		brokerErr    error
+		want         map[string]int64
+	}{
+		{"failed", notification.SMS, failed, failed, nil, map[string]int64{"herald_deliveries SMS FAILED": 1, "herald_dead_letters SMS": 1}},
+		{"failed, best effort", notification.Slack, failed, failed, nil, map[string]int64{"herald_deliveries SLACK FAILED": 1}},
+		{"cancelled", notification.SMS, cancelled, cancelled, nil, map[string]int64{"herald_deliveries SMS CANCELLED": 1}},
+		{"sent meanwhile", notification.SMS, cancelled, sent, nil, map[string]int64{}},
+		{"cancelled meanwhile", notification.SMS, failed, cancelled, nil, map[string]int64{}},
+		{"with its dead letter still to be told", notification.SMS, failed, failed, errors.New("no connection"), map[string]int64{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			m := newMeters()
+			a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, Broker: &broker{err: tt.brokerErr}}
+			_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"})
+			require.Equal(t, tt.want, m.counted())
+		})
+	}
+}
+
+// Of five events one is refused, one cannot be started for now; then Temporal is
+// out of reach.
+func TestPollOutboxMetrics(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	temporal := &starter{answer: func(event notification.PendingEvent) error {
+		switch event.ID {
+		case "evt-2":
+			return serviceerror.NewInvalidArgument("bad id")
+		case "evt-3":
+			return serviceerror.NewInternal("who knows")
+		case "evt-6":
+			return serviceerror.NewUnavailable("nobody answers")
+		default:
+			return nil
+		}
+	}}
+	emit(t, s, 1, 5)
+	m := newMeters()
+	p := pollMeasured(t, m.handler(), s, temporal, eager)
+	await(t, s, 3, "status = 'PROCESSED'")
+	want := map[string]int64{
+		"herald_outbox_claims": 5, "herald_outbox_results STARTED": 3, "herald_outbox_results FAILED": 1, "herald_outbox_results KEPT": 1,
+	}
+	require.Eventually(t, func() bool { return maps.Equal(want, m.counted()) }, patience, time.Millisecond)
+
+	emit(t, s, 6, 6)
+	require.Eventually(t, func() bool { return m.counted()["herald_outbox_results RELEASED"] > 0 }, patience, time.Millisecond)
+	p.stop(t)
+	counted := m.counted()
+	require.Equal(t, counted["herald_outbox_claims"]-5, counted["herald_outbox_results RELEASED"])
+}
+
+// What could not be recorded is claimed again, and counted once.
+func TestPollOutboxMetricsOfALostRecord(t *testing.T) {
+	t.Parallel()
+
+	outbox := &forgetful{Store: postgrestest.New(t)}
+	emit(t, outbox.Store, 1, 2)
+	m := newMeters()
+	p := pollMeasured(t, m.handler(), outbox, &starter{}, eager)
+	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
+	endLeases(t, outbox.Store)
+	await(t, outbox.Store, 2, "status = 'PROCESSED'")
+	p.stop(t)
+	require.Equal(t, map[string]int64{"herald_outbox_claims": 4, "herald_outbox_results STARTED": 2}, m.counted())
+}
+
+func TestZeroMetrics(t *testing.T) {
+	t.Parallel()
+
+	m := newMeters()
+	activities.ZeroMetrics(m.handler(), []notification.Channel{notification.Push})
+	require.Empty(t, m.counted())
+	require.Contains(t, m.counts, "herald_dead_letters PUSH")
+	require.Contains(t, m.counts, "herald_deliveries PUSH FAILED")
+	require.Contains(t, m.counts, "herald_attempts PUSH ACCOUNT")
+	require.Contains(t, m.counts, "herald_outbox_results KEPT")
+	require.NotContains(t, m.counts, "herald_deliveries EMAIL FAILED")
+}

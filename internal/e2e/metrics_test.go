@@ -1,0 +1,128 @@
+package e2e_test
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// metrics reads what a worker measures; empty without an answer.
+func (w *worker) metrics() string {
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr+"/metrics", nil)
+	require.NoError(w.t, err)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, _ := io.ReadAll(answer.Body)
+	return string(text)
+}
+
+// TestMetrics sends one event over three channels and reads what the worker
+// made of it.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startWorker()
+	require.Contains(t, w.metrics(), `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 0`, "before anything happened")
+	s.starter("poller", "start")
+	s.writeEvents("m", 1)
+	s.waitForLoad(1, time.Minute)
+
+	var page string
+	for _, line := range []string{
+		"herald_outbox_pending 0",
+		"herald_outbox_oldest_pending_seconds 0",
+		"herald_outbox_failed 0",
+		"herald_broker_up 1",
+		"herald_database_up 1",
+		"herald_outbox_claims_total 1",
+		`herald_outbox_results_total{outcome="STARTED"} 1`,
+		`herald_deliveries_total{channel="EMAIL",outcome="SENT"} 1`,
+		`herald_attempts_total{channel="PUSH",outcome="SENT"} 1`,
+		`herald_provider_latency_seconds_count{channel="EMAIL"} 1`,
+		`herald_commit_to_sent_seconds_count{channel="SMS"} 1`,
+		`herald_retries_total{channel="EMAIL"} 0`,
+	} {
+		s.eventually(time.Minute, func() bool {
+			page = w.metrics()
+			return strings.Contains(page, "\n"+line+"\n")
+		}, "there is no %q", line)
+	}
+	require.Equal(t, documented(t), exposed(page), "docs/metrics.md tells of every metric, and of no other")
+	requireBoundedLabels(t, page)
+	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
+		require.NotContains(t, page, personal, "neither Herald's metrics nor the SDK's hold it")
+	}
+}
+
+// measured is one metric: its type and its labels, in their order.
+type measured struct{ kind, labels string }
+
+// exposed are Herald's metrics on a page.
+func exposed(page string) map[string]measured {
+	found := map[string]measured{}
+	for _, match := range regexp.MustCompile(`(?m)^# TYPE (herald_\w+) (\w+)$`).FindAllStringSubmatch(page, -1) {
+		labels := map[string]bool{}
+		series := regexp.MustCompile(`(?m)^` + match[1] + `(?:_bucket|_sum|_count)?\{(.*)\} `)
+		for _, one := range series.FindAllStringSubmatch(page, -1) {
+			for _, label := range label.FindAllStringSubmatch(one[1], -1) {
+				labels[label[1]] = true
+			}
+		}
+		delete(labels, "le") // of every histogram
+		found[match[1]] = measured{match[2], strings.Join(slices.Sorted(maps.Keys(labels)), ", ")}
+	}
+	return found
+}
+
+var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
+
+// documented are Herald's metrics in the table of docs/metrics.md. It also
+// requires that the alerts name no others.
+func documented(t *testing.T) map[string]measured {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	found := map[string]measured{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(herald_\\w+)` \\| (\\w+) \\| (.*?)\\| \\S.* \\|$").FindAllStringSubmatch(string(text), -1) {
+		found[row[1]] = measured{row[2], strings.TrimSpace(strings.ReplaceAll(row[3], "`", ""))}
+	}
+	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text), -1) {
+		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the table")
+	}
+	return found
+}
+
+// requireBoundedLabels checks every label of Herald's metrics: each has one of a
+// few values that are known beforehand.
+func requireBoundedLabels(t *testing.T, page string) {
+	t.Helper()
+	known := map[string]*regexp.Regexp{
+		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
+		"le":      regexp.MustCompile(`^([0-9.]+|\+Inf)$`),
+	}
+	for _, series := range regexp.MustCompile(`(?m)^herald_\w+\{(.*)\} `).FindAllStringSubmatch(page, -1) {
+		for _, label := range label.FindAllStringSubmatch(series[1], -1) {
+			if label[1] == "channel" {
+				require.True(t, notification.Channel(label[2]).Valid(), series[0])
+				continue
+			}
+			require.Contains(t, known, label[1], series[0])
+			require.Regexp(t, known[label[1]], label[2], series[0])
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
+
+	"herald/activities"
+	"herald/internal/postgres"
+)
+
+// metrics is what the process measures of itself, and of what it needs.
+type metrics struct {
+	temporal client.MetricsHandler // Temporal's own, and through it the activities'
+	page     http.Handler          // all of them, as Prometheus reads them
+}
+
+// watched is what is looked at anew whenever the metrics are read.
+type watched struct {
+	outbox func(context.Context) (postgres.OutboxState, error)
+	broker func() error // nil: messages can be published
+}
+
+const (
+	// watchTimeout bounds the look at the database, so that one which hangs
+	// costs the reader its own figures and no others.
+	watchTimeout = 2 * time.Second
+	// scrapesAtOnce bounds the readers; more are refused.
+	scrapesAtOnce = 4
+)
+
+// newMetrics sets up metrics of this process alone: nothing is global.
+func newMetrics(watch watched) (metrics, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
+	if err != nil {
+		return metrics{}, fmt.Errorf("set up metrics: %w", err)
+	}
+	meter := sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithView(view)).Meter("herald")
+	if err := watch.register(meter); err != nil {
+		return metrics{}, fmt.Errorf("set up metrics: %w", err)
+	}
+	return metrics{
+		temporal: opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
+			Meter:                meter,
+			UseMonotonicCounters: true,
+			OnError:              func(err error) { slog.Warn("a metric is lost", "error", err) },
+		}),
+		page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+			ErrorHandling:       promhttp.ContinueOnError,
+			ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+			MaxRequestsInFlight: scrapesAtOnce,
+		}),
+	}, nil
+}
+
+// seconds are the upper bounds of all timers. Those of 5 and 10 serve promises of
+// such lengths, and the largest a retry interval.
+var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900}
+
+// view gives timers their buckets. It also takes from Herald's metrics all
+// labels but their own, such as the activity and its task queue, which the SDK
+// adds to whatever an activity records.
+func view(instrument sdk.Instrument) (sdk.Stream, bool) {
+	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
+	if strings.HasPrefix(instrument.Name, "herald_") {
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel)
+		if stream.Description == "" {
+			stream.Description = meanings[instrument.Name]
+		}
+	}
+	if instrument.Kind == sdk.InstrumentKindHistogram {
+		stream.Aggregation = sdk.AggregationExplicitBucketHistogram{Boundaries: seconds}
+	}
+	return stream, true
+}
+
+// meanings are the help texts of what activities record, whose handler knows none.
+var meanings = map[string]string{
+	activities.OutboxClaimsMetric:    "Events claimed from the outbox.",
+	activities.OutboxResultsMetric:   "Claims of events that ended, by what became of them.",
+	activities.DeliveriesMetric:      "Deliveries that ended.",
+	activities.AttemptsMetric:        "Attempts at deliveries and digests that ended.",
+	activities.RetriesMetric:         "Attempts beyond the first of a run.",
+	activities.DeadLettersMetric:     "Failed deliveries that the dead-letter queue was told of.",
+	activities.DigestsMetric:         "Digests that ended.",
+	activities.DigestItemsMetric:     "Deliveries that were sent in digests.",
+	activities.ProviderLatencyMetric: "Time of one call to a provider, whatever it answered.",
+	activities.CommitToSentMetric:    "Time from an event's transaction to the record that a message of it was sent.",
+}
+
+// register adds the figures that are looked up when somebody asks for them.
+func (w watched) register(meter metric.Meter) error {
+	var failed []error
+	gauge := func(name, meaning string, options ...metric.Float64ObservableGaugeOption) metric.Float64ObservableGauge {
+		g, err := meter.Float64ObservableGauge(name, append(options, metric.WithDescription(meaning))...)
+		failed = append(failed, err)
+		return g
+	}
+	brokerUp := gauge("herald_broker_up", "1: messages can be published to the broker.")
+	databaseUp := gauge("herald_database_up", "1: the database answered when the metrics were read.")
+	pending := gauge("herald_outbox_pending", "Events that wait to be started, counted up to 100,000.")
+	rejected := gauge("herald_outbox_failed", "Events that could not be started, counted up to 100,000.")
+	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest event that waits; 0: none does.", metric.WithUnit("s"))
+	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
+		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
+		ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+		defer cancel()
+		outbox, err := w.outbox(ctx)
+		observer.ObserveFloat64(databaseUp, number(err == nil))
+		if err != nil {
+			return nil // that is told by the figure; the others are read all the same
+		}
+		observer.ObserveFloat64(pending, float64(outbox.Pending))
+		observer.ObserveFloat64(rejected, float64(outbox.Failed))
+		observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds())
+		return nil
+	}, brokerUp, databaseUp, pending, rejected, oldest)
+	return errors.Join(append(failed, err)...)
+}
+
+func number(ok bool) float64 {
+	if ok {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/postgres"
+)
+
+// scrape reads what Herald's metrics are.
+func scrape(t *testing.T, m metrics) []string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	healthHandler(nil, m.page).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	require.Contains(t, answer.Body.String(), "go_goroutines", "the others are read, whatever is down")
+	var lines []string
+	for line := range strings.Lines(answer.Body.String()) {
+		if strings.HasPrefix(line, "herald_") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+func TestMetricsOfWhatIsWatched(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("connection refused")
+	tests := []struct {
+		name             string
+		broker, database error
+		want             []string
+	}{
+		{"all is well", nil, nil, []string{
+			"herald_broker_up 1", "herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7",
+		}},
+		{"the broker is down", down, nil, []string{
+			"herald_broker_up 0", "herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7",
+		}},
+		{"the database is down", nil, down, []string{"herald_broker_up 1", "herald_database_up 0"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			m, err := newMetrics(watched{
+				outbox: func(ctx context.Context) (postgres.OutboxState, error) {
+					if _, bounded := ctx.Deadline(); !bounded {
+						return postgres.OutboxState{}, errors.New("this might take for ever")
+					}
+					return postgres.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}, tt.database
+				},
+				broker: func() error { return tt.broker },
+			})
+			require.NoError(t, err)
+			require.Equal(t, tt.want, scrape(t, m))
+			require.Equal(t, tt.want, scrape(t, m), "and again")
+		})
+	}
+}
+
+// What the SDK says of the activity that records a metric is no label of it.
+func TestMetricsHaveNoOtherLabels(t *testing.T) {
+	t.Parallel()
+
+	m, err := newMetrics(watched{
+		outbox: func(context.Context) (postgres.OutboxState, error) { return postgres.OutboxState{}, errors.New("down") },
+		broker: func() error { return nil },
+	})
+	require.NoError(t, err)
+	for _, activity := range []string{"Send", "GiveUp"} {
+		labelled := m.temporal.WithTags(map[string]string{
+			"activity_type": activity, "task_queue": "herald-email", "delivery_id": "evt-1", activities.ChannelLabel: "EMAIL", activities.OutcomeLabel: "FAILED",
+		})
+		labelled.Counter(activities.DeliveriesMetric).Inc(1)
+	}
+	m.temporal.WithTags(map[string]string{activities.ChannelLabel: "SMS"}).Timer(activities.ProviderLatencyMetric).Record(70 * time.Millisecond)
+
+	lines := scrape(t, m)
+
+	require.Contains(t, lines, `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 2`)
+	require.Contains(t, lines, `herald_provider_latency_seconds_bucket{channel="SMS",le="0.05"} 0`)
+	require.Contains(t, lines, `herald_provider_latency_seconds_bucket{channel="SMS",le="0.1"} 1`)
+	require.Contains(t, lines, `herald_provider_latency_seconds_sum{channel="SMS"} 0.07`)
+}
