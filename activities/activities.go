@@ -16,6 +16,9 @@ type Activities struct {
 	Starter    EventStarter
 	Plans      PlanStore
 	Deliveries DeliveryStore
+	Digests    DigestStore
+	Joiner     DigestJoiner
+	Retries    RetryStore
 	Events     EventStore
 	Broker     Broker
 	Senders    map[notification.Channel]Sender // a channel without one is off

@@ -29,10 +29,14 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 		return "", failure(err)
 	}
 	if status != notification.Failed {
+		if status == in.Status { // else it had ended already, and is counted
+			countDelivery(ctx, in.Channel, status)
+		}
 		return status, nil
 	}
 	if in.Channel.BestEffort() {
 		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
+		countDelivery(ctx, in.Channel, status)
 		return status, nil
 	}
 	letter, err := a.Deliveries.Failure(ctx, in.DeliveryID)
@@ -42,6 +46,8 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 	if err := a.Broker.PublishDeadLetter(ctx, letter); err != nil {
 		return "", retried(err)
 	}
+	countDeadLetter(ctx, in.Channel)
+	countDelivery(ctx, in.Channel, status)
 	return status, nil
 }
 

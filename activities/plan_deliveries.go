@@ -100,10 +100,10 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 
 func (r *PlanResult) count(deliveries []notification.Delivery) {
 	for _, d := range deliveries {
-		if d.SendAfter.IsZero() {
-			r.Immediate++
-		} else {
+		if d.Waits() {
 			r.Waiting++
+		} else {
+			r.Immediate++
 		}
 	}
 }

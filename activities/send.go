@@ -14,7 +14,9 @@ import (
 // DeliveryStore is what sending needs of the database.
 type DeliveryStore interface {
 	BeginAttempt(ctx context.Context, deliveryID string, before int) (notification.Attempt, error)
-	EndAttempt(ctx context.Context, result notification.AttemptResult) error
+	// EndAttempt returns how old the event is that was told of, by the database's
+	// clock; 0: not sent, or delayed on purpose.
+	EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error)
 	QuietCheck(ctx context.Context, deliveryID string) (notification.QuietCheck, error)
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
 	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
@@ -39,7 +41,8 @@ type SendInput struct {
 // SendResult is the result of [Activities.Send].
 type SendResult struct {
 	Status    notification.Status
-	NotBefore time.Time `json:",omitzero"` // set: nothing was sent; it is quiet until then
+	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; it is quiet until then
+	Wait      string    `json:",omitempty"` // the same for people
 	Quiet     bool      // nothing was sent: it is quiet, and the routing says DROP
 	// Unrecorded holds what could not be written down after the provider had
 	// accepted the message. The workflow writes it later; sending again would
@@ -77,9 +80,9 @@ func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error)
 	}
 	receipt, err := a.attempt(ctx, in, attempt)
 	if err == nil {
-		return a.recordSent(ctx, attempt, receipt), nil
+		return a.recordSent(ctx, in, attempt, receipt), nil
 	}
-	a.recordFailure(ctx, attempt, receipt, err)
+	a.recordFailure(ctx, in, attempt, receipt, err)
 	return SendResult{}, exhausted(in, attempt, err)
 }
 
@@ -90,14 +93,26 @@ func (a *Activities) judgeQuiet(ctx context.Context, deliveryID string) (SendRes
 	if err != nil {
 		return SendResult{}, failure(err)
 	}
-	quiet, until, err := notification.Quiet(check.Preference, check.Timezone, time.Now())
+	judged, err := judge(check, time.Now())
+	return SendResult{Status: notification.Pending, NotBefore: judged.NotBefore, Wait: judged.Wait, Quiet: judged.Quiet}, err
+}
+
+// judgement is what quiet hours mean for a message that is about to be sent.
+type judgement struct {
+	NotBefore time.Time // set: it has to wait until then
+	Wait      string    // the same for people
+	Quiet     bool      // it is not to be sent at all
+}
+
+func judge(check notification.QuietCheck, now time.Time) (judgement, error) {
+	quiet, until, err := notification.Quiet(check.Preference, check.Timezone, now)
 	switch {
 	case err != nil:
-		return SendResult{}, permanent(err, NoText)
+		return judgement{}, permanent(err, NoText)
 	case quiet && check.Action == notification.Defer:
-		return SendResult{Status: notification.Pending, NotBefore: until.UTC()}, nil
+		return judgement{NotBefore: until.UTC(), Wait: notification.WaitText(until, now, check.Timezone, notification.WaitQuietHours)}, nil
 	default:
-		return SendResult{Status: notification.Pending, Quiet: quiet}, nil
+		return judgement{Quiet: quiet}, nil
 	}
 }
 
@@ -106,7 +121,7 @@ func (a *Activities) attempt(ctx context.Context, in SendInput, attempt notifica
 	sender, ok := a.Senders[in.Channel]
 	switch {
 	case !ok:
-		return notification.Receipt{}, permanent(fmt.Errorf("%s has no credentials on this worker", in.Channel), ChannelNotConfigured)
+		return notification.Receipt{}, notConfigured(in.Channel)
 	case attempt.Problem != "":
 		return notification.Receipt{}, permanent(errors.New(attempt.Problem), NoText)
 	case attempt.Begun-attempt.Ended > maxCrashes:
@@ -114,20 +129,22 @@ func (a *Activities) attempt(ctx context.Context, in SendInput, attempt notifica
 	}
 	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
 	defer cancel()
-	return sender.Send(ctx, attempt.Message)
+	return timedSend(ctx, sender, in.Channel, attempt.Message)
 }
 
-func (a *Activities) recordSent(ctx context.Context, attempt notification.Attempt, receipt notification.Receipt) SendResult {
-	result := notification.AttemptResult{
-		DeliveryID:     attempt.Message.DeliveryID,
-		Number:         attempt.Number,
-		Outcome:        notification.OutcomeSent,
-		ProviderStatus: receipt.Status,
-		ProviderID:     receipt.ProviderID,
-		DeadDevices:    receipt.DeadDevices,
-	}
+func notConfigured(channel notification.Channel) error {
+	return permanent(fmt.Errorf("%s has no credentials on this worker", channel), ChannelNotConfigured)
+}
+
+func (a *Activities) recordSent(ctx context.Context, in SendInput, attempt notification.Attempt, receipt notification.Receipt) SendResult {
+	result := attemptResult(receipt, nil)
+	result.DeliveryID, result.Number = attempt.Message.DeliveryID, attempt.Number
+	countAttempt(ctx, in.Channel, attempt.Begun, result.Outcome)
+	countDelivery(ctx, in.Channel, notification.Sent) // recorded or not: nothing sends it again
 	sent := SendResult{Status: notification.Sent}
-	if err := a.endAttempt(ctx, result); err != nil {
+	age, err := a.endAttempt(ctx, result)
+	observeCommitToSent(ctx, in.Channel, age)
+	if err != nil {
 		activity.GetLogger(ctx).Warn("sent, but not recorded yet", "delivery_id", result.DeliveryID, "error", err)
 		result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
 		sent.Unrecorded = &result
@@ -137,29 +154,36 @@ func (a *Activities) recordSent(ctx context.Context, attempt notification.Attemp
 
 // recordFailure writes down a failed attempt. Where that fails too, the attempt
 // stays open: it then counts as a crash, and the delivery is tried once more.
-func (a *Activities) recordFailure(ctx context.Context, attempt notification.Attempt, receipt notification.Receipt, cause error) {
-	result := notification.AttemptResult{
-		DeliveryID:     attempt.Message.DeliveryID,
-		Number:         attempt.Number,
-		Outcome:        notification.OutcomeError,
-		ProviderStatus: receipt.Status,
-		Detail:         reason(cause),
-		DeadDevices:    receipt.DeadDevices,
+func (a *Activities) recordFailure(ctx context.Context, in SendInput, attempt notification.Attempt, receipt notification.Receipt, cause error) {
+	result := attemptResult(receipt, cause)
+	result.DeliveryID, result.Number = attempt.Message.DeliveryID, attempt.Number
+	if result.Outcome == notification.OutcomeAccount {
+		activity.GetLogger(ctx).Error("a provider rejects our account", "channel_error", result.Detail)
 	}
-	var provider *notification.ProviderError
-	if errors.As(cause, &provider) {
-		result.Outcome, result.ProviderStatus = provider.Class.Outcome(), provider.Status
-		if provider.Class == notification.Account {
-			activity.GetLogger(ctx).Error("a provider rejects our account", "channel_error", provider.Error())
-		}
-	}
-	if err := a.endAttempt(ctx, result); err != nil {
+	countAttempt(ctx, in.Channel, attempt.Begun, result.Outcome)
+	if _, err := a.endAttempt(ctx, result); err != nil {
 		activity.GetLogger(ctx).Warn("failed attempt not recorded", "delivery_id", result.DeliveryID, "error", err)
 	}
 }
 
+// attemptResult is what a provider's answer, or its failure, is on record.
+func attemptResult(receipt notification.Receipt, err error) notification.AttemptResult {
+	result := notification.AttemptResult{
+		Outcome: notification.OutcomeSent, ProviderStatus: receipt.Status, ProviderID: receipt.ProviderID, DeadDevices: receipt.DeadDevices,
+	}
+	if err == nil {
+		return result
+	}
+	result.Outcome, result.ProviderID, result.Detail = notification.OutcomeError, "", reason(err)
+	var provider *notification.ProviderError
+	if errors.As(err, &provider) {
+		result.Outcome, result.ProviderStatus = provider.Class.Outcome(), provider.Status
+	}
+	return result
+}
+
 // endAttempt records a result even when the activity was cancelled meanwhile.
-func (a *Activities) endAttempt(ctx context.Context, result notification.AttemptResult) error {
+func (a *Activities) endAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	return a.Deliveries.EndAttempt(ctx, result)
@@ -177,5 +201,6 @@ func exhausted(in SendInput, attempt notification.Attempt, err error) error {
 
 // RecordSent writes down what [Activities.Send] could not.
 func (a *Activities) RecordSent(ctx context.Context, in notification.AttemptResult) error {
-	return a.Deliveries.EndAttempt(ctx, in)
+	_, err := a.Deliveries.EndAttempt(ctx, in)
+	return err
 }

@@ -21,6 +21,7 @@ type deliveries struct {
 	quiet    notification.QuietCheck
 	beginErr error
 	endErr   error
+	age      time.Duration // of the event, when its message is recorded as sent
 
 	before  int // as BeginAttempt was told
 	begun   int
@@ -39,15 +40,16 @@ func (d *deliveries) BeginAttempt(_ context.Context, _ string, before int) (noti
 	return d.attempt, nil
 }
 
-func (d *deliveries) EndAttempt(ctx context.Context, result notification.AttemptResult) error {
+func (d *deliveries) EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	d.results = append(d.results, result)
-	if d.endErr == nil && result.Outcome == notification.OutcomeSent {
-		d.attempt.Status = notification.Sent
+	if d.endErr != nil || result.Outcome != notification.OutcomeSent {
+		return 0, d.endErr
 	}
-	return d.endErr
+	d.attempt.Status = notification.Sent
+	return d.age, nil
 }
 
 func (d *deliveries) QuietCheck(context.Context, string) (notification.QuietCheck, error) {

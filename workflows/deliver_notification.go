@@ -16,11 +16,14 @@ import (
 // delivery; its text and address stay in the database, so that neither ends up
 // in Temporal's history.
 type DeliverInput struct {
-	DeliveryID     string
-	Channel        notification.Channel
-	SendAfter      time.Time `json:",omitzero"` // zero: at once
-	Policy         activities.DeliveryPolicy
-	AttemptsBefore int `json:",omitempty"` // of earlier runs of this delivery
+	DeliveryID string
+	Channel    notification.Channel
+	SendAfter  time.Time                 `json:",omitzero"`  // zero: at once
+	Wait       string                    `json:",omitempty"` // until when and for what it waits, for people
+	Digest     bool                      `json:",omitempty"` // it is sent in a digest
+	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry learns its own
+	Retry      bool                      `json:",omitempty"` // a fresh run, for which an operator asked
+	Again      bool                      `json:",omitempty"` // also where it was sent
 }
 
 // DeliverResult is the result of [DeliverNotification].
@@ -43,7 +46,10 @@ const (
 )
 
 // recordOptions never give up: to lose an outcome is worse than to wait for it.
-var recordOptions = eventOptions(20*time.Second, "record the outcome")
+var (
+	recordOptions = eventOptions(20*time.Second, "record the outcome")
+	reopenOptions = eventOptions(30*time.Second, "plan the delivery anew")
+)
 
 // DeliverNotification makes one delivery over one channel. It waits for the
 // time to send, if there is one, and sends; Temporal repeats failed attempts.
@@ -59,12 +65,9 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 		}
 		return result, nil
 	case err == nil:
-		return giveUp(ctx, in, notification.Cancelled, "quiet hours")
+		return giveUp(ctx, in, notification.Cancelled, result.Reason)
 	case ctx.Err() != nil:
-		if result, err := giveUp(ctx, in, notification.Cancelled, "cancelled"); err != nil || result.Status != notification.Cancelled {
-			return result, err // it was sent before it could be cancelled
-		}
-		return DeliverResult{Status: notification.Cancelled}, ctx.Err()
+		return cancelled(ctx, in)
 	}
 	result, recordErr := giveUp(ctx, in, notification.Failed, reason(err))
 	if recordErr != nil || result.Status != notification.Failed || in.Channel.BestEffort() {
@@ -74,77 +77,108 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 }
 
 // deliver waits and sends until the delivery has ended. Status PENDING means
-// that it must not be sent after all: the delay ended in quiet hours.
+// that it must not be sent after all, for the reason beside it.
 func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
-	until, delayed := in.SendAfter, !in.SendAfter.IsZero() // a delay may have ended before this workflow began
+	if in.Digest {
+		return deliverInDigest(ctx, in)
+	}
+	attemptsBefore := 0
+	if in.Retry {
+		reopened, err := reopen(ctx, in)
+		if err != nil || reopened.Status != notification.Pending {
+			return DeliverResult{Status: reopened.Status}, err
+		}
+		in.Policy, attemptsBefore = reopened.Policy, reopened.AttemptsBefore
+	}
+	wait, judgeQuiet := pause{until: in.SendAfter, why: in.Wait}, !in.SendAfter.IsZero() // a delay may have ended before this workflow began
 	for {
-		waited, hastened, err := waitUntil(ctx, until)
+		waited, hastened, err := wait.run(ctx)
 		if err != nil {
 			return DeliverResult{}, err
 		}
-		sent, err := send(ctx, in, (waited || delayed) && !hastened)
-		if err != nil || sent.NotBefore.IsZero() {
-			return DeliverResult{Status: sent.Status}, err
+		sent, interrupted, err := send(ctx, in, attemptsBefore, (waited || judgeQuiet) && !hastened)
+		switch {
+		case err != nil:
+			return DeliverResult{}, err
+		case interrupted != nil && (sent.Status == "" || sent.Status == notification.Pending):
+			wait, judgeQuiet = *interrupted, false
+		case sent.Quiet:
+			return DeliverResult{Status: notification.Pending, Reason: notification.WaitQuietHours}, nil
+		case sent.NotBefore.IsZero():
+			return DeliverResult{Status: sent.Status}, nil
+		default:
+			wait, judgeQuiet = pause{until: sent.NotBefore, why: sent.Wait}, false // where that is past by the server's clock, a slower clock is not asked again
 		}
-		until, delayed = sent.NotBefore, false // where that is past by the server's clock, a slower clock is not asked again
 	}
 }
 
-// waitUntil sleeps until t, until told to send now, or until cancelled. A
-// reschedule puts another time in the place of t; one that is no time is
-// ignored.
-func waitUntil(ctx workflow.Context, t time.Time) (waited, hastened bool, err error) {
-	for !t.IsZero() && workflow.Now(ctx).Before(t) && err == nil && !hastened {
-		waited = true
-		timer, stop := workflow.WithCancel(ctx)
-		summary := workflow.TimerOptions{Summary: "send after " + t.Format(time.RFC3339)}
-		workflow.NewSelector(ctx).
-			AddFuture(workflow.NewTimerWithOptions(timer, t.Sub(workflow.Now(ctx)), summary), func(f workflow.Future) {
-				err = f.Get(ctx, nil)
-			}).
-			AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
-				c.Receive(ctx, nil)
-				hastened = true
-			}).
-			AddReceive(workflow.GetSignalChannel(ctx, Reschedule), func(c workflow.ReceiveChannel, _ bool) {
-				var other time.Time
-				if c.ReceiveAsync(&other) && !other.IsZero() { // Receive would wait for another signal instead
-					t = other
-				}
-			}).
-			Select(ctx)
-		stop()
-	}
-	return waited, hastened, err
+// reopen plans the delivery anew, for a fresh run of it.
+func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
+	options := reopenOptions
+	options.WaitForCancellation = true // it must not reopen the row after the cancellation is on record
+	input := activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again}
+	var result activities.ReopenResult
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), acts.ReopenDelivery, input).Get(ctx, &result)
+	return result, err
 }
 
 // send runs the attempts. How many there may be is counted by the activity,
-// since an attempt that died with its worker was not the provider's failure.
-func send(ctx workflow.Context, in DeliverInput, judgeQuiet bool) (activities.SendResult, error) {
-	options := workflow.ActivityOptions{
-		StartToCloseTimeout: in.Policy.Timeout + sendOverhead,
-		WaitForCancellation: true, // what the provider was told already is known before the delivery ends
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    in.Policy.FirstRetry,
-			BackoffCoefficient: in.Policy.Coefficient,
-			MaximumInterval:    max(maxRetryInterval, in.Policy.FirstRetry),
-		},
-		Summary: fmt.Sprintf("send by %s", in.Channel),
-	}
+// since an attempt that died with its worker was not the provider's failure. An
+// operator may interrupt them: then the pause to make before the next ones is
+// returned, beside a result that is of use only where something was sent.
+func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *pause, error) {
+	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	input := activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, Timeout: in.Policy.Timeout,
-		MaxAttempts: in.Policy.MaxAttempts, AttemptsBefore: in.AttemptsBefore, JudgeQuiet: judgeQuiet,
+		MaxAttempts: in.Policy.MaxAttempts, AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet,
 	}
+	options := sendOptions(in.Policy, fmt.Sprintf("send by %s", in.Channel))
 	var result activities.SendResult
-	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), acts.Send, input).Get(ctx, &result); err != nil {
-		return result, err
+	interrupted, err := attempts(ctx, options, acts.Send, input, &result)
+	if err != nil || result.Unrecorded == nil {
+		return result, interrupted, err
 	}
-	if result.Unrecorded == nil {
-		return result, nil
+	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded)
+}
+
+// sendOptions are those of an activity that calls a channel's provider.
+func sendOptions(policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		StartToCloseTimeout: policy.Timeout + sendOverhead,
+		WaitForCancellation: true, // what the provider was told already is known before the delivery ends
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    policy.FirstRetry,
+			BackoffCoefficient: policy.Coefficient,
+			MaximumInterval:    max(maxRetryInterval, policy.FirstRetry),
+		},
+		Summary: summary,
 	}
+}
+
+// cancelled ends a delivery that was cancelled. One that was sent before it could
+// be is an ordinary end, and where the digest that lists it is with the provider,
+// nobody knows yet.
+func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
+	for {
+		result, err := giveUp(ctx, in, notification.Cancelled, "cancelled")
+		switch {
+		case err != nil:
+			return result, err
+		case result.Status == notification.Cancelled:
+			return DeliverResult{Status: notification.Cancelled}, ctx.Err()
+		case result.Status != notification.Pending:
+			return result, nil
+		}
+		waitForAttempt(ctx)
+	}
+}
+
+// record runs an activity that writes down an end, even when the workflow was
+// cancelled.
+func record(ctx workflow.Context, activity, input any) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	return result, workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recordOptions), acts.RecordSent, *result.Unrecorded).Get(ctx, nil)
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recordOptions), activity, input).Get(ctx, nil)
 }
 
 // giveUp records the end of a delivery even when the workflow was cancelled.

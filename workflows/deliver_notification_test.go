@@ -134,20 +134,6 @@ func TestDeliverNotificationRecordsWhatWasNotRecorded(t *testing.T) {
 	env.AssertExpectations(t)
 }
 
-func TestDeliverNotificationTellsOfEarlierRuns(t *testing.T) {
-	t.Parallel()
-
-	in, wantSend := deliverInput(notification.Email), sendInput(notification.Email)
-	in.AttemptsBefore, wantSend.AttemptsBefore = 3, 3
-	env := newEnv(t)
-	env.sends(wantSend, sent)
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-	env.requireDelivered(t, result(notification.Sent, ""))
-	env.AssertExpectations(t)
-}
-
 func TestDeliverNotificationIntervals(t *testing.T) {
 	t.Parallel()
 

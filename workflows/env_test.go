@@ -23,6 +23,7 @@ const (
 	notifyEvent         = "NotifyEvent"
 	notifyPage          = "NotifyPage"
 	deliverNotification = "DeliverNotification"
+	digestWorkflow      = "Digest"
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every

@@ -134,8 +134,9 @@ func planPages(ctx workflow.Context, in NotifyInput, open pages) (result NotifyR
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
 		if len(planned.Batch.Deliveries) > 0 {
-			return result, nil, deliverBatch(ctx, planned.EventType, planned.Aggregate, planned.Batch)
+			return result, nil, deliverBatch(ctx, batchEvent{in.EventID, planned.EventType, planned.Aggregate}, planned.Batch)
 		}
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of recipients planned; each that has deliveries is a child workflow", page))
 		if err := startPage(ctx, in.EventID, page, planned, open); err != nil || planned.Next == nil {
 			return result, nil, err
 		}

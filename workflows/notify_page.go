@@ -34,21 +34,28 @@ func NotifyPage(ctx workflow.Context, in PageInput) error {
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, listOptions), acts.ListDeliveries, list).Get(ctx, &batch); err != nil {
 		return err
 	}
-	return deliverBatch(ctx, in.EventType, in.Aggregate, batch)
+	return deliverBatch(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, batch)
+}
+
+// batchEvent is the event whose deliveries a batch is.
+type batchEvent struct {
+	id, eventType string
+	aggregate     notification.Entity
 }
 
 // deliverBatch starts one child per delivery, a window of them at a time, and
 // waits for all. How they end is in their rows. Its only error is cancellation.
-func deliverBatch(ctx workflow.Context, eventType string, aggregate notification.Entity, batch activities.DeliveryBatch) error {
+func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	open := newWindow(ctx, openDeliveries)
+	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	for _, d := range batch.Deliveries {
 		policy := batch.Policies[d.Channel]
-		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Policy: policy}
+		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
 		deliver := func(ctx workflow.Context) {
-			ctx = workflow.WithChildOptions(ctx, deliveryOptions(eventType, aggregate, d, policy))
+			ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
 			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input).Get(ctx, nil)
 		}
-		if !d.SendAfter.IsZero() {
+		if d.Waits() {
 			open.start(ctx, deliver)
 		} else if err := open.run(ctx, deliver); err != nil {
 			break
@@ -57,7 +64,18 @@ func deliverBatch(ctx workflow.Context, eventType string, aggregate notification
 	return open.wait(ctx)
 }
 
-func deliveryOptions(eventType string, aggregate notification.Entity, d notification.Delivery, policy activities.DeliveryPolicy) workflow.ChildWorkflowOptions {
+// batchDetails tells operators what an event's workflow waits for.
+func batchDetails(batch activities.DeliveryBatch) string {
+	waiting := 0
+	for _, d := range batch.Deliveries {
+		if d.Waits() {
+			waiting++
+		}
+	}
+	return fmt.Sprintf("waiting for %d deliveries, of which %d are sent later; each is a child workflow", len(batch.Deliveries), waiting)
+}
+
+func deliveryOptions(event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) workflow.ChildWorkflowOptions {
 	recipient := string(d.UserType) + "/" + d.UserID
 	return workflow.ChildWorkflowOptions{
 		WorkflowID:            d.DeliveryID,
@@ -65,13 +83,14 @@ func deliveryOptions(eventType string, aggregate notification.Entity, d notifica
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WaitForCancellation:   true,
-		Priority:              temporal.Priority{PriorityKey: priorityKey(d.Priority), FairnessKey: fairnessKey(aggregate)},
+		Priority:              temporal.Priority{PriorityKey: priorityKey(d.Priority), FairnessKey: fairnessKey(event.aggregate)},
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			EventTypeAttribute.ValueSet(eventType),
-			AggregateAttribute.ValueSet(aggregate.String()),
+			EventTypeAttribute.ValueSet(event.eventType),
+			AggregateAttribute.ValueSet(event.aggregate.String()),
 			RecipientAttribute.ValueSet(recipient),
 			ChannelAttribute.ValueSet(string(d.Channel)),
 		),
+		Memo:          map[string]any{"event_id": event.id},
 		StaticSummary: fmt.Sprintf("%s to %s", d.Channel, recipient),
 	}
 }

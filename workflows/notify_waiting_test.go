@@ -60,6 +60,26 @@ func TestNotifyEventCancelledWithWaitingDeliveries(t *testing.T) {
 	env.AssertExpectations(t)
 }
 
+// The items of digests wait as well, for a time that only their digests know.
+func TestNotifyPageWithDigests(t *testing.T) {
+	t.Parallel()
+
+	env, all := newPageEnv(t), batch(230)
+	for i := range 130 {
+		all.Deliveries[i].Digest = true
+	}
+	all.Deliveries[229].SendAfter, all.Deliveries[229].Wait = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), "08:00 UTC: delay"
+	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+	env.lists(all, nil)
+
+	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.ElementsMatch(t, inputs(all), env.deliveries.started)
+	require.Equal(t, 230, env.deliveries.mostOpen) // 99 to be sent at once take a place
+	env.AssertExpectations(t)
+}
+
 // A page opens all that waits at once.
 func TestNotifyPageThatWaits(t *testing.T) {
 	t.Parallel()

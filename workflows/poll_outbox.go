@@ -28,19 +28,138 @@ var pollOptions = workflow.ActivityOptions{
 // pollsPerRun keeps a run's history under 1,000 events, about two hours.
 const pollsPerRun = 120
 
+// Signals that a poller understands. `starter` gives each the time at which it
+// was ordered; it may be left out.
+const (
+	PausePoller  = "pause"
+	ResumePoller = "resume"
+)
+
+// PausedMemo is the memo that only a paused poller has: since when, a time. It
+// can be read without a worker.
+const PausedMemo = "paused_since"
+
+// PollInput is the input of [PollOutbox].
+type PollInput struct {
+	PausedSince time.Time // zero: it polls
+}
+
 // PollOutbox polls event_outbox until it is cancelled. Several may run side by
-// side.
-func PollOutbox(ctx workflow.Context) error {
+// side. While it is paused no activity is open, and nothing is claimed.
+func PollOutbox(ctx workflow.Context, in PollInput) error {
 	ctx = workflow.WithActivityOptions(ctx, pollOptions)
-	for range pollsPerRun {
-		var result activities.PollOutboxResult
-		err := workflow.ExecuteActivity(ctx, acts.PollOutbox).Get(ctx, &result)
-		if ctx.Err() != nil {
-			return ctx.Err()
+	p := &poller{
+		pausedSince: in.PausedSince,
+		pauses:      workflow.GetSignalChannel(ctx, PausePoller),
+		resumes:     workflow.GetSignalChannel(ctx, ResumePoller),
+	}
+	for polls := 0; polls < pollsPerRun && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); {
+		step := p.wait
+		if !p.paused() {
+			step, polls = p.poll, polls+1
 		}
-		if err != nil {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	return workflow.NewContinueAsNewError(ctx, PollOutbox)
+	return workflow.NewContinueAsNewError(ctx, PollOutbox, PollInput{PausedSince: p.pausedSince})
+}
+
+// poller is the state of one [PollOutbox].
+type poller struct {
+	pausedSince     time.Time // zero: it polls
+	pauses, resumes workflow.ReceiveChannel
+}
+
+func (p *poller) paused() bool { return !p.pausedSince.IsZero() }
+
+// poll runs one activity to its end, which a pause hastens.
+func (p *poller) poll(ctx workflow.Context) error {
+	if err := p.show(ctx); err != nil {
+		return err
+	}
+	polling, stop := workflow.WithCancel(ctx)
+	defer stop()
+	result := workflow.ExecuteActivity(polling, acts.PollOutbox)
+	for !result.IsReady() {
+		p.selector(ctx).AddFuture(result, func(workflow.Future) {}).Select(ctx)
+		if p.obey(ctx); p.paused() {
+			workflow.SetCurrentDetails(ctx, "pausing: what was claimed is brought to its end")
+			stop()
+		}
+	}
+	err := result.Get(ctx, nil)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case polling.Err() != nil: // however it ended, it was told to
+		return nil
+	default:
+		return err
+	}
+}
+
+// wait waits until it is told something.
+func (p *poller) wait(ctx workflow.Context) error {
+	if err := p.show(ctx); err != nil {
+		return err
+	}
+	p.selector(ctx).AddReceive(ctx.Done(), func(workflow.ReceiveChannel, bool) {}).Select(ctx)
+	p.obey(ctx)
+	return ctx.Err()
+}
+
+// selector wakes when there is something to obey.
+func (p *poller) selector(ctx workflow.Context) workflow.Selector {
+	leave := func(workflow.ReceiveChannel, bool) {} // for obey to receive
+	return workflow.NewSelector(ctx).AddReceive(p.pauses, leave).AddReceive(p.resumes, leave)
+}
+
+// show tells operators what it does.
+func (p *poller) show(ctx workflow.Context) error {
+	since, details := any(nil), "polling"
+	if p.paused() {
+		since, details = p.pausedSince, "paused by an operator since "+p.pausedSince.UTC().Format(time.RFC3339)
+	}
+	workflow.SetCurrentDetails(ctx, details)
+	if _, shown := workflow.GetInfo(ctx).Memo.GetFields()[PausedMemo]; shown == p.paused() {
+		return nil // so that a poller that nobody pauses costs nothing more
+	}
+	return workflow.UpsertMemo(ctx, map[string]any{PausedMemo: since})
+}
+
+// obey does what the signals say that have come, of which the last counts.
+// Those of two names that came while no worker ran have no order of their own:
+// it is that of their times, and without times whatever there is more of.
+func (p *poller) obey(ctx workflow.Context) {
+	pauses, lastPause := receiveAll(p.pauses)
+	resumes, lastResume := receiveAll(p.resumes)
+	pause := p.paused()
+	switch {
+	case !lastPause.Equal(lastResume):
+		pause = lastPause.After(lastResume)
+	case pauses != resumes:
+		pause = pauses > resumes
+	}
+	if !pause {
+		p.pausedSince = time.Time{}
+	} else if !p.paused() {
+		p.pausedSince = workflow.Now(ctx).UTC()
+	}
+}
+
+// receiveAll empties a channel of signals, and returns how many there were and
+// the latest of their times. An argument that is no time is as good as none.
+func receiveAll(signals workflow.ReceiveChannel) (count int, last time.Time) {
+	for {
+		var argument any
+		if !signals.ReceiveAsync(&argument) {
+			return count, last
+		}
+		count++
+		text, _ := argument.(string)
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.After(last) {
+			last = at
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -19,13 +20,21 @@ func TestPollOutboxContinuesAsNew(t *testing.T) {
 	env := newEnv(t)
 	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).Times(120)
 
-	env.ExecuteWorkflow(workflows.PollOutbox)
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
 
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &next)
 	require.Equal(t, pollOutbox, next.WorkflowType.Name)
-	require.Nil(t, next.Input)
+	require.Equal(t, workflows.PollInput{}, nextPoll(t, next))
 	env.AssertExpectations(t)
+}
+
+// nextPoll is what a poller hands to its next run.
+func nextPoll(t *testing.T, next *workflow.ContinueAsNewError) workflows.PollInput {
+	t.Helper()
+	var in workflows.PollInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	return in
 }
 
 func TestPollOutboxOutlastsAnOutage(t *testing.T) {
@@ -35,7 +44,7 @@ func TestPollOutboxOutlastsAnOutage(t *testing.T) {
 	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")).Times(8)
 	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(120)
 
-	env.ExecuteWorkflow(workflows.PollOutbox)
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
 
 	require.True(t, workflow.IsContinueAsNewError(env.GetWorkflowError()))
 	env.AssertExpectations(t)
@@ -49,7 +58,7 @@ func TestPollOutboxCancelled(t *testing.T) {
 	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")) // backs off
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
-	env.ExecuteWorkflow(workflows.PollOutbox)
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
 
 	env.requireCancelled(t)
 	env.AssertExpectations(t)

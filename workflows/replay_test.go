@@ -20,6 +20,7 @@ import (
 // a real server, and how each of them ends.
 var recordings = []struct{ name, workflow, end string }{
 	{"poll_cancelled", pollOutbox, "cancelled"},
+	{"poll_paused", pollOutbox, "cancelled"},
 	{"notify_sent", notifyEvent, "completed"},
 	{"notify_partly_failed", notifyEvent, "completed"},
 	{"notify_nothing_selected", notifyEvent, "completed"},
@@ -54,6 +55,41 @@ var recordings = []struct{ name, workflow, end string }{
 	{"deliver_cancelled_retrying", deliverNotification, "cancelled CANCELLED"},
 	{"deliver_cancelled_failing", deliverNotification, "cancelled CANCELLED"},
 	{"deliver_cancelled_too_late", deliverNotification, "completed SENT"},
+	{"deliver_sent_now_retrying", deliverNotification, "completed SENT"},
+	{"deliver_rescheduled_retrying", deliverNotification, "completed SENT"},
+	{"deliver_sent_now_sending", deliverNotification, "completed SENT"},
+	{"deliver_sent_now_failing", deliverNotification, "completed SENT"},
+	{"deliver_sent_now_refused", deliverNotification, "failed DeliveryFailed FAILED"},
+	{"deliver_sent_now_judging", deliverNotification, "completed SENT"},
+	{"deliver_again", deliverNotification, "completed SENT"},
+	{"deliver_again_sent_before", deliverNotification, "completed DELIVERED"},
+	{"deliver_again_to_nobody", deliverNotification, "failed DeliveryFailed FAILED"},
+	{"deliver_in_digest", deliverNotification, "completed SENT"},
+	{"deliver_in_digest_failed", deliverNotification, "failed DeliveryFailed FAILED"},
+	{"deliver_in_digest_dropped", deliverNotification, "completed CANCELLED CANCELLED"},
+	{"deliver_in_digest_sent_now", deliverNotification, "completed SENT"},
+	{"deliver_in_digest_cancelled", deliverNotification, "cancelled CANCELLED"},
+	{"deliver_in_digest_cancelled_late", deliverNotification, "completed SENT"},
+	{"deliver_in_digest_sent_before", deliverNotification, "completed SENT"},
+	{"digest_sent", digestWorkflow, "completed SENT"},
+	{"digest_failed", digestWorkflow, "completed FAILED FAILED"},
+	{"digest_dropped", digestWorkflow, "completed CANCELLED CANCELLED"},
+	{"digest_sent_now", digestWorkflow, "completed SENT"},
+	{"digest_of_nothing", digestWorkflow, "completed"},
+	{"digest_retried", digestWorkflow, "completed SENT"},
+	{"digest_refused", digestWorkflow, "completed FAILED FAILED"},
+	{"digest_not_recorded", digestWorkflow, "completed SENT"},
+	{"digest_all_cancelled", digestWorkflow, "completed CANCELLED CANCELLED"},
+	{"digest_deferred", digestWorkflow, "completed SENT"},
+	{"digest_rescheduled", digestWorkflow, "completed SENT"},
+	{"digest_sent_now_retrying", digestWorkflow, "completed SENT"},
+	{"digest_sent_now_sending", digestWorkflow, "completed SENT"},
+	{"digest_rescheduled_retrying", digestWorkflow, "completed SENT"},
+	{"digest_cancelled_waiting", digestWorkflow, "cancelled CANCELLED"},
+	{"digest_cancelled_retrying", digestWorkflow, "cancelled CANCELLED"},
+	{"digest_cancelled_too_late", digestWorkflow, "completed SENT"},
+	{"digest_continued", digestWorkflow, "continued"},
+	{"digest_of_a_late_joiner", digestWorkflow, "completed"},
 }
 
 // Whatever a running installation has begun, this code goes on with.
@@ -108,10 +144,9 @@ func TestReplayNoticesAChange(t *testing.T) {
 
 func replayer() worker.WorkflowReplayer {
 	r := worker.NewWorkflowReplayer()
-	r.RegisterWorkflow(workflows.PollOutbox)
-	r.RegisterWorkflow(workflows.NotifyEvent)
-	r.RegisterWorkflow(workflows.NotifyPage)
-	r.RegisterWorkflow(workflows.DeliverNotification)
+	for _, workflow := range workflows.All() {
+		r.RegisterWorkflow(workflow)
+	}
 	return r
 }
 
@@ -123,9 +158,9 @@ func delayed(name string) any {
 	}
 	switch name {
 	case pollOutbox:
-		return func(ctx workflow.Context) error {
+		return func(ctx workflow.Context, in workflows.PollInput) error {
 			before(ctx)
-			return workflows.PollOutbox(ctx)
+			return workflows.PollOutbox(ctx, in)
 		}
 	case notifyEvent:
 		return func(ctx workflow.Context, in workflows.NotifyInput) (workflows.NotifyResult, error) {
@@ -136,6 +171,11 @@ func delayed(name string) any {
 		return func(ctx workflow.Context, in workflows.PageInput) error {
 			before(ctx)
 			return workflows.NotifyPage(ctx, in)
+		}
+	case digestWorkflow:
+		return func(ctx workflow.Context, in workflows.DigestInput) (workflows.DigestResult, error) {
+			before(ctx)
+			return workflows.Digest(ctx, in)
 		}
 	default:
 		return func(ctx workflow.Context, in workflows.DeliverInput) (workflows.DeliverResult, error) {
@@ -171,6 +211,8 @@ func endOf(t *testing.T, recorded *history.History) string {
 		words = append(words, "failed", failure.GetApplicationFailureInfo().Type)
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		words = append(words, "cancelled")
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		words = append(words, "continued")
 	default:
 		words = append(words, fmt.Sprint(last.EventType))
 	}

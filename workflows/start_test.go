@@ -10,8 +10,10 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"herald/activities"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -40,7 +42,7 @@ func TestStartEvent(t *testing.T) {
 			temporal := mocks.NewClient(t)
 			once := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 				return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
-					o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE && o.WorkflowExecutionErrorWhenAlreadyStarted
+					o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY && o.WorkflowExecutionErrorWhenAlreadyStarted
 			})
 			in := workflows.NotifyInput{EventID: "evt-1", Publish: tt.publish}
 			temporal.On("ExecuteWorkflow", mock.Anything, once, mock.MatchedBy(isNotifyEvent), in).
@@ -53,6 +55,35 @@ func TestStartEvent(t *testing.T) {
 	}
 }
 
+// A digest is told of its item in the call that starts it, where it does not run.
+func TestJoinDigest(t *testing.T) {
+	t.Parallel()
+
+	const id = "herald-digest-staff10-EMAIL-REVIEW_POSTED"
+	item, today := items(1)[0], policy(notification.Email)
+	options := client.StartWorkflowOptions{
+		TaskQueue: "herald-email",
+		Priority:  temporal.Priority{PriorityKey: 5},
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			workflows.EventTypeAttribute.ValueSet("REVIEW_POSTED"),
+			workflows.RecipientAttribute.ValueSet("RESTAURANT_USER/10"),
+			workflows.ChannelAttribute.ValueSet("EMAIL"),
+		),
+		StaticSummary: "EMAIL digest to RESTAURANT_USER/10: REVIEW_POSTED",
+	}
+	place := notification.DigestPlace{Key: digestKey, Priority: notification.Low, Window: window}
+	for _, answer := range []error{nil, errors.New("no connection")} {
+		temporal := mocks.NewClient(t)
+		temporal.On("SignalWithStartWorkflow", mock.Anything, id, join, item, options, mock.MatchedBy(isDigest), digestInput()).Return(nil, answer).Once()
+		starter := workflows.Starter{Client: temporal, Prefix: "herald"}
+
+		got, err := starter.JoinDigest(t.Context(), activities.Join{DeliveryID: item, Place: place, Policy: today})
+
+		require.ErrorIs(t, err, answer)
+		require.Equal(t, answer == nil, got == id)
+	}
+}
+
 func TestStartPoller(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +93,7 @@ func TestStartPoller(t *testing.T) {
 			return o.ID == "herald-outbox-poller-2" && o.TaskQueue == "herald-events" &&
 				o.WorkflowIDConflictPolicy == enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 		})
-		temporal.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox)).Return(nil, answer).Once()
+		temporal.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{}).Return(nil, answer).Once()
 		starter := workflows.Starter{Client: temporal, Prefix: "herald"}
 
 		require.ErrorIs(t, starter.StartPoller(t.Context(), 2), answer)
@@ -74,4 +105,8 @@ func isNotifyEvent(func(workflow.Context, workflows.NotifyInput) (workflows.Noti
 	return true
 }
 
-func isPollOutbox(func(workflow.Context) error) bool { return true }
+func isPollOutbox(func(workflow.Context, workflows.PollInput) error) bool { return true }
+
+func isDigest(func(workflow.Context, workflows.DigestInput) (workflows.DigestResult, error)) bool {
+	return true
+}

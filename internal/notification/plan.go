@@ -68,8 +68,13 @@ type Delivery struct {
 	UserType   UserType
 	UserID     string
 	Priority   Priority
-	SendAfter  time.Time `json:",omitzero"` // zero: at once
+	SendAfter  time.Time `json:",omitzero"`  // zero: at once
+	Wait       string    `json:",omitempty"` // until when and for what it waits, for people
+	Digest     bool      `json:",omitempty"` // it is sent in a digest, and waits for that
 }
+
+// Waits says that a delivery has a time of its own.
+func (d Delivery) Waits() bool { return d.Digest || !d.SendAfter.IsZero() }
 
 // IDRange is a stretch of notification.id, both ends included.
 type IDRange struct {

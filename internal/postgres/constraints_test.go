@@ -14,6 +14,7 @@ import (
 const (
 	insertEvent    = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES `
 	insertDelivery = `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, `
+	insertRetry    = `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES `
 	deliveryValues = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
 )
 
@@ -86,6 +87,9 @@ var refusals = map[string][]string{
 	"delivery_attempt_of_notification":    {`INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d404', 1)`},
 	"delivery_attempt_outcome":            {`UPDATE delivery_attempt SET ended_at = now(), outcome = 'LOST'`},
 	"delivery_attempt_ended_with_outcome": {`UPDATE delivery_attempt SET ended_at = now()`, `UPDATE delivery_attempt SET outcome = 'SENT'`},
+	"delivery_retry_of_notification":      {insertRetry + `('d404', 'run-1', false, 'FAILED')`},
+	"delivery_retry_status":               {insertRetry + `('d1', 'run-1', true, 'READ')`},
+	"delivery_retry_of_sent_is_wanted":    {insertRetry + `('d1', 'run-1', false, 'SENT')`, insertRetry + `('d1', 'run-1', false, 'DELIVERED')`},
 	"recipient_timezone_known":            {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -80,7 +81,10 @@ func (s *Store) DeliveryStatus(ctx context.Context, deliveryID string) (notifica
 // on devices that proved dead, in one statement. Recording it twice changes
 // nothing the second time. A status only climbs: what was sent stays sent, even
 // if it was cancelled while the provider was already accepting it.
-func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) error {
+//
+// For a delivery that this marks as sent it returns the time since its event was
+// written: 0 where its rules delayed it, or an operator had it made once more.
+func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error) {
 	const query = `
 		WITH ended AS (
 			UPDATE delivery_attempt
@@ -103,32 +107,58 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 		)
 		UPDATE notification n
 		SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE n.status END,
-		       sent_at             = CASE $3 WHEN 'SENT' THEN now() END,
+		       sent_at             = CASE $3 WHEN 'SENT' THEN now() ELSE n.sent_at END,
 		       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
 		       last_error          = nullif($6, '')
 		FROM   ended e
 		WHERE  n.delivery_id = e.delivery_id
-		AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))`
+		AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))
+		RETURNING CASE
+		    WHEN n.status = 'SENT' AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
+		         AND NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
+		    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
+		    END`
 
-	_, err := s.Pool.Exec(ctx, query, result.DeliveryID, result.Number, string(result.Outcome), result.ProviderStatus, result.ProviderID, result.Detail, result.DeadDevices)
-	if err != nil {
-		return fmt.Errorf("end attempt: %w", err)
+	var age *time.Duration // nil: not to be measured
+	err := s.Pool.QueryRow(ctx, query, result.DeliveryID, result.Number, string(result.Outcome), result.ProviderStatus, result.ProviderID, result.Detail, result.DeadDevices).Scan(&age)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return 0, nil // recorded before, or its delivery stays as it is
+	case err != nil:
+		return 0, fmt.Errorf("end attempt: %w", err)
+	case age == nil:
+		return 0, nil
+	default:
+		return *age, nil
 	}
-	return nil
 }
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and
 // returns the status that it has then: one that was sent meanwhile stays sent.
+// One that cannot be cancelled at the moment, since the digest which lists it is
+// with its provider, stays PENDING.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
-		UPDATE notification
-		SET    status     = CASE WHEN status IN ('PENDING', 'FAILED') THEN $2 ELSE status END,
-		       last_error = CASE WHEN status IN ('PENDING', 'FAILED') THEN $3 ELSE last_error END
-		WHERE  delivery_id = $1
+		UPDATE notification n
+		SET    status     = CASE WHEN open THEN $2 ELSE status END,
+		       last_error = CASE WHEN open THEN $3 ELSE last_error END,
+		       digest_id  = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END
+		FROM  (SELECT delivery_id,
+		              status = 'FAILED' OR (status = 'PENDING' AND NOT (
+		                  -- an attempt that began while this statement waited for the row is counted, but not to be seen
+		                  $2 = 'CANCELLED' AND digest_id IS NOT NULL AND attempt_count > 0 AND NOT EXISTS (
+		                      SELECT FROM delivery_attempt a
+		                      WHERE  a.delivery_id = $1
+		                      AND    a.attempt = attempt_count
+		                      AND    (a.ended_at IS NOT NULL OR a.started_at <= now() - $4::interval)))) AS open
+		       FROM   notification
+		       WHERE  delivery_id = $1
+		       FOR UPDATE) AS o
+		WHERE  n.delivery_id = o.delivery_id
 		RETURNING status`
 
 	var now notification.Status
-	err := s.Pool.QueryRow(ctx, query, deliveryID, status, reason).Scan(&now)
+	err := s.Pool.QueryRow(ctx, query, deliveryID, status, reason, longestAttempt).Scan(&now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", notification.ErrNoDelivery
 	}
@@ -137,6 +167,9 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 	}
 	return now, nil
 }
+
+// longestAttempt is far above what an attempt takes whose process lives.
+const longestAttempt = 2 * time.Minute
 
 // Failure reads what a dead letter says of a delivery. Where there is none, the
 // error is [notification.ErrNoDelivery].

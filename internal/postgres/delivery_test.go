@@ -45,7 +45,15 @@ func begin(t *testing.T, s *postgres.Store, id string, before int) notification.
 // endAttempt ends an attempt at the mail.
 func endAttempt(t *testing.T, s *postgres.Store, number int, outcome notification.AttemptOutcome, detail string) {
 	t.Helper()
-	require.NoError(t, s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: mail, Number: number, Outcome: outcome, Detail: detail}))
+	endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: number, Outcome: outcome, Detail: detail})
+}
+
+// endAs ends an attempt and returns how old its event is.
+func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) time.Duration {
+	t.Helper()
+	age, err := s.EndAttempt(t.Context(), result)
+	require.NoError(t, err)
+	return age
 }
 
 func TestBeginAttempt(t *testing.T) {
@@ -102,7 +110,7 @@ func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id
 func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres.Store, id string) notification.Status {
 	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
 		exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", id)
-		require.NoError(t, s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"}))
+		endAs(t, s, notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"})
 		return ""
 	}
 }
@@ -218,10 +226,10 @@ func TestEndAttempt(t *testing.T) {
 	s := withMail(t)
 	begin(t, s, mail, 0)
 	refused := notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeAccount, ProviderStatus: 401, Detail: "sendgrid rejected our account: 401"}
-	require.NoError(t, s.EndAttempt(t.Context(), refused))
+	endAs(t, s, refused)
 	begin(t, s, mail, 0)
 	accepted := notification.AttemptResult{DeliveryID: mail, Number: 2, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"}
-	require.NoError(t, s.EndAttempt(t.Context(), accepted))
+	endAs(t, s, accepted)
 
 	require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), ProviderID: ptr("sg-1"), Sent: true}, delivery(t, s, mail))
 	var outcomes [2]string
@@ -232,6 +240,49 @@ func TestEndAttempt(t *testing.T) {
 			WHERE  attempt = $1 AND ended_at >= started_at`, i+1)
 	}
 	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202"}, outcomes)
+}
+
+// The age of the event, of what is sent as soon as it can be: seven hours.
+func TestEndAttemptMeasures(t *testing.T) {
+	t.Parallel()
+
+	const sent = notification.OutcomeSent
+	tests := []struct {
+		name     string
+		sql      string // makes it a case of its own
+		outcome  notification.AttemptOutcome
+		measured bool
+	}{
+		{"at once", "", sent, true},
+		{"not sent", "", notification.OutcomeBusy, false},
+		{"delayed", "UPDATE notification SET strategy = 'DELAYED'", sent, false},
+		{"deferred by quiet hours", "UPDATE notification SET send_after = now()", sent, false},
+		{"in a digest", "UPDATE notification SET strategy = 'AGGREGATE'", sent, false},
+		{"made once more", "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT delivery_id, 'r', false, 'FAILED' FROM notification", sent, false},
+		{"of an event that is no longer there", "DELETE FROM event_outbox", sent, false},
+		{"of an event from the future", "UPDATE event_outbox SET created_at = now() + interval '1 hour'", sent, false},
+		{"sent before", "UPDATE notification SET status = 'SENT', sent_at = now()", sent, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := withMail(t)
+			emitEvent(t, s, "evt-1")
+			exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '7 hours'")
+			begin(t, s, mail, 0)
+			if tt.sql != "" {
+				exec(t, s, tt.sql)
+			}
+			result := notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: tt.outcome, Detail: "why"}
+
+			age := endAs(t, s, result)
+
+			require.Equal(t, tt.measured, age.Truncate(time.Hour) == 7*time.Hour, age)
+			require.Equal(t, tt.measured, age != 0, age)
+			require.Zero(t, endAs(t, s, result), "it is measured once")
+		})
+	}
 }
 
 // A result that is written twice, the second time late, changes nothing then.
@@ -265,7 +316,7 @@ func TestEndAttemptSwitchesDeadDevicesOff(t *testing.T) {
 	const push = "evt-1-staff10-PUSH"
 
 	require.Equal(t, []string{"dead", "good"}, begin(t, s, push, 0).Message.Devices)
-	require.NoError(t, s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"dead"}}))
+	endAs(t, s, notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"dead"}})
 
 	require.Equal(t, []string{"good"}, begin(t, s, push, 0).Message.Devices)
 	require.True(t, get[bool](t, s, "SELECT active FROM recipient_device WHERE user_id = '11'"), "the device is somebody else's too")

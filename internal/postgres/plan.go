@@ -148,16 +148,17 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 		                                    status text, problem text, strategy text, priority text, send_after timestamptz)
 		JOIN   decided USING (user_type, user_id)`
 	const readBack = `
-		SELECT n.*
+		SELECT n.*, coalesce(r.timezone, 'UTC')
 		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
 		CROSS JOIN LATERAL (
-			SELECT id, delivery_id, channel, user_type, user_id, priority, send_after
+			SELECT id, delivery_id, channel, user_type, user_id, priority, send_after, strategy
 			FROM   notification
 			WHERE  event_id = $1
 			AND    user_type = d.user_type
 			AND    user_id = d.user_id
 			OFFSET 0 -- keeps the planner from reading a whole broadcast for one page of it
 		) n
+		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
 		ORDER BY n.id`
 
 	decisions, deliveries, err := planRows(page)
@@ -232,12 +233,13 @@ func planRows(page []notification.DecidedRecipient) (decisions, deliveries []byt
 // those that wait for a time of their own, or those that do not.
 func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
 	const query = `
-		SELECT id, delivery_id, channel, user_type, user_id, priority, send_after
-		FROM   notification
-		WHERE  event_id = $1
-		AND    id BETWEEN $2 AND $3
-		AND    (send_after IS NOT NULL) = $4
-		ORDER BY id`
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
+		FROM   notification n
+		LEFT JOIN recipient r USING (user_type, user_id)
+		WHERE  n.event_id = $1
+		AND    n.id BETWEEN $2 AND $3
+		AND    (n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE') = $4
+		ORDER BY n.id`
 
 	rows, err := s.Pool.Query(ctx, query, eventID, ids.First, ids.Last, waiting)
 	if err != nil {
@@ -253,18 +255,29 @@ func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification
 func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDRange, error) {
 	var deliveries []notification.Delivery
 	var ids notification.IDRange
-	var id int64
-	var d notification.Delivery
-	var sendAfter *time.Time
-	_, err := pgx.ForEachRow(rows, []any{&id, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &sendAfter}, func() error {
-		d.SendAfter = time.Time{}
-		if sendAfter != nil {
-			d.SendAfter = sendAfter.UTC()
+	var row struct {
+		id        int64
+		d         notification.Delivery
+		sendAfter *time.Time
+		strategy  notification.Strategy
+		timezone  string
+	}
+	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.sendAfter, &row.strategy, &row.timezone}
+	now := time.Now()
+	_, err := pgx.ForEachRow(rows, fields, func() error {
+		d := row.d
+		d.Digest = row.strategy == notification.Aggregate
+		if row.sendAfter != nil && !d.Digest { // a digest judges for itself when it is sent
+			why := notification.WaitQuietHours
+			if row.strategy == notification.Delayed {
+				why = notification.WaitDelay
+			}
+			d.SendAfter, d.Wait = row.sendAfter.UTC(), notification.WaitText(*row.sendAfter, now, row.timezone, why)
 		}
 		if len(deliveries) == 0 {
-			ids.First = id
+			ids.First = row.id
 		}
-		ids.Last = id
+		ids.Last = row.id
 		deliveries = append(deliveries, d)
 		return nil
 	})

@@ -43,12 +43,14 @@ type key struct{ eventType, channel, locale string }
 // NewSet returns the templates of an event, out of rows that may hold those of
 // other events too. Of two rows with one key the first is taken.
 func NewSet(event notification.Event, rows []notification.Template) *Set {
-	s := &Set{
-		event:    eventData(event),
-		rows:     make(map[key]notification.Template, len(rows)),
-		compiled: map[key]*compiled{},
-	}
+	s := newSet(rows)
+	s.event = eventData(event)
 	s.payload, s.problem = decodePayload(event.Payload)
+	return s
+}
+
+func newSet(rows []notification.Template) *Set {
+	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}}
 	for _, row := range rows {
 		k := key{row.EventType, row.Channel, canonical(row.Locale)}
 		if _, found := s.rows[k]; !found {
@@ -63,11 +65,18 @@ func NewSet(event notification.Event, rows []notification.Template) *Set {
 // missing, the key; it holds nothing of the payload or of the recipient.
 func (s *Set) Render(channel notification.Channel, recipient notification.Recipient) (Text, error) {
 	eventType, _ := s.event["type"].(string)
-	k, found := s.find(eventType, string(channel), recipient.Locale)
+	return s.write(eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
+}
+
+// write fills in the most specific template of a name, with data about the
+// recipient beside that which is given.
+func (s *Set) write(name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (Text, error) {
+	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
-		return Text{}, fmt.Errorf("no template for %s/%s/%s", eventType, channel, recipient.Locale)
+		return Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
 	}
-	text, err := s.render(k, channel, recipient)
+	data["recipient"] = recipientData(recipient)
+	text, err := s.render(k, channel, data)
 	if err != nil {
 		row := s.rows[k]
 		return Text{}, fmt.Errorf("template %s/%s/%s: %w", row.EventType, row.Channel, row.Locale, err)
@@ -75,7 +84,7 @@ func (s *Set) Render(channel notification.Channel, recipient notification.Recipi
 	return text, nil
 }
 
-func (s *Set) render(k key, channel notification.Channel, recipient notification.Recipient) (Text, error) {
+func (s *Set) render(k key, channel notification.Channel, data map[string]any) (Text, error) {
 	if s.problem != nil {
 		return Text{}, s.problem
 	}
@@ -83,7 +92,6 @@ func (s *Set) render(k key, channel notification.Channel, recipient notification
 	if t.err != nil {
 		return Text{}, t.err
 	}
-	data := map[string]any{"event": s.event, "payload": s.payload, "recipient": recipientData(recipient)}
 	title, err := t.title.render(data)
 	if err != nil {
 		return Text{}, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
@@ -16,11 +17,12 @@ import (
 // actors play the activities of [activities.Activities], by the same names.
 // What they do is up to the scenario, whose name begins every id.
 type actors struct {
+	temporal  client.Client
 	scenarios map[string]*scenario
 }
 
-func newActors(all []*scenario) *actors {
-	a := &actors{scenarios: map[string]*scenario{}}
+func newActors(temporal client.Client, all []*scenario) *actors {
+	a := &actors{temporal: temporal, scenarios: map[string]*scenario{}}
 	for _, s := range all {
 		a.scenarios[s.name] = s
 	}
@@ -32,13 +34,15 @@ func (a *actors) of(id string) *scenario {
 	return a.scenarios[name]
 }
 
-// PollOutbox ends at once twice, and then polls until it is cancelled.
+// PollOutbox ends at once twice, and from then on polls until it is cancelled.
 func (a *actors) PollOutbox(ctx context.Context) (activities.PollOutboxResult, error) {
 	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
-	if s.polls.Add(1) <= 2 {
+	switch s.polls.Add(1) {
+	case 1, 2:
 		return activities.PollOutboxResult{Started: 1}, nil
+	case 3:
+		close(s.reached)
 	}
-	close(s.reached)
 	for ctx.Err() == nil {
 		activity.RecordHeartbeat(ctx)
 		select {
@@ -103,9 +107,22 @@ func (a *actors) Send(ctx context.Context, in activities.SendInput) (activities.
 // RecordSent succeeds.
 func (a *actors) RecordSent(context.Context, notification.AttemptResult) error { return nil }
 
-// GiveUp finds nothing that was sent.
+// GiveUp finds what the scenario says, or else nothing that was sent.
 func (a *actors) GiveUp(_ context.Context, in activities.GiveUpInput) (notification.Status, error) {
+	s := a.of(in.DeliveryID)
+	if n := int(s.giveUps.Add(1)); n <= len(s.givenUp) {
+		return s.givenUp[n-1], nil
+	}
 	return in.Status, nil
+}
+
+// ReopenDelivery finds what the scenario says, or else that it cannot be.
+func (a *actors) ReopenDelivery(_ context.Context, in activities.ReopenInput) (activities.ReopenResult, error) {
+	s := a.of(in.DeliveryID)
+	if s.reopened == nil {
+		return activities.ReopenResult{}, permanent("the recipient is no longer active", activities.NoText)
+	}
+	return *s.reopened, nil
 }
 
 func permanent(message, failureType string) error {

@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/workflow"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -76,6 +77,7 @@ func record(ctx context.Context, temporal client.Client, s *scenario, dir string
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
+	first := run.GetRunID() // of the run that was started, until its end is waited for
 	if s.meanwhile != nil {
 		if err := s.meanwhile(ctx, temporal, s); err != nil {
 			return err
@@ -85,26 +87,27 @@ func record(ctx context.Context, temporal client.Client, s *scenario, dir string
 	if ctx.Err() != nil {
 		return fmt.Errorf("no end: %w", ctx.Err())
 	}
-	for name, id := range s.files() {
-		if err := save(ctx, temporal, id, filepath.Join(dir, name+".json")); err != nil {
+	for name, execution := range s.files(first) {
+		_ = temporal.GetWorkflow(ctx, execution.ID, execution.RunID).Get(ctx, nil) // a digest may end after its items
+		if err := save(ctx, temporal, execution, filepath.Join(dir, name+".json")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func save(ctx context.Context, temporal client.Client, id, path string) error {
+func save(ctx context.Context, temporal client.Client, execution workflow.Execution, path string) error {
 	var recorded history.History
-	for events := temporal.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+	for events := temporal.GetWorkflowHistory(ctx, execution.ID, execution.RunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		event, err := events.Next()
 		if err != nil {
-			return fmt.Errorf("read the history of %s: %w", id, err)
+			return fmt.Errorf("read the history of %s: %w", execution.ID, err)
 		}
 		recorded.Events = append(recorded.Events, event)
 	}
 	text, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&recorded)
 	if err != nil {
-		return fmt.Errorf("write the history of %s: %w", id, err)
+		return fmt.Errorf("write the history of %s: %w", execution.ID, err)
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }

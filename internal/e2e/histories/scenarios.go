@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -15,43 +17,68 @@ import (
 // scenario is one workflow from its start to its end.
 type scenario struct {
 	name      string            // of the file
-	also      map[string]string // files of its pages, by what follows its own id in theirs
+	also      map[string]string // files of its pages, its digest or its last run, by what follows its own id in theirs
 	id        string
 	queue     string
 	workflow  any
 	input     []any
-	meanwhile func(context.Context, client.Client, *scenario) error // nil: nothing
+	meanwhile meanwhileFunc // nil: nothing
 
 	pages []activities.PlanResult // of an event; none: it cannot be planned
 	waits time.Duration           // how long its deliveries that wait do
 	send  func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
+	window     time.Duration            // of the digest that a delivery joins
+	joined     notification.Status      // of a delivery that joins; empty: PENDING
+	seal       sealFunc                 // nil: the only item of the first digest
+	sendDigest sendDigestFunc           // nil: it is sent
+	reopened   *activities.ReopenResult // of a delivery that is retried; nil: that cannot be
+	givenUp    []notification.Status    // by GiveUp, in turn; then what it was asked for
+
 	reached, released chan struct{} // an activity is where it should be, and may go on
-	polls             atomic.Int32
+	polls             atomic.Int32  // calls of the activity that the scenario is about
+	giveUps           atomic.Int32
 }
 
-// files are the workflows to write down, by the name of their file.
-func (s *scenario) files() map[string]string {
-	files := map[string]string{s.name: s.id}
-	for page, file := range s.also {
-		files[file] = s.id + page
+type meanwhileFunc = func(context.Context, client.Client, *scenario) error
+
+// files are the workflows to write down, by the name of their file: the run
+// that was started, and the last one of the others.
+func (s *scenario) files(run string) map[string]workflow.Execution {
+	files := map[string]workflow.Execution{s.name: {ID: s.id, RunID: run}}
+	for suffix, file := range s.also {
+		files[file] = workflow.Execution{ID: s.id + suffix}
 	}
 	return files
 }
 
 // scenarios are all that are recorded. The stamp makes their ids new.
 func scenarios(stamp string) []*scenario {
-	poll := &scenario{name: "poll_cancelled", workflow: workflows.PollOutbox, queue: workflows.EventsQueue(prefix), meanwhile: cancelWhenReached}
-	all := []*scenario{poll}
+	all := pollers()
 	all = append(all, events()...)
 	all = append(all, deliveries()...)
 	all = append(all, interruptedDeliveries()...)
+	all = append(all, hastenedDeliveries()...)
+	all = append(all, retriedDeliveries()...)
+	all = append(all, deliveriesInDigests()...)
+	all = append(all, digests()...)
 	for _, s := range all {
 		s.reached, s.released = make(chan struct{}), make(chan struct{})
 		s.id = s.name + "-" + stamp
 		s.prepare()
 	}
 	return all
+}
+
+// pollers are the ends of a poller.
+func pollers() []*scenario {
+	poller := func(name string, meanwhile func(context.Context, client.Client, *scenario) error) *scenario {
+		return &scenario{
+			name: name, workflow: workflows.PollOutbox, queue: workflows.EventsQueue(prefix),
+			input: []any{workflows.PollInput{}}, meanwhile: meanwhile,
+		}
+	}
+	return []*scenario{poller("poll_cancelled", cancelWhenReached), poller("poll_paused", pauseForAWhile)}
 }
 
 // prepare makes the parts that name the scenario.
@@ -92,6 +119,36 @@ func policy(channel notification.Channel) activities.DeliveryPolicy {
 		TaskQueue:   workflows.ChannelQueue(prefix, channel),
 		MaxAttempts: 3, FirstRetry: 200 * time.Millisecond, Coefficient: 2, Timeout: 10 * time.Second,
 	}
+}
+
+// pauseForAWhile pauses a poller in its activity, twice, lets it go on, and
+// cancels it.
+func pauseForAWhile(ctx context.Context, temporal client.Client, s *scenario) error {
+	select {
+	case <-s.reached:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	steps := []struct {
+		signal   string
+		argument any
+		shows    []enums.EventType
+	}{
+		{workflows.PausePoller, time.Now().UTC(), []enums.EventType{enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED}},
+		{workflows.PausePoller, nil, []enums.EventType{enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED}},
+		{workflows.ResumePoller, nil, []enums.EventType{
+			enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
+		}},
+	}
+	for _, step := range steps {
+		if err := temporal.SignalWorkflow(ctx, s.id, "", step.signal, step.argument); err != nil {
+			return err
+		}
+		if err := happened(ctx, temporal, s.id, step.shows...); err != nil {
+			return err
+		}
+	}
+	return temporal.CancelWorkflow(ctx, s.id, "")
 }
 
 // cancelWhenReached cancels the workflow once its activity says so.

@@ -55,11 +55,10 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	}
 	for _, queue := range queues {
 		w := worker.New(temporal, queue, worker.Options{})
-		w.RegisterWorkflow(workflows.PollOutbox)
-		w.RegisterWorkflow(workflows.NotifyEvent)
-		w.RegisterWorkflow(workflows.NotifyPage)
-		w.RegisterWorkflow(workflows.DeliverNotification)
-		w.RegisterActivity(newActors(all))
+		for _, workflow := range workflows.All() {
+			w.RegisterWorkflow(workflow)
+		}
+		w.RegisterActivity(newActors(temporal, all))
 		if err := w.Start(); err != nil {
 			stop()
 			return nil, fmt.Errorf("start worker: %w", err)

@@ -1,0 +1,71 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// DigestStore is what digests need of the database.
+type DigestStore interface {
+	DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error)
+	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
+	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
+	BeginDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.DigestAttempt, error)
+	EndDigestAttempt(ctx context.Context, result notification.DigestResult) error
+	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) error
+}
+
+// DigestJoiner tells a digest of one more item, and starts it if it does not run.
+// It returns the digest's workflow ID. A digest that is told twice of an item
+// lists it once, but may be full one item earlier.
+type DigestJoiner interface {
+	JoinDigest(ctx context.Context, join Join) (string, error)
+}
+
+// Join is one item on its way into its digest.
+type Join struct {
+	DeliveryID string
+	Place      notification.DigestPlace
+	Policy     DeliveryPolicy // of its channel
+}
+
+// FailedBefore is the type of failure of a delivery that is FAILED when it is to
+// join: it has no text, or its digest failed before it could be told.
+const FailedBefore = "FailedBefore"
+
+// JoinInput is the input of [Activities.JoinDigest].
+type JoinInput struct {
+	DeliveryID string
+	Channel    notification.Channel
+}
+
+// JoinResult is the result of [Activities.JoinDigest].
+type JoinResult struct {
+	Status   notification.Status // PENDING: it waits in the digest; else it ended already
+	DigestID string              // workflow ID of the digest
+	Window   time.Duration
+}
+
+// JoinDigest hands a delivery to the digest of its recipient, channel and event
+// type. That digest finds its items in the database when its window ends; it is
+// told of each only to begin, to count and to answer. A crash after the telling
+// repeats it.
+func (a *Activities) JoinDigest(ctx context.Context, in JoinInput) (JoinResult, error) {
+	place, err := a.Digests.DigestPlace(ctx, in.DeliveryID)
+	switch {
+	case err != nil:
+		return JoinResult{}, failure(err)
+	case place.Problem != "":
+		return JoinResult{}, permanent(errors.New(place.Problem), FailedBefore)
+	case place.Status != notification.Pending:
+		return JoinResult{Status: place.Status}, nil
+	}
+	id, err := a.Joiner.JoinDigest(ctx, Join{DeliveryID: in.DeliveryID, Place: place, Policy: a.Policies[in.Channel]})
+	if err != nil {
+		return JoinResult{}, err
+	}
+	return JoinResult{Status: notification.Pending, DigestID: id, Window: place.Window}, nil
+}

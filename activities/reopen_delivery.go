@@ -1,0 +1,82 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// RetryStore is what planning one delivery anew needs of the database.
+type RetryStore interface {
+	Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error)
+	Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error)
+}
+
+// ReopenInput is the input of [Activities.ReopenDelivery].
+type ReopenInput struct {
+	DeliveryID string
+	Again      bool // also where it was sent
+}
+
+// ReopenResult is the result of [Activities.ReopenDelivery].
+type ReopenResult struct {
+	Status         notification.Status // PENDING: it may be sent; else it ended meanwhile, and stays as it is
+	AttemptsBefore int                 // of earlier runs of this delivery
+	Policy         DeliveryPolicy      // of its channel, on this worker
+}
+
+// ReopenDelivery plans one delivery anew, for the run that calls it: it reads
+// the address and writes the text as they are now, and makes it PENDING. Where
+// that cannot be, the delivery is FAILED, and the failure is permanent. A repeat
+// returns what the first call stored.
+func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (ReopenResult, error) {
+	found, err := a.Retries.Reopening(ctx, in.DeliveryID)
+	if err != nil {
+		return ReopenResult{}, failure(err)
+	}
+	plan, err := a.planAnew(ctx, found)
+	if err != nil {
+		return ReopenResult{}, err
+	}
+	plan.DeliveryID, plan.Again = in.DeliveryID, in.Again
+	plan.RunID = activity.GetInfo(ctx).WorkflowExecution.RunID
+	state, err := a.Retries.Reopen(ctx, plan)
+	switch {
+	case err != nil:
+		return ReopenResult{}, failure(err)
+	case state.Status == notification.Failed:
+		return ReopenResult{}, permanent(errors.New(state.LastError), NoText)
+	}
+	return ReopenResult{Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel]}, nil
+}
+
+// planAnew writes the text of one delivery. An event whose row was purged leaves
+// it as it was.
+func (a *Activities) planAnew(ctx context.Context, found notification.Reopening) (notification.Reopened, error) {
+	plan := notification.Reopened{Address: found.Recipient.Address(found.Channel), KeepText: true, Problem: found.Problem()}
+	if plan.Problem != "" {
+		return plan, nil
+	}
+	rules, err := a.Plans.EventRules(ctx, found.EventID)
+	switch {
+	case errors.Is(err, notification.ErrNoEvent) && found.HasText:
+		return plan, nil
+	case errors.Is(err, notification.ErrNoEvent):
+		plan.Problem = "it has no text, and its event was purged"
+		return plan, nil
+	case err != nil:
+		return notification.Reopened{}, err
+	}
+	plan.KeepText = false
+	text, err := template.NewSet(rules.Event, rules.Templates).Render(found.Channel, found.Recipient)
+	if err != nil {
+		plan.Problem = err.Error()
+		return plan, nil
+	}
+	plan.Title, plan.Body = &text.Title, &text.Body
+	return plan, nil
+}

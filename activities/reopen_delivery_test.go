@@ -1,0 +1,166 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// retries is a RetryStore with one delivery.
+type retries struct {
+	found  notification.Reopening
+	state  notification.ReopenedState
+	err    error // of reading
+	later  error // of writing
+	stored notification.Reopened
+}
+
+func (r *retries) Reopening(context.Context, string) (notification.Reopening, error) {
+	return r.found, r.err
+}
+
+func (r *retries) Reopen(_ context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
+	r.stored = plan
+	if plan.Problem != "" && r.state.Status == notification.Pending {
+		return notification.ReopenedState{Status: notification.Failed, LastError: plan.Problem}, r.later
+	}
+	return r.state, r.later
+}
+
+// refusedMail is a mail to Ada that was refused twice, and can be made anew.
+func refusedMail() *retries {
+	return &retries{
+		found: notification.Reopening{
+			EventID: "evt-1", Channel: notification.Email, HasText: true, Known: true, Active: true,
+			Recipient: notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Locale: "en"},
+		},
+		state: notification.ReopenedState{Status: notification.Pending, Attempts: 2},
+	}
+}
+
+func reopen(db *retries, plans activities.PlanStore, again bool) (activities.ReopenResult, error) {
+	a := &activities.Activities{Retries: db, Plans: plans, Policies: policies}
+	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
+}
+
+// testRun is the run that the SDK's test environment makes activities believe in.
+const testRun = "default-test-run-id"
+
+func TestReopenDelivery(t *testing.T) {
+	t.Parallel()
+
+	db := refusedMail()
+	result, err := reopen(db, reservation(), true)
+
+	require.NoError(t, err)
+	require.Equal(t, activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 2, Policy: policies[notification.Email]}, result)
+	title, body := "New reservation", "Table for 4, Ada"
+	require.Equal(t, notification.Reopened{
+		DeliveryID: "d1", RunID: testRun, Again: true, Address: "ada@example.com", Title: &title, Body: &body,
+	}, db.stored)
+}
+
+// What ended meanwhile is reported as it is.
+func TestReopenDeliveryThatWasSent(t *testing.T) {
+	t.Parallel()
+
+	db := refusedMail()
+	db.state = notification.ReopenedState{Status: notification.Sent, Attempts: 3}
+	result, err := reopen(db, reservation(), false)
+
+	require.NoError(t, err)
+	require.Equal(t, notification.Sent, result.Status)
+	require.False(t, db.stored.Again)
+}
+
+// A delivery that cannot be planned fails for good, with a reason that holds
+// neither an address nor a text.
+func TestReopenDeliveryWithAProblem(t *testing.T) {
+	t.Parallel()
+
+	broken := reservation()
+	broken.rules.Templates[0].Body = "Table for {{.payload.guests}}"
+	purged := &plans{err: notification.ErrNoEvent}
+	tests := []struct {
+		name     string
+		change   func(r *notification.Reopening)
+		plans    *plans
+		want     string
+		keepText bool
+	}{
+		{"gone", func(r *notification.Reopening) { r.Known = false }, reservation(), "the recipient is no longer in the directory", true},
+		{"inactive", func(r *notification.Reopening) { r.Active = false }, reservation(), "the recipient is no longer active", true},
+		{"no address", func(r *notification.Reopening) { r.Recipient.Email = "" }, reservation(), "the recipient has no address for EMAIL", true},
+		{"no device", func(r *notification.Reopening) { r.Channel = notification.Push }, reservation(), "the recipient has no active device", true},
+		{"no text", func(*notification.Reopening) {}, broken, "guests", false},
+		{"no text and no event", func(r *notification.Reopening) { r.HasText = false }, purged, "it has no text, and its event was purged", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db := refusedMail()
+			tt.change(&db.found)
+			_, err := reopen(db, tt.plans, false)
+
+			requireFailure(t, err, activities.NoText, true, 0)
+			require.ErrorContains(t, err, tt.want)
+			require.Contains(t, db.stored.Problem, tt.want)
+			require.Equal(t, tt.keepText, db.stored.KeepText)
+			require.Nil(t, db.stored.Body)
+		})
+	}
+}
+
+// A websocket needs no address, and an event that was purged leaves its text.
+func TestReopenDeliveryKeepsTheText(t *testing.T) {
+	t.Parallel()
+
+	db := refusedMail()
+	db.found.Channel, db.found.Recipient.Email = notification.WebSocket, ""
+	result, err := reopen(db, &plans{err: notification.ErrNoEvent}, false)
+
+	require.NoError(t, err)
+	require.Equal(t, policies[notification.WebSocket], result.Policy)
+	require.Equal(t, notification.Reopened{DeliveryID: "d1", RunID: testRun, KeepText: true}, db.stored)
+}
+
+func TestReopenDeliveryWithoutDatabase(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("connection reset")
+	for _, tt := range []struct {
+		arrange   func(db *retries, plans *plans)
+		want      string
+		permanent bool
+	}{
+		{func(db *retries, _ *plans) { db.err = down }, "", false},
+		{func(_ *retries, plans *plans) { plans.err = down }, "", false},
+		{func(db *retries, _ *plans) { db.later = down }, "", false},
+		{func(db *retries, _ *plans) { db.err = notification.ErrNoDelivery }, activities.NoSuchRow, true},
+		{func(db *retries, _ *plans) { db.later = notification.ErrNoDelivery }, activities.NoSuchRow, true},
+	} {
+		db, rules := refusedMail(), reservation()
+		tt.arrange(db, rules)
+		_, err := reopen(db, rules, false)
+		requireFailure(t, err, tt.want, tt.permanent, 0)
+	}
+}
+
+// A text is written from the payload, which must not end up in a failure.
+func TestReopenDeliveryOfABrokenPayload(t *testing.T) {
+	t.Parallel()
+
+	rules := reservation()
+	rules.rules.Event.Payload = json.RawMessage(`{"pax": "Table for 4"`)
+	_, err := reopen(refusedMail(), rules, false)
+
+	requireFailure(t, err, activities.NoText, true, 0)
+	require.ErrorContains(t, err, "the payload is no JSON")
+}

@@ -1,0 +1,93 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// SendDigestInput is the input of [Activities.SendDigest].
+type SendDigestInput struct {
+	DigestID    string
+	Key         notification.DigestKey
+	Timeout     time.Duration // of the call to the provider
+	MaxAttempts int
+}
+
+// SendDigestResult is the result of [Activities.SendDigest].
+type SendDigestResult struct {
+	Items int // how many the message listed; 0: all were cancelled, and nothing was sent
+	// Unrecorded holds what could not be written down after the provider had
+	// accepted the message, as in [SendResult].
+	Unrecorded *notification.DigestResult `json:",omitempty"`
+}
+
+// SendDigest makes one attempt to hand a digest to its provider, and records on
+// each of its items what came of it. Items that were cancelled since the last
+// attempt are left out. For crashes and the counting of attempts it is as
+// [Activities.Send]: an attempt that finds all sent says so, and does nothing.
+func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
+	attempt, err := a.Digests.BeginDigest(ctx, in.DigestID, in.Key)
+	if err != nil || len(attempt.Items) == 0 {
+		return SendDigestResult{Items: attempt.Sent}, err
+	}
+	receipt, err := a.attemptDigest(ctx, in, attempt)
+	result := notification.DigestResult{DigestID: in.DigestID, AttemptResult: attemptResult(receipt, err)}
+	countAttempt(ctx, in.Key.Channel, attempt.Begun, result.Outcome)
+	for _, item := range attempt.Items {
+		result.Items = append(result.Items, notification.DigestItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
+	}
+	recordErr := a.endDigestAttempt(ctx, result)
+	if recordErr != nil {
+		activity.GetLogger(ctx).Warn("attempt at digest not recorded", "digest_id", in.DigestID, "error", recordErr)
+	}
+	if err != nil {
+		counted := notification.Attempt{Ended: attempt.Ended, Begun: attempt.Begun}
+		return SendDigestResult{}, exhausted(SendInput{MaxAttempts: in.MaxAttempts}, counted, err)
+	}
+	countDigest(ctx, in.Key.Channel, notification.Sent, len(attempt.Items))
+	sent := SendDigestResult{Items: len(attempt.Items)}
+	if recordErr != nil {
+		result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
+		sent.Unrecorded = &result
+	}
+	return sent, nil
+}
+
+// attemptDigest writes the message and calls the provider, unless there is
+// nothing to call it with.
+func (a *Activities) attemptDigest(ctx context.Context, in SendDigestInput, attempt notification.DigestAttempt) (notification.Receipt, error) {
+	sender, ok := a.Senders[in.Key.Channel]
+	switch {
+	case !ok:
+		return notification.Receipt{}, notConfigured(in.Key.Channel)
+	case attempt.Begun-attempt.Ended > maxCrashes:
+		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", attempt.Begun-attempt.Ended-1), AttemptsExhausted)
+	}
+	text, err := template.Digest(attempt.Templates, in.Key.EventType, in.Key.Channel, attempt.Recipient, attempt.Items)
+	if err != nil {
+		return notification.Receipt{}, permanent(err, NoText)
+	}
+	message := attempt.Message
+	message.Title, message.Body = text.Title, text.Body
+	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
+	defer cancel()
+	return timedSend(ctx, sender, in.Key.Channel, message)
+}
+
+// endDigestAttempt records a result even when the activity was cancelled meanwhile.
+func (a *Activities) endDigestAttempt(ctx context.Context, result notification.DigestResult) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return a.Digests.EndDigestAttempt(ctx, result)
+}
+
+// RecordDigest writes down what [Activities.SendDigest] could not.
+func (a *Activities) RecordDigest(ctx context.Context, in notification.DigestResult) error {
+	return a.Digests.EndDigestAttempt(ctx, in)
+}

@@ -1,0 +1,181 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"herald/internal/notification"
+)
+
+// item is one delivery that a digest was to list, as the tables know it.
+type item struct {
+	DeliveryID string
+	EventID    string
+	Number     int // of its event: its mark in a text
+	Channel    string
+	Status     notification.Status
+	DigestID   string
+	Crashed    bool // an attempt began and never ended
+}
+
+// items reads all deliveries, in the order in which digests list them.
+func (d *digests) items() []item {
+	d.t.Helper()
+	rows, err := d.store.Pool.Query(d.t.Context(), `
+		SELECT n.delivery_id, n.event_id, (o.payload->>'number')::int AS number, n.channel, n.status, coalesce(n.digest_id, '') AS digest_id,
+		       EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.ended_at IS NULL) AS crashed
+		FROM   notification n
+		JOIN   event_outbox o USING (event_id)
+		ORDER BY n.id`)
+	require.NoError(d.t, err)
+	items, err := pgx.CollectRows(rows, pgx.RowToStructByName[item])
+	require.NoError(d.t, err)
+	return items
+}
+
+// message is what a provider accepted.
+type message struct {
+	Time       time.Time `json:"time"`
+	Channel    string    `json:"channel"`
+	DeliveryID string    `json:"delivery_id"`
+	Title      string    `json:"title"`
+	Body       string    `json:"body"`
+	Accepted   bool      `json:"accepted"`
+
+	items []string // delivery ids of what it lists, in its order
+}
+
+var mark = regexp.MustCompile(`item #(\d+)#`)
+
+// messages reads what the providers accepted.
+func (d *digests) messages(items []item) []message {
+	d.t.Helper()
+	ids := map[string]string{}
+	for _, i := range items {
+		ids[fmt.Sprint(i.Channel, i.Number)] = i.DeliveryID
+	}
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.sandbox.URL+"/ledger", nil)
+	require.NoError(d.t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(d.t, err)
+	defer func() { _ = answer.Body.Close() }()
+	var messages []message
+	for lines := json.NewDecoder(answer.Body); ; {
+		var m message
+		if err := lines.Decode(&m); err == io.EOF {
+			return messages
+		} else {
+			require.NoError(d.t, err)
+		}
+		if !m.Accepted {
+			continue
+		}
+		for _, found := range mark.FindAllStringSubmatch(m.Body, -1) {
+			m.items = append(m.items, ids[m.Channel+found[1]])
+		}
+		messages = append(messages, m)
+	}
+}
+
+// requireEachInOneDigest: what was not cancelled is SENT, and the providers have
+// its text in messages of its digest alone. A digest is one message, but for a
+// repeat where a worker was killed between a provider's answer and its record.
+// What was cancelled is in none, unless an attempt at it died with a worker.
+func requireEachInOneDigest(t *testing.T, items []item, messages []message, kills int) {
+	t.Helper()
+	listedIn, times := map[string][]string{}, map[string]int{}
+	for _, m := range messages {
+		times[m.DeliveryID]++
+		require.LessOrEqual(t, times[m.DeliveryID], 1+kills, "%s was sent too often", m.DeliveryID)
+		for _, id := range m.items {
+			if !slices.Contains(listedIn[id], m.DeliveryID) {
+				listedIn[id] = append(listedIn[id], m.DeliveryID)
+			}
+		}
+	}
+	count := map[notification.Status]int{}
+	for _, i := range items {
+		count[i.Status]++
+		switch {
+		case i.Status == notification.Sent:
+			require.Equal(t, []string{i.DigestID}, listedIn[i.DeliveryID], "%s is in other digests than the table says", i.DeliveryID)
+		case i.Status == notification.Cancelled && i.Crashed:
+			require.LessOrEqual(t, len(listedIn[i.DeliveryID]), 1, i.DeliveryID)
+		default:
+			require.Equal(t, notification.Cancelled, i.Status, i.DeliveryID)
+			require.Empty(t, listedIn[i.DeliveryID], "%s was cancelled, and sent", i.DeliveryID)
+		}
+	}
+	require.NotZero(t, count[notification.Cancelled], "nothing was cancelled")
+	t.Logf("%v in %d digests, %d duplicates", count, len(times), len(messages)-len(times))
+}
+
+// requireListed: each message lists something, each thing once, in their order,
+// no more than a hundred, and says how many.
+func requireListed(t *testing.T, items []item, messages []message) {
+	t.Helper()
+	place := map[string]int{}
+	for i, item := range items {
+		place[item.DeliveryID] = i
+	}
+	for _, m := range messages {
+		require.NotEmpty(t, m.items, "%s lists nothing", m.DeliveryID)
+		require.LessOrEqual(t, len(m.items), notification.MaxDigestItems, m.DeliveryID)
+		if m.Channel != "SMS" { // which has no title
+			require.Regexp(t, fmt.Sprintf("^%d notifications?$", len(m.items)), m.Title)
+		}
+		last := -1
+		for _, id := range m.items {
+			require.Greater(t, place[id], last, "%s is not in its place in %s", id, m.DeliveryID)
+			last = place[id]
+		}
+	}
+}
+
+// requireWorkflowsAgree: every delivery's workflow has ended, and as its row says.
+// One whose event was cancelled may never have begun.
+func (d *digests) requireWorkflowsAgree(items []item) {
+	d.t.Helper()
+	ends := map[notification.Status]enums.WorkflowExecutionStatus{
+		notification.Sent:      enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		notification.Cancelled: enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
+	}
+	for _, i := range items {
+		var status enums.WorkflowExecutionStatus
+		began := true
+		d.eventually(2*time.Minute, func() bool {
+			if status, began = d.workflow(i.DeliveryID); !began {
+				status, _ = d.workflow(i.EventID)
+			}
+			return status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+		}, "%s is %s, and its workflow runs", i.DeliveryID, i.Status)
+		if began {
+			require.Equal(d.t, ends[i.Status], status, "%s is %s", i.DeliveryID, i.Status)
+		} else {
+			require.Equal(d.t, enums.WORKFLOW_EXECUTION_STATUS_CANCELED, status, "%s never began", i.DeliveryID)
+		}
+	}
+}
+
+// workflow is how a workflow has ended, if it ever began.
+func (d *digests) workflow(id string) (status enums.WorkflowExecutionStatus, began bool) {
+	d.t.Helper()
+	description, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), id, "")
+	if unknown := new(serviceerror.NotFound); errors.As(err, &unknown) {
+		return 0, false
+	}
+	require.NoError(d.t, err)
+	return description.GetWorkflowExecutionInfo().GetStatus(), true
+}

@@ -1,0 +1,260 @@
+package e2e_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"herald/workflows"
+)
+
+// digestSeed repeats the choices of a run. What the servers make of them is
+// theirs.
+var digestSeed = flag.Uint64("digest-seed", 0, "the seed that a run of TestDigests printed; 0: another one")
+
+// The event types, all sent in digests. A window of an hour ends in no test: what
+// is sent before its end was sent for another reason.
+const (
+	raced  = "REVIEW" // by e-mail, push and SMS, every second or two
+	split  = "LOT"    // by e-mail, every hour
+	hidden = "SECRET" // by e-mail, every hour
+	quiet  = "NIGHT"  // by e-mail, every second, but not in quiet hours
+)
+
+// digests is an installation whose rules say AGGREGATE, and what was written to it.
+type digests struct {
+	*system
+	random     *rand.Rand
+	written    int // events
+	deliveries int // of them
+}
+
+func newDigests(t *testing.T) *digests {
+	t.Helper()
+	seed := *digestSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("to repeat this run's choices: -digest-seed %d", seed)
+	d := &digests{system: newSystem(t, "SMS_MAX_ATTEMPTS=10"), random: rand.New(rand.NewPCG(seed, seed))}
+	d.starter("migrate", "up")
+	for customer := range customers + 1 {
+		d.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', $1, 'Ada', $2, $3)`,
+			fmt.Sprint(customer), fmt.Sprintf("ada%d@example.com", customer), fmt.Sprintf("+1201555010%d", customer))
+		d.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', $1, $2)`, fmt.Sprint(customer), fmt.Sprintf("token-%d", customer))
+	}
+	for _, r := range []struct{ eventType, channel, window, quiet string }{
+		{raced, "EMAIL", "1 second", "DROP"}, {raced, "PUSH", "1 second", "DROP"}, {raced, "SMS", "2 seconds", "DROP"},
+		{split, "EMAIL", "1 hour", "DROP"}, {hidden, "EMAIL", "1 hour", "DROP"}, {quiet, "EMAIL", "1 second", "DEFER"},
+	} {
+		d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
+			VALUES ($1, $2, 'AGGREGATE', $3::text::interval, $4)`, r.eventType, r.channel, r.window, r.quiet)
+	}
+	// A text message's items are so long that ten of them fit.
+	d.exec(`INSERT INTO notification_template (event_type, channel, title, body)
+		VALUES ('*', '*', 'News', 'item #{{.payload.number}}#'), ('*', 'SMS', 'News', 'item #{{.payload.number}}#' || repeat(' and more', 11))`)
+	return d
+}
+
+const customers = 4 // and one more, who sleeps
+
+// write commits n events of a type about a customer, in one transaction, and
+// returns the ids of their deliveries by e-mail.
+func (d *digests) write(eventType string, customer, n int) []string {
+	d.t.Helper()
+	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT $1 || '-' || n, $2, 'CUSTOMER', $3, jsonb_build_object('number', n) FROM generate_series($4::int, $5) n`,
+		d.name, eventType, fmt.Sprint(customer), d.written, d.written+n-1)
+	var ids []string
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("%s-customer%d-EMAIL", d.event(d.written+i), customer))
+	}
+	d.written += n
+	d.deliveries += n
+	if eventType == raced {
+		d.deliveries += 2 * n
+	}
+	return ids
+}
+
+func (d *digests) event(number int) string { return fmt.Sprintf("%s-%d", d.name, number) }
+
+// digest is the workflow ID of the digest of a customer's mails of a type.
+func (d *digests) digest(eventType string, customer int) string {
+	return fmt.Sprintf("%s-digest-customer%d-EMAIL-%s", d.name, customer, eventType)
+}
+
+// having counts the deliveries of a type with a status.
+func (d *digests) having(eventType, status string) int {
+	d.t.Helper()
+	return d.count(`SELECT count(*) FROM notification WHERE event_type = $1 AND status = $2`, eventType, status)
+}
+
+// signal gives a workflow a signal once it runs.
+func (d *digests) signal(id, name string) {
+	d.t.Helper()
+	d.eventually(time.Minute, func() bool { return d.temporal.SignalWorkflow(d.t.Context(), id, "", name, nil) == nil }, "%s never ran", id)
+}
+
+// TestDigests lets everything race that can: hundreds of items that join while
+// windows close, items and events that are cancelled, workers that are killed.
+// Each item is in the end in exactly one message, or was cancelled.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+
+	const bursts, kills = 12, 3
+	d := newDigests(t)
+	w := d.startWorker()
+	d.starter("poller", "start")
+
+	night := d.writeAtNight()
+	d.hide()
+	d.splitLot()
+	d.fault("PUSH", `{"latency":"300ms"}`)      // so that calls are under way when something is cancelled or killed
+	d.fault("SMS", `{"status":503,"rate":0.2}`) // so that something is cancelled between two attempts
+	for i := range bursts {
+		d.burst()
+		d.cancelSome()
+		if i%(bursts/kills) != bursts/kills-1 {
+			d.waitForSome()
+			continue
+		}
+		d.waitUntilPlanned()
+		d.waitForSome()
+		w.kill()
+		w = d.startWorker()
+	}
+	d.waitForAll()
+
+	items := d.items()
+	messages := d.messages(items)
+	requireEachInOneDigest(t, items, messages, kills)
+	requireListed(t, items, messages)
+	d.requireWorkflowsAgree(items)
+	d.requireNight(night, messages)
+}
+
+// burst writes some events about each of some customers.
+func (d *digests) burst() {
+	d.t.Helper()
+	for range 1 + d.random.IntN(4) {
+		d.write(raced, d.random.IntN(customers), 1+d.random.IntN(9))
+	}
+}
+
+// cancelSome cancels a few of what waits: single items, or their events.
+func (d *digests) cancelSome() {
+	d.t.Helper()
+	for range d.random.IntN(3) {
+		var item, event string
+		d.eventually(time.Minute, func() bool {
+			return d.store.Pool.QueryRow(d.t.Context(),
+				`SELECT delivery_id, event_id FROM notification WHERE event_type = $1 AND status = 'PENDING' ORDER BY id DESC LIMIT 1 OFFSET $2`,
+				raced, d.random.IntN(3)).Scan(&item, &event) == nil
+		}, "nothing waits")
+		id := item
+		if d.random.IntN(4) == 0 {
+			id = event
+		}
+		err := d.temporal.CancelWorkflow(d.t.Context(), id, "")
+		if gone := new(serviceerror.NotFound); !errors.As(err, &gone) { // it is sent by now, or not started yet
+			require.NoError(d.t, err)
+		}
+	}
+}
+
+// waitForSome waits until some more items were sent: a window has closed.
+func (d *digests) waitForSome() {
+	d.t.Helper()
+	target := d.having(raced, "SENT") + 1 + d.random.IntN(5)
+	d.eventually(2*time.Minute, func() bool {
+		return d.having(raced, "SENT") >= target || d.having(raced, "PENDING") == 0
+	}, "nothing was sent any more")
+}
+
+// waitUntilPlanned leaves no planning under way, whose repetition after a crash
+// would be waited for in vain: the crash tests see to that.
+func (d *digests) waitUntilPlanned() {
+	d.t.Helper()
+	d.eventually(2*time.Minute, func() bool { return d.count(`SELECT count(*) FROM notification`) == d.deliveries }, "not all events were planned")
+}
+
+func (d *digests) waitForAll() {
+	d.t.Helper()
+	d.waitUntilPlanned()
+	d.eventually(2*time.Minute, func() bool { return d.count(`SELECT count(*) FROM notification WHERE status = 'PENDING'`) == 0 }, "not all items have ended")
+}
+
+// splitLot lets more items join at once than a digest holds. The first hundred
+// are sent although their window has hardly begun; the others wait, until an
+// operator wants one of them sent: a digest is sent as a whole.
+func (d *digests) splitLot() {
+	d.t.Helper()
+	const held, more = 100, 30
+	d.write(split, 0, held+more)
+	d.eventually(time.Minute, func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more },
+		"the digest did not close when it was full")
+	var left string
+	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(),
+		`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split).Scan(&left))
+	d.signal(left, workflows.SendNow)
+	d.eventually(time.Minute, func() bool { return d.having(split, "SENT") == held+more }, "send-now did not send the rest")
+	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
+}
+
+// night is what came in somebody's quiet hours.
+type night struct {
+	ends  time.Time
+	items []string
+}
+
+// writeAtNight writes two events in quiet hours that last as long as most of the test.
+func (d *digests) writeAtNight() night {
+	d.t.Helper()
+	var n night
+	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(), `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('CUSTOMER', '4', 'EMAIL', true, (now() AT TIME ZONE 'UTC' - interval '1 hour')::time, (now() AT TIME ZONE 'UTC' + interval '20 seconds')::time)
+		RETURNING now() + interval '20 seconds'`).Scan(&n.ends))
+	n.items = append(d.write(quiet, customers, 1), d.write(quiet, customers, 1)...)
+	d.eventually(time.Minute, func() bool {
+		return d.count(`SELECT count(*) FROM notification WHERE event_type = $1 AND send_after IS NOT NULL`, quiet) == 2
+	}, "the events were not planned in quiet hours")
+	return n
+}
+
+// requireNight: both came in one message, when the quiet hours had ended.
+func (d *digests) requireNight(n night, messages []message) {
+	d.t.Helper()
+	for _, m := range messages {
+		if slices.Contains(m.items, n.items[0]) {
+			require.ElementsMatch(d.t, n.items, m.items)
+			require.True(d.t, m.Time.After(n.ends), "sent at %s, before the quiet hours ended at %s", m.Time, n.ends)
+		}
+	}
+}
+
+// hide cancels an event whose item waits in a digest, and then wants that digest
+// sent: nothing is left of it.
+func (d *digests) hide() {
+	d.t.Helper()
+	d.write(hidden, 1, 1)
+	digest := d.digest(hidden, 1)
+	d.eventually(time.Minute, func() bool {
+		_, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), digest, "")
+		return err == nil
+	}, "%s never began", digest)
+	require.NoError(d.t, d.temporal.CancelWorkflow(d.t.Context(), d.event(d.written-1), ""))
+	d.eventually(time.Minute, func() bool { return d.having(hidden, "CANCELLED") == 1 }, "the item of a cancelled event was not cancelled")
+	d.signal(digest, workflows.SendNow)
+	var result workflows.DigestResult
+	require.NoError(d.t, d.temporal.GetWorkflow(d.t.Context(), digest, "").Get(d.t.Context(), &result))
+	require.Zero(d.t, result)
+}

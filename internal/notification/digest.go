@@ -1,0 +1,109 @@
+package notification
+
+import (
+	"strings"
+	"time"
+)
+
+// DigestKey is what a digest is of: one recipient's notifications of one event
+// type, over one channel.
+type DigestKey struct {
+	UserType  UserType
+	UserID    string
+	Channel   Channel
+	EventType string
+}
+
+// String is the part of a digest's workflow ID that is its own:
+// staff10-EMAIL-REVIEW_POSTED.
+func (k DigestKey) String() string {
+	return k.UserType.Who() + k.UserID + "-" + string(k.Channel) + "-" + k.EventType
+}
+
+// MaxDigestItems is how many notifications one digest lists at most.
+const MaxDigestItems = 100
+
+// DigestBytes bounds the texts of a digest's items, in bytes, so that the message
+// which lists them stays within what its provider takes: 1,600 characters of a
+// text message, 4 KiB of a push message, 3,000 characters of Slack's, 64 KiB of
+// ours. What does not fit comes in the next digest.
+func (c Channel) DigestBytes() int {
+	switch c {
+	case SMS:
+		return 1200
+	case Push, Slack:
+		return 2500
+	default:
+		return 48 << 10
+	}
+}
+
+// DigestPlace is what joining a digest takes to know of a delivery.
+type DigestPlace struct {
+	Status   Status
+	Problem  string // not empty: it is FAILED, for this reason
+	Key      DigestKey
+	Priority Priority
+	Window   time.Duration
+}
+
+// SealedDigest is what one digest lists.
+type SealedDigest struct {
+	Items []string  // delivery ids, in their order
+	Next  time.Time // when the window of what was left for another digest ends; zero: nothing was
+}
+
+// DigestItem is one notification in a digest.
+type DigestItem struct {
+	DeliveryID string
+	Attempt    int // its number, over all runs of the delivery
+	EventID    string
+	Title      string
+	Body       string // HTML for EMAIL
+	CreatedAt  time.Time
+}
+
+// DigestAttempt is what a digest needs in order to be sent once more, read and
+// counted in one statement.
+type DigestAttempt struct {
+	Items     []DigestItem // those that were not cancelled; none: there is nothing to send
+	Sent      int          // items that an attempt before this one sent
+	Ended     int          // attempts that ended, before this one
+	Begun     int          // attempts, this one included
+	Recipient Recipient    // as far as a text may know them
+	Message   Message      // without a text
+	Templates []Template
+}
+
+// DigestResult ends one attempt at a digest.
+type DigestResult struct {
+	DigestID string
+	Items    []DigestItemAttempt
+	AttemptResult
+}
+
+// DigestItemAttempt names the attempt that a digest was for one of its items.
+type DigestItemAttempt struct {
+	DeliveryID string
+	Attempt    int
+}
+
+// WaitText says until when a delivery waits, by the recipient's clock, and for
+// what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
+func WaitText(until, now time.Time, timezone, why string) string {
+	zone, err := loadZone(timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	local, layout := until.In(zone), "15:04"
+	if today := now.In(zone); local.Format(time.DateOnly) != today.Format(time.DateOnly) {
+		layout = "2 Jan 15:04"
+	}
+	return strings.Join([]string{local.Format(layout), zone.String() + ":", why}, " ")
+}
+
+// Why deliveries wait.
+const (
+	WaitDelay      = "delay"
+	WaitQuietHours = "quiet hours"
+)

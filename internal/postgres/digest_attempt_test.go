@@ -1,0 +1,328 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/template"
+)
+
+// sealedItems has n deliveries that digest-1 lists.
+func sealedItems(t *testing.T, n int) *postgres.Store {
+	t.Helper()
+	s := withItems(t, n)
+	require.Len(t, seal(t, s, "digest-1", reviewMails).Items, n)
+	return s
+}
+
+// endDigest ends an attempt at digest-1 on all that it listed.
+func endDigest(t *testing.T, s *postgres.Store, attempt notification.DigestAttempt, result notification.AttemptResult) {
+	t.Helper()
+	ended := notification.DigestResult{DigestID: "digest-1", AttemptResult: result}
+	for _, item := range attempt.Items {
+		ended.Items = append(ended.Items, notification.DigestItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
+	}
+	require.NoError(t, s.EndDigestAttempt(t.Context(), ended))
+}
+
+var (
+	digestAccepted = notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"}
+	digestBusy     = notification.AttemptResult{Outcome: notification.OutcomeBusy, ProviderStatus: 429, Detail: "sendgrid is busy: 429"}
+)
+
+func TestBeginDigest(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 3)
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	exec(t, s, "UPDATE recipient SET name = 'Ada', locale = 'it'")
+	exec(t, s, "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'it', 'a', 'b'), ('REVIEW_POSTED', 'EMAIL', 'it', 'c', 'd')")
+	setStatus(t, s, item(2), notification.Cancelled)
+
+	attempt := beginDigest(t, s, "digest-1")
+
+	require.Equal(t, []string{item(1), item(3)}, listedIn(attempt))
+	last := attempt.Items[1]
+	require.True(t, last.CreatedAt.Equal(attempt.Message.CreatedAt))
+	last.CreatedAt, attempt.Message.CreatedAt = time.Time{}, time.Time{}
+	require.Equal(t, notification.DigestItem{DeliveryID: item(3), Attempt: 1, EventID: "evt-3", Title: "ttttt", Body: "bbbbb"}, last)
+	require.Equal(t, notification.Message{
+		DeliveryID: "digest-1", EventType: "REVIEW_POSTED", UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", To: "to-3",
+	}, attempt.Message)
+	require.Equal(t, notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Locale: "it"}, attempt.Recipient)
+	require.Len(t, attempt.Templates, 3, "those of migrations, and its own")
+	require.Contains(t, attempt.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM delivery_attempt WHERE ended_at IS NULL"))
+	require.Equal(t, []int{1, 0, 1}, []int{delivery(t, s, item(1)).Attempts, delivery(t, s, item(2)).Attempts, delivery(t, s, item(3)).Attempts})
+}
+
+// A digest of push messages goes to the devices of today.
+func TestBeginDigestOfPushMessages(t *testing.T) {
+	t.Parallel()
+
+	s, pushes := postgrestest.New(t), reviewMails
+	pushes.Channel = notification.Push
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	addRecipient(t, s, notification.Customer, "10")
+	addItems(t, s, pushes, 1, 1, 10)
+	exec(t, s, `
+		INSERT INTO recipient_device (user_type, user_id, token, active)
+		VALUES ('RESTAURANT_USER', '10', 'b', true), ('RESTAURANT_USER', '10', 'a', true), ('RESTAURANT_USER', '10', 'off', false), ('CUSTOMER', '10', 'other', true)`)
+	exec(t, s, "UPDATE notification SET recipient_address = NULL")
+	seal(t, s, "digest-1", pushes)
+
+	attempt, err := s.BeginDigest(t.Context(), "digest-1", pushes)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, attempt.Message.Devices)
+	require.Empty(t, attempt.Message.To)
+
+	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
+	require.Equal(t, []string{"b"}, beginPushes(t, s, pushes))
+	require.True(t, get[bool](t, s, "SELECT active FROM recipient_device WHERE token = 'other'"), "the device is somebody else's")
+}
+
+func beginPushes(t *testing.T, s *postgres.Store, key notification.DigestKey) []string {
+	t.Helper()
+	attempt, err := s.BeginDigest(t.Context(), "digest-1", key)
+	require.NoError(t, err)
+	return attempt.Message.Devices
+}
+
+// Attempts are counted on each item. Where one has been tried more often, in a
+// digest that died, the others still have their attempts.
+func TestDigestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 1)
+	counts := func() [2]int {
+		attempt := beginDigest(t, s, "digest-1")
+		defer endDigest(t, s, attempt, digestBusy)
+		return [2]int{attempt.Begun, attempt.Ended}
+	}
+	seal(t, s, "digest-1", reviewMails)
+	require.Equal(t, [2]int{1, 0}, counts())
+	require.Equal(t, [2]int{2, 1}, counts())
+	beginDigest(t, s, "digest-1") // dies in mid-call
+	require.Equal(t, [2]int{4, 2}, counts())
+
+	addItems(t, s, reviewMails, 2, 2, 10)
+	seal(t, s, "digest-1", reviewMails)
+	require.Equal(t, [2]int{1, 0}, counts())
+	require.Equal(t, 5, delivery(t, s, item(1)).Attempts)
+}
+
+func TestEndDigestAttempt(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 2)
+	endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
+	for n := 1; n <= 2; n++ {
+		got := delivery(t, s, item(n))
+		require.Equal(t, "PENDING", got.Status)
+		require.Equal(t, ptr("sendgrid is busy: 429"), got.Error)
+		require.False(t, got.Sent)
+	}
+	second := beginDigest(t, s, "digest-1")
+	require.Equal(t, items(1, 2), listedIn(second))
+
+	endDigest(t, s, second, digestAccepted)
+
+	for n := 1; n <= 2; n++ {
+		got := delivery(t, s, item(n))
+		require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("ttttt"), Body: ptr("bbbbb"), Address: got.Address, ProviderID: ptr("sg-1"), Sent: true}, got)
+	}
+	require.Equal(t, items(1, 2), ofDigest(t, s, "digest-1"))
+	require.Equal(t, "BUSY 429 sendgrid is busy: 429, SENT 202", get[string](t, s, `
+		SELECT string_agg(concat_ws(' ', outcome, provider_status, detail), ', ' ORDER BY attempt)
+		FROM   delivery_attempt
+		WHERE  delivery_id = $1 AND ended_at >= started_at`, item(1)))
+
+	setStatus(t, s, item(1), notification.Delivered)
+	endDigest(t, s, second, digestAccepted)
+	endDigest(t, s, second, digestBusy)
+	require.Equal(t, "DELIVERED", delivery(t, s, item(1)).Status, "a repeat changes nothing")
+	require.Nil(t, delivery(t, s, item(2)).Error)
+}
+
+// A result that is written twice, the second time late, changes nothing then.
+func TestEndDigestAttemptRepeated(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 1)
+	first := beginDigest(t, s, "digest-1")
+	endDigest(t, s, first, digestBusy)
+	endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
+	require.NoError(t, s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "given up"))
+
+	endDigest(t, s, first, digestBusy)
+	endDigest(t, s, first, digestAccepted)
+
+	require.Equal(t, ptr("given up"), delivery(t, s, item(1)).Error)
+	require.Equal(t, "FAILED", delivery(t, s, item(1)).Status)
+	require.Equal(t, "BUSY", get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE attempt = 1"))
+}
+
+// What the provider had before it could be cancelled, or taken over, it has.
+func TestEndDigestAttemptStands(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 2)
+	attempt := beginDigest(t, s, "digest-1")
+	setStatus(t, s, item(1), notification.Cancelled)
+	seal(t, s, "digest-2", reviewMails)
+
+	endDigest(t, s, attempt, digestAccepted)
+
+	require.Equal(t, items(1, 2), ofDigest(t, s, "digest-1"))
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
+	require.Empty(t, beginDigest(t, s, "digest-2").Items)
+}
+
+// An attempt that comes after one which sent, and died before it could say so,
+// sends nothing and knows.
+func TestBeginDigestThatWasSent(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 3)
+	setStatus(t, s, item(3), notification.Cancelled)
+	require.Zero(t, beginDigest(t, s, "digest-1").Sent)
+	again := beginDigest(t, s, "digest-1")
+	endDigest(t, s, again, digestAccepted)
+	setStatus(t, s, item(2), notification.Delivered)
+
+	attempt := beginDigest(t, s, "digest-1")
+
+	require.Empty(t, attempt.Items)
+	require.Equal(t, 2, attempt.Sent)
+	require.Equal(t, 2, delivery(t, s, item(1)).Attempts, "it is not counted")
+}
+
+func TestGiveUpDigest(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+
+			s := sealedItems(t, 6)
+			addItems(t, s, reviewMails, 7, 7, 10)
+			ended := map[int]notification.Status{2: notification.Sent, 3: notification.Delivered, 4: notification.Failed, 5: notification.Cancelled}
+			for n, was := range ended {
+				setStatus(t, s, item(n), was)
+			}
+
+			require.NoError(t, s.GiveUpDigest(t.Context(), "digest-1", status, "why"))
+
+			for _, n := range []int{1, 6} {
+				require.Equal(t, row{Status: string(status), Title: ptr("ttttt"), Body: ptr("bbbbb"), Address: delivery(t, s, item(n)).Address, Error: ptr("why")}, delivery(t, s, item(n)))
+			}
+			for n, was := range ended {
+				require.Equal(t, string(was), delivery(t, s, item(n)).Status)
+				require.NotEqual(t, ptr("why"), delivery(t, s, item(n)).Error)
+			}
+			require.Equal(t, "PENDING", delivery(t, s, item(7)).Status, "it is not of this digest")
+		})
+	}
+}
+
+// While its digest is with the provider, nobody knows whether an item can still
+// be cancelled.
+func TestGiveUpAnItemOfADigest(t *testing.T) {
+	t.Parallel()
+
+	const pending, failed, cancelled = notification.Pending, notification.Failed, notification.Cancelled
+	tests := []struct {
+		name  string
+		after func(t *testing.T, s *postgres.Store)
+		asked notification.Status
+		want  notification.Status
+	}{
+		{"sealed", func(*testing.T, *postgres.Store) {}, cancelled, cancelled},
+		{"being sent", func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, cancelled, pending},
+		{"being sent, and failed by its workflow", func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, failed, failed},
+		{"between two attempts", func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }, cancelled, cancelled},
+		{"at the second attempt", func(t *testing.T, s *postgres.Store) {
+			endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
+			beginDigest(t, s, "digest-1")
+		}, cancelled, pending},
+		{"an attempt died", func(t *testing.T, s *postgres.Store) {
+			beginDigest(t, s, "digest-1")
+			exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
+		}, cancelled, cancelled},
+		{"sent", func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted) }, cancelled, notification.Sent},
+		{"sent by itself", func(t *testing.T, s *postgres.Store) {
+			exec(t, s, "UPDATE notification SET digest_id = NULL")
+			begin(t, s, item(1), 0)
+		}, cancelled, cancelled},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := sealedItems(t, 1)
+			tt.after(t, s)
+
+			now, err := s.GiveUp(t.Context(), item(1), tt.asked, "why")
+
+			require.NoError(t, err)
+			require.Equal(t, tt.want, now)
+			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
+		})
+	}
+}
+
+// An attempt may begin while a cancellation waits for the row.
+func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 1)
+	attempt, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = attempt.Exec(t.Context(), `
+		WITH begun AS (UPDATE notification SET attempt_count = attempt_count + 1 RETURNING delivery_id, attempt_count)
+		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT * FROM begun`)
+	require.NoError(t, err)
+	var now notification.Status
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		now, err = s.GiveUp(t.Context(), item(1), notification.Cancelled, "why")
+		return err
+	})
+	require.Eventually(t, func() bool {
+		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+	}, time.Minute, 5*time.Millisecond)
+
+	require.NoError(t, attempt.Commit(t.Context()))
+
+	require.NoError(t, group.Wait())
+	require.Equal(t, notification.Pending, now)
+}
+
+// The words that the migrations bring serve every channel.
+func TestDefaultDigestTemplates(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 2)
+	exec(t, s, "UPDATE notification SET title = 'R & D', body = '<b>4 stars</b>' WHERE delivery_id = $1", item(1))
+	attempt := beginDigest(t, s, "digest-1")
+	attempt.Recipient.Name = "Ada & Bob"
+	plain := template.Text{Title: "2 notifications", Body: "• R & D: <b>4 stars</b>\n• ttttt: bbbbb\n"}
+	for _, channel := range notification.Channels() {
+		want := plain
+		if channel == notification.Email {
+			want.Body = "<p>Hello Ada &amp; Bob,</p><h3>R &amp; D</h3><div><b>4 stars</b></div><h3>ttttt</h3><div>bbbbb</div>"
+		}
+		text, err := template.Digest(attempt.Templates, "REVIEW_POSTED", channel, attempt.Recipient, attempt.Items)
+		require.NoError(t, err, channel)
+		require.Equal(t, want, text, channel)
+	}
+	one, err := template.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, attempt.Recipient, attempt.Items[:1])
+	require.NoError(t, err)
+	require.Equal(t, "1 notification", one.Title)
+}

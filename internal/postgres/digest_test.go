@@ -1,0 +1,312 @@
+package postgres_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
+
+// addItem is a delivery of evt-i that waits for a digest of a kind, with a text
+// of so many bytes: title and body, half each.
+const addItem = `
+	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, strategy)
+	SELECT 'evt-' || i, $4, $1, $2, $3, 'evt-' || i || '-staff' || $2 || '-' || $3, repeat('t', $7 / 2), repeat('b', $7 / 2), 'to-' || i, 'AGGREGATE'
+	FROM   generate_series($5::int, $6) AS i
+	ORDER BY i`
+
+// addItems adds the deliveries of evt-first to evt-last.
+func addItems(t *testing.T, s *postgres.Store, key notification.DigestKey, first, last, size int) {
+	t.Helper()
+	exec(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, first, last, size)
+}
+
+// item is the delivery of evt-n to staff 10 by mail.
+func item(n int) string { return "evt-" + strconv.Itoa(n) + "-staff10-EMAIL" }
+
+func items(first, last int) []string {
+	var ids []string
+	for n := first; n <= last; n++ {
+		ids = append(ids, item(n))
+	}
+	return ids
+}
+
+// withItems has n deliveries that wait for a digest of review mails.
+func withItems(t *testing.T, n int) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	addItems(t, s, reviewMails, 1, n, 10)
+	return s
+}
+
+func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey) notification.SealedDigest {
+	t.Helper()
+	sealed, err := s.SealDigest(t.Context(), id, key, 5*time.Minute)
+	require.NoError(t, err)
+	return sealed
+}
+
+func beginDigest(t *testing.T, s *postgres.Store, id string) notification.DigestAttempt {
+	t.Helper()
+	attempt, err := s.BeginDigest(t.Context(), id, reviewMails)
+	require.NoError(t, err)
+	return attempt
+}
+
+// listedIn are the items of an attempt.
+func listedIn(attempt notification.DigestAttempt) []string {
+	var ids []string
+	for _, item := range attempt.Items {
+		ids = append(ids, item.DeliveryID)
+	}
+	return ids
+}
+
+// ofDigest are the deliveries that a digest has, in their order.
+func ofDigest(t *testing.T, s *postgres.Store, id string) []string {
+	t.Helper()
+	rows, err := s.Pool.Query(t.Context(), "SELECT delivery_id FROM notification WHERE digest_id = $1 ORDER BY id", id)
+	require.NoError(t, err)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return ids
+}
+
+// Only what waits for a digest of this kind is listed, whatever stands beside it.
+func TestSealDigest(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 9)
+	for i, other := range []notification.DigestKey{
+		{UserType: notification.Customer, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"},
+		{UserType: notification.RestaurantUser, UserID: "11", Channel: notification.Email, EventType: "REVIEW_POSTED"},
+		{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.SMS, EventType: "REVIEW_POSTED"},
+		{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_DELETED"},
+	} {
+		addItems(t, s, other, 20+i, 20+i, 10)
+	}
+	for n, status := range map[int]notification.Status{1: notification.Sent, 3: notification.Delivered, 5: notification.Failed, 7: notification.Cancelled} {
+		setStatus(t, s, item(n), status)
+	}
+	exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE' WHERE delivery_id = $1", item(9))
+	want := []string{item(2), item(4), item(6), item(8)}
+
+	require.Equal(t, notification.SealedDigest{Items: want}, seal(t, s, "digest-1", reviewMails))
+	require.Equal(t, want, ofDigest(t, s, "digest-1"))
+	require.Equal(t, notification.SealedDigest{Items: want}, seal(t, s, "digest-1", reviewMails), "a repeat")
+
+	setStatus(t, s, item(4), notification.Cancelled)
+	addItems(t, s, reviewMails, 10, 10, 10)
+	require.Equal(t, []string{item(2), item(6), item(8), item(10)}, seal(t, s, "digest-1", reviewMails).Items, "it may change until it is sent")
+}
+
+func TestSealDigestOfNothing(t *testing.T) {
+	t.Parallel()
+
+	require.Equal(t, notification.SealedDigest{Items: []string{}}, seal(t, postgrestest.New(t), "digest-1", reviewMails))
+}
+
+// What another digest sealed, which has died, is not lost with it.
+func TestSealDigestTakesOver(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 2)
+	seal(t, s, "digest-1", reviewMails)
+	addItems(t, s, reviewMails, 3, 3, 10)
+
+	require.Equal(t, items(1, 3), seal(t, s, "digest-2", reviewMails).Items)
+
+	require.Empty(t, beginDigest(t, s, "digest-1").Items)
+	require.Equal(t, items(1, 3), listedIn(beginDigest(t, s, "digest-2")))
+}
+
+// A hundred are listed, the oldest. The window of the others is that of the
+// first among them.
+func TestSealDigestIsFull(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 130)
+	exec(t, s, "UPDATE notification SET created_at = '2026-11-21T10:00:00Z'::timestamptz + interval '1 second' * substring(event_id from 5)::int")
+
+	first := seal(t, s, "digest-1", reviewMails)
+	require.Equal(t, items(1, 100), first.Items)
+	require.Equal(t, time.Date(2026, 11, 21, 10, 5+1, 41, 0, time.UTC), first.Next)
+	require.Equal(t, first, seal(t, s, "digest-1", reviewMails), "a repeat")
+
+	require.NoError(t, s.GiveUpDigest(t.Context(), "digest-1", notification.Cancelled, "why"))
+	require.Equal(t, notification.SealedDigest{Items: items(101, 130)}, seal(t, s, "digest-2", reviewMails))
+}
+
+// A text message has 1,200 bytes for the items of a digest; one item is listed
+// whatever it takes.
+func TestSealDigestBySize(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		sizes []int
+		want  int
+	}{
+		{"all fit", []int{400, 400, 400}, 3},
+		{"the last does not", []int{400, 400, 402}, 2},
+		{"nor what follows it", []int{400, 1000, 400}, 1},
+		{"the first is too long by itself", []int{5000, 10}, 1},
+		{"one alone", []int{5000}, 1},
+	}
+	texts := reviewMails
+	texts.Channel = notification.SMS
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			for i, size := range tt.sizes {
+				addItems(t, s, texts, i+1, i+1, size)
+			}
+
+			sealed := seal(t, s, "digest-1", texts)
+
+			require.Len(t, sealed.Items, tt.want)
+			require.Equal(t, tt.want == len(tt.sizes), sealed.Next.IsZero())
+			require.Len(t, ofDigest(t, s, "digest-1"), tt.want)
+		})
+	}
+}
+
+// What was sealed stays so, though an older one may be committed only then.
+func TestSealDigestKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
+
+	s, texts := postgrestest.New(t), reviewMails
+	texts.Channel = notification.SMS
+	late, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = late.Exec(t.Context(), addItem, texts.UserType, texts.UserID, texts.Channel, texts.EventType, 1, 1, 1000)
+	require.NoError(t, err)
+	addItems(t, s, texts, 2, 2, 1000)
+	want := seal(t, s, "digest-1", texts).Items
+	require.Len(t, want, 1)
+
+	require.NoError(t, late.Commit(t.Context()))
+
+	sealed := seal(t, s, "digest-1", texts)
+	require.Equal(t, want, sealed.Items)
+	require.False(t, sealed.Next.IsZero(), "the other one is left for the next digest")
+}
+
+func TestDigestPlace(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 1)
+	place := func() notification.DigestPlace {
+		place, err := s.DigestPlace(t.Context(), item(1))
+		require.NoError(t, err)
+		return place
+	}
+	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Priority: notification.Normal, Window: 5 * time.Minute}
+	require.Equal(t, want, place(), "without a rule of its own")
+
+	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '90 seconds')")
+	exec(t, s, "UPDATE notification SET priority = 'HIGH'")
+	want.Window, want.Priority = 90*time.Second, notification.High
+	require.Equal(t, want, place())
+
+	for _, status := range []notification.Status{notification.Sent, notification.Delivered, notification.Cancelled, notification.Failed} {
+		setStatus(t, s, item(1), status)
+		want.Status, want.Problem = status, ""
+		if status == notification.Failed {
+			want.Problem = "before"
+		}
+		require.Equal(t, want, place())
+	}
+
+	_, err := s.DigestPlace(t.Context(), "d404")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+}
+
+func TestDigestQuietCheck(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	check := func() notification.QuietCheck {
+		check, err := s.DigestQuietCheck(t.Context(), reviewMails)
+		require.NoError(t, err)
+		return check
+	}
+	bare := notification.QuietCheck{Action: notification.Drop, Timezone: "UTC", Preference: notification.Preference{Channel: notification.Email}}
+	require.Equal(t, bare, check(), "of nobody, by no rules")
+
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
+	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('REVIEW_POSTED', 'EMAIL', 'DEFER'), ('REVIEW_POSTED', 'SMS', 'DROP')")
+	exec(t, s, `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '22:30:15', '07:00'), ('RESTAURANT_USER', '10', 'SMS', true, '01:00', '02:00')`)
+	require.Equal(t, notification.QuietCheck{
+		Action: notification.Defer, Timezone: "Europe/Rome",
+		Preference: notification.Preference{
+			Channel:    notification.Email,
+			QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour},
+		},
+	}, check())
+
+	exec(t, s, "UPDATE user_notification_preferences SET quiet_hours_enabled = false")
+	require.Nil(t, check().Preference.QuietHours)
+}
+
+// An item waits, for a time that only its digest knows.
+func TestDeliveriesInDigests(t *testing.T) {
+	t.Parallel()
+
+	item, deferred := planned(notification.Email), planned(notification.SMS)
+	item.Strategy, deferred.Strategy = notification.Aggregate, notification.Aggregate
+	deferred.SendAfter = time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
+	s := postgrestest.New(t)
+
+	saved, ids := savePlan(t, s, decided("1", planned(notification.Email), deferred), decided("2", item))
+
+	digests := []notification.Delivery{
+		{DeliveryID: "evt-1-staff1-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "1", Priority: notification.Normal, Digest: true},
+		{DeliveryID: "evt-1-staff2-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "2", Priority: notification.Normal, Digest: true},
+	}
+	require.Subset(t, saved, digests)
+	waiting, err := s.Deliveries(t.Context(), "evt-1", ids, true)
+	require.NoError(t, err)
+	require.ElementsMatch(t, digests, waiting)
+	require.Equal(t, []string{"evt-1-staff1-EMAIL"}, read(t, s, ids, false))
+}
+
+// What waits says for what, by the clock on the recipient's wall.
+func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
+	t.Parallel()
+
+	later, quiet := planned(notification.Email), planned(notification.SMS)
+	later.Strategy = notification.Delayed
+	later.SendAfter = time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
+	quiet.SendAfter = later.SendAfter
+	s := postgrestest.New(t)
+	addRecipient(t, s, notification.RestaurantUser, "1")
+	exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
+
+	saved, ids := savePlan(t, s, decided("1", later, quiet))
+
+	words := map[notification.Channel]string{}
+	for _, d := range saved {
+		words[d.Channel] = d.Wait
+	}
+	require.Equal(t, map[notification.Channel]string{
+		notification.Email: "22 Nov 08:00 Europe/Rome: delay", notification.SMS: "22 Nov 08:00 Europe/Rome: quiet hours",
+	}, words)
+	waiting, err := s.Deliveries(t.Context(), "evt-1", ids, true)
+	require.NoError(t, err)
+	require.Equal(t, saved, waiting)
+}

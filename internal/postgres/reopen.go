@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// Reopening reads what planning a delivery anew takes. Where there is no such
+// delivery, the error is [notification.ErrNoDelivery].
+func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
+	const query = `
+		SELECT n.event_id, n.channel, n.body IS NOT NULL,
+		       r.user_id IS NOT NULL, coalesce(r.active, false),
+		       n.user_type, n.user_id, coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
+		       coalesce(r.locale, ''), coalesce(r.timezone, ''),
+		       EXISTS (
+		           SELECT FROM recipient_device d
+		           WHERE  d.user_type = n.user_type
+		           AND    d.user_id = n.user_id
+		           AND    d.active
+		       )
+		FROM   notification n
+		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
+		WHERE  n.delivery_id = $1`
+
+	var found notification.Reopening
+	r := &found.Recipient
+	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active,
+		&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notification.Reopening{}, notification.ErrNoDelivery
+	}
+	if err != nil {
+		return notification.Reopening{}, fmt.Errorf("read delivery to reopen: %w", err)
+	}
+	return found, nil
+}
+
+// Reopen puts a delivery back to PENDING with what was planned for it, or to
+// FAILED where that has a problem, and records the retry, in one statement. One
+// that was sent stays as it is, unless that is wanted. So does one that the same
+// run reopened before: what it did since stands.
+//
+// It is sent alone from here on: as IMMEDIATE no digest takes it.
+func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
+	const query = `
+		WITH before AS (
+			SELECT delivery_id, status, attempt_count, last_error
+			FROM   notification
+			WHERE  delivery_id = $1
+			FOR UPDATE
+		), retry AS (
+			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before)
+			SELECT delivery_id, $2, $3, status, last_error
+			FROM   before
+			WHERE  $3 OR status NOT IN ('SENT', 'DELIVERED')
+			ON CONFLICT DO NOTHING
+			RETURNING delivery_id
+		), reopened AS (
+			UPDATE notification n
+			SET    status            = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
+			       last_error        = nullif($4, ''),
+			       recipient_address = nullif($5, ''),
+			       title             = CASE WHEN $6 THEN n.title ELSE $7 END,
+			       body              = CASE WHEN $6 THEN n.body ELSE $8 END,
+			       strategy          = 'IMMEDIATE',
+			       send_after        = NULL,
+			       digest_id         = NULL
+			FROM   retry r
+			WHERE  n.delivery_id = r.delivery_id
+			RETURNING n.status, n.attempt_count, n.last_error
+		)
+		SELECT status, attempt_count, coalesce(last_error, '')
+		FROM   reopened
+		UNION ALL
+		SELECT status, attempt_count, coalesce(last_error, '')
+		FROM   before
+		WHERE  NOT EXISTS (SELECT FROM reopened)`
+
+	var state notification.ReopenedState
+	err := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body).
+		Scan(&state.Status, &state.Attempts, &state.LastError)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notification.ReopenedState{}, notification.ErrNoDelivery
+	}
+	if err != nil {
+		return notification.ReopenedState{}, fmt.Errorf("reopen delivery: %w", err)
+	}
+	return state, nil
+}
+
+// DeliveryState is a delivery as those who change it have to know it.
+type DeliveryState struct {
+	Status    notification.Status
+	Channel   notification.Channel
+	EventID   string
+	EventType string
+	Aggregate notification.Entity // zero: the event's row was purged
+	UserType  notification.UserType
+	UserID    string
+	Priority  notification.Priority
+	Attempts  int
+	LastError string // empty: none
+	SentAt    *time.Time
+}
+
+// DeliveryState reads how far a delivery has come. Where there is none, the
+// error is [notification.ErrNoDelivery].
+func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryState, error) {
+	const query = `
+		SELECT n.status, n.channel, n.event_id, n.event_type,
+		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
+		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at
+		FROM   notification n
+		LEFT JOIN event_outbox e USING (event_id)
+		WHERE  n.delivery_id = $1`
+
+	var d DeliveryState
+	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&d.Status, &d.Channel, &d.EventID, &d.EventType, &d.Aggregate.Type, &d.Aggregate.ID,
+		&d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return DeliveryState{}, notification.ErrNoDelivery
+	}
+	if err != nil {
+		return DeliveryState{}, fmt.Errorf("read delivery: %w", err)
+	}
+	return d, nil
+}
+
+// LastDeliveryID is the highest notification.id that there is; 0: there is none.
+func (s *Store) LastDeliveryID(ctx context.Context) (int64, error) {
+	var last int64
+	if err := s.Pool.QueryRow(ctx, "SELECT coalesce(max(id), 0) FROM notification").Scan(&last); err != nil {
+		return 0, fmt.Errorf("read last delivery: %w", err)
+	}
+	return last, nil
+}

@@ -1,0 +1,183 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+func reopen(t *testing.T, s *postgres.Store, plan notification.Reopened) notification.ReopenedState {
+	t.Helper()
+	state, err := s.Reopen(t.Context(), plan)
+	require.NoError(t, err)
+	return state
+}
+
+// anew is a plan of the mail with another text and another address.
+func anew(run string, again bool) notification.Reopened {
+	return notification.Reopened{DeliveryID: mail, RunID: run, Again: again, Address: "new", Title: ptr("new title"), Body: ptr("new body")}
+}
+
+func TestReopening(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	reopening := func() notification.Reopening {
+		found, err := s.Reopening(t.Context(), mail)
+		require.NoError(t, err)
+		return found
+	}
+	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10"}
+	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, HasText: true, Recipient: nobody}, reopening())
+
+	exec(t, s, `INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
+		VALUES ('RESTAURANT_USER', '10', 'Ada', 'ada@example.com', '+1', 'https://slack', 'it', 'Europe/Rome', false)`)
+	exec(t, s, "INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ('RESTAURANT_USER', '10', 'dead', false)")
+	exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
+	ada := notification.Recipient{
+		UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", SlackWebhookURL: "https://slack",
+		Locale: "it", Timezone: "Europe/Rome",
+	}
+	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Recipient: ada}, reopening())
+
+	exec(t, s, "UPDATE recipient SET active = true")
+	exec(t, s, "UPDATE recipient_device SET active = true")
+	ada.HasDevice = true
+	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada}, reopening())
+
+	_, err := s.Reopening(t.Context(), "d404")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+}
+
+// Every status, with and without the operator's wish to send again.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+
+	for _, before := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
+		for _, again := range []bool{false, true} {
+			s := withMail(t)
+			begin(t, s, mail, 0)
+			setStatus(t, s, mail, before)
+			exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', send_after = now(), digest_id = 'digest-1'")
+			was := delivery(t, s, mail)
+			sent := before == notification.Sent || before == notification.Delivered
+
+			state := reopen(t, s, anew("run-1", again))
+
+			if sent && !again {
+				require.Equal(t, notification.ReopenedState{Status: before, Attempts: 1}, state, before)
+				require.Equal(t, was, delivery(t, s, mail), before)
+				require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_retry"), before)
+				continue
+			}
+			require.Equal(t, notification.ReopenedState{Status: notification.Pending, Attempts: 1}, state, before)
+			require.Equal(t, row{
+				Status: "PENDING", Attempts: 1, Title: ptr("new title"), Body: ptr("new body"), Address: ptr("new"), Sent: sent,
+			}, delivery(t, s, mail), "%s: when it was sent before is not forgotten", before)
+			require.True(t, get[bool](t, s, "SELECT strategy = 'IMMEDIATE' AND send_after IS NULL AND digest_id IS NULL FROM notification"), "no digest takes it")
+			require.True(t, get[bool](t, s, `
+				SELECT run_id = 'run-1' AND again = $1 AND status_before = $2 AND error_before IS NOT DISTINCT FROM $3
+				FROM   delivery_retry`, again, string(before), was.Error), before)
+		}
+	}
+}
+
+// What cannot be planned fails, and says why.
+func TestReopenWithAProblem(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	setStatus(t, s, mail, notification.Cancelled)
+	gone := notification.Reopened{DeliveryID: mail, RunID: "run-1", KeepText: true, Problem: "the recipient is no longer active"}
+	require.Equal(t, notification.ReopenedState{Status: notification.Failed, LastError: gone.Problem}, reopen(t, s, gone))
+	require.Equal(t, row{Status: "FAILED", Error: &gone.Problem, Title: ptr("title"), Body: ptr("body")}, delivery(t, s, mail))
+
+	broken := notification.Reopened{DeliveryID: mail, RunID: "run-2", Address: "to", Problem: "no key pax"}
+	require.Equal(t, notification.ReopenedState{Status: notification.Failed, LastError: broken.Problem}, reopen(t, s, broken))
+	require.Equal(t, row{Status: "FAILED", Error: &broken.Problem, Address: ptr("to")}, delivery(t, s, mail), "an old text is not sent as if it were the new")
+	require.Equal(t, broken.Problem, begin(t, s, mail, 0).Problem)
+}
+
+// What a run did stands when its first step is repeated late.
+func TestReopenRepeated(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	setStatus(t, s, mail, notification.Sent)
+	reopen(t, s, anew("run-1", true))
+	require.Equal(t, notification.Pending, reopen(t, s, anew("run-1", true)).Status)
+	begin(t, s, mail, 0)
+	endAttempt(t, s, 1, notification.OutcomeSent, "")
+
+	require.Equal(t, notification.ReopenedState{Status: notification.Sent, Attempts: 1}, reopen(t, s, anew("run-1", true)))
+	require.Equal(t, notification.Pending, reopen(t, s, anew("run-2", true)).Status, "another run may")
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM delivery_retry"))
+}
+
+// A delivery that is reopened and sent side by side ends sent, or sent anew, and
+// never counts as pending without a run that reopened it.
+func TestReopenSideBySide(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	var group errgroup.Group
+	group.Go(func() error {
+		_, err := s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent})
+		return err
+	})
+	states := make([]notification.ReopenedState, 4)
+	for i := range states {
+		group.Go(func() (err error) {
+			states[i], err = s.Reopen(t.Context(), anew("run-1", false))
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, "SENT", delivery(t, s, mail).Status)
+	require.LessOrEqual(t, get[int](t, s, "SELECT count(*) FROM delivery_retry"), 1)
+}
+
+func TestReopenNoDelivery(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	_, err := s.Reopen(t.Context(), notification.Reopened{DeliveryID: "d404", RunID: "run-1"})
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	_, err = s.DeliveryState(t.Context(), "d404")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	last, err := s.LastDeliveryID(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, last)
+}
+
+func TestDeliveryState(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	setStatus(t, s, mail, notification.Failed)
+	want := postgres.DeliveryState{
+		Status: notification.Failed, Channel: notification.Email, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
+		UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal, Attempts: 1, LastError: "before",
+	}
+	state, err := s.DeliveryState(t.Context(), mail)
+	require.NoError(t, err)
+	require.Equal(t, want, state, "without its event, which was purged")
+
+	emit(t, s, 1)
+	setStatus(t, s, mail, notification.Sent)
+	state, err = s.DeliveryState(t.Context(), mail)
+	require.NoError(t, err)
+	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, state.Aggregate)
+	require.WithinDuration(t, get[time.Time](t, s, "SELECT sent_at FROM notification"), *state.SentAt, 0)
+	last, err := s.LastDeliveryID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, get[int64](t, s, "SELECT id FROM notification"), last)
+}

@@ -1,0 +1,29 @@
+package template
+
+import (
+	htmltemplate "html/template"
+
+	"herald/internal/notification"
+)
+
+// digest is the event_type under which notification_template holds the words of
+// digests.
+const digest = "digest"
+
+// Digest writes the text that lists the items of a digest, in their order, from
+// the most specific template named digest among rows. Beside .recipient and
+// .event.type it has .Items, each with title, body, event_id and created_at. The
+// body of a mail is HTML, and fits into a template for EMAIL as it is.
+//
+// Errors are as those of [Set.Render].
+func Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (Text, error) {
+	list := make([]map[string]any, len(items))
+	for i, item := range items {
+		list[i] = map[string]any{"title": item.Title, "body": item.Body, "event_id": item.EventID, "created_at": item.CreatedAt.UTC()}
+		if channel == notification.Email {
+			list[i]["body"] = htmltemplate.HTML(item.Body) // a template of ours escaped it when it was planned
+		}
+	}
+	data := map[string]any{"event": map[string]any{"type": eventType}, "Items": list}
+	return newSet(rows).write(digest, channel, recipient, data)
+}

@@ -1,0 +1,95 @@
+package template_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// reviews are two items of a digest; the bodies are those of mails.
+var reviews = []notification.DigestItem{
+	{DeliveryID: "evt-2-staff10-EMAIL", EventID: "evt-2", Title: "Ada & <Bob>", Body: "<p>4 &lt; 5 stars</p>", CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 0, time.FixedZone("", 3600))},
+	{DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Title: "Zoë", Body: "<p>5 stars</p>", CreatedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)},
+}
+
+func words(channel, locale, title, body string) notification.Template {
+	return notification.Template{EventType: "digest", Channel: channel, Locale: locale, Title: title, Body: body}
+}
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		rows    []notification.Template
+		want    template.Text
+	}{
+		{
+			"in their order", notification.SMS,
+			[]notification.Template{words("*", "en", "{{len .Items}} reviews", "{{range .Items}}{{.event_id}} {{.title}}: {{.body}};{{end}}")},
+			template.Text{Title: "2 reviews", Body: "evt-2 Ada & <Bob>: <p>4 &lt; 5 stars</p>;evt-1 Zoë: <p>5 stars</p>;"},
+		},
+		{
+			"a mail's items are HTML already, their titles are not", notification.Email,
+			[]notification.Template{words("EMAIL", "en", "{{(index .Items 0).title}}", "{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}")},
+			template.Text{Title: "Ada & <Bob>", Body: "<h3>Ada &amp; &lt;Bob&gt;</h3><p>4 &lt; 5 stars</p><h3>Zoë</h3><p>5 stars</p>"},
+		},
+		{
+			"whose it is, of what, and since when", notification.Push,
+			[]notification.Template{words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`)},
+			template.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
+		},
+		{
+			"the most specific", notification.SMS,
+			[]notification.Template{
+				words("*", "it", "every channel", ""), words("SMS", "en", "english", ""), words("SMS", "it", "italiano", ""), words("EMAIL", "it-CH", "mail", ""),
+				{EventType: "*", Channel: "SMS", Locale: "it-CH", Title: "not of digests"},
+			},
+			template.Text{Title: "italiano"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			got, err := template.Digest(tt.rows, "REVIEW_POSTED", tt.channel, recipient(), reviews)
+
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestDigestErrors(t *testing.T) {
+	t.Parallel()
+
+	long := []notification.DigestItem{{Title: "long", Body: strings.Repeat("x", 65536)}}
+	tests := []struct {
+		name  string
+		rows  []notification.Template
+		items []notification.DigestItem
+		want  string
+	}{
+		{"no template", nil, reviews, "no template for digest/EMAIL/it-CH"},
+		{"none for the channel", []notification.Template{words("SMS", "en", "", "")}, reviews, "no template for digest/EMAIL/it-CH"},
+		{"a missing key", []notification.Template{words("EMAIL", "en", "x", "{{.payload.stars}}")}, reviews, `template digest/EMAIL/en: body: key "payload" is missing`},
+		{"a missing key of an item", []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.stars}}{{end}}")}, reviews, `template digest/EMAIL/en: body: key "stars" is missing`},
+		{"no title", []notification.Template{words("EMAIL", "en", " ", "x")}, reviews, "template digest/EMAIL/en: the title is empty, and a mail needs a subject"},
+		{"several header lines", []notification.Template{words("EMAIL", "en", "{{range .Items}}{{.title}}\n{{end}}", "x")}, reviews, "template digest/EMAIL/en: line break in the title"},
+		{"too long", []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, long, "template digest/EMAIL/en: body: longer than 64 KiB"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := template.Digest(tt.rows, "REVIEW_POSTED", notification.Email, recipient(), tt.items)
+			require.EqualError(t, err, tt.want)
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+const digestWorkflowID = "herald-digest-staff10-EMAIL-REVIEW_POSTED"
+
+var waitsInDigest = activities.JoinResult{Status: notification.Pending, DigestID: digestWorkflowID, Window: window}
+
+// inDigest is the input of a delivery that is sent in a digest.
+func inDigest(channel notification.Channel) workflows.DeliverInput {
+	in := deliverInput(channel)
+	in.Digest = true
+	return in
+}
+
+// joinsDigest expects one call of JoinDigest.
+func (e *environment) joinsDigest(channel notification.Channel) *testsuite.MockCallWrapper {
+	return e.OnActivity(acts.JoinDigest, mock.Anything, activities.JoinInput{DeliveryID: deliveryID, Channel: channel}).Once()
+}
+
+func TestDeliverInDigest(t *testing.T) {
+	t.Parallel()
+
+	const refusal, quiet = "sendgrid refused: 400", "quiet hours"
+	const sent, failed, cancelled = notification.Sent, notification.Failed, notification.Cancelled
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		ended   workflows.DigestEnded
+		gaveUp  notification.Status // what the row says after GiveUp; empty: it was not called
+		want    workflows.DeliverResult
+		failure string
+		outcome string
+	}{
+		{"sent", notification.Email, workflows.DigestEnded{Status: sent}, "", result(sent, ""), "", ""},
+		{"failed", notification.Email, workflows.DigestEnded{Status: failed, Reason: refusal}, failed, result(failed, refusal), workflows.DeliveryFailed, "FAILED"},
+		{"failed by best effort", notification.Slack, workflows.DigestEnded{Status: failed, Reason: refusal}, failed, result(failed, refusal), "", "FAILED"},
+		{"failed, but an attempt before it was received", notification.SMS, workflows.DigestEnded{Status: failed, Reason: refusal}, notification.Delivered, result(notification.Delivered, ""), "", ""},
+		{"dropped", notification.Email, workflows.DigestEnded{Status: cancelled, Reason: quiet}, cancelled, result(cancelled, quiet), "", "CANCELLED"},
+		{"all were cancelled, but sent by an attempt before", notification.Email, workflows.DigestEnded{Status: cancelled}, sent, result(sent, ""), "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.joinsDigest(tt.channel).Return(waitsInDigest, nil)
+			env.signals(window, digestEnded, tt.ended)
+			if tt.gaveUp != "" {
+				env.givesUp(tt.channel, tt.ended.Status, tt.ended.Reason).Return(tt.gaveUp, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(tt.channel))
+
+			env.requireFailure(t, tt.failure)
+			if tt.failure == "" {
+				env.requireDelivered(t, tt.want)
+			} else {
+				require.ErrorContains(t, env.GetWorkflowError(), tt.want.Reason)
+			}
+			env.requireOutcome(t, tt.outcome)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// A digest lists what is planned, whether or not its workflow has come so far.
+func TestDeliverInDigestEndedBeforeItJoined(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Sent, notification.Delivered, notification.Cancelled} {
+		env := newEnv(t)
+		env.joinsDigest(notification.Email).Return(activities.JoinResult{Status: status}, nil)
+
+		env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+		env.requireDelivered(t, result(status, ""))
+		require.Equal(t, status == notification.Cancelled, len(env.outcomes) == 1)
+		env.AssertExpectations(t)
+	}
+}
+
+// One that has no text, or that failed before it joined, fails like any other.
+func TestDeliverInDigestFailedBeforeItJoined(t *testing.T) {
+	t.Parallel()
+
+	before := temporal.NewNonRetryableApplicationError("sendgrid refused: 400", activities.FailedBefore, nil)
+	env := newEnv(t)
+	env.joinsDigest(notification.Email).Return(activities.JoinResult{}, before)
+	env.givesUp(notification.Email, notification.Failed, message(before)).Return(notification.Failed, nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+	env.requireFailure(t, workflows.DeliveryFailed)
+	env.requireOutcome(t, "FAILED")
+	env.AssertExpectations(t)
+}
+
+// What the digest said while the delivery was still joining counts.
+func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	start := env.Now()
+	env.joinsDigest(notification.Email).Return(activities.JoinResult{}, panicky.err)
+	env.joinsDigest(notification.Email).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
+		env.SignalWorkflow(digestEnded, workflows.DigestEnded{Status: notification.Sent})
+		return waitsInDigest, nil
+	})
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Less(t, env.Now().Sub(start), window)
+	env.AssertExpectations(t)
+}
+
+// A digest that says nothing was terminated, perhaps: it is joined again.
+func TestDeliverInDigestThatIsSilent(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	var calls []time.Time
+	env.OnActivity(acts.JoinDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
+		calls = append(calls, env.Now())
+		if len(calls) == 3 {
+			return activities.JoinResult{Status: notification.Sent}, nil
+		}
+		return waitsInDigest, nil
+	}).Times(3)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, []time.Duration{time.Hour + window, time.Hour + window}, intervals(calls))
+	env.AssertExpectations(t)
+}
+
+// An operator's signals are for the whole digest.
+func TestDeliverInDigestPassesSignalsOn(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	until := env.Now().Add(time.Hour).UTC()
+	env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
+	env.signals(0, digestEnded, "nonsense")
+	env.signals(time.Second, workflows.SendNow, nil)
+	env.signals(2*time.Second, workflows.Reschedule, "tomorrow")
+	env.signals(3*time.Second, workflows.Reschedule, until)
+	env.signals(window, digestEnded, workflows.DigestEnded{Status: notification.Sent})
+	env.OnSignalExternalWorkflow(mock.Anything, digestWorkflowID, "", workflows.SendNow, nil).Return(nil).Once()
+	same := mock.MatchedBy(func(at time.Time) bool { return at.Equal(until) })
+	env.OnSignalExternalWorkflow(mock.Anything, digestWorkflowID, "", workflows.Reschedule, same).Return(errGone).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	env.AssertExpectations(t)
+}
+
+// Cancelled while it waits, a delivery ends as its row says. While the digest is
+// with the provider, that is not known: then it looks again.
+func TestDeliverInDigestCancelled(t *testing.T) {
+	t.Parallel()
+
+	const pending, sent, cancelled = notification.Pending, notification.Sent, notification.Cancelled
+	tests := []struct {
+		name  string
+		found []notification.Status // by each call of GiveUp
+		ended time.Duration         // from the cancellation: when the digest ends; 0: it does not
+		want  time.Duration         // from the cancellation: when the delivery has ended
+	}{
+		{"in time", []notification.Status{cancelled}, 0, 0},
+		{"too late", []notification.Status{sent}, 0, 0},
+		{"during an attempt that fails", []notification.Status{pending, pending, cancelled}, 0, 10 * time.Second},
+		{"during an attempt that succeeds", []notification.Status{pending, pending, sent}, 0, 10 * time.Second},
+		{"during the last attempt", []notification.Status{pending, pending, sent}, 7 * time.Second, 7 * time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			start := env.Now()
+			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+			if tt.ended > 0 {
+				env.signals(time.Minute+tt.ended, digestEnded, workflows.DigestEnded{Status: notification.Sent})
+			}
+			for _, status := range tt.found {
+				env.givesUp(notification.Email, cancelled, "cancelled").Return(status, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+			require.Equal(t, time.Minute+tt.want, env.Now().Sub(start))
+			if tt.found[len(tt.found)-1] == cancelled {
+				env.requireCancelled(t)
+				env.requireOutcome(t, "CANCELLED")
+			} else {
+				env.requireDelivered(t, result(sent, ""))
+				env.requireOutcome(t, "")
+			}
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+func TestDeliverInDigestCancelledWhileItJoins(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.joinsDigest(notification.Email).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
+		env.CancelWorkflow()
+		return waitsInDigest, nil
+	})
+	env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(notification.Cancelled, nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	env.AssertExpectations(t)
+}

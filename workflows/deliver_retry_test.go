@@ -1,0 +1,134 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// retryInput is a fresh run, which knows neither its policy nor what came before.
+func retryInput(again bool) workflows.DeliverInput {
+	return workflows.DeliverInput{DeliveryID: deliveryID, Channel: notification.Email, Retry: true, Again: again}
+}
+
+// reopens expects one call of ReopenDelivery.
+func (e *environment) reopens(again bool) *testsuite.MockCallWrapper {
+	return e.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID, Again: again}).Once()
+}
+
+// A retry is planned anew, and sent by the policy of today.
+func TestRetriedDelivery(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		again   bool
+		answers []answer
+		gaveUp  notification.Status
+		failure string
+		outcome string
+	}{
+		{"sent", false, []answer{sent}, "", "", ""},
+		{"sent once more", true, []answer{sent}, "", "", ""},
+		{"sent after an outage", false, []answer{panicky, outage, sent}, "", "", ""},
+		{"failed again", false, []answer{outage, used}, notification.Failed, workflows.DeliveryFailed, "FAILED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			today := policy(notification.Email)
+			today.MaxAttempts = 7
+			env.reopens(tt.again).Return(activities.ReopenResult{}, panicky.err)
+			env.reopens(tt.again).Return(activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: today}, nil)
+			env.sends(activities.SendInput{DeliveryID: deliveryID, Channel: notification.Email, Timeout: today.Timeout, MaxAttempts: 7, AttemptsBefore: 3}, tt.answers...)
+			if tt.gaveUp != "" {
+				env.givesUp(notification.Email, tt.gaveUp, message(used.err)).Return(tt.gaveUp, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(tt.again))
+
+			env.requireFailure(t, tt.failure)
+			if tt.failure == "" {
+				env.requireDelivered(t, result(notification.Sent, ""))
+			}
+			env.requireOutcome(t, tt.outcome)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// What was sent meanwhile is not sent again.
+func TestRetriedDeliveryThatWasSent(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Sent, notification.Delivered} {
+		env := newEnv(t)
+		env.reopens(false).Return(activities.ReopenResult{Status: status}, nil)
+
+		env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
+
+		env.requireDelivered(t, result(status, ""))
+		env.requireOutcome(t, "")
+		env.AssertExpectations(t)
+	}
+}
+
+func TestRetriedDeliveryThatCannotBePlanned(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.reopens(false).Return(activities.ReopenResult{}, noText.err)
+	env.givesUp(notification.Email, notification.Failed, message(noText.err)).Return(notification.Failed, nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
+
+	env.requireFailure(t, workflows.DeliveryFailed)
+	require.ErrorContains(t, env.GetWorkflowError(), message(noText.err))
+	env.requireOutcome(t, "FAILED")
+	env.AssertExpectations(t)
+}
+
+func TestRetriedDeliveryWithoutARow(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.reopens(false).Return(activities.ReopenResult{}, noRow.err)
+	env.givesUp(notification.Email, notification.Failed, message(noRow.err)).Return(notification.Status(""), noRow.err).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
+
+	env.requireFailure(t, activities.NoSuchRow)
+	env.AssertExpectations(t)
+}
+
+// Cancelled before it is reopened, a retry ends as its row says.
+func TestRetriedDeliveryCancelled(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Cancelled, notification.Sent} {
+		env := newEnv(t)
+		env.reopens(true).Return(func(context.Context, activities.ReopenInput) (activities.ReopenResult, error) {
+			env.CancelWorkflow()
+			return activities.ReopenResult{}, panicky.err
+		})
+		env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(status, nil).Once()
+
+		env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(true))
+
+		if status == notification.Cancelled {
+			env.requireCancelled(t)
+		} else {
+			env.requireDelivered(t, result(status, ""))
+		}
+		env.AssertExpectations(t)
+	}
+}

@@ -1,0 +1,111 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// detailsOf runs a workflow until it has been cancelled after two hours, and
+// returns the current details that it showed after some time.
+func detailsOf[Input, Result any](env *environment, run func(workflow.Context, Input) (Result, error), in Input, after time.Duration) string {
+	var details string
+	env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
+	env.ExecuteWorkflow(func(ctx workflow.Context) (Result, error) {
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			_ = workflow.Sleep(ctx, after)
+			details = workflow.GetCurrentDetails(ctx)
+		})
+		return run(ctx, in)
+	})
+	return details
+}
+
+// An operator reads in the Web UI what a delivery waits for, and until when.
+func TestDeliverNotificationDetails(t *testing.T) {
+	t.Parallel()
+
+	const words = "08:00 Europe/Rome: quiet hours"
+	later := func(env *environment) workflows.DeliverInput {
+		in := deliverInput(notification.Email)
+		in.SendAfter, in.Wait = env.Now().Add(time.Minute), "17:30 Europe/Rome: delay"
+		return in
+	}
+	tests := []struct {
+		name  string
+		begin func(env *environment) workflows.DeliverInput
+		after time.Duration
+		want  string
+	}{
+		{"delay", later, time.Second, "waiting until 17:30 Europe/Rome: delay"},
+		{"quiet hours", func(env *environment) workflows.DeliverInput {
+			env.answersInTurn(answer{result: activities.SendResult{Status: notification.Pending, NotBefore: env.Now().Add(8 * time.Hour), Wait: words}})
+			return later(env)
+		}, time.Hour, "waiting until " + words},
+		{"rescheduled", func(env *environment) workflows.DeliverInput {
+			env.signals(time.Second, workflows.Reschedule, time.Date(2099, 11, 22, 8, 0, 0, 0, time.FixedZone("", 3600)))
+			return later(env)
+		}, time.Hour, "waiting until 2099-11-22T07:00:00Z: rescheduled by an operator"},
+		{"retried", func(env *environment) workflows.DeliverInput {
+			env.answersInTurn(outage)
+			return deliverInput(notification.Email)
+		}, time.Second, "sending; failed attempts, and when the next one is due, are under Pending Activities"},
+		{"in a digest", func(env *environment) workflows.DeliverInput {
+			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
+			return inDigest(notification.Email)
+		}, time.Hour, "waiting for its digest, the workflow " + digestWorkflowID},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			in := tt.begin(env)
+			env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(notification.Cancelled, nil).Maybe()
+
+			require.Equal(t, tt.want, detailsOf(env, workflows.DeliverNotification, in, tt.after))
+		})
+	}
+}
+
+func TestDigestDetails(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		begin func(env *environment)
+		after time.Duration
+		want  string
+	}{
+		{"collecting", func(env *environment) { env.seals(sealed(0)) }, time.Minute, "2 of at most 100 joined; collecting until 2099-11-22T07:00:00Z"},
+		{"quiet hours", func(env *environment) {
+			env.signals(time.Second, workflows.Reschedule, env.Now())
+			env.seals(quietUntil(env.Now().Add(8*time.Hour)), sealed(0))
+		}, time.Hour, "2 joined; waiting until 08:00 Europe/Rome: quiet hours"},
+		{"being sent", func(env *environment) {
+			env.signals(time.Second, workflows.SendNow, nil)
+			env.seals(sealed(2))
+			env.sendsDigest(digestAnswer{err: outage.err})
+			env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+			env.tells(digestCancelled, items(2)...)
+		}, 2 * time.Second, "sending 2 notifications"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, in := newEnv(t), digestInput()
+			in.Until = time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
+			env.joins(0, items(2)...)
+			tt.begin(env)
+
+			require.Equal(t, tt.want, detailsOf(env, workflows.Digest, in, tt.after))
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+var digestCancelled = workflows.DigestEnded{Status: notification.Cancelled, Reason: "digest cancelled"}
+
+// Cancelled, a digest cancels what it would have listed.
+func TestDigestCancelled(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		when  time.Duration
+		sends []digestAnswer
+	}{
+		{"before it began", 0, nil},
+		{"while it collects", time.Minute, nil},
+		{"between two attempts", window + 10*time.Second, []digestAnswer{{err: outage.err}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
+			env.seals(sealed(2))
+			env.sendsDigest(tt.sends...)
+			env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+			env.tells(digestCancelled, items(2)...)
+
+			env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+			env.requireCancelled(t)
+			env.requireOutcome(t, "CANCELLED")
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// Cancelled while it waits for quiet hours to end, or for an operator's time.
+func TestDigestCancelledWhileItWaits(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
+	env.seals(quietUntil(env.Now().Add(8*time.Hour)), sealed(1))
+	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+	env.tells(digestCancelled, items(1)...)
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.requireCancelled(t)
+	env.AssertExpectations(t)
+}
+
+func TestDigestOfNothingCancelled(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	env.seals(sealed(0))
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	env.AssertExpectations(t)
+}
+
+// What a cancelled sealing has done is found by another one.
+func TestDigestCancelledWhileSealing(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	input := activities.SealInput{DigestID: digestID, Key: digestKey, Window: window, JudgeQuiet: true}
+	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(func(context.Context, activities.SealInput) (activities.SealResult, error) {
+		env.CancelWorkflow()
+		return sealed(1), nil
+	}).Once()
+	input.JudgeQuiet = false
+	env.OnActivity(acts.SealDigest, mock.Anything, input).Return(sealed(2), nil).Once()
+	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+	env.tells(digestCancelled, items(2)...)
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.requireCancelled(t)
+	env.AssertExpectations(t)
+}
+
+// What has no place in a cancelled digest is not cancelled with it.
+func TestDigestCancelledWithSomethingLeft(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	start, full := env.Now(), sealed(100)
+	full.Next = start.Add(3 * time.Minute).UTC()
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	env.seals(full)
+	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+	env.tells(digestCancelled, items(100)...)
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	next := digestInput()
+	next.Until = start.Add(3 * time.Minute)
+	env.requireNext(t, next)
+	env.requireOutcome(t, "")
+	env.AssertExpectations(t)
+}
+
+// A cancellation that comes when the provider has accepted the message changes
+// nothing.
+func TestDigestCancelledTooLate(t *testing.T) {
+	t.Parallel()
+
+	unrecorded := notification.DigestResult{DigestID: digestID, AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent}}
+	env := newEnv(t)
+	env.seals(sealed(1))
+	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
+	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.DigestResult) error {
+		env.CancelWorkflow()
+		return panicky.err
+	}).Once()
+	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(nil).Once()
+	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
+	env.requireOutcome(t, "")
+	env.AssertExpectations(t)
+}

@@ -1,0 +1,165 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// What joins a digest on its way, and what it had no place for, is for the next
+// run, which knows all that this one was told.
+func TestDigestIsContinued(t *testing.T) {
+	t.Parallel()
+
+	const soon, later = 7 * time.Minute, 2 * window // when the window of what was left ends, and of what joins last
+	strangers := []string{"evt-8-staff10-EMAIL", "evt-9-staff10-EMAIL"}
+	tests := []struct {
+		name   string
+		joins  []string // while it is sent
+		left   bool
+		fails  bool
+		signal string        // while its items are told
+		until  time.Duration // of the next run, from the start; 0: there is none
+		joined int           // in the next run
+	}{
+		{"nothing came", nil, false, false, "", 0, 0},
+		{"its own item joined again", items(1), false, false, "", 0, 0},
+		{"somebody joined", strangers[:1], false, false, "", later, 1},
+		{"several joined", append(items(2), strangers...), false, false, "", later, 2},
+		{"something was left", nil, true, false, "", soon, 0},
+		{"something was left, and somebody joined", strangers[:1], true, false, "", soon, 1},
+		{"it failed, and somebody joined", strangers[:1], false, true, "", later, 1},
+		{"send now", strangers[:1], false, false, workflows.SendNow, later, 1},
+		{"reschedule", strangers[:1], false, false, workflows.Reschedule, time.Hour, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			start, listed, ended := env.Now(), sealed(2), workflows.DigestEnded{Status: notification.Sent}
+			if tt.left {
+				listed.Next = start.Add(soon).UTC()
+			}
+			env.joins(0, items(2)...)
+			env.seals(listed)
+			if tt.fails {
+				ended = workflows.DigestEnded{Status: notification.Failed, Reason: message(refused.err)}
+				env.givesUpDigest(ended.Status, ended.Reason)
+			}
+			env.sendsDigestMeanwhile(tt.fails, func() { env.tellsJoined(tt.joins...) })
+			env.tellsMeanwhile(ended, tt.signal, start.Add(time.Hour).UTC())
+
+			env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+			if tt.until == 0 {
+				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
+			} else {
+				next := digestInput()
+				next.Until, next.Joined, next.Hastened = start.Add(tt.until), tt.joined, tt.signal == workflows.SendNow
+				if tt.signal == workflows.Reschedule {
+					next.Wait = next.Until.UTC().Format(time.RFC3339) + ": rescheduled by an operator"
+				}
+				env.requireNext(t, next)
+			}
+			env.requireOutcome(t, "")
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// sendsDigestMeanwhile expects one attempt at two items, during which something
+// happens.
+func (e *environment) sendsDigestMeanwhile(fails bool, happens func()) {
+	e.OnActivity(acts.SendDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendDigestInput) (activities.SendDigestResult, error) {
+		happens()
+		if fails {
+			return activities.SendDigestResult{}, refused.err
+		}
+		return activities.SendDigestResult{Items: 2}, nil
+	}).Once()
+}
+
+// tellsMeanwhile expects that two items are told, and that a signal comes when
+// the second one is; empty: none.
+func (e *environment) tellsMeanwhile(ended workflows.DigestEnded, signal string, argument any) {
+	e.tells(ended, items(1)...)
+	e.OnSignalExternalWorkflow(mock.Anything, items(2)[1], "", digestEnded, ended).Return(func(string, string, string, string, any) error {
+		if signal != "" {
+			e.SignalWorkflow(signal, argument)
+		}
+		return nil
+	}).Once()
+}
+
+// A history that has become long is continued in the midst of collecting, with
+// whatever the signals said that had come by then: here, while quiet hours were
+// being judged.
+func TestDigestWithALongHistory(t *testing.T) {
+	t.Parallel()
+
+	const words = "08:00 Europe/Rome: quiet hours"
+	tests := []struct {
+		name    string
+		signals func(env *environment, start time.Time)
+		next    func(start time.Time, next *workflows.DigestInput)
+	}{
+		{"joins", func(env *environment, _ time.Time) { env.tellsJoined(items(3)...) }, func(start time.Time, next *workflows.DigestInput) {
+			next.Until, next.Wait, next.Joined = start.Add(8*time.Hour), words, 4
+		}},
+		{"reschedule", func(env *environment, start time.Time) {
+			env.tellsJoined(items(2)...)
+			env.SignalWorkflow(workflows.Reschedule, "tomorrow")
+			env.SignalWorkflow(workflows.Reschedule, start.Add(time.Hour).UTC())
+		}, func(start time.Time, next *workflows.DigestInput) {
+			next.Until, next.Joined = start.Add(time.Hour), 3
+			next.Wait = next.Until.UTC().Format(time.RFC3339) + ": rescheduled by an operator"
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			start := env.Now()
+			env.joins(0, items(1)...)
+			env.OnActivity(acts.SealDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.SealInput) (activities.SealResult, error) {
+				env.SetContinueAsNewSuggested(true)
+				tt.signals(env, start)
+				return activities.SealResult{NotBefore: start.Add(8 * time.Hour).UTC(), Wait: words}, nil
+			}).Once()
+
+			env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+			want := digestInput()
+			tt.next(start, &want)
+			env.requireNext(t, want)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// One that is due is sent all the same: the next run would only do so later.
+func TestDigestWithALongHistoryThatIsDue(t *testing.T) {
+	t.Parallel()
+
+	in, env := digestInput(), newEnv(t)
+	in.Hastened = true
+	env.SetContinueAsNewSuggested(true)
+	calls := env.seals(sealed(1))
+	env.sendsDigest(listed(1))
+	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
+
+	env.ExecuteWorkflow(workflows.Digest, in)
+
+	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
+	require.Equal(t, []bool{false}, calls.judged)
+	env.AssertExpectations(t)
+}

@@ -1,0 +1,195 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+func TestDigestCollects(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		earlier int // items that joined in earlier runs
+		first   int // that join at once
+		later   int // that join after a minute
+		want    time.Duration
+	}{
+		{"one", 0, 1, 0, window},
+		{"the window is the first one's", 0, 1, 5, window},
+		{"almost full", 0, 1, 98, window},
+		{"full", 0, 1, 99, time.Minute},
+		{"more than full", 0, 1, 150, time.Minute},
+		{"full at once", 0, 100, 0, 0},
+		{"almost full together with earlier runs", 60, 1, 38, window},
+		{"full together with earlier runs", 60, 1, 39, time.Minute},
+		{"nobody told it", 0, 0, 0, window},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env, all := digestInput(), newEnv(t), items(tt.first+tt.later)
+			in.Joined = tt.earlier
+			env.joins(0, all[:tt.first]...)
+			env.joins(time.Minute, all[tt.first:]...)
+			calls := env.seals(sealed(2))
+			env.sendsDigest(listed(2))
+			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
+
+			env.ExecuteWorkflow(workflows.Digest, in)
+
+			require.Equal(t, []time.Duration{tt.want}, calls.at)
+			require.Equal(t, []bool{true}, calls.judged)
+			env.requireOutcome(t, "")
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// A digest that was continued has its window from the run before.
+func TestDigestGoesOnCollecting(t *testing.T) {
+	t.Parallel()
+
+	in, env := digestInput(), newEnv(t)
+	in.Until = env.Now().Add(time.Minute)
+	calls := env.seals(sealed(1))
+	env.sendsDigest(listed(1))
+	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
+
+	env.ExecuteWorkflow(workflows.Digest, in)
+
+	require.Equal(t, []time.Duration{time.Minute}, calls.at)
+	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
+}
+
+func TestDigestEnds(t *testing.T) {
+	t.Parallel()
+
+	const unclear, clear = "sendgrid gave no clear answer: 503", "sendgrid refused: 400"
+	failedFor := func(reason string) workflows.DigestEnded {
+		return workflows.DigestEnded{Status: notification.Failed, Reason: reason}
+	}
+	tests := []struct {
+		name    string
+		answers []digestAnswer
+		ended   workflows.DigestEnded
+		outcome string
+	}{
+		{"sent", []digestAnswer{listed(3)}, workflows.DigestEnded{Status: notification.Sent}, ""},
+		{"sent after an outage", []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)}, workflows.DigestEnded{Status: notification.Sent}, ""},
+		{"our own trouble uses up no attempts", []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, workflows.DigestEnded{Status: notification.Sent}, ""},
+		{"some were cancelled", []digestAnswer{listed(1)}, workflows.DigestEnded{Status: notification.Sent}, ""},
+		{"all were cancelled", []digestAnswer{listed(0)}, workflows.DigestEnded{Status: notification.Cancelled}, "CANCELLED"},
+		{"refused", []digestAnswer{{err: refused.err}}, failedFor(clear), "FAILED"},
+		{"attempts used up", []digestAnswer{{err: outage.err}, {err: outage.err}, {err: used.err}}, failedFor(unclear), "FAILED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.joins(0, items(3)...)
+			env.seals(sealed(3))
+			env.sendsDigest(tt.answers...)
+			if tt.ended.Status == notification.Failed {
+				env.givesUpDigest(notification.Failed, tt.ended.Reason)
+			}
+			env.tells(tt.ended, items(3)...)
+
+			env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+			env.requireDigest(t, workflows.DigestResult{Status: tt.ended.Status, Reason: tt.ended.Reason, Items: 3})
+			env.requireOutcome(t, tt.outcome)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// All that joined was cancelled before the window ended.
+func TestDigestOfNothing(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	env.joins(0, items(1)...)
+	env.seals(sealed(0))
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.requireDigest(t, workflows.DigestResult{})
+	env.requireOutcome(t, "")
+	env.AssertExpectations(t)
+}
+
+// What the provider accepted and nobody wrote down is written down before the
+// items hear of it.
+func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
+	t.Parallel()
+
+	unrecorded := notification.DigestResult{
+		DigestID: digestID, Items: []notification.DigestItemAttempt{{DeliveryID: items(1)[0], Attempt: 2}},
+		AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1"},
+	}
+	env := newEnv(t)
+	env.joins(0, items(1)...)
+	env.seals(sealed(1))
+	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
+	recorded := false
+	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(panicky.err).Times(3)
+	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.DigestResult) error {
+		recorded = true
+		return nil
+	}).Once()
+	env.OnSignalExternalWorkflow(mock.Anything, items(1)[0], "", digestEnded, workflows.DigestEnded{Status: notification.Sent}).
+		Return(func(string, string, string, string, any) error {
+			if !recorded {
+				return errGone
+			}
+			return nil
+		}).Once()
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	require.True(t, recorded)
+	env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 1})
+	env.AssertExpectations(t)
+}
+
+// An item whose workflow is gone cannot record its own failure.
+func TestDigestTellsSomebodyWhoIsGone(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Sent, notification.Failed} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+
+			env, all, ended := newEnv(t), items(3), workflows.DigestEnded{Status: status}
+			env.joins(0, all...)
+			env.seals(sealed(3))
+			if status == notification.Sent {
+				env.sendsDigest(listed(3))
+			} else {
+				ended.Reason = message(refused.err)
+				env.sendsDigest(digestAnswer{err: refused.err})
+				env.givesUpDigest(status, ended.Reason)
+				env.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{DeliveryID: all[1], Channel: notification.Email, Status: status, Reason: ended.Reason}).
+					Return(notification.Failed, nil).Once()
+			}
+			env.tells(ended, all[0], all[2])
+			env.OnSignalExternalWorkflow(mock.Anything, all[1], "", digestEnded, ended).Return(errGone).Once()
+
+			env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+			env.requireDigest(t, workflows.DigestResult{Status: status, Reason: ended.Reason, Items: 3})
+			env.AssertExpectations(t)
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// DigestEnded is what a digest tells each of its items in the end.
+type DigestEnded struct {
+	Status notification.Status // SENT, FAILED or CANCELLED
+	Reason string              `json:",omitempty"` // why it was not sent
+}
+
+const (
+	digestJoined = "join"         // to a digest: a delivery id
+	digestEnded  = "digest-ended" // to a delivery: a DigestEnded
+)
+
+// digestSilence is how long past the end of its window a digest may say nothing
+// before it is joined again: it sends, or waits for quiet hours to end, or
+// somebody terminated it.
+const digestSilence = time.Hour
+
+// attemptCheck is how often a delivery that was cancelled looks whether the
+// attempt at its digest is over.
+const attemptCheck = 5 * time.Second
+
+var joinOptions = eventOptions(20*time.Second, "join the digest")
+
+// deliverInDigest hands the delivery to its digest and waits for what becomes of
+// it. An operator's signals are passed on to the digest.
+func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
+	for {
+		input := activities.JoinInput{DeliveryID: in.DeliveryID, Channel: in.Channel}
+		var joined activities.JoinResult
+		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, joinOptions), acts.JoinDigest, input).Get(ctx, &joined); err != nil {
+			return DeliverResult{}, err
+		}
+		if joined.Status != notification.Pending {
+			return DeliverResult{Status: joined.Status}, nil
+		}
+		ended, err := waitForDigest(ctx, joined)
+		switch {
+		case err != nil:
+			return DeliverResult{}, err
+		case ended == nil:
+			continue
+		case ended.Status == notification.Failed:
+			return DeliverResult{}, temporal.NewNonRetryableApplicationError(ended.Reason, "DigestFailed", nil)
+		case ended.Status == notification.Cancelled:
+			return DeliverResult{Status: notification.Pending, Reason: ended.Reason}, nil
+		default:
+			return DeliverResult{Status: ended.Status}, nil
+		}
+	}
+}
+
+// waitForDigest waits until the digest has ended. Nil means that it has been
+// silent for too long; an error, that ctx was cancelled.
+func waitForDigest(ctx workflow.Context, joined activities.JoinResult) (ended *DigestEnded, err error) {
+	workflow.SetCurrentDetails(ctx, "waiting for its digest, the workflow "+joined.DigestID)
+	timer, stop := workflow.WithCancel(ctx)
+	defer stop()
+	silent := false
+	selector := workflow.NewSelector(ctx).
+		AddFuture(workflow.NewTimerWithOptions(timer, joined.Window+digestSilence, workflow.TimerOptions{Summary: "look after the digest"}), func(f workflow.Future) {
+			silent, err = true, f.Get(ctx, nil)
+		}).
+		AddReceive(workflow.GetSignalChannel(ctx, digestEnded), func(c workflow.ReceiveChannel, _ bool) {
+			var told DigestEnded
+			if c.ReceiveAsync(&told) { // of something else that somebody sent no notice is taken
+				ended = &told
+			}
+		}).
+		AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
+			c.Receive(ctx, nil)
+			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", SendNow, nil)
+		}).
+		AddReceive(workflow.GetSignalChannel(ctx, Reschedule), func(c workflow.ReceiveChannel, _ bool) {
+			if until, ok := receiveTime(c); ok {
+				workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", Reschedule, until)
+			}
+		})
+	for ended == nil && !silent {
+		selector.Select(ctx)
+	}
+	return ended, err
+}
+
+// waitForAttempt waits for the end of an attempt at the digest, even when the
+// workflow was cancelled: until the digest ends, or a while.
+func waitForAttempt(ctx workflow.Context) {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	workflow.SetCurrentDetails(ctx, "cancelled, but its digest is with the provider: waiting for what that brings")
+	told := workflow.GetSignalChannel(ctx, digestEnded)
+	options := workflow.AwaitOptions{Timeout: attemptCheck, TimerOptions: workflow.TimerOptions{Summary: "look after the attempt"}}
+	if ended, _ := workflow.AwaitWithOptions(ctx, options, func() bool { return told.Len() > 0 }); ended {
+		told.ReceiveAsync(nil)
+	}
+}

@@ -1,0 +1,196 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/workflows"
+)
+
+// polling is a poller whose activities each take a minute.
+func polling(t *testing.T) (env *environment, begun *int) {
+	t.Helper()
+	env, begun = newEnv(t), new(int)
+	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).After(time.Minute).Maybe()
+	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) { *begun++ })
+	return env, begun
+}
+
+// after does something at a time of the poller's clock.
+func (e *environment) after(d time.Duration, f func()) { e.RegisterDelayedCallback(f, d) }
+
+// details are what the Web UI shows of a running workflow.
+func (e *environment) details(t *testing.T) string {
+	t.Helper()
+	answer, err := e.QueryWorkflow("__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var metadata sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&metadata))
+	return metadata.CurrentDetails
+}
+
+func TestPollOutboxPaused(t *testing.T) {
+	t.Parallel()
+
+	env, begun := polling(t)
+	var since time.Time
+	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
+		memo := args.Get(0).(map[string]any)
+		require.Contains(t, memo, "paused_since")
+		since, _ = memo["paused_since"].(time.Time)
+	}).Times(2)
+	start := env.Now()
+	env.after(50*time.Second, func() { require.Equal(t, "polling", env.details(t)) })
+	env.after(90*time.Second, func() { env.SignalWorkflow(workflows.PausePoller, nil) })
+	env.after(time.Hour, func() {
+		require.Equal(t, 2, *begun)
+		require.WithinDuration(t, start.Add(90*time.Second), since, time.Second)
+		require.Equal(t, "paused by an operator since "+since.Format(time.RFC3339), env.details(t))
+		env.SignalWorkflow(workflows.PausePoller, nil) // changes nothing
+	})
+	env.after(2*time.Hour, func() { env.SignalWorkflow(workflows.ResumePoller, nil) })
+	env.after(2*time.Hour+30*time.Second, func() {
+		require.Equal(t, 3, *begun)
+		require.Zero(t, since)
+		require.Equal(t, "polling", env.details(t))
+		env.SignalWorkflow(workflows.ResumePoller, nil) // changes nothing
+	})
+	env.after(3*time.Hour, env.CancelWorkflow)
+
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
+
+	env.requireCancelled(t)
+	require.Equal(t, 62, *begun)
+	env.AssertExpectations(t)
+}
+
+// Whoever pauses and resumes at once has the poller go on, with a new activity.
+func TestPollOutboxPausedForAMoment(t *testing.T) {
+	t.Parallel()
+
+	env, begun := polling(t)
+	env.after(30*time.Second, func() {
+		env.SignalWorkflow(workflows.PausePoller, nil)
+		env.SignalWorkflow(workflows.ResumePoller, nil)
+	})
+	env.after(40*time.Second, func() { require.Equal(t, 2, *begun) })
+	env.after(50*time.Second, env.CancelWorkflow)
+
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
+
+	env.requireCancelled(t)
+	env.AssertExpectations(t)
+}
+
+func TestPollOutboxCancelledWhilePaused(t *testing.T) {
+	t.Parallel()
+
+	env, begun := polling(t)
+	env.after(time.Hour, env.CancelWorkflow)
+
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{PausedSince: env.Now()})
+
+	env.requireCancelled(t)
+	require.Zero(t, *begun)
+}
+
+// A pause outlasts the runs of a workflow, however it comes to the next.
+func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
+	t.Parallel()
+
+	earlier := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name string
+		in   workflows.PollInput
+		do   func(env *environment)
+	}{
+		{"in its last activity", workflows.PollInput{}, func(env *environment) {
+			env.after(119*time.Minute+30*time.Second, func() { env.SignalWorkflow(workflows.PausePoller, nil) })
+		}},
+		{"after a long history", workflows.PollInput{PausedSince: earlier}, func(env *environment) {
+			env.after(time.Hour, func() {
+				env.SetContinueAsNewSuggested(true)
+				env.SignalWorkflow(workflows.PausePoller, nil)
+			})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, _ := polling(t)
+			tt.do(env)
+
+			env.ExecuteWorkflow(workflows.PollOutbox, tt.in)
+
+			var next *workflow.ContinueAsNewError
+			require.ErrorAs(t, env.GetWorkflowError(), &next)
+			in := nextPoll(t, next)
+			require.False(t, in.PausedSince.IsZero())
+			if !tt.in.PausedSince.IsZero() {
+				require.Equal(t, earlier, in.PausedSince)
+			}
+		})
+	}
+}
+
+// Signals that come together, since no worker ran, end in what was said last.
+func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	const pause, resume = workflows.PausePoller, workflows.ResumePoller
+	tests := []struct {
+		name   string
+		paused bool // before
+		said   []string
+		timed  bool
+		want   bool
+	}{
+		{"nothing", false, nil, true, false},
+		{"pause", false, []string{pause}, true, true},
+		{"resume", true, []string{resume}, true, false},
+		{"pause and resume", false, []string{pause, resume}, true, false},
+		{"resume and pause", false, []string{resume, pause}, true, true},
+		{"three", false, []string{pause, resume, pause}, true, true},
+		{"a repeated pause", false, []string{pause, pause, resume}, true, false},
+		{"a repeated resume", true, []string{resume, resume, pause}, true, true},
+		{"without times, three", false, []string{pause, resume, pause}, false, true},
+		{"without times, pause and resume", false, []string{pause, resume}, false, false},
+		{"without times, resume and pause", true, []string{resume, pause}, false, true},
+		{"without times, to go on", true, []string{resume, pause, resume}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, begun := polling(t)
+			var in workflows.PollInput
+			if tt.paused {
+				in.PausedSince = env.Now()
+			}
+			for i, signal := range tt.said {
+				argument := any(map[string]string{"by": "hand"}) // which an operator may add
+				if tt.timed {
+					argument = env.Now().Add(time.Duration(i) * time.Millisecond)
+				}
+				env.after(0, func() { env.SignalWorkflowSkippingWorkflowTask(signal, argument) })
+			}
+			env.after(30*time.Second, func() { require.Equal(t, tt.want, env.details(t) != "polling") })
+			env.after(40*time.Second, env.CancelWorkflow)
+
+			env.ExecuteWorkflow(workflows.PollOutbox, in)
+
+			env.requireCancelled(t)
+			require.Equal(t, tt.want, *begun == 0)
+		})
+	}
+}
