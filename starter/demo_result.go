@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ type demoResult struct {
 	Run        string                      `json:"run"`
 	Fates      []demoFate                  `json:"fates"`
 	Outcomes   map[string]string           `json:"outcomes"` // by event id
+	Digests    map[string]int              `json:"digests"`  // how many of the deliveries each lists
 	Statuses   map[notification.Status]int `json:"deliveries"`
 	P50Seconds float64                     `json:"p50_seconds"` // from the event's row to the provider
 	P99Seconds float64                     `json:"p99_seconds"`
@@ -35,6 +37,7 @@ type demoFate struct {
 	Decision  notification.Decision `json:"decision,omitempty"`
 	Status    notification.Status   `json:"status,omitempty"`
 	Why       string                `json:"why,omitempty"`
+	Digest    string                `json:"digest,omitempty"` // that it was sent in
 }
 
 // judge compares what came of the events with what had to.
@@ -48,8 +51,8 @@ func (d *demo) judge(ctx context.Context, reports []postgres.EventReport, began 
 		return demoResult{}, err
 	}
 	result := demoResult{
-		Run: d.run, Fates: []demoFate{}, Outcomes: map[string]string{}, Statuses: map[notification.Status]int{},
-		Deviations: []string{},
+		Run: d.run, Fates: []demoFate{}, Outcomes: map[string]string{}, Digests: example.Digests(reports),
+		Statuses: map[notification.Status]int{}, Deviations: []string{},
 	}
 	for i, event := range d.events {
 		result.add(event, observations[i])
@@ -75,6 +78,9 @@ func (r *demoResult) add(event example.Event, seen example.Observation) {
 			if delivery, planned := recipient.Deliveries[channel]; planned {
 				fate.Status = delivery.Status
 				fate.Why = example.Why(delivery)
+				if delivery.Status == notification.Sent {
+					fate.Digest = delivery.DigestID
+				}
 				r.Statuses[delivery.Status]++
 			}
 			r.Fates = append(r.Fates, fate)
@@ -96,7 +102,7 @@ func (r *demoResult) measure(reports []postgres.EventReport, lines []example.Led
 		}
 		for _, recipient := range report.Recipients {
 			for _, delivery := range recipient.Deliveries {
-				if delivery.SentAt == nil || delivery.SendAfter != nil {
+				if delivery.SentAt == nil || delivery.SendAfter != nil || delivery.DigestID != "" {
 					continue
 				}
 				sent++
@@ -116,7 +122,7 @@ func (r demoResult) print(w io.Writer) {
 	row(w)
 	row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "WHY")
 	for _, f := range r.Fates {
-		row(w, f.Event, dash(f.Recipient), dash(f.Channel), dash(f.Decision), dash(f.Status), dash(f.Why))
+		row(w, f.Event, dash(f.Recipient), dash(f.Channel), dash(f.Decision), dash(f.Status), dash(cmp.Or(f.Why, r.place(f))))
 	}
 	row(w)
 	var counts []string
@@ -132,4 +138,13 @@ func (r demoResult) print(w io.Writer) {
 	if len(r.Deviations) == 0 {
 		row(w, "every delivery ended as the rules say, and the ledger agrees")
 	}
+}
+
+// place says in which digest a delivery was sent, and how many of the example's
+// that lists.
+func (r demoResult) place(f demoFate) string {
+	if f.Digest == "" {
+		return ""
+	}
+	return fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])
 }

@@ -15,10 +15,10 @@ import (
 
 var demoStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// demoReport is an event of one customer, with a mail, a push that waits and a
-// text message that failed.
+// demoReport is an event of one customer, with a mail, a push that waits, a text
+// message that failed and a message to Slack in a digest of two.
 func demoReport() postgres.EventReport {
-	sentAt, tomorrow := demoStart.Add(2*time.Second), demoStart.Add(24*time.Hour)
+	sentAt, later, tomorrow := demoStart.Add(2*time.Second), demoStart.Add(5*time.Second), demoStart.Add(24*time.Hour)
 	return postgres.EventReport{
 		EventID: "demo-r-hello",
 		Outbox:  &postgres.OutboxRow{CreatedAt: demoStart},
@@ -27,11 +27,13 @@ func demoReport() postgres.EventReport {
 			Decisions: map[notification.Channel]notification.Decision{
 				notification.WebSocket: notification.DecisionUserDisabled, notification.Email: notification.DecisionSelected,
 				notification.Push: notification.DecisionSelected, notification.SMS: notification.DecisionSelected,
+				notification.Slack: notification.DecisionSelected,
 			},
 			Deliveries: map[notification.Channel]postgres.DeliveryReport{
 				notification.Email: {DeliveryID: "demo-r-hello-customer42-EMAIL", Status: notification.Sent, SentAt: &sentAt},
 				notification.Push:  {DeliveryID: "demo-r-hello-customer42-PUSH", Status: notification.Pending, SendAfter: &tomorrow},
 				notification.SMS:   {DeliveryID: "demo-r-hello-customer42-SMS", Status: notification.Failed, LastError: "twilio refused: 400 21211"},
+				notification.Slack: {DeliveryID: "demo-r-hello-customer42-SLACK", Status: notification.Sent, SentAt: &later, DigestID: "digest-1"},
 			},
 		}},
 	}
@@ -46,6 +48,7 @@ func demoEvents() []example.Event {
 				notification.Email:     {Decision: selected, Status: notification.Sent},
 				notification.Push:      {Decision: selected, Status: notification.Pending},
 				notification.SMS:       {Decision: selected, Status: notification.Failed, Error: "21211"},
+				notification.Slack:     {Decision: selected, Status: notification.Sent, Digest: true},
 			},
 		}}},
 		{Name: "nobody", Expect: example.Expectation{Outcome: "NO_ROUTING"}},
@@ -56,7 +59,7 @@ func TestDemoResult(t *testing.T) {
 	t.Parallel()
 
 	reports := []postgres.EventReport{demoReport(), {EventID: "demo-r-nobody"}}
-	result := demoResult{Run: "r", Outcomes: map[string]string{}, Statuses: map[notification.Status]int{}}
+	result := demoResult{Run: "r", Outcomes: map[string]string{}, Digests: map[string]int{"digest-1": 2}, Statuses: map[notification.Status]int{}}
 	for i, outcome := range []string{example.Running, "NO_ROUTING"} {
 		result.add(demoEvents()[i], example.Observation{Report: reports[i], Outcome: outcome})
 	}
@@ -73,9 +76,10 @@ hello   CUSTOMER/42  WEBSOCKET  USER_DISABLED  -        -
 hello   CUSTOMER/42  EMAIL      SELECTED       SENT     -
 hello   CUSTOMER/42  PUSH       SELECTED       PENDING  until 2026-11-22T08:00:00Z
 hello   CUSTOMER/42  SMS        SELECTED       FAILED   twilio refused: 400 21211
+hello   CUSTOMER/42  SLACK      SELECTED       SENT     in digest-1 (2)
 nobody  -            -          -              -        NO_ROUTING
 
-2 events; deliveries: 1 FAILED, 1 PENDING, 1 SENT
+2 events; deliveries: 1 FAILED, 1 PENDING, 2 SENT
 from the event's row to the provider: p50 1500 ms, p99 1500 ms; 0.5 deliveries a second
 every delivery ended as the rules say, and the ledger agrees
 `, out.String())
@@ -118,6 +122,7 @@ func TestDemoShowsChanges(t *testing.T) {
 
 	require.Equal(t, []string{
 		"demo-r-hello-customer42-PUSH PENDING until 2026-11-22T08:00:00Z",
+		"demo-r-hello-customer42-SLACK SENT in digest",
 		"demo-r-hello-customer42-SMS FAILED (twilio refused: 400 21211)",
 	}, lines())
 	require.Empty(t, lines())

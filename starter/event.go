@@ -17,19 +17,24 @@ import (
 const shownRecipients = 200
 
 func (a *app) eventCommand() *cobra.Command {
-	show := &cobra.Command{
+	return group("event", "List, show, cancel and retry events",
+		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand())
+}
+
+func (a *app) showEventCommand() *cobra.Command {
+	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show an event, its workflow, its decisions and its deliveries",
 		Long: `Show all that is known of an event: its row in the outbox, its workflow, and for up to
 200 recipients what was decided about each channel and what came of it. It shows
 no addresses and no texts.`,
-		Example: "  starter event show evt-1\n  starter event show evt-1 -o json",
-		Args:    cobra.ExactArgs(1),
+		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeEvent,
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.showEvent(ctx, args[0])
 		}),
 	}
-	return group("event", "Look at events", show)
 }
 
 // eventView is what `starter event show` prints.
@@ -46,7 +51,7 @@ func (a *app) showEvent(ctx context.Context, id string) error {
 	defer db.Close()
 	report, err := db.EventReport(ctx, id, shownRecipients)
 	if errors.Is(err, notification.ErrNoEvent) {
-		return advise(fmt.Errorf("event %s: %w", id, err), "check the id; rows that were purged are no longer known")
+		return noEvent(id, err)
 	}
 	if err != nil {
 		return err
@@ -129,6 +134,18 @@ func printRecipient(w io.Writer, r postgres.RecipientReport) {
 			row(w, example.Name(r), channel, decision, "-", "-", "-", "-")
 			continue
 		}
-		row(w, example.Name(r), channel, decision, d.Status, d.Attempts, clock(d.SendAfter), dash(d.LastError))
+		row(w, example.Name(r), channel, decision, fate(d), d.Attempts, clock(d.SendAfter), dash(d.LastError))
 	}
+}
+
+// fate is a delivery's status, and what was special about it.
+func fate(d postgres.DeliveryReport) string {
+	text := string(d.Status)
+	if d.DigestID != "" {
+		text += ", in a digest"
+	}
+	if d.Retries > 0 {
+		text += fmt.Sprintf(", retried %d×", d.Retries)
+	}
+	return text
 }

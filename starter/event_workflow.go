@@ -8,6 +8,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/example"
 	"herald/workflows"
@@ -62,8 +63,13 @@ func readWorkflow(ctx context.Context, temporal example.Temporal, id string) wor
 	return state
 }
 
-// cause is the failure of a workflow without the workflow's ids around it.
+// cause is the failure of a workflow without the workflow's ids around it, and
+// without Temporal's words for how it was passed on.
 func cause(err error) string {
+	var failure *temporal.ApplicationError
+	if errors.As(err, &failure) {
+		return failure.Message()
+	}
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner.Error()
 	}

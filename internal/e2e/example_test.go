@@ -19,6 +19,8 @@ func TestExample(t *testing.T) {
 	s.starter("poller", "start")
 
 	t.Log(s.starter("demo", "--sandbox-url", s.sandbox.URL))
+	require.Less(t, s.count(`SELECT count(DISTINCT digest_id) FROM notification`), s.count(`SELECT count(*) FROM notification WHERE digest_id IS NOT NULL`),
+		"no review shared a mail with another")
 
 	s.exec(`DELETE FROM event_type_channel_routing WHERE event_type = 'SYSTEM_ALERT' AND channel_type = 'EMAIL'`)
 	out, err := s.tryStarter("demo", "--sandbox-url", s.sandbox.URL)

@@ -122,16 +122,20 @@ func (f Fate) met(d postgres.DeliveryReport, now time.Time) bool {
 		return due(d, now)
 	case f.Status == notification.Pending:
 		return status == notification.Pending && d.SendAfter != nil
+	case status == notification.Sent && f.Digest != (d.DigestID != ""):
+		return false
 	default:
 		return status == f.Status && strings.Contains(d.LastError, f.Error)
 	}
 }
 
-// Describe is the status of a delivery, and why it is not SENT.
+// Describe is the status of a delivery, and why it is not SENT, or how.
 func Describe(d postgres.DeliveryReport) string {
 	switch {
 	case d.Status == "":
 		return "missing"
+	case d.DigestID != "" && d.Status == notification.Sent:
+		return string(d.Status) + " " + inDigest
 	case Why(d) == "":
 		return string(d.Status)
 	case d.LastError == "":

@@ -44,6 +44,12 @@ func status(status notification.Status, lastError string, sendAfter time.Duratio
 	return d
 }
 
+// together is what was sent in a digest.
+func together(d *postgres.DeliveryReport) *postgres.DeliveryReport {
+	d.DigestID = "digest-1"
+	return d
+}
+
 func TestDeviations(t *testing.T) {
 	t.Parallel()
 
@@ -62,6 +68,13 @@ func TestDeviations(t *testing.T) {
 			[]string{"e: expected outcome COMPLETED, it is FAILED"}},
 		{"unknown outcome", example.Completed, "SENT", told(selected, status(notification.Sent, "", 0)), "",
 			[]string{"e: expected outcome COMPLETED, it is unknown"}},
+		{"sent in a digest", example.Completed, "SENT in digest", told(selected, together(status(notification.Sent, "", 0))), example.Completed, nil},
+		{"sent alone", example.Completed, "SENT in digest", told(selected, status(notification.Sent, "", 0)), example.Completed,
+			[]string{"e: CUSTOMER/42 EMAIL: expected SENT in digest, is SENT"}},
+		{"sent in a digest, and not alone", example.Completed, "SENT", told(selected, together(status(notification.Sent, "", 0))), example.Completed,
+			[]string{"e: CUSTOMER/42 EMAIL: expected SENT, is SENT in digest"}},
+		{"failed in a digest", example.Completed, "SENT in digest", told(selected, together(status(notification.Failed, "timeout", 0))), example.Completed,
+			[]string{"e: CUSTOMER/42 EMAIL: expected SENT in digest, is FAILED (timeout)"}},
 		{"failed instead", example.Completed, "SENT", told(selected, status(notification.Failed, "sendgrid refused: 400", 0)), example.Completed,
 			[]string{"e: CUSTOMER/42 EMAIL: expected SENT, is FAILED (sendgrid refused: 400)"}},
 		{"no delivery", example.Completed, "SENT", told(selected, nil), example.Completed,

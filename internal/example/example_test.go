@@ -29,14 +29,18 @@ func TestEventsShowEverything(t *testing.T) {
 	decisions := map[notification.Decision]bool{}
 	statuses := map[notification.Status]bool{}
 	outcomes := map[string]bool{}
+	digests := map[string]int{} // by recipient
 	names := map[string]bool{}
 	for _, event := range events(t) {
 		require.False(t, names[event.Name], "%s comes twice", event.Name)
 		names[event.Name] = true
 		outcomes[event.Expect.Outcome] = true
-		for _, channels := range event.Expect.Recipients {
+		for who, channels := range event.Expect.Recipients {
 			for channel, fate := range channels {
 				require.True(t, channel.Valid(), "%s", channel)
+				if fate.Digest {
+					digests[who]++
+				}
 				decisions[fate.Decision] = true
 				statuses[fate.Status] = true
 			}
@@ -51,6 +55,7 @@ func TestEventsShowEverything(t *testing.T) {
 	for _, status := range []notification.Status{notification.Sent, notification.Failed, notification.Pending} {
 		require.True(t, statuses[status], "%s is not shown", status)
 	}
+	require.Equal(t, map[string]int{"RESTAURANT_USER/10": 3, "RESTAURANT_USER/11": 3, "RESTAURANT_USER/20": 1}, digests)
 	for _, outcome := range []string{example.Completed, example.Running, activities.NoRecipients, activities.NoRouting} {
 		require.True(t, outcomes[outcome], "%s is not shown", outcome)
 	}
@@ -164,6 +169,9 @@ func sent(event example.Event, report postgres.EventReport) postgres.EventReport
 			fate := event.Expect.Recipients[example.Name(r)][channel]
 			if d.Status == notification.Pending && fate.Status != notification.Pending {
 				d.Status, d.LastError = fate.Status, fate.Error
+				if fate.Digest {
+					d.DigestID = "digest-1"
+				}
 				r.Deliveries[channel] = d
 			}
 		}

@@ -8,13 +8,17 @@ import (
 )
 
 // Fate is what must become of one recipient over one channel. It is written as
-// a decision, or for a delivery as its status and, behind a space, a part of
-// its last error: NO_ADDRESS, SENT, FAILED twilio refused: 400 21211.
+// a decision, or for a delivery as its status and, behind a space, that it was
+// sent in a digest or a part of its last error: NO_ADDRESS, SENT, SENT in digest,
+// FAILED twilio refused: 400 21211.
 type Fate struct {
 	Decision notification.Decision
 	Status   notification.Status // empty: there is no delivery
+	Digest   bool                // it is sent in a digest, and not alone
 	Error    string              // a part of the last error; empty: whatever it is
 }
+
+const inDigest = "in digest"
 
 // UnmarshalText reads a fate.
 func (f *Fate) UnmarshalText(text []byte) error {
@@ -22,6 +26,9 @@ func (f *Fate) UnmarshalText(text []byte) error {
 	switch status := notification.Status(word); status {
 	case notification.Pending, notification.Sent, notification.Failed, notification.Cancelled:
 		*f = Fate{Decision: notification.DecisionSelected, Status: status, Error: rest}
+		if rest == inDigest {
+			f.Digest, f.Error = true, ""
+		}
 		return nil
 	}
 	switch decision := notification.Decision(word); decision {
@@ -41,6 +48,8 @@ func (f Fate) String() string {
 	switch {
 	case f.Status == "":
 		return string(f.Decision)
+	case f.Digest:
+		return string(f.Status) + " " + inDigest
 	case f.Error == "":
 		return string(f.Status)
 	default:

@@ -17,6 +17,7 @@ func TestFate(t *testing.T) {
 		want example.Fate
 	}{
 		{"SENT", example.Fate{Decision: notification.DecisionSelected, Status: notification.Sent}},
+		{"SENT in digest", example.Fate{Decision: notification.DecisionSelected, Status: notification.Sent, Digest: true}},
 		{"PENDING", example.Fate{Decision: notification.DecisionSelected, Status: notification.Pending}},
 		{"CANCELLED quiet hours", example.Fate{Decision: notification.DecisionSelected, Status: notification.Cancelled, Error: "quiet hours"}},
 		{"FAILED twilio refused: 400", example.Fate{Decision: notification.DecisionSelected, Status: notification.Failed, Error: "twilio refused: 400"}},

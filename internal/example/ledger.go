@@ -43,7 +43,8 @@ func ReadLedger(r io.Reader) ([]LedgerLine, error) {
 
 // LedgerDeviations returns where the ledger and the database disagree, a line
 // each: whoever is SENT over a provider was reached there once, and nobody else
-// was. Lines of other events are passed over.
+// was. Deliveries in a digest share its one message. Lines of other events are
+// passed over.
 func LedgerDeviations(reports []postgres.EventReport, lines []LedgerLine) []string {
 	accepted := map[string]int{}
 	for _, line := range lines {
@@ -52,15 +53,28 @@ func LedgerDeviations(reports []postgres.EventReport, lines []LedgerLine) []stri
 		}
 	}
 	var deviations []string
+	digests := map[string]bool{} // whether something was sent in it
 	eachDelivery(reports, func(channel notification.Channel, d postgres.DeliveryReport) {
 		expected := 0
-		if channel != notification.WebSocket && (d.Status == notification.Sent || d.Status == notification.Delivered) {
+		sent := channel != notification.WebSocket && (d.Status == notification.Sent || d.Status == notification.Delivered)
+		switch {
+		case d.DigestID != "":
+			digests[d.DigestID] = digests[d.DigestID] || sent
+		case sent:
 			expected = 1
 		}
 		if accepted[d.DeliveryID] != expected {
 			deviations = append(deviations, fmt.Sprintf("%s is %s, and the ledger has %d accepted messages of it", d.DeliveryID, d.Status, accepted[d.DeliveryID]))
 		}
 	})
+	for id, sent := range digests {
+		switch {
+		case sent && accepted[id] != 1:
+			deviations = append(deviations, fmt.Sprintf("%s is SENT, and the ledger has %d accepted messages of it", id, accepted[id]))
+		case !sent && accepted[id] != 0:
+			deviations = append(deviations, fmt.Sprintf("%s is not SENT, and the ledger has %d accepted messages of it", id, accepted[id]))
+		}
+	}
 	slices.Sort(deviations)
 	return deviations
 }
@@ -87,6 +101,17 @@ func Latencies(reports []postgres.EventReport, lines []LedgerLine) []time.Durati
 	}
 	slices.Sort(latencies)
 	return latencies
+}
+
+// Digests counts, by digest, the deliveries that were sent in it.
+func Digests(reports []postgres.EventReport) map[string]int {
+	sizes := map[string]int{}
+	eachDelivery(reports, func(_ notification.Channel, d postgres.DeliveryReport) {
+		if d.DigestID != "" && d.Status == notification.Sent {
+			sizes[d.DigestID]++
+		}
+	})
+	return sizes
 }
 
 // Percentile returns the p-th percentile, by nearest rank, of what is sorted

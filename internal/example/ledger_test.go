@@ -59,6 +59,51 @@ func TestLedgerDeviations(t *testing.T) {
 	}
 }
 
+// Three deliveries of two events in one message.
+func TestLedgerDeviationsOfDigests(t *testing.T) {
+	t.Parallel()
+
+	const digest, item = "digest-1", "evt-1-customer42-EMAIL"
+	one, single := example.LedgerLine{DeliveryID: digest, Accepted: true}, example.LedgerLine{DeliveryID: item, Accepted: true}
+	sent, failed, cancelled := notification.Sent, notification.Failed, notification.Cancelled
+	tests := []struct {
+		name     string
+		statuses []notification.Status
+		lines    []example.LedgerLine
+		want     []string
+	}{
+		{"one message", []notification.Status{sent, sent, cancelled}, []example.LedgerLine{{DeliveryID: digest}, one}, nil},
+		{"none", []notification.Status{sent, sent}, nil, []string{digest + " is SENT, and the ledger has 0 accepted messages of it"}},
+		{"two", []notification.Status{sent, sent}, []example.LedgerLine{one, one}, []string{digest + " is SENT, and the ledger has 2 accepted messages of it"}},
+		{"refused", []notification.Status{failed, failed}, []example.LedgerLine{{DeliveryID: digest}}, nil},
+		{"reached, and not known", []notification.Status{failed, cancelled}, []example.LedgerLine{one}, []string{digest + " is not SENT, and the ledger has 1 accepted messages of it"}},
+		{"sent alone as well", []notification.Status{sent}, []example.LedgerLine{one, single}, []string{item + " is SENT, and the ledger has 1 accepted messages of it"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			var reports []postgres.EventReport
+			for _, s := range tt.statuses {
+				reports = append(reports, told(notification.DecisionSelected, together(status(s, "", 0))))
+			}
+			require.Equal(t, tt.want, example.LedgerDeviations(reports, tt.lines))
+		})
+	}
+}
+
+func TestDigests(t *testing.T) {
+	t.Parallel()
+
+	reports := []postgres.EventReport{
+		told(notification.DecisionSelected, together(status(notification.Sent, "", 0))),
+		told(notification.DecisionSelected, together(status(notification.Sent, "", 0))),
+		told(notification.DecisionSelected, together(status(notification.Cancelled, "cancelled", 0))),
+		told(notification.DecisionSelected, status(notification.Sent, "", 0)),
+	}
+	require.Equal(t, map[string]int{"digest-1": 2}, example.Digests(reports))
+}
+
 func TestLedgerKnowsNoWebSocket(t *testing.T) {
 	t.Parallel()
 

@@ -4,7 +4,8 @@ INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id
 VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', NULL),
        ('RESERVATION_CONFIRMED', 'CUSTOMER', 'CUSTOMER', 'customer.id', NULL),
        ('RESERVATION_CONFIRMED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', '{MANAGER}'),
-       ('RESERVATION_REMINDER', 'CUSTOMER', 'CUSTOMER', 'customer.id', NULL)
+       ('RESERVATION_REMINDER', 'CUSTOMER', 'CUSTOMER', 'customer.id', NULL),
+       ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', '{MANAGER,CHEF}')
 ON CONFLICT ON CONSTRAINT event_type_recipients_once DO UPDATE
 SET    roles = excluded.roles;
 
@@ -43,6 +44,15 @@ SET    mandatory          = excluded.mandatory,
        delay              = excluded.delay,
        quiet_hours_action = excluded.quiet_hours_action,
        priority           = excluded.priority;
+
+-- Reviews show at once on the screen, and come together in one mail.
+INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
+VALUES ('REVIEW_POSTED', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP'),
+       ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '3 seconds', 'DROP')
+ON CONFLICT (event_type, channel_type) DO UPDATE
+SET    delivery_strategy  = excluded.delivery_strategy,
+       digest_window      = excluded.digest_window,
+       quiet_hours_action = excluded.quiet_hours_action;
 
 INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
 VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),

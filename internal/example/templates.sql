@@ -33,7 +33,18 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
        ('TABLE_READY', '*', 'en', 'Your table is ready', 'We are waiting for you.'),
        ('TABLE_READY', '*', 'it', 'Il tavolo è pronto', 'Ti aspettiamo.'),
        ('TABLE_READY', 'SMS', 'en', 'Your table is ready', 'Table {{.payload.table}} is ready.'), -- a payload without a table fails this delivery, and no other
-       ('TABLE_READY', 'SMS', 'it', 'Il tavolo è pronto', 'Il tavolo {{.payload.table}} è pronto.')
+       ('TABLE_READY', 'SMS', 'it', 'Il tavolo è pronto', 'Il tavolo {{.payload.table}} è pronto.'),
+
+       ('REVIEW_POSTED', '*', 'en', '{{.payload.stars}} of 5 stars', '{{.payload.guest}}: {{.payload.text}}'),
+       ('REVIEW_POSTED', '*', 'it', '{{.payload.stars}} stelle su 5', '{{.payload.guest}}: {{.payload.text}}'),
+       ('REVIEW_POSTED', 'EMAIL', 'en', '{{.payload.stars}} of 5 stars', '<p><b>{{.payload.guest}}</b> writes: {{.payload.text}}</p>'),
+       ('REVIEW_POSTED', 'EMAIL', 'it', '{{.payload.stars}} stelle su 5', '<p><b>{{.payload.guest}}</b> scrive: {{.payload.text}}</p>'),
+
+       -- What is sent together; the English words are there from the first.
+       ('digest', '*', 'it', '{{len .Items}} {{if eq (len .Items) 1}}notifica{{else}}notifiche{{end}}', '{{range .Items}}• {{.title}}: {{.body}}
+{{end}}'),
+       ('digest', 'EMAIL', 'it', '{{len .Items}} {{if eq (len .Items) 1}}notifica{{else}}notifiche{{end}}',
+        '<p>Ciao {{.recipient.name}},</p>{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}')
 ON CONFLICT (event_type, channel, locale) DO UPDATE
 SET    title = excluded.title,
        body  = excluded.body;

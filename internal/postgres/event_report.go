@@ -60,6 +60,8 @@ type DeliveryReport struct {
 	SendAfter  *time.Time          `json:"send_after"`
 	CreatedAt  time.Time           `json:"created_at"`
 	SentAt     *time.Time          `json:"sent_at"`
+	DigestID   string              `json:"digest_id"` // empty: it was sent alone
+	Retries    int                 `json:"retries"`   // by operators
 }
 
 // EventReport reads what is known of an event, with its first maxRecipients
@@ -145,7 +147,8 @@ func queueDecisions(batch *pgx.Batch, report *EventReport, decided *int, limit i
 func queueDeliveryReports(batch *pgx.Batch, report *EventReport, limit int) {
 	const query = `
 		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count, coalesce(n.last_error, ''),
-		       n.send_after, n.created_at, n.sent_at
+		       n.send_after, n.created_at, n.sent_at, coalesce(n.digest_id, ''),
+		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id)
 		FROM   notification n
 		JOIN   (` + firstRecipients + `) r USING (user_type, user_id)
 		WHERE  n.event_id = $1`
@@ -162,7 +165,7 @@ func queueDeliveryReports(batch *pgx.Batch, report *EventReport, limit int) {
 		var who person
 		var channel notification.Channel
 		var d DeliveryReport
-		fields := []any{&who.userType, &who.userID, &channel, &d.DeliveryID, &d.Status, &d.Attempts, &d.LastError, &d.SendAfter, &d.CreatedAt, &d.SentAt}
+		fields := []any{&who.userType, &who.userID, &channel, &d.DeliveryID, &d.Status, &d.Attempts, &d.LastError, &d.SendAfter, &d.CreatedAt, &d.SentAt, &d.DigestID, &d.Retries}
 		_, err := pgx.ForEachRow(rows, fields, func() error {
 			if of, shown := deliveries[who]; shown { // a recipient who was decided about a moment ago is not
 				of[channel] = d
