@@ -26,9 +26,10 @@ func TestMigrate(t *testing.T) {
 
 	require.Contains(t, c.must(t, "migrate", "down"), "took back  "+newest.Name)
 	require.False(t, status()[len(all)-1].Applied)
-	require.Contains(t, c.must(t, "migrate", "status"), newest.Name+"  missing")
+	require.Regexp(t, newest.Name+" +missing", c.must(t, "migrate", "status"))
 
-	got := c.run(t, "status")
+	c.must(t, "migrate", "down") // of the table that a delivery's retries are in
+	got := c.run(t, "delivery", "show", "evt-1-staff10-EMAIL")
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "next: run `starter migrate up`")
 

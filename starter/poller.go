@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ const (
 	maxPollers = 16
 	// stopTimeout is far above what bringing a claimed batch to its end takes.
 	stopTimeout = time.Minute
-	// stopInterval is between two looks at pollers that are stopping.
+	// stopInterval is between two looks at pollers that are stopping, or pausing.
 	stopInterval = 200 * time.Millisecond
 )
 
@@ -28,6 +27,7 @@ func (a *app) pollerCommand() *cobra.Command {
 	start := &cobra.Command{
 		Use:     "start",
 		Short:   "Start OUTBOX_POLLERS pollers, unless they run already",
+		Long:    "Start OUTBOX_POLLERS pollers, unless they run already. Those that are paused stay so.",
 		Example: "  starter poller start",
 		Args:    cobra.NoArgs,
 		RunE:    a.pollers(commandTimeout, a.startPollers),
@@ -47,7 +47,8 @@ func (a *app) pollerCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    a.pollers(commandTimeout, a.showPollers),
 	}
-	return group("poller", "Start, stop and watch the outbox pollers", start, stop, status)
+	return group("poller", "Start, stop, pause and watch the outbox pollers",
+		start, stop, a.pausePollersCommand(), a.resumePollersCommand(), status)
 }
 
 func (a *app) pollers(limit time.Duration, f func(context.Context, client.Client, config.Starter) error) func(*cobra.Command, []string) error {
@@ -81,12 +82,20 @@ func (a *app) showPollers(ctx context.Context, temporal client.Client, cfg confi
 		return err
 	}
 	a.warnOfWorkers(state)
+	a.warnOfPauses(state)
 	return a.print(state, func(w io.Writer) { printPollers(w, state) })
 }
 
 func (a *app) warnOfWorkers(state pollersState) {
 	if state.Workers == 0 {
 		a.note("warning: no worker polls the task queue %s, so nothing happens; start a worker", state.TaskQueue)
+	}
+}
+
+// warnOfPauses says what lets paused pollers go on.
+func (a *app) warnOfPauses(state pollersState) {
+	if slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausedStatus }) {
+		a.note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it go on")
 	}
 }
 
@@ -113,7 +122,12 @@ func (a *app) stopPollers(ctx context.Context, temporal client.Client, cfg confi
 	if len(stopped) > 0 {
 		a.warnOfWorkers(state)
 	}
-	if err := waitForEnd(ctx, temporal, stopped); err != nil {
+	ended := pollerGoal{
+		reached: func(p pollerState) bool { return !p.running() },
+		missed:  "still running",
+		next:    "start a worker, which lets them end, or terminate them in the Temporal Web UI",
+	}
+	if err := waitForPollers(ctx, temporal, stopped, ended); err != nil {
 		return err
 	}
 	return a.print(map[string][]string{"stopped": stopped}, func(w io.Writer) {
@@ -124,32 +138,4 @@ func (a *app) stopPollers(ctx context.Context, temporal client.Client, cfg confi
 			row(w, "no poller was running")
 		}
 	})
-}
-
-// waitForEnd waits until none of the workflows runs any more.
-func waitForEnd(ctx context.Context, temporal describer, ids []string) error {
-	left := slices.Clone(ids)
-	ticker := time.NewTicker(stopInterval)
-	defer ticker.Stop()
-	for {
-		var running []string
-		for _, id := range left {
-			p, err := readPoller(ctx, temporal, id)
-			if err != nil && ctx.Err() == nil {
-				return err
-			}
-			if err != nil || p.Status == runningStatus {
-				running = append(running, id)
-			}
-		}
-		if left = running; len(left) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return advise(fmt.Errorf("still running: %s: %w", strings.Join(left, ", "), context.Cause(ctx)),
-				"start a worker, which lets them end, or terminate them in the Temporal Web UI")
-		case <-ticker.C:
-		}
-	}
 }

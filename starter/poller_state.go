@@ -7,9 +7,11 @@ import (
 	"strings"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/workflows"
@@ -31,8 +33,8 @@ type pollersState struct {
 // pollerState is one poller's workflow and its activity.
 type pollerState struct {
 	ID            string     `json:"id"`
-	Status        string     `json:"status"`         // RUNNING, NOT STARTED, or how it ended
-	Since         *time.Time `json:"since"`          // when its present run began
+	Status        string     `json:"status"`         // RUNNING, PAUSED, NOT STARTED, or how it ended
+	Since         *time.Time `json:"since"`          // when it was paused, or else its present run began
 	LastHeartbeat *time.Time `json:"last_heartbeat"` // of its activity
 	Attempt       int32      `json:"attempt"`        // of its activity: more than 1 after a failure
 	LastFailure   string     `json:"last_failure"`   // of that activity
@@ -40,8 +42,12 @@ type pollerState struct {
 
 const (
 	runningStatus    = "RUNNING"
+	pausedStatus     = "PAUSED"
 	notStartedStatus = "NOT STARTED"
 )
+
+// running says that it has not ended; it may be paused.
+func (p pollerState) running() bool { return p.Status == runningStatus || p.Status == pausedStatus }
 
 // workerGone is how long Temporal remembers a worker that asked for tasks
 // before it counts as gone: a question waits for a minute at most.
@@ -55,7 +61,7 @@ func readPollers(ctx context.Context, temporal describer, prefix string, expecte
 		if err != nil {
 			return pollersState{}, err
 		}
-		if n <= expected || poller.Status == runningStatus {
+		if n <= expected || poller.running() {
 			state.Pollers = append(state.Pollers, poller)
 		}
 	}
@@ -83,12 +89,28 @@ func readPoller(ctx context.Context, temporal describer, id string) (pollerState
 	info := description.GetWorkflowExecutionInfo()
 	poller.Status = statusName(info.GetStatus())
 	poller.Since = moment(info.GetStartTime())
+	if since, paused := pausedSince(info.GetMemo()); paused && poller.Status == runningStatus {
+		poller.Status, poller.Since = pausedStatus, since
+	}
 	for _, activity := range description.GetPendingActivities() {
 		poller.LastHeartbeat = moment(activity.GetLastHeartbeatTime())
 		poller.Attempt = activity.GetAttempt()
 		poller.LastFailure = activity.GetLastFailure().GetMessage()
 	}
 	return poller, nil
+}
+
+// pausedSince reads the memo of a paused poller.
+func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
+	payload, paused := memo.GetFields()[workflows.PausedMemo]
+	if !paused {
+		return nil, false
+	}
+	var since time.Time
+	if err := converter.GetDefaultDataConverter().FromPayload(payload, &since); err != nil {
+		return nil, true // paused, by a build that says it in another way
+	}
+	return &since, true
 }
 
 // statusName is RUNNING, COMPLETED, FAILED, CANCELED, TERMINATED, TIMEDOUT.

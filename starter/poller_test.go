@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -24,7 +26,9 @@ type server struct {
 	mu      sync.Mutex
 	status  map[string]enums.WorkflowExecutionStatus
 	pending map[string]*workflowpb.PendingActivityInfo
-	workers []time.Duration // since each asked for a task
+	paused  map[string]*time.Time // since when; nil: not known
+	signals map[string][]any      // by workflow and name
+	workers []time.Duration       // since each asked for a task
 	looks   int
 	onLook  func(looks int, s *server) // called at each description of a workflow
 	err     error
@@ -51,6 +55,16 @@ func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*
 	description := &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, StartTime: timestamppb.New(pollerStart)},
 	}
+	if since, paused := s.paused[id]; paused {
+		payload, err := converter.GetDefaultDataConverter().ToPayload(since)
+		if since == nil {
+			payload, err = converter.GetDefaultDataConverter().ToPayload("long ago")
+		}
+		if err != nil {
+			return nil, err
+		}
+		description.WorkflowExecutionInfo.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"paused_since": payload}}
+	}
 	if activity := s.pending[id]; activity != nil {
 		description.PendingActivities = append(description.PendingActivities, activity)
 	}
@@ -68,20 +82,40 @@ func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.Task
 	return description, nil
 }
 
+// SignalWorkflow obeys at once.
+func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	key := id + " " + signal
+	s.signals[key] = append(s.signals[key], arg)
+	if signal == "resume" {
+		delete(s.paused, id)
+	} else if at, ok := arg.(time.Time); ok {
+		s.paused[id] = &at
+	}
+	return nil
+}
+
 func TestReadPollers(t *testing.T) {
 	t.Parallel()
 
-	beat := pollerStart.Add(time.Minute)
+	beat, paused := pollerStart.Add(time.Minute), pollerStart.Add(time.Hour)
 	temporal := &server{
 		status: map[string]enums.WorkflowExecutionStatus{
 			"test-outbox-poller-1":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
 			"test-outbox-poller-2":  enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
 			"test-outbox-poller-4":  enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, // more than expected, and ended
-			"test-outbox-poller-16": enums.WORKFLOW_EXECUTION_STATUS_RUNNING,    // left from when there were more
+			"test-outbox-poller-5":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			"test-outbox-poller-6":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			"test-outbox-poller-16": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, // left from when there were more
 		},
 		pending: map[string]*workflowpb.PendingActivityInfo{"test-outbox-poller-1": {
 			LastHeartbeatTime: timestamppb.New(beat), Attempt: 3, LastFailure: &failurepb.Failure{Message: "heartbeat timeout"},
 		}},
+		paused:  map[string]*time.Time{"test-outbox-poller-2": &paused, "test-outbox-poller-5": &paused, "test-outbox-poller-6": nil},
 		workers: []time.Duration{time.Second, 4 * time.Minute},
 	}
 
@@ -93,6 +127,8 @@ func TestReadPollers(t *testing.T) {
 		{ID: "test-outbox-poller-1", Status: "RUNNING", Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
 		{ID: "test-outbox-poller-2", Status: "CANCELED", Since: &start},
 		{ID: "test-outbox-poller-3", Status: "NOT STARTED"},
+		{ID: "test-outbox-poller-5", Status: "PAUSED", Since: &paused},
+		{ID: "test-outbox-poller-6", Status: "PAUSED"},
 		{ID: "test-outbox-poller-16", Status: "RUNNING", Since: &start},
 	}}, state)
 }
@@ -105,12 +141,15 @@ func TestReadPollersFails(t *testing.T) {
 	require.ErrorIs(t, err, down)
 }
 
-func TestWaitForEnd(t *testing.T) {
+var ended = pollerGoal{reached: func(p pollerState) bool { return !p.running() }, missed: "still running", next: "start a worker"}
+
+func TestWaitForPollers(t *testing.T) {
 	t.Parallel()
 
 	ids := []string{"a", "b"}
 	temporal := &server{
 		status: map[string]enums.WorkflowExecutionStatus{"a": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, "b": enums.WORKFLOW_EXECUTION_STATUS_RUNNING},
+		paused: map[string]*time.Time{"b": &pollerStart},
 		onLook: func(looks int, s *server) {
 			switch looks {
 			case 3: // the second round
@@ -121,12 +160,12 @@ func TestWaitForEnd(t *testing.T) {
 		},
 	}
 
-	require.NoError(t, waitForEnd(t.Context(), temporal, slices.Clone(ids)))
+	require.NoError(t, waitForPollers(t.Context(), temporal, slices.Clone(ids), ended))
 	require.Equal(t, 5, temporal.looks)
-	require.NoError(t, waitForEnd(t.Context(), temporal, nil))
+	require.NoError(t, waitForPollers(t.Context(), temporal, nil, ended))
 }
 
-func TestWaitForEndIsBounded(t *testing.T) {
+func TestWaitForPollersIsBounded(t *testing.T) {
 	t.Parallel()
 
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -140,7 +179,7 @@ func TestWaitForEndIsBounded(t *testing.T) {
 		},
 	}
 
-	err := waitForEnd(ctx, temporal, []string{"a"})
+	err := waitForPollers(ctx, temporal, []string{"a"}, ended)
 
 	require.ErrorIs(t, err, tooLong)
 	require.ErrorContains(t, err, "still running: a")

@@ -30,13 +30,13 @@ const (
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	called, err := root.ExecuteContextC(ctx)
 	var misuse *usageError
 	switch {
 	case err == nil:
 		return succeeded
 	case !a.begun, errors.As(err, &misuse):
-		_, _ = fmt.Fprintf(a.err, "error: %v\nnext: see `starter --help`\n", err)
+		_, _ = fmt.Fprintf(a.err, "error: %v\nnext: see `%s --help`\n", err, called.CommandPath())
 		return calledWrong
 	default:
 		_, _ = fmt.Fprintf(a.err, "error: %v\n", err)
@@ -66,12 +66,11 @@ func (a *app) command() *cobra.Command {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.CompletionOptions.HiddenDefaultCmd = true
 	a.output = table
 	root.PersistentFlags().VarP(&a.output, "output", "o", "how to print results: table or json")
 	root.AddCommand(
-		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(),
-		a.statusCommand(), a.sandboxCommand(), a.demoCommand(),
+		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
+		a.statusCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
 	)
 	return root
 }

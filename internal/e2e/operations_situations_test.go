@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+)
+
+// situations are those of docs/operations.md, and what happened before the
+// operator is called.
+var situations = map[string]func(n *nightShift){
+	"1. Customer 42 got no text message": func(n *nightShift) {
+		n.confirm("night-1", 42)
+		n.confirm("night-2", 43)
+		n.ended("night-1", "night-2")
+	},
+	"2. An address is wrong": func(n *nightShift) {
+		n.confirm("night-3", 45)
+		n.ended("night-3")
+	},
+	"3. The e-mail provider was out for an hour": func(n *nightShift) {
+		n.fault("email", fmt.Sprintf(`{"status": %d}`, http.StatusServiceUnavailable))
+		n.emit("night-4", "SHIFT_PLANNED", "RESTAURANT/9", `{"week": 48}`)
+		n.reached("night-4", "FAILED", 120)
+		n.ended("night-4")
+		n.mend()
+	},
+	"4. It waits for the morning, and must not": func(n *nightShift) {
+		n.remind("night-5", "night-6")
+	},
+	"5. A message must not go out": func(n *nightShift) {
+		n.remind("night-7")
+	},
+	"6. A whole event was a mistake": func(n *nightShift) {
+		n.emit("night-8", "SPECIAL_OFFER", "RESTAURANT/5", `{"discount": 90}`)
+		n.reached("night-8", "SENT", 2)
+		n.reached("night-8", "PENDING", 2)
+	},
+	"7. An event is FAILED in the outbox": func(n *nightShift) {
+		n.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, attempt_count)
+			VALUES ($1, 'SHIFT_PLANNED', 'RESTAURANT', '5', '{"week": 49}', 10)`, n.own("night-9"))
+	},
+	"8. Maintenance: nothing new may start for an hour": func(*nightShift) {},
+	"9. Customer 42 waits for a digest": func(n *nightShift) {
+		n.ended("night-10")
+		for _, id := range []string{"night-11", "night-12", "night-13"} {
+			n.emit(id, "POINTS_EARNED", "CUSTOMER/42", `{"points": 20}`)
+			n.reached(id, "PENDING", 1) // one after the other, for the order of the list
+		}
+	},
+	"10. Before a release, and the tables grow": func(n *nightShift) {
+		n.confirm("night-14", 47)
+		n.ended("night-14")
+		history := n.history("night-14-customer47-SMS")
+		n.save("night-14.json", history)
+		n.save("other-build.json", strings.ReplaceAll(history, `"name":"Send"`, `"name":"SendMessage"`))
+		n.age("40 days", "night-1", "night-2")
+	},
+}
+
+// confirm tells a customer and the manager of restaurant 7 of a reservation.
+func (n *nightShift) confirm(id string, customer int) {
+	n.t.Helper()
+	n.emit(id, "RESERVATION_CONFIRMED", "RESERVATION/100", fmt.Sprintf(
+		`{"restaurantId": 7, "customer": {"id": %d}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`, customer))
+}
+
+// remind reminds customer 46, in whose zone it is night: the push waits, the
+// e-mail does not.
+func (n *nightShift) remind(ids ...string) {
+	n.t.Helper()
+	for _, id := range ids {
+		n.emit(id, "RESERVATION_REMINDER", "RESERVATION/105", `{"customer": {"id": 46}, "pax": 2, "time": "20:00"}`)
+		n.reached(id, "SENT", 1)
+		n.reached(id, "PENDING", 1)
+	}
+}
+
+// history is a workflow's history as the temporal CLI and the Web UI write it.
+func (n *nightShift) history(id string) string {
+	n.t.Helper()
+	var recorded historypb.History
+	for events := n.temporal.GetWorkflowHistory(n.t.Context(), n.own(id), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(n.t, err)
+		recorded.Events = append(recorded.Events, event)
+	}
+	text, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(&recorded)
+	require.NoError(n.t, err)
+	return string(text)
+}
+
+// save puts a file where the operator's shell is.
+func (n *nightShift) save(name, text string) {
+	n.t.Helper()
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, n.own(name)), []byte(text), 0o600))
+}
+
+// age makes events, and all that came of them, older.
+func (n *nightShift) age(by string, ids ...string) {
+	n.t.Helper()
+	for _, column := range []string{"event_outbox.created_at", "processed_event.created_at", "notification.created_at", "notification_decision.decided_at"} {
+		table, column, _ := strings.Cut(column, ".")
+		for _, id := range ids {
+			n.exec(fmt.Sprintf(`UPDATE %[1]s SET %[2]s = %[2]s - $1::text::interval WHERE event_id = $2`, table, column), by, n.own(id))
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPollerPaused pauses and resumes the poller, with and without a worker, and
+// replays what has been played by then.
+func TestPollerPaused(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.refused("no poller runs", "poller", "pause")
+	w := s.startWorker()
+	s.starter("poller", "start")
+	s.writeEvents("before", 1)
+	s.waitForLoad(1, time.Minute)
+
+	require.Contains(t, s.starter("poller", "pause"), "paused  "+s.name+"-outbox-poller-1")
+	s.starter("poller", "pause") // changes nothing
+	s.writeEvents("meanwhile", 2)
+	require.Equal(t, "PAUSED", s.pollerStatus())
+	require.Contains(t, s.starter("status"), "PAUSED")
+	require.Contains(t, s.starter("poller", "start"), "`starter poller resume` lets it go on")
+
+	require.NoError(t, w.stop()) // a pause outlasts the workers
+	w = s.startWorker()
+	require.Equal(t, "PAUSED", s.pollerStatus())
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND attempt_count = 0`))
+	s.exec(`CREATE TABLE resumed AS SELECT clock_timestamp() AS at`)
+	s.starter("poller", "resume")
+	s.starter("poller", "resume") // changes nothing
+	require.Equal(t, "RUNNING", s.pollerStatus())
+	s.waitForLoad(3, time.Minute)
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox, resumed WHERE published_at > at`))
+
+	s.replays("PollOutbox", s.name+"-outbox-poller-1")
+	s.replays("NotifyEvent", s.eventID("meanwhile", 0))
+	s.replays("DeliverNotification", s.eventID("meanwhile", 0)+"-customer1-EMAIL")
+	s.refused("no workflow "+s.name+"-nobody is known to Temporal", "replay", s.name+"-nobody")
+
+	s.starter("poller", "pause")
+	require.Contains(t, s.starter("poller", "stop"), "stopped  "+s.name+"-outbox-poller-1") // a paused one, too
+	require.Equal(t, "CANCELED", s.pollerStatus())
+	require.NoError(t, w.stop())
+}
+
+func (s *system) pollerStatus() string {
+	s.t.Helper()
+	var state struct {
+		Pollers []struct {
+			Status string `json:"status"`
+		} `json:"pollers"`
+	}
+	out := s.starter("poller", "status", "-o", "json")
+	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&state)) // behind a warning
+	require.Len(s.t, state.Pollers, 1)
+	return state.Pollers[0].Status
+}
+
+// replays replays a workflow's latest run, and the same by its run ID.
+func (s *system) replays(kind, id string) {
+	s.t.Helper()
+	var view struct {
+		RunID string `json:"run_id"`
+		Type  string `json:"workflow_type"`
+		Clean bool   `json:"clean"`
+	}
+	require.NoError(s.t, json.Unmarshal([]byte(s.starter("replay", id, "-o", "json")), &view))
+	require.True(s.t, view.Clean)
+	require.Equal(s.t, kind, view.Type)
+	require.Contains(s.t, s.starter("replay", id, "--run-id", view.RunID), "replays cleanly: "+kind)
+}
+
+// refused is a command that must fail, and say this.
+func (s *system) refused(want string, args ...string) {
+	s.t.Helper()
+	out, err := s.tryStarter(args...)
+	require.Error(s.t, err)
+	require.Contains(s.t, out, want)
+	require.Contains(s.t, out, "next: ")
+}

@@ -1,0 +1,147 @@
+package notification
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Case is what decides about one recipient and one channel of an event, at one
+// moment.
+type Case struct {
+	Channel   Channel
+	Routing   *Routing   // nil: the event's type is not routed over the channel
+	Served    []UserType // whom the channel may serve
+	Recipient Recipient
+	Settings  []Setting // of their entity
+}
+
+// Judge applies the rules. Those who were selected before are not known to it:
+// max_recipients of 1 and more binds nobody. Without a routing row the decision
+// is empty.
+func (c Case) Judge(now time.Time) Choice {
+	if c.Routing == nil {
+		return Choice{Channel: c.Channel}
+	}
+	rules := Rules{
+		Routing:   []Routing{*c.Routing},
+		Supported: map[Channel][]UserType{c.Channel: c.Served},
+		Settings:  c.Settings,
+	}
+	return rules.Decide(c.Recipient, now, Used{})[0]
+}
+
+// Setting is the entity's row that holds for the recipient, or what holds where
+// there is none.
+func (c Case) Setting() Setting {
+	return Rules{Settings: c.Settings}.setting(c.Recipient, c.Channel)
+}
+
+// Preference is the recipient's row for the channel, or what holds where there
+// is none.
+func (c Case) Preference() Preference { return c.Recipient.preference(c.Channel) }
+
+// Reachable says that the recipient has an address for the channel, or needs none.
+func (c Case) Reachable() bool { return c.Recipient.reachable(c.Channel) }
+
+// Meaning is what a decision about a channel said when it was taken, as a
+// sentence for people.
+func (d Decision) Meaning(channel Channel, userType UserType) string {
+	switch d {
+	case DecisionUnsupported:
+		return fmt.Sprintf("%s may not serve a recipient of type %s", channel, userType)
+	case DecisionUserDisabled:
+		return fmt.Sprintf("the recipient had switched %s off, and it is not mandatory for this event type", channel)
+	case DecisionGroupDisabled:
+		return fmt.Sprintf("their entity had switched %s off, and it is not mandatory for this event type", channel)
+	case DecisionRoleRestricted:
+		return fmt.Sprintf("their entity allows %s to certain roles only, and theirs was none of them", channel)
+	case DecisionQuietHours:
+		return "it was quiet hours for them, and what comes in quiet hours is dropped"
+	case DecisionMaxRecipients:
+		return fmt.Sprintf("as many recipients as their entity allows had been chosen for %s before them", channel)
+	case DecisionNoAddress:
+		return "they had " + channel.addressWord(false)
+	case DecisionSelected:
+		return "they were chosen to be told over " + string(channel)
+	default:
+		return "an unknown decision"
+	}
+}
+
+// Remedy is what to change so that the next event is decided otherwise.
+func (d Decision) Remedy(channel Channel) string {
+	switch d {
+	case DecisionUnsupported:
+		return "add the channel and the user type to channel_user_type"
+	case DecisionUserDisabled:
+		return "let them switch it on (user_notification_preferences), or make it mandatory (event_type_channel_routing)"
+	case DecisionGroupDisabled:
+		return "switch it on for their entity (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
+	case DecisionRoleRestricted:
+		return "add their role to allowed_roles (entity_notification_settings)"
+	case DecisionQuietHours:
+		return "set quiet_hours_action to DEFER (event_type_channel_routing), so that it waits until they end"
+	case DecisionMaxRecipients:
+		return "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
+	case DecisionNoAddress:
+		if channel == Push {
+			return "let them register a device (recipient_device)"
+		}
+		return "enter their address (recipient)"
+	default:
+		return ""
+	}
+}
+
+// AddressWord is what a channel reaches somebody by, and whether they have it:
+// "an e-mail address", "no e-mail address".
+func (c Case) AddressWord() string { return c.Channel.addressWord(c.Reachable()) }
+
+func (c Channel) addressWord(present bool) string {
+	words := map[Channel]string{Email: "an e-mail address", Push: "an active device", SMS: "a phone number", Slack: "a Slack webhook"}
+	word, needed := words[c]
+	switch {
+	case !needed:
+		return "no need of an address: it knows them by their id"
+	case present:
+		return word
+	default:
+		_, word, _ = strings.Cut(word, " ")
+		return "no " + word
+	}
+}
+
+// String is 22:00-07:00.
+func (q QuietHours) String() string { return clockText(q.Start) + "-" + clockText(q.End) }
+
+// clockText is a time of day: 07:00, and with seconds only where they are not 0.
+func clockText(sinceMidnight time.Duration) string {
+	t := time.Time{}.Add(sinceMidnight)
+	if sinceMidnight%time.Minute == 0 {
+		return t.Format("15:04")
+	}
+	return t.Format("15:04:05.999999999")
+}
+
+// QuietText says what a preference's quiet hours are, and what they mean now, by
+// the recipient's clock: "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet
+// until 07:00".
+func QuietText(p Preference, timezone string, now time.Time) string {
+	switch {
+	case !p.Channel.Quieted():
+		return fmt.Sprintf("%s is never quieted", p.Channel)
+	case p.QuietHours == nil:
+		return "none"
+	}
+	quiet, until, err := Quiet(p, timezone, now)
+	if err != nil {
+		return err.Error()
+	}
+	zone, _ := loadZone(timezone) // as Quiet has
+	text := fmt.Sprintf("%s %s, it is %s there now, ", p.QuietHours, zone, now.In(zone).Format("15:04"))
+	if quiet {
+		return text + "quiet until " + clockText(wallClock(until))
+	}
+	return text + "not quiet"
+}

@@ -1,0 +1,118 @@
+package notification_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+func allDecisions() []notification.Decision {
+	return []notification.Decision{
+		notification.DecisionUnsupported, notification.DecisionUserDisabled, notification.DecisionGroupDisabled, notification.DecisionRoleRestricted,
+		notification.DecisionQuietHours, notification.DecisionMaxRecipients, notification.DecisionNoAddress, notification.DecisionSelected,
+	}
+}
+
+// Every decision about every channel has a sentence of its own, and all but
+// being selected a remedy.
+func TestDecisionsAreExplained(t *testing.T) {
+	t.Parallel()
+
+	for _, channel := range notification.Channels() {
+		sentences := map[string]bool{}
+		for _, decision := range allDecisions() {
+			sentence := decision.Meaning(channel, notification.Customer)
+			require.NotEqual(t, "an unknown decision", sentence, decision)
+			require.False(t, sentences[sentence], sentence)
+			sentences[sentence] = true
+			require.Equal(t, decision == notification.DecisionSelected, decision.Remedy(channel) == "", decision)
+		}
+	}
+	require.Equal(t, "an unknown decision", notification.Decision("NEW").Meaning(notification.SMS, notification.Customer))
+}
+
+func TestMeaning(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		decision notification.Decision
+		channel  notification.Channel
+		want     string
+	}{
+		{notification.DecisionUnsupported, notification.SMS, "SMS may not serve a recipient of type ADMIN"},
+		{notification.DecisionUserDisabled, notification.Push, "the recipient had switched PUSH off, and it is not mandatory for this event type"},
+		{notification.DecisionGroupDisabled, notification.SMS, "their entity had switched SMS off, and it is not mandatory for this event type"},
+		{notification.DecisionRoleRestricted, notification.SMS, "their entity allows SMS to certain roles only, and theirs was none of them"},
+		{notification.DecisionQuietHours, notification.SMS, "it was quiet hours for them, and what comes in quiet hours is dropped"},
+		{notification.DecisionMaxRecipients, notification.Email, "as many recipients as their entity allows had been chosen for EMAIL before them"},
+		{notification.DecisionNoAddress, notification.Email, "they had no e-mail address"},
+		{notification.DecisionNoAddress, notification.Push, "they had no active device"},
+		{notification.DecisionNoAddress, notification.SMS, "they had no phone number"},
+		{notification.DecisionNoAddress, notification.Slack, "they had no Slack webhook"},
+		{notification.DecisionSelected, notification.Slack, "they were chosen to be told over SLACK"},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, tt.decision.Meaning(tt.channel, notification.Admin))
+	}
+}
+
+func TestQuietText(t *testing.T) {
+	t.Parallel()
+
+	night, day := hours("22:00", "07:00"), hours("09:00", "17:00")
+	now := time.Date(2026, 11, 21, 22, 14, 0, 0, time.UTC) // 23:14 in Rome
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		hours   *notification.QuietHours
+		zone    string
+		want    string
+	}{
+		{"quiet over midnight", notification.SMS, &night, "Europe/Rome", "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
+		{"not quiet", notification.Push, &day, "Europe/Rome", "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
+		{"no zone", notification.Email, &night, "", "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
+		{"unknown zone", notification.Email, &night, "Mars/Olympus", `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`},
+		{"off", notification.SMS, nil, "Europe/Rome", "none"},
+		{"never", notification.Slack, &night, "Europe/Rome", "SLACK is never quieted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, notification.QuietText(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.zone, now))
+		})
+	}
+	require.Equal(t, "00:00:00.000001-00:00", notification.QuietHours{Start: time.Microsecond}.String())
+	require.Equal(t, "23:59:30-07:05", notification.QuietHours{Start: clock("23:59") + 30*time.Second, End: clock("07:05")}.String())
+}
+
+// A case is judged as the rules judge it, in every situation but those in which
+// others before count.
+func TestCaseIsJudgedByTheRules(t *testing.T) {
+	t.Parallel()
+
+	for _, s := range situations() {
+		rules, recipient := s.rules(), s.recipient()
+		want := rules.Decide(recipient, noon, notification.Used{})[0]
+		c := notification.Case{
+			Channel: s.channel, Routing: &rules.Routing[0], Served: rules.Supported[s.channel], Recipient: recipient, Settings: rules.Settings,
+		}
+		require.Equal(t, want, c.Judge(noon), "%+v", s)
+		require.Equal(t, s.channel == notification.WebSocket || !s.noAddress, c.Reachable(), "%+v", s)
+	}
+	require.Empty(t, notification.Case{Channel: notification.SMS}.Judge(noon).Decision)
+}
+
+func TestAddressWord(t *testing.T) {
+	t.Parallel()
+
+	c := notification.Case{Channel: notification.SMS, Recipient: notification.Recipient{Phone: "+12025550142"}}
+	require.Equal(t, "a phone number", c.AddressWord())
+	c.Recipient.Phone = ""
+	require.Equal(t, "no phone number", c.AddressWord())
+	c.Channel = notification.WebSocket
+	require.Equal(t, "no need of an address: it knows them by their id", c.AddressWord())
+}

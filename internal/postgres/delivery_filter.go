@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// DeliveryFilter says which deliveries are meant. A zero field is no condition;
+// the zero value means all of them.
+type DeliveryFilter struct {
+	Statuses  []notification.Status
+	Channels  []notification.Channel
+	EventID   string
+	EventType string
+	UserType  notification.UserType
+	UserID    string
+	Since     time.Time // when planned, at the earliest
+	Until     time.Time // and before then
+}
+
+// DeliveryRow is a row of notification, without its address and its text.
+type DeliveryRow struct {
+	ID          int64                 `json:"id"`
+	DeliveryID  string                `json:"delivery_id"`
+	EventID     string                `json:"event_id"`
+	EventType   string                `json:"event_type"`
+	UserType    notification.UserType `json:"user_type"`
+	UserID      string                `json:"user_id"`
+	Channel     notification.Channel  `json:"channel"`
+	Status      notification.Status   `json:"status"`
+	Strategy    notification.Strategy `json:"strategy"`
+	Priority    notification.Priority `json:"priority"`
+	Attempts    int                   `json:"attempts"`
+	LastError   string                `json:"last_error"`
+	SendAfter   *time.Time            `json:"send_after"`
+	DigestID    string                `json:"digest_id"`
+	CreatedAt   time.Time             `json:"created_at"`
+	SentAt      *time.Time            `json:"sent_at"`
+	DeliveredAt *time.Time            `json:"delivered_at"`
+	ReadAt      *time.Time            `json:"read_at"`
+}
+
+// Recipient is RESTAURANT_USER/10.
+func (r DeliveryRow) Recipient() string { return string(r.UserType) + "/" + r.UserID }
+
+// deliveryColumns are the fields of [DeliveryRow].
+const deliveryColumns = `
+	       n.id, n.delivery_id, n.event_id, n.event_type, n.user_type, n.user_id, n.channel, n.status, n.strategy, n.priority,
+	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, coalesce(n.digest_id, '') AS digest_id,
+	       n.created_at, n.sent_at, n.delivered_at, n.read_at`
+
+// filtered is the condition of a [DeliveryFilter], whose parameters are $1 to $8.
+const filtered = `
+	($1::text[] IS NULL OR n.status = ANY ($1))
+	AND ($2::text[] IS NULL OR n.channel = ANY ($2))
+	AND ($3::text IS NULL OR n.event_id = $3)
+	AND ($4::text IS NULL OR n.event_type = $4)
+	AND ($5::text IS NULL OR n.user_type = $5)
+	AND ($6::text IS NULL OR n.user_id = $6)
+	AND ($7::timestamptz IS NULL OR n.created_at >= $7)
+	AND ($8::timestamptz IS NULL OR n.created_at < $8)`
+
+// params are the parameters of filtered, and others behind them.
+func (f DeliveryFilter) params(others ...any) []any {
+	params := []any{
+		f.Statuses, f.Channels, optional(f.EventID), optional(f.EventType), optional(f.UserType), optional(f.UserID),
+		optional(f.Since), optional(f.Until),
+	}
+	return append(params, others...)
+}
+
+// optional is null for a zero value.
+func optional[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
+// CountDeliveries counts the deliveries that filter names.
+func (s *Store) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int, error) {
+	const query = `
+		SELECT count(*)
+		FROM   notification n
+		WHERE  ` + filtered
+
+	var count int
+	if err := s.Pool.QueryRow(ctx, query, filter.params()...).Scan(&count); err != nil {
+		return 0, fmt.Errorf("count deliveries: %w", err)
+	}
+	return count, nil
+}
+
+// DeliveryPage reads the next deliveries that filter names: up to limit of those
+// whose id is above after, in the order of their ids.
+func (s *Store) DeliveryPage(ctx context.Context, filter DeliveryFilter, after int64, limit int) ([]DeliveryRow, error) {
+	const query = `
+		SELECT ` + deliveryColumns + `
+		FROM   notification n
+		WHERE  ` + filtered + `
+		AND    n.id > $9
+		ORDER BY n.id
+		LIMIT  $10`
+
+	rows, err := s.Pool.Query(ctx, query, filter.params(after, limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("read page of deliveries: %w", err)
+	}
+	page, err := pgx.CollectRows(rows, pgx.RowToStructByName[DeliveryRow])
+	if err != nil {
+		return nil, fmt.Errorf("read page of deliveries: %w", err)
+	}
+	return page, nil
+}

@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// DeliveryDetail is all that the database knows of one delivery. It holds no
+// address and no text.
+type DeliveryDetail struct {
+	DeliveryRow
+	ProviderMessageID string       `json:"provider_message_id"`
+	HasText           bool         `json:"has_text"`     // false: it could not be rendered, and last_error says why
+	DigestItems       int          `json:"digest_items"` // of its digest, itself included; 0: it is in none
+	Log               []AttemptRow `db:"-" json:"attempt_log"`
+	Retries           []RetryRow   `db:"-" json:"retries"`
+}
+
+// AttemptRow is a row of delivery_attempt.
+type AttemptRow struct {
+	Attempt        int                         `json:"attempt"`
+	StartedAt      time.Time                   `json:"started_at"`
+	EndedAt        *time.Time                  `json:"ended_at"` // nil: under way, or its process died
+	Outcome        notification.AttemptOutcome `json:"outcome"`
+	ProviderStatus int                         `json:"provider_status"` // 0: no answer
+	Detail         string                      `json:"detail"`
+}
+
+// RetryRow is a row of delivery_retry.
+type RetryRow struct {
+	RunID        string              `json:"run_id"`
+	RetriedAt    time.Time           `json:"retried_at"`
+	Again        bool                `json:"again"`
+	StatusBefore notification.Status `json:"status_before"`
+	ErrorBefore  string              `json:"error_before"`
+}
+
+// maxShown is how many attempts, and how many retries, a report has at most: the
+// last ones.
+const maxShown = 50
+
+// DeliveryDetail reads what is known of a delivery, with its last 50 attempts
+// and retries, the oldest first. Where there is none, the error is
+// [notification.ErrNoDelivery].
+func (s *Store) DeliveryDetail(ctx context.Context, deliveryID string) (DeliveryDetail, error) {
+	var found *DeliveryDetail
+	var attempts []AttemptRow
+	var retries []RetryRow
+	batch := &pgx.Batch{}
+	queueDetail(batch, deliveryID, &found)
+	queueAttempts(batch, deliveryID, &attempts)
+	queueRetries(batch, deliveryID, &retries)
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	if errors.Is(err, notification.ErrNoDelivery) {
+		return DeliveryDetail{}, err
+	}
+	if err != nil {
+		return DeliveryDetail{}, fmt.Errorf("read report of delivery: %w", err)
+	}
+	found.Log, found.Retries = attempts, retries
+	return *found, nil
+}
+
+func queueDetail(batch *pgx.Batch, deliveryID string, into **DeliveryDetail) {
+	const query = `
+		SELECT ` + deliveryColumns + `,
+		       coalesce(n.provider_message_id, '') AS provider_message_id,
+		       n.title IS NOT NULL AND n.body IS NOT NULL AS has_text,
+		       (SELECT count(*) FROM notification d WHERE d.digest_id = n.digest_id) AS digest_items
+		FROM   notification n
+		WHERE  n.delivery_id = $1`
+
+	batch.Queue(query, deliveryID).Query(func(rows pgx.Rows) (err error) {
+		*into, err = collectOptional[DeliveryDetail](rows)
+		if err == nil && *into == nil {
+			return notification.ErrNoDelivery
+		}
+		return err
+	})
+}
+
+func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
+	const query = `
+		SELECT *
+		FROM   (
+			SELECT attempt, started_at, ended_at, coalesce(outcome, '') AS outcome,
+			       coalesce(provider_status, 0) AS provider_status, coalesce(detail, '') AS detail
+			FROM   delivery_attempt
+			WHERE  delivery_id = $1
+			ORDER BY attempt DESC
+			LIMIT  $2
+		) a
+		ORDER BY attempt`
+
+	queueInto(batch, into, query, deliveryID, maxShown)
+}
+
+func queueRetries(batch *pgx.Batch, deliveryID string, into *[]RetryRow) {
+	const query = `
+		SELECT *
+		FROM   (
+			SELECT run_id, retried_at, again, status_before, coalesce(error_before, '') AS error_before
+			FROM   delivery_retry
+			WHERE  delivery_id = $1
+			ORDER BY retried_at DESC, run_id
+			LIMIT  $2
+		) r
+		ORDER BY retried_at, run_id`
+
+	queueInto(batch, into, query, deliveryID, maxShown)
+}

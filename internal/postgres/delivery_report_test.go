@@ -1,0 +1,83 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+func TestDeliveryDetail(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 503")
+	begin(t, s, mail, 0)
+	exec(t, s, "UPDATE notification SET digest_id = 'digest-1', provider_message_id = 'm-1'")
+	exec(t, s, `
+		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
+		VALUES ($1, 'run-2', '2026-11-21 10:00Z', true, 'SENT', NULL), ($1, 'run-1', '2026-11-21 09:00Z', false, 'FAILED', 'no')`, mail)
+
+	got, err := s.DeliveryDetail(t.Context(), mail)
+
+	require.NoError(t, err)
+	require.Equal(t, mail, got.DeliveryID)
+	require.Equal(t, notification.Pending, got.Status)
+	require.Equal(t, 2, got.Attempts)
+	require.Equal(t, "m-1", got.ProviderMessageID)
+	require.True(t, got.HasText)
+	require.Equal(t, 1, got.DigestItems)
+	require.Len(t, got.Log, 2)
+	require.Equal(t, 1, got.Log[0].Attempt)
+	require.Equal(t, notification.OutcomeBusy, got.Log[0].Outcome)
+	require.Equal(t, "sendgrid is busy: 503", got.Log[0].Detail)
+	require.NotNil(t, got.Log[0].EndedAt)
+	require.Nil(t, got.Log[1].EndedAt)
+	require.Len(t, got.Retries, 2)
+	require.Equal(t, "run-1", got.Retries[0].RunID)
+	require.Equal(t, "no", got.Retries[0].ErrorBefore)
+	require.Equal(t, notification.Sent, got.Retries[1].StatusBefore)
+	require.True(t, got.Retries[1].Again)
+}
+
+func TestDeliveryDetailIsBounded(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	exec(t, s, "UPDATE notification SET title = NULL, last_error = 'no template'")
+	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT $1, n FROM generate_series(1, 60) n", mail)
+	exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT $1, 'run-' || n, false, 'FAILED' FROM generate_series(1, 60) n`, mail)
+
+	got, err := s.DeliveryDetail(t.Context(), mail)
+
+	require.NoError(t, err)
+	require.False(t, got.HasText)
+	require.Zero(t, got.DigestItems)
+	require.Len(t, got.Log, 50)
+	require.Equal(t, 11, got.Log[0].Attempt)
+	require.Equal(t, 60, got.Log[49].Attempt)
+	require.Len(t, got.Retries, 50)
+}
+
+func TestDeliveryDetailOfNoDelivery(t *testing.T) {
+	t.Parallel()
+
+	_, err := postgrestest.New(t).DeliveryDetail(t.Context(), mail)
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+}
+
+func TestEventReportTellsOfDigestsAndRetries(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	exec(t, s, "UPDATE notification SET digest_id = 'digest-1'")
+	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", mail)
+
+	got := report(t, s, 10).Recipients[0].Deliveries[notification.Email]
+
+	require.Equal(t, "digest-1", got.DigestID)
+	require.Equal(t, 1, got.Retries)
+}

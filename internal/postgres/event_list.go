@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// EventFilter says which events are meant. A zero field is no condition.
+type EventFilter struct {
+	Status    string // of event_outbox
+	Type      string
+	Aggregate notification.Entity
+	Since     time.Time // when written, at the earliest
+}
+
+// EventRow is a row of event_outbox, without its payload, and that of
+// processed_event.
+type EventRow struct {
+	EventID         string     `json:"event_id"`
+	EventType       string     `json:"event_type"`
+	AggregateType   string     `json:"aggregate_type"`
+	AggregateID     string     `json:"aggregate_id"`
+	Status          string     `json:"status"`
+	ProcessedStatus string     `json:"processed_status"` // empty: its workflow was not started yet
+	CreatedAt       time.Time  `json:"created_at"`
+	PublishedAt     *time.Time `json:"published_at"`
+	AttemptCount    int        `json:"attempt_count"`
+	ErrorMessage    string     `json:"error_message"`
+}
+
+// EventList reads the latest events that filter names, up to limit of them, the
+// newest first.
+func (s *Store) EventList(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
+	const query = `
+		SELECT e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, e.status, coalesce(p.status, '') AS processed_status,
+		       e.created_at, e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message
+		FROM   event_outbox e
+		LEFT JOIN processed_event p USING (event_id)
+		WHERE  ($1::text IS NULL OR e.status = $1)
+		AND    ($2::text IS NULL OR e.event_type = $2)
+		AND    ($3::text IS NULL OR (e.aggregate_type = $3 AND e.aggregate_id = $4))
+		AND    ($5::timestamptz IS NULL OR e.created_at >= $5)
+		ORDER BY e.created_at DESC, e.seq DESC
+		LIMIT  $6`
+
+	rows, err := s.Pool.Query(ctx, query, optional(filter.Status), optional(filter.Type),
+		optional(filter.Aggregate.Type), filter.Aggregate.ID, optional(filter.Since), limit)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[EventRow])
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return list, nil
+}
+
+// EventIDs reads the latest event ids that begin with prefix, up to limit of
+// them among the last 1,000 events, the newest first.
+func (s *Store) EventIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	const query = `
+		SELECT event_id
+		FROM   (SELECT event_id, created_at, seq FROM event_outbox ORDER BY created_at DESC, seq DESC LIMIT 1000) e
+		WHERE  starts_with(event_id, $1)
+		ORDER BY created_at DESC, seq DESC
+		LIMIT  $2`
+
+	rows, err := s.Pool.Query(ctx, query, prefix, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read event ids: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("read event ids: %w", err)
+	}
+	return ids, nil
+}

@@ -1,0 +1,195 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// setEvent brings evt-1 to a status in the outbox, and to one in processed_event
+// where that is not "".
+func setEvent(t *testing.T, s *postgres.Store, outbox, processed string) {
+	t.Helper()
+	exec(t, s, "DELETE FROM processed_event")
+	exec(t, s, `
+		UPDATE event_outbox
+		SET    status = $1,
+		       attempt_count = 10,
+		       published_at = CASE $1 WHEN 'PROCESSED' THEN now() END,
+		       error_message = CASE $1 WHEN 'FAILED' THEN 'claimed 10 times' END,
+		       lease_owner = NULL,
+		       lease_until = NULL
+		WHERE  event_id = 'evt-1'`, outbox)
+	if processed != "" {
+		exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)", processed)
+	}
+}
+
+// Every status in the outbox beside every status in processed_event.
+func TestRetryEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	retried := map[string]bool{
+		"FAILED/": true, "FAILED/FAILED": true, "FAILED/PROCESSING": true,
+		"PROCESSED/FAILED": true, "PROCESSED/PROCESSING": true,
+		"PENDING/FAILED": true, "PENDING/PROCESSING": true, // a poller died before it wrote down that it had started it
+	}
+	for _, outboxStatus := range []string{"PENDING", "PROCESSED", "FAILED"} {
+		for _, processedStatus := range []string{"", "PROCESSING", "SUCCESS", "FAILED"} {
+			name := outboxStatus + "/" + processedStatus
+			setEvent(t, s, outboxStatus, processedStatus)
+			before := outbox(t, s, "evt-1")
+
+			got, err := s.RetryEvent(t.Context(), "evt-1")
+
+			require.NoError(t, err)
+			require.Equal(t, retried[name], got, name)
+			state, err := s.EventState(t.Context(), "evt-1")
+			require.NoError(t, err)
+			if got {
+				require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-1"), name)
+				require.Empty(t, state.Processed, name)
+				continue
+			}
+			require.Equal(t, before, outbox(t, s, "evt-1"), name)
+			require.Equal(t, processedStatus, state.Processed, name)
+		}
+	}
+	require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-2"))
+
+	setEvent(t, s, "FAILED", "")
+	_, err := s.RetryEvent(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Contains(t, claim(t, s, "a", 10), "evt-1", "a poller takes it again")
+	got, err := s.RetryEvent(t.Context(), "evt-404")
+	require.NoError(t, err)
+	require.False(t, got)
+}
+
+// What was cancelled stays so, and is not waited for; what waits goes on waiting.
+func TestRetryEventWithDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)))
+	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 hour'")
+	setStatus(t, s, mail, notification.Cancelled)
+	setEvent(t, s, "PROCESSED", "FAILED")
+
+	retried, err := s.RetryEvent(t.Context(), "evt-1")
+
+	require.NoError(t, err)
+	require.True(t, retried)
+	require.True(t, get[bool](t, s, "SELECT status = 'CANCELLED' AND send_after IS NULL FROM notification WHERE channel = 'EMAIL'"))
+	require.True(t, get[bool](t, s, "SELECT status = 'PENDING' AND send_after IS NOT NULL FROM notification WHERE channel = 'PUSH'"))
+}
+
+func TestEventState(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	setEvent(t, s, "FAILED", "FAILED")
+	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-2', 'SUCCESS')")
+	for id, want := range map[string]postgres.EventState{
+		"evt-1": {Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
+		"evt-2": {Processed: "SUCCESS"},
+	} {
+		state, err := s.EventState(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, want, state)
+	}
+	_, err := s.EventState(t.Context(), "evt-404")
+	require.ErrorIs(t, err, notification.ErrNoEvent)
+}
+
+// An event can be withdrawn while no poller has it in its hands.
+func TestWithdrawEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	withdraw := func() bool {
+		withdrawn, err := s.WithdrawEvent(t.Context(), "evt-1")
+		require.NoError(t, err)
+		return withdrawn
+	}
+	claim(t, s, "a", 1)
+	require.False(t, withdraw())
+	endLeases(t, s)
+	require.True(t, withdraw())
+	require.Equal(t, outboxRow{Status: "FAILED", Claims: 1, Error: ptr(postgres.CancelledByOperator)}, outbox(t, s, "evt-1"))
+	ended, err := s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimStarted}})
+	require.NoError(t, err)
+	require.Zero(t, ended, "the fence holds against the poller that was late")
+	require.False(t, withdraw(), "once")
+	setEvent(t, s, "PROCESSED", "SUCCESS")
+	require.False(t, withdraw())
+}
+
+func TestEventCounts(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)), decided("9", planned(notification.Email)))
+	setStatus(t, s, mail, notification.Sent)
+
+	counts, err := s.EventCounts(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Pending: 2}, counts)
+	counts, err = s.EventCounts(t.Context(), "evt-404")
+	require.NoError(t, err)
+	require.Empty(t, counts)
+}
+
+func TestFailedEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 7)
+	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
+	exec(t, s, "UPDATE event_outbox SET error_message = $1 WHERE event_id = 'evt-3'", postgres.CancelledByOperator) // withdrawn
+	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
+	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
+	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
+
+	tests := []struct {
+		filter postgres.FailedEventFilter
+		want   []string
+	}{
+		{postgres.FailedEventFilter{}, []string{"evt-1", "evt-2", "evt-4"}},
+		{postgres.FailedEventFilter{EventType: "OTHER"}, []string{"evt-2"}},
+		{postgres.FailedEventFilter{Since: time.Now().Add(-time.Hour)}, []string{"evt-2", "evt-4"}},
+		{postgres.FailedEventFilter{EventType: "NONE"}, nil},
+	}
+	for _, tt := range tests {
+		count, last, err := s.CountFailedEvents(t.Context(), tt.filter)
+		require.NoError(t, err)
+		require.Equal(t, len(tt.want), count, fmt.Sprint(tt.filter))
+		var got []string
+		after := int64(0)
+		for {
+			page, err := s.FailedEvents(t.Context(), tt.filter, after, 2)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(page), 2)
+			if len(page) == 0 {
+				break
+			}
+			for _, event := range page {
+				got = append(got, event.EventID)
+				after = event.Seq
+			}
+		}
+		require.Equal(t, tt.want, got, fmt.Sprint(tt.filter))
+		require.Equal(t, after, last)
+	}
+}

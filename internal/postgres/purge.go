@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// PurgeTable is a table whose old rows can be deleted.
+type PurgeTable string
+
+// The tables, in the order in which they are purged.
+const (
+	PurgeOutbox        PurgeTable = "event_outbox"
+	PurgeProcessed     PurgeTable = "processed_event"
+	PurgeNotifications PurgeTable = "notification" // with its attempts and retries
+	PurgeDecisions     PurgeTable = "notification_decision"
+)
+
+// purgeBatch is how many rows one transaction deletes: some ten milliseconds,
+// in which nobody waits for them.
+const purgeBatch = "1000" // in the text, since a plan for any number may read the whole table
+
+// What a row's event is at, looked up by its key for each row on its own: joined,
+// it may be planned as a look at every event for each batch. Each condition is
+// one that the planner believes to hold for most rows, which lets it read the
+// oldest by their index; of equality it believes the opposite.
+const (
+	notUnderWay = `(SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'`
+	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
+)
+
+// rule returns the column that tells how old a row t is, and which rows may go.
+// What may go from one table does not depend on what went from another. What an
+// event decided and sent stays while it is or may be worked on: planned anew, it
+// would send again what it does not find.
+func (table PurgeTable) rule() (age, mayGo string) {
+	switch table {
+	case PurgeOutbox:
+		return "created_at", `t.status = 'PROCESSED' AND ` + notUnderWay
+	case PurgeProcessed:
+		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
+	case PurgeNotifications:
+		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
+	default: // the decisions
+		return "decided_at", notUnderWay + ` AND ` + notToStart + `
+			AND (
+				SELECT true
+				FROM   notification n
+				WHERE  n.event_id = t.event_id
+				AND    n.user_type = t.user_type
+				AND    n.user_id = t.user_id
+				AND    n.status = 'PENDING'
+				LIMIT  1
+			) IS NOT TRUE`
+	}
+}
+
+// Now is the database's time, which alone tells how old rows are.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	if err := s.Pool.QueryRow(ctx, "SELECT now()").Scan(&now); err != nil {
+		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
+	}
+	return now, nil
+}
+
+// CountPurgeable counts the rows from before a time that may go, up to a limit.
+func (s *Store) CountPurgeable(ctx context.Context, table PurgeTable, before time.Time, limit int) (int, error) {
+	age, mayGo := table.rule()
+	query := `
+		SELECT count(*)
+		FROM   (
+			SELECT
+			FROM   ` + string(table) + ` t
+			WHERE  t.` + age + ` < $1
+			AND    ` + mayGo + `
+			LIMIT  $2
+		) old`
+
+	var count int
+	if err := s.Pool.QueryRow(ctx, query, before, limit).Scan(&count); err != nil {
+		return 0, fmt.Errorf("count the old rows of %s: %w", table, err)
+	}
+	return count, nil
+}
+
+// PurgeResult is one batch.
+type PurgeResult struct {
+	Deleted int
+	Through *time.Time // where the next batch begins; nil: there is none
+}
+
+// PurgeNext deletes the next of the oldest rows from before a time that may go,
+// in one transaction. It begins where an earlier batch ended, so that it does
+// not read again what that left; nil: with the oldest. Rows that somebody else
+// works on are left for another time.
+func (s *Store) PurgeNext(ctx context.Context, table PurgeTable, before time.Time, from *time.Time) (PurgeResult, error) {
+	age, mayGo := table.rule()
+	query := `
+		WITH gone AS (
+			DELETE FROM ` + string(table) + `
+			WHERE  ctid = ANY (ARRAY (
+				SELECT t.ctid
+				FROM   ` + string(table) + ` t
+				WHERE  t.` + age + ` < $1
+				AND    t.` + age + ` >= coalesce($2, '-infinity'::timestamptz)
+				AND    ` + mayGo + `
+				ORDER BY t.` + age + `
+				LIMIT  ` + purgeBatch + `
+				FOR UPDATE OF t SKIP LOCKED
+			))
+			RETURNING ` + age + ` AS at
+		)
+		SELECT count(*), max(at) FROM gone`
+
+	var result PurgeResult
+	if err := s.Pool.QueryRow(ctx, query, before, from).Scan(&result.Deleted, &result.Through); err != nil {
+		return PurgeResult{}, fmt.Errorf("purge %s: %w", table, err)
+	}
+	return result, nil
+}

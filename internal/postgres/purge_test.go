@@ -1,0 +1,237 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// An age that all rows of these tests have, but for those of the event "young".
+const old = "30 days"
+
+// rest writes an event as it is in the outbox and in processed_event; empty:
+// there is no row.
+func rest(t *testing.T, s *postgres.Store, id, written, started string) {
+	t.Helper()
+	if written != "" {
+		emitEvent(t, s, id)
+		exec(t, s, `
+			UPDATE event_outbox
+			SET    status = $2,
+			       created_at = now() - $3::interval,
+			       published_at = CASE $2 WHEN 'PROCESSED' THEN now() END,
+			       error_message = CASE $2 WHEN 'FAILED' THEN 'broken' END
+			WHERE  event_id = $1`, id, written, ageOf(id))
+	}
+	if started != "" {
+		exec(t, s, `INSERT INTO processed_event (event_id, status, created_at) VALUES ($1, $2, now() - $3::interval)`, id, started, ageOf(id))
+	}
+}
+
+func ageOf(id string) string {
+	if id == "young" {
+		return "0"
+	}
+	return old
+}
+
+// told writes that an event was decided on for somebody, and what came of it;
+// empty: nothing was to be sent.
+func told(t *testing.T, s *postgres.Store, id, user, status string) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
+		VALUES ($1, 'CUSTOMER', $2, now() - $3::interval, '{}')`, id, user, ageOf(id))
+	if status == "" {
+		return
+	}
+	delivery := id + "-" + user
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, sent_at, delivered_at, created_at)
+		VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 't', 'b', $4, 'x', now(), now(), now() - $5::interval)`, id, user, delivery, status, ageOf(id))
+	exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)`, delivery)
+	exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'r', false, 'FAILED')`, delivery)
+}
+
+// purgeAll purges a table of what is older than a day, and returns how many rows
+// went in each batch but the last, which was empty.
+func purgeAll(t *testing.T, s *postgres.Store, table postgres.PurgeTable) []int {
+	t.Helper()
+	before := yesterday(t, s)
+	var batches []int
+	for from := (*time.Time)(nil); ; {
+		batch, err := s.PurgeNext(t.Context(), table, before, from)
+		require.NoError(t, err)
+		if batch.Deleted == 0 {
+			require.Nil(t, batch.Through)
+			return batches
+		}
+		batches, from = append(batches, batch.Deleted), batch.Through
+	}
+}
+
+func yesterday(t *testing.T, s *postgres.Store) time.Time {
+	t.Helper()
+	now, err := s.Now(t.Context())
+	require.NoError(t, err)
+	return now.Add(-24 * time.Hour)
+}
+
+func left(t *testing.T, s *postgres.Store, sql string) []string {
+	t.Helper()
+	rows, err := s.Pool.Query(t.Context(), sql)
+	require.NoError(t, err)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return ids
+}
+
+// atEveryStage has an event at each stage that there is.
+func atEveryStage(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	for _, e := range []struct{ id, written, started string }{
+		{"done", "PROCESSED", "SUCCESS"},
+		{"failed", "PROCESSED", "FAILED"},
+		{"running", "PROCESSED", "PROCESSING"},
+		{"running-purged", "", "PROCESSING"},
+		{"forgotten", "PROCESSED", ""},
+		{"gone", "", "SUCCESS"},
+		{"unknown", "", ""},
+		{"waiting", "PENDING", ""},
+		{"waiting-again", "PENDING", "SUCCESS"},
+		{"unstarted", "FAILED", ""},
+		{"unstarted-again", "FAILED", "FAILED"},
+		{"young", "PROCESSED", "SUCCESS"},
+	} {
+		rest(t, s, e.id, e.written, e.started)
+		told(t, s, e.id, "told", string(notification.Sent))
+		told(t, s, e.id, "untold", "")
+	}
+	return s
+}
+
+func TestPurge(t *testing.T) {
+	t.Parallel()
+
+	s := atEveryStage(t)
+	for _, status := range []notification.Status{notification.Pending, notification.Failed, notification.Cancelled, notification.Delivered} {
+		told(t, s, "done", strings.ToLower(string(status)), string(status))
+	}
+	tests := []struct {
+		table postgres.PurgeTable
+		goes  int
+		ids   string // of the rows that stay
+		stays []string
+	}{
+		{
+			postgres.PurgeOutbox, 3, "SELECT event_id FROM event_outbox ORDER BY 1",
+			[]string{"running", "unstarted", "unstarted-again", "waiting", "waiting-again", "young"},
+		},
+		{
+			postgres.PurgeProcessed, 3, "SELECT event_id FROM processed_event ORDER BY 1",
+			[]string{"running", "running-purged", "unstarted-again", "waiting-again", "young"},
+		},
+		{
+			postgres.PurgeNotifications, 8, "SELECT delivery_id FROM notification ORDER BY 1",
+			[]string{
+				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
+				"waiting-again-told", "waiting-told", "young-told",
+			},
+		},
+		{
+			postgres.PurgeDecisions, 13, "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
+			[]string{
+				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
+				"waiting-again-told", "waiting-told", "young-told",
+			},
+		},
+	}
+	for _, tt := range tests { // one after another: what went from one table decides nothing about the next
+		count, err := s.CountPurgeable(t.Context(), tt.table, yesterday(t, s), 100)
+		require.NoError(t, err)
+		require.Equal(t, tt.goes, count, tt.table)
+		require.Equal(t, []int{tt.goes}, purgeAll(t, s, tt.table), tt.table)
+		require.Equal(t, tt.stays, left(t, s, tt.ids), tt.table)
+		require.Empty(t, purgeAll(t, s, tt.table), "a repeat finds nothing")
+	}
+	for _, table := range []string{"delivery_attempt", "delivery_retry"} {
+		require.Equal(t, 8, get[int](t, s, "SELECT count(*) FROM "+table), table)
+	}
+}
+
+// Each table is purged alike when it is the only one.
+func TestPurgeInAnyOrder(t *testing.T) {
+	t.Parallel()
+
+	s := atEveryStage(t)
+	require.Equal(t, []int{10}, purgeAll(t, s, postgres.PurgeDecisions))
+	require.Equal(t, []int{5}, purgeAll(t, s, postgres.PurgeNotifications))
+	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeProcessed))
+	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeOutbox))
+}
+
+func TestCountPurgeableIsBounded(t *testing.T) {
+	t.Parallel()
+
+	s := atEveryStage(t)
+	count, err := s.CountPurgeable(t.Context(), postgres.PurgeOutbox, yesterday(t, s), 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, count)
+}
+
+// The oldest go first, a thousand at a time; a row that somebody works on holds
+// up nothing, and goes another time.
+func TestPurgeInBatches(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO processed_event (event_id, status, created_at)
+		SELECT 'evt-' || i, 'SUCCESS', now() - interval '60 days' + i * interval '1 second'
+		FROM   generate_series(1, 2500) i`)
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	_, err = tx.Exec(t.Context(), "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
+	require.NoError(t, err)
+
+	first, err := s.PurgeNext(t.Context(), postgres.PurgeProcessed, yesterday(t, s), nil)
+	require.NoError(t, err)
+	require.Equal(t, 1000, first.Deleted)
+	require.Equal(t, "evt-1002", get[string](t, s, "SELECT event_id FROM processed_event WHERE event_id <> 'evt-7' ORDER BY created_at LIMIT 1"))
+	require.Equal(t, []int{1000, 499}, purgeAll(t, s, postgres.PurgeProcessed))
+	require.Equal(t, []string{"evt-7"}, left(t, s, "SELECT event_id FROM processed_event"))
+
+	require.NoError(t, tx.Rollback(t.Context()))
+	require.Equal(t, []int{1}, purgeAll(t, s, postgres.PurgeProcessed))
+}
+
+// A batch begins where the one before it ended: what that left is not read again.
+func TestPurgeGoesOn(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for i := range 3 {
+		rest(t, s, fmt.Sprintf("kept-%d", i), "FAILED", "")
+		rest(t, s, fmt.Sprintf("done-%d", i), "PROCESSED", "SUCCESS")
+	}
+	exec(t, s, `UPDATE event_outbox SET created_at = now() - seq * interval '10 days'`)
+	const createdAt = "SELECT created_at FROM event_outbox WHERE event_id = $1"
+	through, youngest := get[time.Time](t, s, createdAt, "done-1"), get[time.Time](t, s, createdAt, "done-0")
+
+	batch, err := s.PurgeNext(t.Context(), postgres.PurgeOutbox, yesterday(t, s), &through)
+
+	require.NoError(t, err)
+	require.Equal(t, 2, batch.Deleted, "done-2 is older than where it goes on")
+	require.Equal(t, youngest, *batch.Through)
+}

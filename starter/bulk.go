@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// maxUnasked is how many deliveries or events a command changes without --yes.
+const maxUnasked = 100
+
+// bulkFlags are common to the commands that can change many at once.
+type bulkFlags struct {
+	dryRun, yes bool
+	after       int64
+}
+
+func (f *bulkFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "do it to more than 100 at once")
+}
+
+// registerAfter is for those that page through a table.
+func (f *bulkFlags) registerAfter(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&f.after, "after", 0, "go on behind this id, where an earlier call of the command stopped")
+}
+
+// choose refuses ids beside filters, and neither.
+func (f *bulkFlags) choose(verb, filters string, ids []string, filtered bool) error {
+	switch {
+	case len(ids) > 0 && filtered:
+		return misused(errors.New("name ids or filters, not both"))
+	case len(ids) == 0 && !filtered:
+		return misused(fmt.Errorf("name what to %s: ids, or filters such as %s", verb, filters))
+	case len(ids) > 0 && f.after != 0:
+		return misused(errors.New("--after goes with filters"))
+	case f.after < 0:
+		return misused(errors.New("--after must be an id of an earlier call"))
+	}
+	return nil
+}
+
+// job is a change to deliveries or events.
+type job struct {
+	verb  string // cancel
+	noun  noun
+	flags bulkFlags
+	do    func(ctx context.Context, id string) (outcome, error)
+	look  func(ctx context.Context, id string) (outcome, error) // says what do would do
+}
+
+// selection is the rows that filters name, in the order of a number of theirs.
+type selection struct {
+	matched int
+	last    int64 // rows behind it came later, and are left alone
+	page    func(ctx context.Context, after int64, limit int) ([]item, error)
+}
+
+// item is one of many.
+type item struct {
+	number int64
+	id     string
+}
+
+// named changes what was named by its id.
+func (a *app) named(ctx context.Context, j job, ids []string) error {
+	ids = distinct(ids)
+	if len(ids) > maxUnasked && !j.flags.yes && !j.flags.dryRun {
+		return tooMany(j, len(ids))
+	}
+	items := make([]item, len(ids))
+	for i, id := range ids {
+		items[i] = item{int64(i + 1), id}
+	}
+	run := newBulkRun(a, j, len(ids))
+	run.keep = len(ids)
+	if j.flags.dryRun {
+		run.do = j.look
+	}
+	err := run.all(ctx, items)
+	if len(ids) == 1 && run.failure != nil { // its own words and advice are better than a count
+		return run.failure
+	}
+	run.changes.Through = 0
+	place := map[string]int{}
+	for i, id := range ids {
+		place[id] = i
+	}
+	slices.SortFunc(run.changes.Items, func(x, y outcome) int { return place[x.ID] - place[y.ID] })
+	if len(ids) > 1 || run.changes.Done > 0 || a.output == inJSON {
+		if printErr := a.print(run.changes, run.changes.printItems); printErr != nil {
+			return printErr
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("after %d of %s: %w", run.through(), j.noun.count(len(ids)), err)
+	}
+	return run.changes.refusal(j)
+}
+
+// selected changes what filters name.
+func (a *app) selected(ctx context.Context, j job, of selection) error {
+	a.note("%s", j.noun.match(of.matched))
+	if j.flags.after > 0 {
+		a.note("going on behind %d", j.flags.after)
+	}
+	if j.flags.dryRun {
+		return a.preview(ctx, j, of)
+	}
+	if of.matched > maxUnasked && !j.flags.yes {
+		return tooMany(j, of.matched)
+	}
+	run := newBulkRun(a, j, of.matched)
+	err := run.pages(ctx, of)
+	if printErr := a.print(run.changes, run.changes.print); printErr != nil {
+		return printErr
+	}
+	left := fmt.Sprintf("run it again with --after %d", run.changes.Through)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return advise(fmt.Errorf("interrupted: %s of %s are through", grouped(run.through()), j.noun.count(of.matched)), left)
+	case err != nil:
+		return advise(fmt.Errorf("stopped: %s of %s are through: %w", grouped(run.through()), j.noun.count(of.matched), err), left)
+	case run.changes.Failed > 0:
+		return advise(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and run it again: what was done is not done twice")
+	}
+	return nil
+}
+
+// previewed is how many of a selection a dry run names.
+const previewed = 10
+
+func (a *app) preview(ctx context.Context, j job, of selection) error {
+	page, err := of.page(ctx, j.flags.after, previewed)
+	if err != nil {
+		return err
+	}
+	result := changes{Matched: of.matched, DryRun: true, Skipped: map[string]int{}}
+	for _, item := range page {
+		would, err := j.look(ctx, item.id)
+		if err != nil {
+			return err
+		}
+		result.Items = append(result.Items, would)
+	}
+	return a.print(result, func(w io.Writer) {
+		result.printItems(w)
+		if more := of.matched - len(page); more > 0 {
+			row(w, fmt.Sprintf("… and %s more", grouped(more)))
+		}
+		row(w, "nothing was changed")
+	})
+}
+
+func tooMany(j job, count int) error {
+	return misused(fmt.Errorf("%s would change, and nothing did: to %s more than %d at once add --yes, to look first --dry-run",
+		j.noun.count(count), j.verb, maxUnasked))
+}
+
+// distinct leaves each id once, where it comes first.
+func distinct(ids []string) []string {
+	var once []string
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			once = append(once, id)
+		}
+		seen[id] = true
+	}
+	return once
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// outcome is what became of one delivery or event.
+type outcome struct {
+	ID     string `json:"id"`
+	Done   bool   `json:"done"`
+	Result string `json:"result"`           // the same for all alike
+	Detail string `json:"detail,omitempty"` // what is particular to this one
+	next   string // what to do where it was not done
+}
+
+// said is an outcome in a sentence.
+func (o outcome) said() string {
+	if o.Detail == "" {
+		return o.Result
+	}
+	return o.Result + ": " + o.Detail
+}
+
+// changes is what a job prints.
+type changes struct {
+	Matched int            `json:"matched"`
+	DryRun  bool           `json:"dry_run,omitempty"`
+	Done    int            `json:"done"`
+	Skipped map[string]int `json:"skipped"` // by why
+	Failed  int            `json:"failed"`
+	Through int64          `json:"through,omitempty"` // of a selection: the number up to which all are through
+	Items   []outcome      `json:"items,omitempty"`   // those that were named, or the first of a dry run
+	Errors  []string       `json:"errors,omitempty"`  // the first of them
+}
+
+// refusal is the error of a job that did not all that it was named; nil: it did.
+func (c changes) refusal(j job) error {
+	if c.Done == c.Matched {
+		return nil
+	}
+	for _, item := range c.Items {
+		if item.Done {
+			continue
+		}
+		err := fmt.Errorf("%d of %s: not done", c.Matched-c.Done, j.noun.count(c.Matched))
+		if c.Matched == 1 {
+			err = fmt.Errorf("%s %s", item.ID, item.said())
+		}
+		return advise(err, item.next)
+	}
+	return errors.New("not done")
+}
+
+func (c changes) printItems(w io.Writer) {
+	for _, item := range c.Items {
+		row(w, item.ID, item.Result, item.Detail)
+	}
+}
+
+func (c changes) print(w io.Writer) {
+	row(w, "matched", grouped(c.Matched))
+	row(w, "done", grouped(c.Done))
+	for _, why := range slices.Sorted(maps.Keys(c.Skipped)) {
+		row(w, "skipped", grouped(c.Skipped[why]), why)
+	}
+	row(w, "failed", grouped(c.Failed))
+	for _, text := range c.Errors {
+		row(w, "", "", text)
+	}
+}
+
+// noun is what a job changes.
+type noun struct{ one, many string }
+
+var (
+	theDeliveries = noun{"delivery", "deliveries"}
+	theEvents     = noun{"event", "events"}
+)
+
+// count is 1,234 deliveries.
+func (n noun) count(count int) string {
+	if count == 1 {
+		return "1 " + n.one
+	}
+	return grouped(count) + " " + n.many
+}
+
+func (n noun) match(count int) string {
+	if count == 1 {
+		return n.count(1) + " matches"
+	}
+	return n.count(count) + " match"
+}
+
+// grouped is 1,234.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

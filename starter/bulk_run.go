@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.temporal.io/api/serviceerror"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// bulkAtOnce is how many are changed at once: enough to keep Temporal busy,
+	// too few to take it from the deliveries.
+	bulkAtOnce = 8
+	bulkPage   = 500
+	// changeTimeout is far above what changing one and waiting for it takes.
+	changeTimeout = 2 * time.Minute
+	maxErrors     = 10
+)
+
+// bulkRun is a job at work.
+type bulkRun struct {
+	app   *app
+	noun  noun
+	do    func(ctx context.Context, id string) (outcome, error)
+	keep  int // how many outcomes to keep
+	total int
+
+	mu      sync.Mutex
+	changes changes
+	failure error // the first
+	shown   time.Time
+}
+
+func newBulkRun(a *app, j job, total int) *bulkRun {
+	return &bulkRun{
+		app: a, noun: j.noun, do: j.do, total: total, shown: time.Now(),
+		changes: changes{Matched: total, DryRun: j.flags.dryRun, Skipped: map[string]int{}, Through: j.flags.after},
+	}
+}
+
+// pages changes a selection page by page.
+func (r *bulkRun) pages(ctx context.Context, of selection) error {
+	for {
+		page, err := of.page(ctx, r.changes.Through, bulkPage)
+		if err != nil {
+			return err
+		}
+		for len(page) > 0 && page[len(page)-1].number > of.last {
+			page = page[:len(page)-1]
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		if err := r.all(ctx, page); err != nil {
+			return err
+		}
+	}
+}
+
+// all changes items, several at once. What fails with one of them does not stop
+// the others; a server that is out of reach does.
+func (r *bulkRun) all(ctx context.Context, items []item) error {
+	through := make([]bool, len(items))
+	group, grouped := errgroup.WithContext(ctx)
+	group.SetLimit(bulkAtOnce)
+	for i, item := range items {
+		if grouped.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			err := r.one(grouped, item)
+			through[i] = err == nil
+			return err
+		})
+	}
+	err := group.Wait()
+	for i, item := range items {
+		if !through[i] {
+			break
+		}
+		r.changes.Through = item.number
+	}
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// one changes one item. Its error stops the others.
+func (r *bulkRun) one(ctx context.Context, item item) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, changeTimeout)
+	defer cancel()
+	outcome, err := r.do(limited, item.id)
+	if err != nil && (ctx.Err() != nil || outOfReach(err)) {
+		return err
+	}
+	r.count(item, outcome, err)
+	return nil
+}
+
+// outOfReach says that an error is not about one item: the next would end alike.
+func outOfReach(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	var connect *pgconn.ConnectError
+	return errors.As(err, &unavailable) || errors.As(err, &connect)
+}
+
+func (r *bulkRun) count(item item, outcome outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err != nil:
+		r.changes.Failed++
+		if r.failure == nil {
+			r.failure = err
+		}
+		if len(r.changes.Errors) < maxErrors {
+			r.changes.Errors = append(r.changes.Errors, fmt.Sprintf("%s: %v", item.id, err))
+		}
+		outcome.ID, outcome.Result, outcome.Detail, outcome.next = item.id, "error", err.Error(), r.app.nextStep(err)
+	case outcome.Done:
+		r.changes.Done++
+	default:
+		r.changes.Skipped[outcome.Result]++
+	}
+	if len(r.changes.Items) < r.keep {
+		r.changes.Items = append(r.changes.Items, outcome)
+	}
+	if time.Since(r.shown) > progressInterval {
+		r.app.note("%s of %s, up to %d", grouped(r.through()), r.noun.count(r.total), item.number)
+		r.shown = time.Now()
+	}
+}
+
+// through is how many were changed, or could not be.
+func (r *bulkRun) through() int {
+	count := r.changes.Done + r.changes.Failed
+	for _, skipped := range r.changes.Skipped {
+		count += skipped
+	}
+	return count
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// completed is what a shell is offered, without the line that tells it how.
+func completed(t *testing.T, c terminal, args ...string) []string {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(c.must(t, append([]string{"__completeNoDesc"}, args...)...)), "\n")
+	require.True(t, strings.HasPrefix(lines[len(lines)-1], ":"), lines)
+	return lines[:len(lines)-1]
+}
+
+func TestCompleteIDs(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	tests := []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"delivery", "show", ""}, []string{"evt-1-staff10-SMS", "evt-1-staff10-EMAIL"}},
+		{[]string{"delivery", "why", "evt-1-staff10-E"}, []string{"evt-1-staff10-EMAIL"}},
+		{[]string{"delivery", "show", "evt-1-staff10-SMS", ""}, []string{}},
+		{[]string{"event", "show", "evt"}, []string{"evt-1"}},
+		{[]string{"delivery", "why", "--event", ""}, []string{"evt-1"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, completed(t, c, tt.args...))
+		})
+	}
+}
+
+func TestCompleteWords(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"delivery", "list", "--status", "p"}, []string{"PENDING"}},
+		{[]string{"delivery", "list", "--status", "sent,F"}, []string{"sent,FAILED"}},
+		{[]string{"delivery", "list", "--channel", "S"}, []string{"SMS", "SLACK"}},
+		{[]string{"delivery", "list", "--recipient", "A"}, []string{"AGENCY_USER/", "ADMIN/"}},
+		{[]string{"event", "list", "--status", "PRO"}, []string{"PROCESSED"}},
+		{[]string{"delivery", "why", "--channel", "e"}, []string{"EMAIL"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, completed(t, terminal{}, tt.args...))
+		})
+	}
+}
+
+// A shell is told nothing where the database cannot be asked.
+func TestCompleteInSilence(t *testing.T) {
+	t.Parallel()
+
+	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald"}}
+	require.Empty(t, completed(t, c, "delivery", "show", ""))
+	require.Empty(t, completed(t, terminal{}, "event", "show", ""))
+}
+
+func TestCompletionScripts(t *testing.T) {
+	t.Parallel()
+
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		require.Contains(t, terminal{}.must(t, "completion", shell), "starter", shell)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/postgres"
+)
+
+func (a *app) listDeliveriesCommand() *cobra.Command {
+	var f deliveryFilter
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the latest deliveries, the newest first",
+		Long:  "List the latest deliveries, the newest first. It shows no addresses and no texts.",
+		Example: `  starter delivery list --status failed --since 24h
+  starter delivery list --recipient CUSTOMER/42 --channel sms
+  starter delivery list --event evt-1 --limit 1000 -o json`,
+		Args: cobra.NoArgs,
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			return a.listDeliveries(ctx, f, limit)
+		}),
+	}
+	f.register(cmd)
+	registerLimit(cmd, &limit)
+	return cmd
+}
+
+// deliveryList is what `starter delivery list` prints.
+type deliveryList struct {
+	Deliveries []postgres.DeliveryRow `json:"deliveries"`
+	More       bool                   `json:"more"` // there are others behind these
+}
+
+func (a *app) listDeliveries(ctx context.Context, f deliveryFilter, limit int) error {
+	if err := checkLimit(limit); err != nil {
+		return err
+	}
+	filter, err := f.parse(time.Now())
+	if err != nil {
+		return err
+	}
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	deliveries, err := db.DeliveryList(ctx, filter, limit+1)
+	if err != nil {
+		return err
+	}
+	list := deliveryList{Deliveries: deliveries[:min(limit, len(deliveries))], More: len(deliveries) > limit}
+	return a.print(list, func(w io.Writer) { printDeliveries(w, list) })
+}
+
+func printDeliveries(w io.Writer, list deliveryList) {
+	if len(list.Deliveries) == 0 {
+		row(w, "no deliveries")
+		return
+	}
+	l := listing{header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"}}
+	for _, d := range list.Deliveries {
+		l.add(d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), seconds(d.CreatedAt), dash(d.LastError))
+	}
+	l.print(w)
+	printMore(w, list.More)
+}

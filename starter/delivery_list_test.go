@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// secrets are what no command may print.
+var secrets = []string{"giulia@trattoria.example.com", "+12025550110", "Table for 4", "hello Giulia"}
+
+// withDelivery has evt-1 with a mail to staff 10 that failed twice and a text
+// message that waits for the morning; a push message was dropped.
+func withDelivery(t *testing.T) terminal {
+	t.Helper()
+	c := withDatabase(t)
+	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Pool.Exec(t.Context(), `
+		INSERT INTO recipient (user_type, user_id, name, email, phone, timezone)
+		VALUES ('RESTAURANT_USER', '10', 'Giulia', 'giulia@trattoria.example.com', '+12025550110', 'Europe/Rome');
+		INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '42');
+		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '10', 'CHEF');
+		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('BOOKED', 'EMAIL'), ('BOOKED', 'SMS'), ('BOOKED', 'PUSH');
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('RESTAURANT_USER', '10', 'PUSH', true, '00:00:00.000001', '00:00');
+		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, max_recipients, allowed_roles)
+		VALUES ('RESTAURANT', '5', 'EMAIL', NULL, 1, '{MANAGER}'), ('RESTAURANT', '5', 'EMAIL', 'BOOKED', NULL, NULL);
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
+		VALUES ('evt-1', 'BOOKED', 'RESTAURANT', '5', '{}', 'PROCESSED', now(), '2026-11-21 08:00Z');
+		INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'PROCESSING');
+		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
+		VALUES ('evt-1', 'RESTAURANT_USER', '10', '2026-11-21 08:00Z', '{"EMAIL":"SELECTED","SMS":"SELECTED","PUSH":"QUIET_HOURS"}');
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, last_error, attempt_count, created_at)
+		VALUES ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'EMAIL', 'evt-1-staff10-EMAIL', 'Table for 4', 'hello Giulia', 'giulia@trattoria.example.com',
+		        'FAILED', 'sendgrid refused: 400', 3, '2026-11-21 08:00Z'),
+		       ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'SMS', 'evt-1-staff10-SMS', 'Table for 4', 'hello Giulia', '+12025550110', 'PENDING', NULL, 0, '2026-11-21 08:00Z');
+		UPDATE notification SET send_after = now() + interval '1 hour' WHERE channel = 'SMS';
+		INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail)
+		VALUES ('evt-1-staff10-EMAIL', 1, '2026-11-21 08:00:01Z', '2026-11-21 08:00:01.25Z', 'BUSY', 503, 'sendgrid is busy: 503'),
+		       ('evt-1-staff10-EMAIL', 2, '2026-11-21 08:00:31Z', NULL, NULL, NULL, NULL),
+		       ('evt-1-staff10-EMAIL', 3, '2026-11-21 08:01:31Z', '2026-11-21 08:01:32Z', 'REFUSED', 400, 'sendgrid refused: 400');
+		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
+		VALUES ('evt-1-staff10-EMAIL', 'run-1', '2026-11-21 08:01:30Z', false, 'FAILED', 'sendgrid is busy: 503')`)
+	require.NoError(t, err)
+	return c
+}
+
+func TestListDeliveries(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	require.Equal(t, `DELIVERY             TYPE    STATUS   ATTEMPTS  PLANNED               LAST ERROR
+evt-1-staff10-SMS    BOOKED  PENDING  0         2026-11-21 08:00:00Z  -
+evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00Z  sendgrid refused: 400
+`, c.must(t, "delivery", "list"))
+	require.Contains(t, c.must(t, "delivery", "list", "--limit", "1"), "… and more: narrow it down")
+	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--status", "sent"))
+
+	var list deliveryList
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "delivery", "list", "--channel", "email", "--recipient", "restaurant_user/10", "-o", "json")), &list))
+	require.Len(t, list.Deliveries, 1)
+	require.False(t, list.More)
+	require.Equal(t, "evt-1-staff10-EMAIL", list.Deliveries[0].DeliveryID)
+	require.Equal(t, notification.Failed, list.Deliveries[0].Status)
+}
+
+func TestListMisused(t *testing.T) {
+	t.Parallel()
+
+	for _, args := range [][]string{
+		{"delivery", "list", "--limit", "0"}, {"delivery", "list", "--limit", "1001"}, {"delivery", "list", "--status", "lost"},
+		{"event", "list", "--limit", "0"}, {"event", "list", "--status", "sent"}, {"event", "list", "--since", "soon"},
+		{"event", "list", "--aggregate", "RESTAURANT"}, {"event", "list", "evt-1"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+
+			got := terminal{}.run(t, args...)
+
+			require.Equal(t, calledWrong, got.code, got.err)
+			require.Empty(t, got.out)
+		})
+	}
+}
+
+func TestListEvents(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-2")
+
+	require.Equal(t, `EVENT  TYPE    AGGREGATE     OUTBOX     WORKFLOW    CREATED               ERROR
+evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  2026-11-21 08:00:00Z  -
+`, c.must(t, "event", "list", "--aggregate", "RESTAURANT/5", "--status", "processed", "--type", "BOOKED"))
+	require.Equal(t, "no events\n", c.must(t, "event", "list", "--status", "failed"))
+	var list eventList
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "--limit", "1", "-o", "json")), &list))
+	require.Len(t, list.Events, 1)
+	require.True(t, list.More)
+}
+
+// A list keeps to its width, and cuts the errors for it.
+func TestListingIsReadable(t *testing.T) {
+	t.Parallel()
+
+	list := deliveryList{Deliveries: []postgres.DeliveryRow{{
+		DeliveryID: "evt-1-staff10-EMAIL", EventType: "RESERVATION_REQUESTED", Status: notification.Failed, Attempts: 3,
+		LastError: strings.Repeat("würde ", 50) + "\nzweite Zeile", CreatedAt: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+	}, {DeliveryID: "evt-2-staff10-EMAIL"}}}
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	printDeliveries(w, list)
+	require.NoError(t, w.Flush())
+
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, lineWidth, utf8.RuneCountInString(lines[1]))
+	require.True(t, strings.HasSuffix(lines[1], "…"), lines[1])
+}

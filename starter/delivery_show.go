@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+func (a *app) showDeliveryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a delivery, its attempts, its retries and its workflow",
+		Long: `Show all that is known of a delivery: its row, its last 50 attempts, how often operators
+had it made once more, and what its workflow does. It shows no address and no text.
+What decided about it, and what happens next, is told by starter delivery why.`,
+		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDelivery,
+		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
+			return a.showDelivery(ctx, args[0])
+		}),
+	}
+}
+
+// deliveryView is what `starter delivery show` prints.
+type deliveryView struct {
+	postgres.DeliveryDetail
+	Workflow deliveryState `json:"workflow"`
+}
+
+func (a *app) showDelivery(ctx context.Context, id string) error {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	detail, err := db.DeliveryDetail(ctx, id)
+	if err != nil {
+		return noDelivery(id, err)
+	}
+	view := deliveryView{DeliveryDetail: detail, Workflow: a.deliveryWorkflow(ctx, id)}
+	return a.print(view, func(w io.Writer) { printDelivery(w, view) })
+}
+
+// noDelivery says what to do about an id that is not there.
+func noDelivery(id string, err error) error {
+	if !errors.Is(err, notification.ErrNoDelivery) {
+		return err
+	}
+	return advise(fmt.Errorf("delivery %s: %w", id, err),
+		"look for it with `starter delivery list --recipient TYPE/ID`; for one that was never planned, "+
+			"`starter delivery why --event ID --recipient TYPE/ID --channel C`")
+}
+
+func printDelivery(w io.Writer, view deliveryView) {
+	row(w, "delivery", view.DeliveryID)
+	printDeliveryRow(w, view.DeliveryDetail)
+	row(w)
+	printDeliveryState(w, view.Workflow)
+	printAttempts(w, view.DeliveryDetail, view.Workflow)
+	printRetries(w, view.Retries)
+}
+
+func printDeliveryRow(w io.Writer, d postgres.DeliveryDetail) {
+	row(w, "event", d.EventID+", "+d.EventType)
+	row(w, "recipient", d.Recipient())
+	row(w, "channel", d.Channel)
+	row(w, "status", d.Status)
+	row(w, "strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority))
+	row(w, "planned", clock(&d.CreatedAt))
+	for _, line := range []struct {
+		name string
+		at   *time.Time
+	}{{"send after", d.SendAfter}, {"sent", d.SentAt}, {"delivered", d.DeliveredAt}, {"read", d.ReadAt}} {
+		if line.at != nil {
+			row(w, line.name, clock(line.at))
+		}
+	}
+	if !d.HasText {
+		row(w, "text", "none: it could not be rendered")
+	}
+	if d.LastError != "" {
+		row(w, "last error", d.LastError)
+	}
+	if d.ProviderMessageID != "" {
+		row(w, "provider's id", d.ProviderMessageID)
+	}
+	if d.DigestID != "" {
+		row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
+	}
+}
+
+func printDeliveryState(w io.Writer, s deliveryState) {
+	printWorkflow(w, s.workflowState)
+	if s.Details != "" {
+		row(w, "it says", s.Details)
+	}
+	if s.Status == runningStatus {
+		row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
+	}
+	for _, p := range s.Pending {
+		text := fmt.Sprintf("%s %s, attempt %d", p.Activity, p.State, p.Attempt)
+		if p.NextAttempt != nil {
+			text += ", due at " + clock(p.NextAttempt)
+		}
+		row(w, "activity", text)
+		if p.LastFailure != "" {
+			row(w, "last failure", p.LastFailure)
+		}
+	}
+	if s.Digest != nil {
+		row(w)
+		row(w, "its digest", s.DigestID)
+		printDeliveryState(w, *s.Digest)
+	}
+}
+
+func printAttempts(w io.Writer, d postgres.DeliveryDetail, s deliveryState) {
+	if len(d.Log) == 0 {
+		return
+	}
+	row(w)
+	row(w, "ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL")
+	for i, attempt := range d.Log {
+		row(w, attempt.Attempt, clock(&attempt.StartedAt), took(attempt), dash(attempt.Outcome),
+			statusCode(attempt.ProviderStatus), attemptText(attempt, i == len(d.Log)-1, s))
+	}
+}
+
+func took(attempt postgres.AttemptRow) string {
+	if attempt.EndedAt == nil {
+		return "-"
+	}
+	return attempt.EndedAt.Sub(attempt.StartedAt).Round(time.Millisecond).String()
+}
+
+func statusCode(status int) string {
+	if status == 0 {
+		return "-"
+	}
+	return strconv.Itoa(status)
+}
+
+// attemptText is the provider's answer, or what an attempt that has none means.
+func attemptText(attempt postgres.AttemptRow, last bool, s deliveryState) string {
+	switch {
+	case attempt.EndedAt != nil:
+		return dash(attempt.Detail)
+	case last && s.sending():
+		return "under way"
+	case last && s.Status == unreachableStatus:
+		return "not ended: under way, or a crash"
+	default:
+		return "begun and never ended: a crash, the next one may be a repeat"
+	}
+}
+
+func printRetries(w io.Writer, retries []postgres.RetryRow) {
+	if len(retries) == 0 {
+		return
+	}
+	row(w)
+	row(w, "RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN")
+	for _, r := range retries {
+		row(w, clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, dash(r.ErrorBefore))
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// whyFlags name a delivery that may never have been planned.
+type whyFlags struct {
+	event, recipient, channel string
+}
+
+func (f whyFlags) given() bool { return f.event != "" || f.recipient != "" || f.channel != "" }
+
+func (a *app) whyDeliveryCommand() *cobra.Command {
+	var f whyFlags
+	cmd := &cobra.Command{
+		Use:   "why ID | why --event ID --recipient TYPE/ID --channel CHANNEL",
+		Short: "Explain a delivery: who decided, what was tried, and what happens next",
+		Long: `Explain a delivery from one place: its event, what was decided and the rows that decide,
+as they are now; the quiet hours by the recipient's clock; each attempt with the
+provider's answer; and what happens next. Somebody who got nothing has no delivery:
+name the event, the recipient and the channel instead. It shows no address and no text,
+and answers without Temporal as well.`,
+		Example: `  starter delivery why evt-1-staff10-EMAIL
+  starter delivery why --event evt-1 --recipient CUSTOMER/42 --channel sms
+  starter delivery why evt-1-staff10-EMAIL -o json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeDelivery,
+		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
+			return a.why(ctx, args, f)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.event, "event", "", "the event's id")
+	flags.StringVar(&f.recipient, "recipient", "", "the recipient: CUSTOMER/42")
+	flags.StringVar(&f.channel, "channel", "", "the channel: "+words(notification.Channels()))
+	completeWords(cmd, "channel", notification.Channels())
+	completeRecipient(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents) // it fails only for a flag that there is not
+	return cmd
+}
+
+// key reads the flags, which must be given together.
+func (f whyFlags) key() (postgres.DecisionKey, error) {
+	if f.event == "" || f.recipient == "" || f.channel == "" {
+		return postgres.DecisionKey{}, misused(errors.New("give a delivery id, or all of --event, --recipient and --channel"))
+	}
+	key := postgres.DecisionKey{EventID: f.event}
+	var problems [2]error
+	key.UserType, key.UserID, problems[0] = parseRecipient(f.recipient)
+	channels, problem := parseWords("--channel", []string{f.channel}, notification.Channels())
+	problems[1] = problem
+	if err := errors.Join(problems[:]...); err != nil {
+		return postgres.DecisionKey{}, misused(err)
+	}
+	key.Channel = channels[0]
+	return key, nil
+}
+
+func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
+	if len(args) > 0 && f.given() {
+		return misused(errors.New("give a delivery id, or --event, --recipient and --channel, not both"))
+	}
+	var key postgres.DecisionKey
+	var id string
+	if len(args) > 0 {
+		id = args[0]
+	} else {
+		var err error
+		if key, err = f.key(); err != nil {
+			return err
+		}
+		id = notification.DeliveryID(key.EventID, key.UserType, key.UserID, key.Channel)
+	}
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	view, err := a.explain(ctx, db, key, id)
+	if err != nil {
+		return err
+	}
+	return a.print(view, func(w io.Writer) { printWhy(w, view) })
+}
+
+// explain reads all that there is to say. Without a key, the delivery names its
+// own.
+func (a *app) explain(ctx context.Context, db *postgres.Store, key postgres.DecisionKey, id string) (whyView, error) {
+	var delivery *postgres.DeliveryDetail
+	detail, err := db.DeliveryDetail(ctx, id)
+	switch {
+	case err == nil:
+		delivery = &detail
+		key = postgres.DecisionKey{EventID: detail.EventID, UserType: detail.UserType, UserID: detail.UserID, Channel: detail.Channel}
+	case !errors.Is(err, notification.ErrNoDelivery) || key.EventID == "":
+		return whyView{}, noDelivery(id, err)
+	}
+	report, err := db.DecisionReport(ctx, key)
+	if errors.Is(err, notification.ErrNoEvent) {
+		return whyView{}, noEvent(key.EventID, err)
+	}
+	if err != nil {
+		return whyView{}, err
+	}
+	view := newWhy(key, report, delivery, time.Now())
+	if delivery != nil {
+		state := a.deliveryWorkflow(ctx, id)
+		view.Workflow = &state
+	} else if view.undecided() {
+		state := a.eventWorkflow(ctx, key.EventID)
+		view.EventWorkflow = &state
+	}
+	view.Next = view.next(time.Now())
+	return view, nil
+}
+
+// noEvent says what to do about an id that is not there.
+func noEvent(id string, err error) error {
+	return advise(fmt.Errorf("event %s: %w", id, err), "check the id, or look for it with `starter event list`; rows that were purged are no longer known")
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// requireNothingSecret says that no address and no text was printed.
+func requireNothingSecret(t *testing.T, printed string) {
+	t.Helper()
+	for _, secret := range secrets {
+		require.NotContains(t, printed, secret)
+	}
+}
+
+func TestShowDelivery(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	out := c.must(t, "delivery", "show", "evt-1-staff10-EMAIL")
+
+	require.Contains(t, out, "status      FAILED")
+	require.Contains(t, out, "workflow  UNREACHABLE")
+	require.Contains(t, out, `ATTEMPT  BEGAN                     TOOK   OUTCOME  HTTP  DETAIL
+1        2026-11-21 08:00:01.000Z  250ms  BUSY     503   sendgrid is busy: 503
+2        2026-11-21 08:00:31.000Z  -      -        -     begun and never ended: a crash, the next one may be a repeat
+3        2026-11-21 08:01:31.000Z  1s     REFUSED  400   sendgrid refused: 400
+
+RETRIED                   AGAIN  RUN    WAS     ERROR THEN
+2026-11-21 08:01:30.000Z  no     run-1  FAILED  sendgrid is busy: 503
+`)
+	requireNothingSecret(t, out)
+
+	in := c.must(t, "delivery", "show", "evt-1-staff10-EMAIL", "-o", "json")
+	var view deliveryView
+	require.NoError(t, json.Unmarshal([]byte(in), &view))
+	require.Len(t, view.Log, 3)
+	require.Len(t, view.Retries, 1)
+	require.Equal(t, unreachableStatus, view.Workflow.Status)
+	requireNothingSecret(t, in)
+}
+
+func TestWhyADeliveryFailed(t *testing.T) {
+	t.Parallel()
+
+	out := withDelivery(t).must(t, "delivery", "why", "evt-1-staff10-EMAIL")
+
+	for _, line := range []string{
+		"event      evt-1: BOOKED of RESTAURANT/5, written at 2026-11-21 08:00:00.000Z",
+		"decision   SELECTED, at 2026-11-21 08:00:00.000Z: they were chosen to be told over EMAIL",
+		"THE RULES AS THEY ARE NOW, which need not be those of then",
+		"routing      BOOKED over EMAIL: optional, IMMEDIATE, in quiet hours DROP, priority the recipient's",
+		"channel      EMAIL may serve ADMIN, AGENCY_USER, CUSTOMER, RESTAURANT_USER",
+		"recipient    active; named through RESTAURANT/5, as CHEF",
+		"entity       RESTAURANT/5 for BOOKED: on\n",
+		"entity       RESTAURANT/5 for every event type: on, only the roles MANAGER, at most 1 recipients (of this event 1 were chosen); beaten by the row above",
+		"address      an e-mail address",
+		"2        2026-11-21 08:00:31.000Z  -      -        -     begun and never ended: a crash, the next one may be a repeat",
+		"WHAT HAPPENS NEXT\nnothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run `starter delivery retry evt-1-staff10-EMAIL`\n",
+	} {
+		require.Contains(t, out, line)
+	}
+	requireNothingSecret(t, out)
+}
+
+func TestWhySomebodyGotNothing(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	why := func(recipient, channel string) string {
+		return c.must(t, "delivery", "why", "--event", "evt-1", "--recipient", recipient, "--channel", channel)
+	}
+
+	quiet := why("restaurant_user/10", "push")
+	require.Contains(t, quiet, "decision   QUIET_HOURS, at 2026-11-21 08:00:00.000Z: it was quiet hours for them")
+	require.Contains(t, quiet, "quiet hours  00:00:00.000001-00:00 Europe/Rome, it is ")
+	require.Contains(t, quiet, "quiet until 00:00")
+	require.Contains(t, quiet, "delivery  none was planned")
+	requireNothingSecret(t, quiet)
+
+	require.Contains(t, why("CUSTOMER/42", "SMS"), "decision   nothing was decided about them, since the event does not name them: they are no member of RESTAURANT/5")
+	require.Contains(t, why("CUSTOMER/43", "SMS"), "they are not in the directory")
+	slack := why("RESTAURANT_USER/10", "SLACK")
+	require.Contains(t, slack, "nothing was decided about SLACK: the event's type was not routed over it")
+	require.Contains(t, slack, "routing      BOOKED does not go over SLACK, but over EMAIL, PUSH, SMS")
+
+	planned := why("RESTAURANT_USER/10", "SMS")
+	require.Contains(t, planned, "delivery  evt-1-staff10-SMS: PENDING")
+	require.Contains(t, planned, "not known, since Temporal is out of reach. By its row it waits until ")
+}
+
+// What an event's purged row would have told is called unknown.
+func TestWhyOfAPurgedEvent(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Pool.Exec(t.Context(), "DELETE FROM event_outbox")
+	require.NoError(t, err)
+
+	out := c.must(t, "delivery", "why", "evt-1-staff10-EMAIL")
+
+	require.Contains(t, out, "event      evt-1: BOOKED; its row in the outbox was purged")
+	require.Contains(t, out, "decision   SELECTED")
+	require.Contains(t, out, "of which entity is not known, since the event's row was purged")
+	require.Contains(t, out, "entity       not known, and neither are its settings")
+	require.NotContains(t, out, "decided now")
+}
+
+func TestWhyInJSON(t *testing.T) {
+	t.Parallel()
+
+	out := withDelivery(t).must(t, "delivery", "why", "evt-1-staff10-EMAIL", "-o", "json")
+
+	var view whyView
+	require.NoError(t, json.Unmarshal([]byte(out), &view))
+	require.Equal(t, notification.DecisionSelected, view.Decision)
+	require.Equal(t, "RESTAURANT/5", view.Rules.Entity)
+	require.Len(t, view.Rules.Settings, 2)
+	require.True(t, view.Rules.Settings[0].Holds)
+	require.True(t, view.Rules.Settings[0].EventSpecific)
+	require.Equal(t, notification.DecisionSelected, view.Rules.Decision)
+	require.Len(t, view.Delivery.Log, 3)
+	require.Equal(t, unreachableStatus, view.Workflow.Status)
+	require.Contains(t, view.Next, "starter delivery retry evt-1-staff10-EMAIL")
+	requireNothingSecret(t, out)
+}
+
+func TestUnknownDeliveries(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	tests := []struct {
+		args []string
+		want string
+		next string
+	}{
+		{[]string{"delivery", "show", "d"}, "error: delivery d: no such delivery", "next: look for it with `starter delivery list"},
+		{[]string{"delivery", "why", "d"}, "error: delivery d: no such delivery", "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
+		{[]string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, "error: event e: no such event", "next: check the id"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+
+			got := c.run(t, tt.args...)
+
+			require.Equal(t, failed, got.code)
+			require.Empty(t, got.out)
+			require.Contains(t, got.err, tt.want)
+			require.Contains(t, got.err, tt.next)
+		})
+	}
+}
+
+func TestWhyMisused(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{nil, "give a delivery id, or all of --event, --recipient and --channel"},
+		{[]string{"--event", "e", "--channel", "SMS"}, "give a delivery id, or all of"},
+		{[]string{"d", "--event", "e"}, "not both"},
+		{[]string{"--event", "e", "--recipient", "42", "--channel", "SMS"}, "is not a user type and an id"},
+		{[]string{"--event", "e", "--recipient", "CUSTOMER/42", "--channel", "FAX"}, `"FAX" is none of`},
+		{[]string{"d", "e"}, "accepts at most 1 arg(s)"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			t.Parallel()
+
+			got := terminal{}.run(t, append([]string{"delivery", "why"}, tt.args...)...)
+
+			require.Equal(t, calledWrong, got.code)
+			require.Contains(t, got.err, tt.want)
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// eventWait is how long cancelled events are waited for, in all.
+const eventWait = 30 * time.Second
+
+func (a *app) cancelEventCommand() *cobra.Command {
+	var flags bulkFlags
+	cmd := &cobra.Command{
+		Use:   "cancel ID...",
+		Short: "Cancel events with all their deliveries that were not sent yet",
+		Long: `Cancel events with all their deliveries that were not sent yet. What was sent stays sent,
+and the answer counts it. An event that was not started yet never will be, until
+it is retried. More than 100 at once need --yes.`,
+		Example: "  starter event cancel evt-1",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: a.within(0, func(ctx context.Context, ids []string) error {
+			return a.operate(ctx, eventWait, func(ctx context.Context, o *operator) error {
+				return a.named(ctx, job{verb: "cancel", noun: theEvents, flags: flags, do: o.cancelEvent, look: o.wouldCancelEvent}, ids)
+			})
+		}),
+		ValidArgsFunction: a.completeEvents,
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+func (o *operator) wouldCancelEvent(ctx context.Context, id string) (outcome, error) {
+	state, err := o.event(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	running, err := o.running(ctx, id)
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case running:
+		return outcome{ID: id, Done: true, Result: "would be cancelled", Detail: "its workflow runs"}, nil
+	case state.Outbox == "PENDING":
+		return outcome{ID: id, Done: true, Result: "would be withdrawn", Detail: "it was not started yet"}, nil
+	default:
+		return o.endedEvent(ctx, id, state)
+	}
+}
+
+// cancelEvent asks the event's workflow to end, or keeps it from being started.
+// A poller may have it in its hands: then it is either started or given back.
+func (o *operator) cancelEvent(ctx context.Context, id string) (outcome, error) {
+	before, err := o.event(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	for {
+		accepted, err := o.cancelWorkflow(ctx, id)
+		if err != nil {
+			return outcome{}, err
+		}
+		if accepted {
+			return o.cancelledEvent(ctx, id)
+		}
+		withdrawn, err := o.db.WithdrawEvent(ctx, id)
+		if err != nil {
+			return outcome{}, err
+		}
+		if withdrawn {
+			return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + id + "` brings it back"}, nil
+		}
+		now, err := o.event(ctx, id)
+		if err != nil {
+			return outcome{}, err
+		}
+		if now == before && now.Outbox != "PENDING" {
+			return o.endedEvent(ctx, id, now)
+		}
+		before = now
+		if err := pause(ctx); err != nil {
+			return outcome{}, err
+		}
+	}
+}
+
+// cancelledEvent waits for the end of an event that was told to end, and says
+// what came of its deliveries.
+func (o *operator) cancelledEvent(ctx context.Context, id string) (outcome, error) {
+	through, endErr := o.patience.wait(ctx, o.temporal.GetWorkflow(ctx, id, ""))
+	counts, err := o.db.EventCounts(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	said := outcome{ID: id, Done: true, Result: cancelled, Detail: countText(counts)}
+	switch {
+	case !through:
+		said.Result = "cancellation accepted"
+	case endErr == nil:
+		said.Done, said.Result = false, "has ended"
+	}
+	return said, nil
+}
+
+// endedEvent is the outcome of an event that cannot be cancelled any more.
+func (o *operator) endedEvent(ctx context.Context, id string, state postgres.EventState) (outcome, error) {
+	counts, err := o.db.EventCounts(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	said := outcome{ID: id, Detail: countText(counts), next: "`starter event show " + id + "` tells what came of it"}
+	switch {
+	case state.Processed == "SUCCESS":
+		said.Result = "has ended"
+	case state.Processed == "FAILED":
+		said.Result = "was cancelled, or has failed"
+	case state.Outbox == "FAILED":
+		said.Result, said.Detail = "was never started", state.Error
+	default:
+		said.Result = "is worked on by nobody"
+		said.next = "`starter event retry " + id + "` starts it again"
+	}
+	return said, nil
+}
+
+// countText is what became of an event's deliveries: 3 were cancelled, 2 had
+// been sent and stay sent.
+func countText(counts map[notification.Status]int) string {
+	var said []string
+	for _, part := range []struct {
+		count int
+		text  string
+	}{
+		{counts[notification.Cancelled], "cancelled"},
+		{counts[notification.Sent] + counts[notification.Delivered], "sent, and stay sent"},
+		{counts[notification.Failed], "failed"},
+		{counts[notification.Pending], "still under way"},
+	} {
+		if part.count > 0 {
+			said = append(said, grouped(part.count)+" "+part.text)
+		}
+	}
+	if len(said) == 0 {
+		return "it has no deliveries"
+	}
+	return "of its deliveries " + strings.Join(said, "; ")
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	enums "go.temporal.io/api/enums/v1"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// failedFlags are those of `starter event retry`.
+type failedFlags struct {
+	bulkFlags
+	all              bool
+	eventType, since string
+}
+
+func (a *app) retryEventCommand() *cobra.Command {
+	var flags failedFlags
+	cmd := &cobra.Command{
+		Use:   "retry [ID...]",
+		Short: "Put events back into the outbox that failed or were cancelled",
+		Long: `Put events back into the outbox, so that a poller starts them once more: those that could
+not be started, whose workflow failed or was terminated, or that were cancelled.
+Deliveries that were sent stay sent, those that failed are tried again, and those
+that were cancelled stay cancelled. --all-failed leaves out events that an operator
+cancelled: name them. More than 100 at once need --yes.`,
+		Example: `  starter event retry evt-1
+  starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
+  starter event retry --all-failed --yes`,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              a.within(0, func(ctx context.Context, ids []string) error { return a.retryEvents(ctx, ids, flags) }),
+		ValidArgsFunction: a.completeEvents,
+	}
+	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
+	cmd.Flags().StringVar(&flags.eventType, "type", "", "with --all-failed: only this event type")
+	cmd.Flags().StringVar(&flags.since, "since", "", "with --all-failed: only those written since: an age (24h, 7d) or a time")
+	flags.register(cmd)
+	flags.registerAfter(cmd)
+	return cmd
+}
+
+func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) error {
+	if err := flags.choose("retry", "--all-failed", ids, flags.all); err != nil {
+		return err
+	}
+	if !flags.all && (flags.eventType != "" || flags.since != "") {
+		return misused(errors.New("--type and --since go with --all-failed"))
+	}
+	since, err := optionalWhen("--since", flags.since, time.Now())
+	if err != nil {
+		return misused(err)
+	}
+	filter := postgres.FailedEventFilter{EventType: flags.eventType, Since: since}
+	return a.operate(ctx, 0, func(ctx context.Context, o *operator) error {
+		o.warnOfPollers(ctx)
+		retry := func(ctx context.Context, id string) (outcome, error) { return o.retryEvent(ctx, id, flags.all) }
+		look := func(ctx context.Context, id string) (outcome, error) { return o.wouldRetryEvent(ctx, id, flags.all) }
+		j := job{verb: "retry", noun: theEvents, flags: flags.bulkFlags, do: retry, look: look}
+		if len(ids) > 0 {
+			return a.named(ctx, j, ids)
+		}
+		return o.failedEvents(ctx, j, filter)
+	})
+}
+
+func (o *operator) failedEvents(ctx context.Context, j job, filter postgres.FailedEventFilter) error {
+	matched, last, err := o.db.CountFailedEvents(ctx, filter)
+	if err != nil {
+		return err
+	}
+	page := func(ctx context.Context, after int64, limit int) ([]item, error) {
+		events, err := o.db.FailedEvents(ctx, filter, after, limit)
+		items := make([]item, 0, len(events))
+		for _, event := range events {
+			items = append(items, item{event.Seq, event.EventID})
+		}
+		return items, err
+	}
+	return o.app.selected(ctx, j, selection{matched: matched, last: last, page: page})
+}
+
+// warnOfPollers says that nobody will start what is put back.
+func (o *operator) warnOfPollers(ctx context.Context) {
+	state, err := readPollers(ctx, o.temporal, o.prefix, 0)
+	if err != nil {
+		return // what matters will fail by itself
+	}
+	if len(state.Pollers) == 0 {
+		o.app.note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
+		return
+	}
+	o.app.warnOfWorkers(state)
+}
+
+func (o *operator) wouldRetryEvent(ctx context.Context, id string, all bool) (outcome, error) {
+	refused, err := o.refuseEvent(ctx, id, all)
+	if err != nil || refused.Result != "" {
+		return refused, err
+	}
+	return outcome{ID: id, Done: true, Result: "would be retried"}, nil
+}
+
+func (o *operator) retryEvent(ctx context.Context, id string, all bool) (outcome, error) {
+	refused, err := o.refuseEvent(ctx, id, all)
+	if err != nil || refused.Result != "" {
+		return refused, err
+	}
+	retried, err := o.db.RetryEvent(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !retried {
+		return outcome{ID: id, Result: "changed meanwhile", next: "look at it with `starter event show " + id + "`"}, nil
+	}
+	said := outcome{ID: id, Done: true, Result: "is pending again"}
+	counts, err := o.db.EventCounts(ctx, id)
+	if count := counts[notification.Cancelled]; count > 0 {
+		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", grouped(count), id)
+	}
+	return said, err
+}
+
+// refuseEvent says why an event is not to be put back; without a result: it is.
+func (o *operator) refuseEvent(ctx context.Context, id string, all bool) (outcome, error) {
+	state, err := o.event(ctx, id)
+	if err != nil {
+		return outcome{}, err
+	}
+	status, err := o.lastStatus(ctx, id, state)
+	if err != nil {
+		return outcome{}, err
+	}
+	result, detail := whyNotRetry(state, status, all)
+	return outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + id + "`"}, nil
+}
+
+// whyNotRetry is empty for an event that failed. One that still counts as
+// PROCESSING without a workflow that runs had it terminated.
+func whyNotRetry(state postgres.EventState, status enums.WorkflowExecutionStatus, all bool) (result, detail string) {
+	switch {
+	case state.Outbox == "":
+		return "cannot be retried", "its row in event_outbox was purged"
+	case state.Processed == "SUCCESS", status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return "has succeeded", "to make single deliveries once more there is `starter delivery retry`"
+	case status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return "is under way", "its workflow runs"
+	case state.Outbox == "PENDING" && state.Processed == "":
+		return "is pending", "a poller will start it"
+	case all && status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return "was cancelled", "name it to retry it"
+	case state.Processed == "" && state.Outbox == "PROCESSED":
+		return "has ended", "processed_event no longer tells how"
+	default:
+		return "", ""
+	}
+}
+
+// lastStatus is that of an event's last workflow; UNSPECIFIED: Temporal knows
+// none. One that wrote down its end is about to end.
+func (o *operator) lastStatus(ctx context.Context, id string, state postgres.EventState) (enums.WorkflowExecutionStatus, error) {
+	for until := time.Now().Add(closeWait); ; {
+		status, err := o.workflowStatus(ctx, id)
+		if err != nil || status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING || state.Processed != "FAILED" || time.Now().After(until) {
+			return status, err
+		}
+		if err := pause(ctx); err != nil {
+			return 0, err
+		}
+	}
+}

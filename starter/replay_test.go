@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const recordings = "../workflows/testdata"
+
+// Every recorded history replays, in both ways in which Temporal writes them: as
+// the command `temporal` and the Web UI do now, and as they did.
+func TestReplayCleanly(t *testing.T) {
+	t.Parallel()
+
+	files, err := filepath.Glob(recordings + "/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	types := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, written := range [][]byte{text, inCamelCase(text)} {
+			got := terminal{}.run(t, "replay", "-o", "json", "--history", write(t, written))
+			require.Equal(t, succeeded, got.code, "%s: %s%s", file, got.out, got.err)
+			var view replayView
+			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
+			require.True(t, view.Clean)
+			require.Nil(t, view.Divergence)
+			require.Positive(t, view.Events)
+			types[view.WorkflowType] = true
+		}
+	}
+	for _, name := range workflowTypes() {
+		require.True(t, types[name], "no history of %s", name)
+	}
+
+	out := terminal{}.must(t, "replay", "--history", recordings+"/deliver_sent.json")
+	require.Equal(t, "replays cleanly: DeliverNotification, 11 events\n", out)
+}
+
+var enumName = regexp.MustCompile(`"EVENT_TYPE_([A-Z_]+)"`)
+
+// inCamelCase writes EVENT_TYPE_TIMER_STARTED as TimerStarted.
+func inCamelCase(text []byte) []byte {
+	return enumName.ReplaceAllFunc(text, func(name []byte) []byte {
+		var words []string
+		for word := range strings.SplitSeq(string(enumName.FindSubmatch(name)[1]), "_") {
+			words = append(words, word[:1]+strings.ToLower(word[1:]))
+		}
+		return []byte(`"` + strings.Join(words, "") + `"`)
+	})
+}
+
+func write(t *testing.T, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "history.json")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// told is a recorded history as somebody else's code might have made it.
+func told(t *testing.T, name string, change func(events []map[string]any) []map[string]any) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(recordings, name+".json"))
+	require.NoError(t, err)
+	var recorded struct {
+		Events []map[string]any `json:"events"`
+	}
+	require.NoError(t, json.Unmarshal(text, &recorded))
+	recorded.Events = change(recorded.Events)
+	changed, err := json.Marshal(recorded)
+	require.NoError(t, err)
+	return write(t, changed)
+}
+
+// renamed gives the n-th event with such an attribute another type of what it begins.
+func renamed(attributes, kind string, n int) func([]map[string]any) []map[string]any {
+	return func(events []map[string]any) []map[string]any {
+		for _, event := range events {
+			of, ok := event[attributes].(map[string]any)
+			if !ok {
+				continue
+			}
+			if n--; n == 0 {
+				of[kind].(map[string]any)["name"] = "Other"
+			}
+		}
+		return events
+	}
+}
+
+// withoutPauses leaves out the signals that a poller obeyed, and marks the first
+// workflow task that did so.
+func withoutPauses(events []map[string]any) []map[string]any {
+	var kept []map[string]any
+	var task map[string]any
+	for _, event := range events {
+		switch event["eventType"] {
+		case "EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED":
+			continue
+		case "EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED":
+			if task != nil {
+				task["links"], task = []any{map[string]any{"note": "the task"}}, nil
+			}
+		case "EVENT_TYPE_WORKFLOW_TASK_COMPLETED":
+			task = event
+		}
+		event["eventId"] = len(kept) + 1
+		kept = append(kept, event)
+	}
+	return kept
+}
+
+// placeOf is the number of the first event that holds a text.
+func placeOf(t *testing.T, file, text string) int64 {
+	t.Helper()
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var recorded struct {
+		Events []json.RawMessage `json:"events"`
+	}
+	require.NoError(t, json.Unmarshal(written, &recorded))
+	for i, event := range recorded.Events {
+		if bytes.Contains(event, []byte(text)) {
+			return int64(i + 1)
+		}
+	}
+	require.Fail(t, "no such event", text)
+	return 0
+}
+
+func TestReplayDiverges(t *testing.T) {
+	t.Parallel()
+
+	const activity, child = "activityTaskScheduledEventAttributes", "startChildWorkflowExecutionInitiatedEventAttributes"
+	tests := []struct {
+		name, of string
+		change   func([]map[string]any) []map[string]any
+		at       string     // what only the event there holds, in JSON
+		want     divergence // but for the event and the message
+		message  string
+	}{
+		{
+			"another activity", "deliver_sent", renamed(activity, "activityType", 1), "Other",
+			divergence{Expected: "ActivityTaskScheduled Other", Actual: "ScheduleActivityTask Send", Code: "TMPRL1100"},
+			"nondeterministic workflow: history event is ActivityTaskScheduled, replay command is ScheduleActivityTask",
+		},
+		{
+			"another child, long after the beginning", "notify_paged", renamed(child, "workflowType", 3), "Other",
+			divergence{Expected: "StartChildWorkflowExecutionInitiated Other", Actual: "StartChildWorkflowExecution NotifyPage", Code: "TMPRL1100"},
+			"nondeterministic workflow: history event is StartChildWorkflowExecutionInitiated, replay command is StartChildWorkflowExecution",
+		},
+		{
+			"signals that nobody gave", "poll_paused", withoutPauses, "the task",
+			divergence{Expected: "ActivityTaskCancelRequested", Code: "TMPRL1100"},
+			"nondeterministic workflow: missing replay command for ActivityTaskCancelRequested",
+		},
+		{
+			"another end", "deliver_sent", func(events []map[string]any) []map[string]any {
+				events[10]["eventType"] = "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"
+				return events
+			}, "CONTINUED_AS_NEW",
+			divergence{Expected: "WorkflowExecutionContinuedAsNew", Actual: "CompleteWorkflowExecution"},
+			"the workflow does not end as it did",
+		},
+		{
+			"one that runs, in a workflow task", "deliver_sent", func(events []map[string]any) []map[string]any {
+				return renamed(activity, "activityType", 1)(events[:9])
+			}, "Other",
+			divergence{Expected: "ActivityTaskScheduled Other", Actual: "ScheduleActivityTask Send", Code: "TMPRL1100"},
+			"nondeterministic workflow: history event is ActivityTaskScheduled, replay command is ScheduleActivityTask",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			file := told(t, tt.of, tt.change)
+			got := terminal{}.run(t, "replay", "--history", file, "-o", "json")
+
+			require.Equal(t, failed, got.code)
+			require.Contains(t, got.err, "error: it does not replay: this build diverges at event ")
+			require.Contains(t, got.err, "next: keep the workers of the build that began it")
+			var view replayView
+			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
+			require.False(t, view.Clean)
+			tt.want.EventID, tt.want.Message = placeOf(t, file, tt.at), tt.message
+			require.Equal(t, tt.want, *view.Divergence)
+
+			require.Contains(t, terminal{}.run(t, "replay", "--history", file).out, "this build  "+dash(tt.want.Actual))
+		})
+	}
+}
+
+func TestReplayBadInput(t *testing.T) {
+	t.Parallel()
+
+	large := filepath.Join(t.TempDir(), "large.json")
+	require.NoError(t, os.WriteFile(large, nil, 0o600))
+	require.NoError(t, os.Truncate(large, maxHistoryFile+1))
+	decoded := func(input any) string {
+		return told(t, "deliver_sent", func(e []map[string]any) []map[string]any {
+			e[0]["workflowExecutionStartedEventAttributes"].(map[string]any)["input"] = map[string]any{"payloads": []any{input}}
+			return e
+		})
+	}
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"nothing", nil, "name a workflow ID, or a file by --history FILE"},
+		{"both", []string{"evt-1", "--history", "x.json"}, "name a workflow ID or --history FILE, not both"},
+		{"two", []string{"evt-1", "evt-2"}, "accepts at most 1 arg(s)"},
+		{"a run of a file", []string{"--history", "x.json", "--run-id", "x"}, "--run-id goes with a workflow ID"},
+		{"no run ID", []string{"evt-1", "--run-id", "latest"}, "--run-id must be a run ID"},
+		{"no file", []string{"--history", "/nowhere/history.json"}, "--history: open /nowhere/history.json: no such file or directory"},
+		{"a directory", []string{"--history", t.TempDir()}, "is a directory"},
+		{"an empty file", []string{"--history", write(t, []byte(" \n"))}, "is empty"},
+		{"a large file", []string{"--history", large}, "is larger than 50 MB"},
+		{"no JSON", []string{"--history", write(t, []byte("hello"))}, "is no history as `temporal workflow show -o json` prints it"},
+		{"other JSON", []string{"--history", write(t, []byte(`{"event_id": "evt-1"}`))}, "has no events"},
+		{"a decoded download", []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})}, "holds decoded data, which cannot be replayed"},
+		{"a decoded text", []string{"--history", decoded("evt-1")}, "is no history as"},
+		{"a part", []string{"--history", told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[3:] })}, "it is not whole"},
+		{"a gap", []string{"--history", told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return append(e[:4], e[5:]...) })}, "event 6 stands where 5 should"},
+		{
+			"another program's",
+			[]string{"--history", told(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
+			"is of a workflow of the type Other, which this build does not have; it has PollOutbox, NotifyEvent,",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			got := terminal{}.run(t, append([]string{"replay"}, tt.args...)...)
+
+			require.Equal(t, calledWrong, got.code, got.err)
+			require.Contains(t, got.err, tt.want)
+			require.Empty(t, got.out)
+		})
+	}
+}
+
+// A workflow that no worker has begun is no wrong call.
+func TestReplayOfNothing(t *testing.T) {
+	t.Parallel()
+
+	file := told(t, "deliver_sent", func(e []map[string]any) []map[string]any { return e[:2] })
+	got := terminal{}.run(t, "replay", "--history", file)
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "has not begun")
+	require.Contains(t, got.err, "next: see `starter poller status`")
+
+	got = terminal{environment: map[string]string{"TEMPORAL_ADDRESS": unreachable}}.run(t, "replay", "evt-1")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "Temporal is out of reach")
+}
+
+// What a history or a workflow says of its own is bounded, and data stays out.
+func TestExplainIsReadable(t *testing.T) {
+	t.Parallel()
+
+	require.Equal(t, "history event is X, replay command is Y",
+		withoutParentheses(`history event is X: (Input:(Payloads:[data:"ada@example.com"]), Timeout:(Seconds:0)), replay command is Y: (Id:5)`))
+	require.Equal(t, "a) b", withoutParentheses("a) b"))
+	require.Equal(t, "a b", shortened(" a\n\tb "))
+	require.Len(t, []rune(shortened(strings.Repeat("é", 1000))), 301)
+}
+
+func TestProgressOfALongCommand(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		stop := (&app{err: &out}).progress(func() string { return "half of it" })
+		<-time.After(2*progressInterval + 1)
+		stop()
+		require.Equal(t, "half of it\nhalf of it\n", out.String())
+	})
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// next says what happens next, and what an operator can do about it.
+func (v whyView) next(now time.Time) string {
+	switch {
+	case v.Delivery != nil:
+		return v.nextOfDelivery(now)
+	case v.undecided():
+		return v.nextOfEvent()
+	case v.Decision == notification.DecisionSelected:
+		return "nothing: its delivery was purged"
+	default:
+		return "nothing: what was decided stays. For the events to come: " + v.Decision.Remedy(v.Channel)
+	}
+}
+
+// nextOfEvent is where nothing was decided.
+func (v whyView) nextOfEvent() string {
+	switch {
+	case v.Outbox != nil && v.Outbox.Status == "PENDING":
+		return "a poller starts it; `starter poller status` says whether one runs"
+	case v.Outbox != nil && v.Outbox.Status == "FAILED":
+		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", v.EventID)
+	case v.EventWorkflow != nil && v.EventWorkflow.Status == runningStatus:
+		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", v.EventID)
+	case v.Processed != nil && v.Processed.Status == "FAILED":
+		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", v.EventID)
+	default:
+		return "nothing: an event is planned once. Mended rows are for the events to come"
+	}
+}
+
+func (v whyView) nextOfDelivery(now time.Time) string {
+	d := *v.Delivery
+	retry := fmt.Sprintf("`starter delivery retry %s`", d.DeliveryID)
+	switch {
+	case d.Status == notification.Sent:
+		return "nothing: it was sent at " + clock(d.SentAt)
+	case d.Status == notification.Delivered:
+		return "nothing: it arrived at " + clock(d.DeliveredAt)
+	case d.Status == notification.Cancelled:
+		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
+	case v.Workflow.Status == runningStatus:
+		return v.nextOfRunning(now)
+	case d.Status == notification.Failed:
+		return fmt.Sprintf("nothing: it failed. %s, then run %s", mend(d), retry)
+	case v.Workflow.Status == unreachableStatus:
+		return "not known, since Temporal is out of reach. By its row it " + v.rowSays(now)
+	case v.Workflow.Status == unknownStatus && v.Processed != nil && v.Processed.Status == "PROCESSING":
+		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", d.EventID)
+	case v.Workflow.Status == unknownStatus:
+		return fmt.Sprintf("nothing: nobody works on it. Run %s", retry)
+	default:
+		return fmt.Sprintf("nothing: nobody works on it, its workflow is %s. Run %s", v.Workflow.Status, retry)
+	}
+}
+
+// mend is what has to be put right before a failed delivery is made once more.
+func mend(d postgres.DeliveryDetail) string {
+	if !d.HasText {
+		return "Mend what the last error names: the template, the payload or the time zone"
+	}
+	var last postgres.AttemptRow
+	if len(d.Log) > 0 {
+		last = d.Log[len(d.Log)-1]
+	}
+	switch last.Outcome {
+	case notification.OutcomeRefused:
+		return "Correct what the provider refused: the recipient's address, or the text"
+	case notification.OutcomeAccount:
+		return fmt.Sprintf("Mend the worker's credentials for %s", d.Channel)
+	case notification.OutcomeBusy, notification.OutcomeAmbiguous:
+		return "Wait until the provider answers again"
+	default:
+		return "Mend what the last error names"
+	}
+}
+
+// nextOfRunning is where a workflow works on it.
+func (v whyView) nextOfRunning(now time.Time) string {
+	s := *v.Workflow
+	at := s // where its attempts are made
+	if s.Digest != nil {
+		at = *s.Digest
+	}
+	if at.Status == runningStatus && at.Workers == 0 {
+		return fmt.Sprintf("nothing, until a worker serves the task queue %s: start one", at.TaskQueue)
+	}
+	waiting, waits := strings.CutPrefix(at.Details, "waiting ")
+	switch p := at.pendingSend(); {
+	case s.Digest != nil && at.Status != runningStatus:
+		return fmt.Sprintf("it joins another digest by itself: %s is %s", s.DigestID, at.Status)
+	case p != nil:
+		return v.nextAttempt(*p, at)
+	case s.Digest != nil:
+		return fmt.Sprintf("it is sent in its digest %s, which says: %s. %s", s.DigestID, at.Details, v.hasten())
+	case len(s.Pending) > 0:
+		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, v.Delivery.DeliveryID)
+	case waits:
+		return fmt.Sprintf("it waits %s. %s", waiting, v.hasten())
+	case v.Delivery.SendAfter != nil && now.Before(*v.Delivery.SendAfter):
+		return fmt.Sprintf("it %s. %s", v.rowSays(now), v.hasten())
+	default:
+		return "its workflow goes on: look again in a moment"
+	}
+}
+
+func (v whyView) hasten() string {
+	return fmt.Sprintf("`starter delivery send-now %s` does not wait", v.Delivery.DeliveryID)
+}
+
+func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
+	number := 1
+	for _, attempt := range v.Delivery.Log {
+		if attempt.Attempt > v.Workflow.Before && attempt.EndedAt != nil {
+			number++
+		}
+	}
+	which := fmt.Sprintf("attempt %d", number)
+	if at.MaxAttempts > 0 {
+		which += fmt.Sprintf(" of %d", at.MaxAttempts)
+	}
+	switch {
+	case p.State == startedState:
+		return fmt.Sprintf("%s is under way, since %s", which, clock(p.StartedAt))
+	case p.State == pausedState:
+		return which + " is paused: resume the activity in the Temporal Web UI"
+	case p.NextAttempt != nil:
+		return fmt.Sprintf("the next attempt is due at %s, %s. %s", clock(p.NextAttempt), which, v.hasten())
+	default:
+		return which + " is due: a worker takes it in a moment"
+	}
+}
+
+// rowSays is what the delivery's row tells of a time to wait for.
+func (v whyView) rowSays(now time.Time) string {
+	after := v.Delivery.SendAfter
+	switch {
+	case v.Delivery.Strategy == notification.Aggregate:
+		return "waits for its digest"
+	case after != nil && now.Before(*after):
+		why := notification.WaitQuietHours
+		if v.Delivery.Strategy == notification.Delayed {
+			why = notification.WaitDelay
+		}
+		return "waits until " + notification.WaitText(*after, now, v.Rules.Timezone, why)
+	default:
+		return "is to be sent at once"
+	}
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+var (
+	nextNow = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	later   = nextNow.Add(4*time.Minute + 5*time.Second)
+)
+
+// running is the state of a workflow that runs and is served.
+func running(change func(s *deliveryState)) deliveryState {
+	s := deliveryState{workflowState: workflowState{Status: runningStatus}, TaskQueue: "herald-sms", Workers: 1, MaxAttempts: 3}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+// sendIs is one that is at Send, or at another activity.
+func sendIs(p pendingActivity) deliveryState {
+	return running(func(s *deliveryState) { s.Pending = []pendingActivity{p} })
+}
+
+func inState(status string) deliveryState {
+	return deliveryState{workflowState: workflowState{Status: status}}
+}
+
+func attempt(number int, outcome notification.AttemptOutcome) postgres.AttemptRow {
+	row := postgres.AttemptRow{Attempt: number, StartedAt: nextNow, Outcome: outcome}
+	if outcome != "" {
+		row.EndedAt = &later
+	}
+	return row
+}
+
+func TestNextOfADelivery(t *testing.T) {
+	t.Parallel()
+
+	failed := func(outcome notification.AttemptOutcome) postgres.DeliveryDetail {
+		return postgres.DeliveryDetail{DeliveryRow: postgres.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []postgres.AttemptRow{attempt(1, outcome)}}
+	}
+	status := func(s notification.Status) postgres.DeliveryDetail {
+		return postgres.DeliveryDetail{DeliveryRow: postgres.DeliveryRow{Status: s, SentAt: &nextNow, DeliveredAt: &later}, HasText: true}
+	}
+	waiting := status(notification.Pending)
+	waiting.SendAfter = &later
+	delayed := waiting
+	delayed.Strategy = notification.Delayed
+	item := status(notification.Pending)
+	item.Strategy = notification.Aggregate
+	tried := status(notification.Pending)
+	tried.Log = []postgres.AttemptRow{attempt(1, "BUSY"), attempt(2, ""), attempt(3, "BUSY"), attempt(4, "BUSY")}
+	const retry = "`starter delivery retry d`"
+	const hasten = ". `starter delivery send-now d` does not wait"
+	digest := func(in deliveryState) deliveryState {
+		return running(func(s *deliveryState) { s.DigestID, s.Digest = "digest-1", &in })
+	}
+	details := func(text string) deliveryState { return running(func(s *deliveryState) { s.Details = text }) }
+
+	tests := []struct {
+		name     string
+		delivery postgres.DeliveryDetail
+		workflow deliveryState
+		want     string
+	}{
+		{"sent", status(notification.Sent), inState("COMPLETED"), "nothing: it was sent at 2026-11-21 10:00:00.000Z"},
+		{"arrived", status(notification.Delivered), inState(unreachableStatus), "nothing: it arrived at 2026-11-21 10:04:05.000Z"},
+		{"cancelled", status(notification.Cancelled), inState("CANCELED"), "nothing: it was cancelled. To send it all the same, run " + retry},
+		{"refused", failed("REFUSED"), inState("FAILED"), "nothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run " + retry},
+		{"busy to the end", failed("BUSY"), inState("FAILED"), "nothing: it failed. Wait until the provider answers again, then run " + retry},
+		{"never clear", failed("AMBIGUOUS"), inState(unknownStatus), "nothing: it failed. Wait until the provider answers again, then run " + retry},
+		{"account", failed("ACCOUNT"), inState("FAILED"), "nothing: it failed. Mend the worker's credentials for SMS, then run " + retry},
+		{"our own error", failed("ERROR"), inState(unreachableStatus), "nothing: it failed. Mend what the last error names, then run " + retry},
+		{"no text", postgres.DeliveryDetail{DeliveryRow: postgres.DeliveryRow{Status: notification.Failed}}, inState("FAILED"),
+			"nothing: it failed. Mend what the last error names: the template, the payload or the time zone, then run " + retry},
+		{"back-off", tried, running(func(s *deliveryState) {
+			s.Before, s.Pending = 1, []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
+		}), "the next attempt is due at 2026-11-21 10:04:05.000Z, attempt 3 of 3" + hasten},
+		{"under way", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: startedState, StartedAt: &nextNow}), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{"due", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: "SCHEDULED"}), "attempt 1 of 3 is due: a worker takes it in a moment"},
+		{"attempts not known", status(notification.Pending), running(func(s *deliveryState) {
+			s.MaxAttempts, s.Pending = 0, []pendingActivity{{Activity: "Send", State: "SCHEDULED"}}
+		}), "attempt 1 is due: a worker takes it in a moment"},
+		{"paused", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: pausedState}), "attempt 1 of 3 is paused: resume the activity in the Temporal Web UI"},
+		{"failed, and told to the dead-letter queue", failed("REFUSED"), sendIs(pendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
+			"its workflow is at GiveUp, attempt 7; `starter delivery show d` has its last failure"},
+		{"waits", waiting, details("waiting until 08:00 Europe/Rome: quiet hours"), "it waits until 08:00 Europe/Rome: quiet hours" + hasten},
+		{"waits, says its row", waiting, running(nil), "it waits until 11:04 Europe/Rome: quiet hours" + hasten},
+		{"delayed, says its row", delayed, running(nil), "it waits until 11:04 Europe/Rome: delay" + hasten},
+		{"between two steps", status(notification.Pending), running(nil), "its workflow goes on: look again in a moment"},
+		{"no worker", waiting, running(func(s *deliveryState) { s.Workers = 0 }), "nothing, until a worker serves the task queue herald-sms: start one"},
+		{"digest collects", item, digest(details("3 of at most 100 joined")), "it is sent in its digest digest-1, which says: 3 of at most 100 joined" + hasten},
+		{"digest sends", item, digest(sendIs(pendingActivity{Activity: "SendDigest", State: startedState, StartedAt: &nextNow})), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{"digest unserved", item, digest(running(func(s *deliveryState) { s.Workers = 0 })), "nothing, until a worker serves the task queue herald-sms: start one"},
+		{"digest gone", item, digest(inState("TERMINATED")), "it joins another digest by itself: digest-1 is TERMINATED"},
+		{"terminated", status(notification.Pending), inState("TERMINATED"), "nothing: nobody works on it, its workflow is TERMINATED. Run " + retry},
+		{"without Temporal", waiting, inState(unreachableStatus), "not known, since Temporal is out of reach. By its row it waits until 11:04 Europe/Rome: quiet hours"},
+		{"without Temporal, in a digest", item, inState(unreachableStatus), "not known, since Temporal is out of reach. By its row it waits for its digest"},
+		{"without Temporal, at once", status(notification.Pending), inState(unreachableStatus), "not known, since Temporal is out of reach. By its row it is to be sent at once"},
+		{"forgotten", status(notification.Pending), inState(unknownStatus), "nothing: nobody works on it. Run " + retry},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			tt.delivery.DeliveryID, tt.delivery.Channel = "d", notification.SMS
+			view := whyView{Delivery: &tt.delivery, Workflow: &tt.workflow, Rules: rulesView{Timezone: "Europe/Rome"}}
+
+			require.Equal(t, tt.want, view.next(nextNow))
+		})
+	}
+	pending := status(notification.Pending)
+	pending.EventID = "evt-1"
+	unknown := inState(unknownStatus)
+	view := whyView{Delivery: &pending, Workflow: &unknown, Processed: &postgres.ProcessedRow{Status: "PROCESSING"}}
+	require.Equal(t, "its event's workflow starts it; `starter event show evt-1` says how far that is", view.next(nextNow))
+}
+
+func TestNextWithoutADelivery(t *testing.T) {
+	t.Parallel()
+
+	for _, decision := range []notification.Decision{
+		notification.DecisionUnsupported, notification.DecisionUserDisabled, notification.DecisionGroupDisabled, notification.DecisionRoleRestricted,
+		notification.DecisionQuietHours, notification.DecisionMaxRecipients, notification.DecisionNoAddress,
+	} {
+		view := whyView{Decision: decision, Channel: notification.SMS}
+		require.Equal(t, "nothing: what was decided stays. For the events to come: "+decision.Remedy(notification.SMS), view.next(nextNow))
+	}
+	require.Equal(t, "nothing: its delivery was purged", whyView{Decision: notification.DecisionSelected}.next(nextNow))
+
+	tests := []struct {
+		name string
+		view whyView
+		want string
+	}{
+		{"waits", whyView{Outbox: &postgres.OutboxRow{Status: "PENDING"}}, "a poller starts it; `starter poller status` says whether one runs"},
+		{"cannot be started", whyView{Outbox: &postgres.OutboxRow{Status: "FAILED"}}, "nothing, until it is mended and put back with `starter event retry evt-1`"},
+		{"runs", whyView{EventWorkflow: &workflowState{Status: runningStatus}}, "its workflow is running; `starter event show evt-1` says how far it is"},
+		{"failed", whyView{Processed: &postgres.ProcessedRow{Status: "FAILED"}}, "nothing, until it is put back with `starter event retry evt-1`"},
+		{"over", whyView{Processed: &postgres.ProcessedRow{Status: "SUCCESS"}}, "nothing: an event is planned once. Mended rows are for the events to come"},
+	}
+	for _, tt := range tests {
+		tt.view.EventID = "evt-1"
+		require.Equal(t, tt.want, tt.view.next(nextNow), tt.name)
+	}
+}
+
+func TestWhyUndecided(t *testing.T) {
+	t.Parallel()
+
+	sms := []notification.Channel{notification.SMS}
+	named := rulesView{RoutedChannels: sms, RecipientKnown: true, RecipientActive: true}
+	processed := func(status string) *postgres.ProcessedRow { return &postgres.ProcessedRow{Status: status} }
+	tests := []struct {
+		name string
+		view whyView
+		want string
+	}{
+		{"routed later", whyView{DecidedAt: &nextNow, Rules: named}, "nothing was decided about SMS: the event's type was not routed over it when the event was planned"},
+		{"pending", whyView{Outbox: &postgres.OutboxRow{Status: "PENDING"}}, "nothing was decided yet: the event waits in the outbox to be started"},
+		{"failed", whyView{Outbox: &postgres.OutboxRow{Status: "FAILED", ErrorMessage: "claimed 10 times"}}, "nothing was decided: the event could not be started: claimed 10 times"},
+		{"routed nowhere", whyView{Processed: processed("SUCCESS")}, "nothing was decided about anybody: the event's type has no rows in event_type_channel_routing"},
+		{"unknown", whyView{Rules: rulesView{RoutedChannels: sms}}, "nothing was decided about them: they are not in the directory (recipient)"},
+		{"inactive", whyView{Rules: rulesView{RoutedChannels: sms, RecipientKnown: true}}, "nothing was decided about them: they are not active (recipient)"},
+		{"not named", whyView{Rules: rulesView{RoutedChannels: sms, RecipientKnown: true, RecipientActive: true, Unreached: []string{"a", "b"}}},
+			"nothing was decided about them, since the event does not name them: a; b"},
+		{"being planned", whyView{Rules: named, Processed: processed("PROCESSING")}, "nothing was decided about them yet: the event is being planned"},
+		{"not planned", whyView{Rules: named, Processed: processed("FAILED")}, "nothing was decided about them: the event was cancelled, or could not be planned, before it came to them"},
+		{"joined later", whyView{Rules: named, Processed: processed("SUCCESS")}, "nothing was decided about them when the event was planned; by the rows as they are now it would name them"},
+	}
+	for _, tt := range tests {
+		tt.view.Channel = notification.SMS
+		require.Equal(t, tt.want, tt.view.whyUndecided(), tt.name)
+	}
+}
+
+func TestAttemptText(t *testing.T) {
+	t.Parallel()
+
+	const crash = "begun and never ended: a crash, the next one may be a repeat"
+	open := attempt(1, "")
+	done := attempt(1, "BUSY")
+	done.Detail = "twilio is busy: 429"
+	under := sendIs(pendingActivity{Activity: "Send", State: startedState})
+	inDigest := running(func(s *deliveryState) {
+		d := sendIs(pendingActivity{Activity: "SendDigest", State: startedState})
+		s.Digest = &d
+	})
+	tests := []struct {
+		name  string
+		row   postgres.AttemptRow
+		last  bool
+		state deliveryState
+		want  string
+	}{
+		{"ended", done, true, under, "twilio is busy: 429"},
+		{"under way", open, true, under, "under way"},
+		{"under way in a digest", open, true, inDigest, "under way"},
+		{"an earlier one", open, false, under, crash},
+		{"the last, and another is due", open, true, sendIs(pendingActivity{Activity: "Send", State: "SCHEDULED"}), crash},
+		{"the last of all", open, true, inState("FAILED"), crash},
+		{"who knows", open, true, inState(unreachableStatus), "not ended: under way, or a crash"},
+		{"an earlier one, without Temporal", open, false, inState(unreachableStatus), crash},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)
+	}
+}
