@@ -8,10 +8,10 @@ with_stack = eval "$$(tools/stack.sh env)" &&
 # The linters are a module of their own, so that Herald does not depend on theirs.
 lint_tool = go tool -modfile=tools/lint/go.mod
 
-.PHONY: help up down logs env build demo test lint histories clean
+.PHONY: help up down logs env build demo test lint histories screenshots clean
 
 help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: ## start Postgres, RabbitMQ and Temporal with its Web UI, installing what is missing
 	@tools/stack.sh up
@@ -49,6 +49,9 @@ lint: ## check format, correctness, the import table and determinism
 
 histories: up ## record the histories of the replay test anew
 	@$(with_stack) go run ./internal/e2e/histories
+
+screenshots: ## take the pictures of docs/ anew, from what `make demo` left running
+	@tools/screenshots.sh
 
 clean: ## stop the stack, and delete it with its data and everything that was built
 	@tools/stack.sh destroy

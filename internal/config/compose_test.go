@@ -1,0 +1,100 @@
+package config_test
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"herald/internal/config"
+	"herald/internal/notification"
+)
+
+// composeService is what the tests look at of a service in docker-compose.yml.
+type composeService struct {
+	Image       string            `yaml:"image"`
+	Command     []string          `yaml:"command"`
+	Environment map[string]string `yaml:"environment"`
+	Ports       []string          `yaml:"ports"`
+	StopGrace   string            `yaml:"stop_grace_period"`
+}
+
+// composeDefault is a variable with its default, which the tests take.
+var composeDefault = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
+
+func composeServices(t *testing.T) map[string]composeService {
+	t.Helper()
+	text, err := os.ReadFile("../../docker-compose.yml")
+	require.NoError(t, err)
+	var file struct {
+		Services map[string]composeService `yaml:"services"`
+	}
+	require.NoError(t, yaml.Unmarshal(composeDefault.ReplaceAll(text, []byte("$1")), &file))
+	require.NotEmpty(t, file.Services)
+	return file.Services
+}
+
+// settingNames returns every setting that a process of Herald's reads.
+func settingNames() map[string]bool {
+	names := map[string]bool{"TEMPORAL_ADDRESS": true, "TEMPORAL_NAMESPACE": true}
+	for _, prefix := range []string{"", "EMAIL_", "PUSH_", "SMS_", "SLACK_", "WEBSOCKET_"} {
+		settings := reflect.TypeFor[config.Policy]()
+		if prefix == "" {
+			settings = reflect.TypeFor[config.Config]()
+		}
+		for _, field := range reflect.VisibleFields(settings) {
+			name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+			names[prefix+name] = name != "" && name != "-"
+		}
+	}
+	return names
+}
+
+// No engine runs docker-compose.yml in the tests, so that a setting which is
+// renamed or added would be missing there unnoticed.
+func TestComposeSettings(t *testing.T) {
+	t.Parallel()
+
+	workers, known := 0, settingNames()
+	for name, service := range composeServices(t) {
+		if !strings.HasPrefix(service.Image, "herald:") || name == "sandbox" { // which has no settings
+			continue
+		}
+		for setting := range maps.Keys(service.Environment) {
+			require.True(t, known[setting], "%s: there is no setting %s", name, setting)
+		}
+		if service.Command[0] != "worker" {
+			_, err := config.StarterFrom(service.Environment)
+			require.NoError(t, err, name)
+			continue
+		}
+		workers++
+		cfg, err := config.From(service.Environment)
+		require.NoError(t, err, name)
+		for _, channel := range notification.Channels() {
+			require.Empty(t, cfg.Off(channel), "%s: %s", name, channel)
+		}
+		grace, err := time.ParseDuration(service.StopGrace)
+		require.NoError(t, err, name)
+		require.Greater(t, grace, 70*time.Second, "%s: the longest timeout of a provider, and the time to record its answer", name)
+	}
+	require.Equal(t, 2, workers)
+}
+
+func TestComposeIsPinnedAndLocal(t *testing.T) {
+	t.Parallel()
+
+	pinned := regexp.MustCompile(`^[a-z/-]+:(local|\d+\.\d+\S*)$`)
+	for name, service := range composeServices(t) {
+		require.Regexp(t, pinned, service.Image, name)
+		for _, port := range service.Ports {
+			require.True(t, strings.HasPrefix(port, "127.0.0.1:"), "%s: port %s is open to others", name, port)
+		}
+	}
+}
