@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
 
@@ -180,18 +179,7 @@ func TestPollOutboxMetrics(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	temporal := &starter{answer: func(event notification.PendingEvent) error {
-		switch event.ID {
-		case "evt-2":
-			return serviceerror.NewInvalidArgument("bad id")
-		case "evt-3":
-			return serviceerror.NewInternal("who knows")
-		case "evt-6":
-			return serviceerror.NewUnavailable("nobody answers")
-		default:
-			return nil
-		}
-	}}
+	temporal := &starter{answer: poisoned}
 	emit(t, s, 1, 5)
 	m := newMeters()
 	p := pollMeasured(t, m.handler(), s, temporal, eager)

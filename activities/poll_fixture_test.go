@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -131,4 +132,19 @@ func events(t *testing.T, s *postgres.Store, condition string) int {
 func await(t *testing.T, s *postgres.Store, want int, condition string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return events(t, s, condition) == want }, patience, 5*time.Millisecond, condition)
+}
+
+// poisoned is a Temporal that refuses one event and cannot start another; when it
+// comes to the sixth, it is out of reach.
+func poisoned(event notification.PendingEvent) error {
+	switch event.ID {
+	case "evt-2":
+		return serviceerror.NewInvalidArgument("bad id")
+	case "evt-3":
+		return serviceerror.NewInternal("who knows")
+	case "evt-6":
+		return serviceerror.NewUnavailable("nobody answers")
+	default:
+		return nil
+	}
 }

@@ -111,16 +111,7 @@ func TestPollOutboxPoison(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	temporal := &starter{answer: func(event notification.PendingEvent) error {
-		switch event.ID {
-		case "evt-2":
-			return serviceerror.NewInvalidArgument("bad id")
-		case "evt-3":
-			return serviceerror.NewInternal("who knows")
-		default:
-			return nil
-		}
-	}}
+	temporal := &starter{answer: poisoned}
 	emit(t, s, 1, 5)
 	p := poll(t, s, temporal, eager)
 

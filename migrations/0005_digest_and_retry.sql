@@ -29,14 +29,14 @@ CREATE TABLE delivery_retry (
 );
 
 -- What operators look for, and work through.
-CREATE INDEX notification_failed ON notification (id) WHERE status = 'FAILED';
+CREATE INDEX notification_unsent ON notification (status, id) WHERE status IN ('PENDING', 'FAILED');
 
 -- The latest events, and the oldest.
 CREATE INDEX event_outbox_created_at ON event_outbox (created_at);
 
 -- +goose Down
 DROP INDEX event_outbox_created_at;
-DROP INDEX notification_failed;
+DROP INDEX notification_unsent;
 DROP TABLE delivery_retry;
 DELETE FROM notification_template WHERE event_type = 'digest';
 DROP INDEX notification_of_digest;

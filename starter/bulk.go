@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -49,6 +48,7 @@ type job struct {
 	verb  string // cancel
 	noun  noun
 	flags bulkFlags
+	again bool // what was done would be done once more
 	do    func(ctx context.Context, id string) (outcome, error)
 	look  func(ctx context.Context, id string) (outcome, error) // says what do would do
 }
@@ -81,7 +81,12 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 	if j.flags.dryRun {
 		run.do = j.look
 	}
+	stop := func() {}
+	if len(ids) > 1 { // of one there is nothing to count
+		stop = a.progress(run.progress)
+	}
 	err := run.all(ctx, items)
+	stop()
 	if len(ids) == 1 && run.failure != nil { // its own words and advice are better than a count
 		return run.failure
 	}
@@ -115,7 +120,9 @@ func (a *app) selected(ctx context.Context, j job, of selection) error {
 		return tooMany(j, of.matched)
 	}
 	run := newBulkRun(a, j, of.matched)
+	stop := a.progress(run.progress)
 	err := run.pages(ctx, of)
+	stop()
 	if printErr := a.print(run.changes, run.changes.print); printErr != nil {
 		return printErr
 	}
@@ -125,6 +132,8 @@ func (a *app) selected(ctx context.Context, j job, of selection) error {
 		return advise(fmt.Errorf("interrupted: %s of %s are through", grouped(run.through()), j.noun.count(of.matched)), left)
 	case err != nil:
 		return advise(fmt.Errorf("stopped: %s of %s are through: %w", grouped(run.through()), j.noun.count(of.matched), err), left)
+	case run.changes.Failed > 0 && j.again:
+		return advise(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and name those that failed: the others would be done once more")
 	case run.changes.Failed > 0:
 		return advise(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and run it again: what was done is not done twice")
 	}
@@ -139,7 +148,7 @@ func (a *app) preview(ctx context.Context, j job, of selection) error {
 	if err != nil {
 		return err
 	}
-	result := changes{Matched: of.matched, DryRun: true, Skipped: map[string]int{}}
+	result := changes{Matched: of.matched, DryRun: true, Skipped: map[string]int{}, Items: []outcome{}}
 	for _, item := range page {
 		would, err := j.look(ctx, item.id)
 		if err != nil {
@@ -147,13 +156,7 @@ func (a *app) preview(ctx context.Context, j job, of selection) error {
 		}
 		result.Items = append(result.Items, would)
 	}
-	return a.print(result, func(w io.Writer) {
-		result.printItems(w)
-		if more := of.matched - len(page); more > 0 {
-			row(w, fmt.Sprintf("… and %s more", grouped(more)))
-		}
-		row(w, "nothing was changed")
-	})
+	return a.print(result, result.printItems)
 }
 
 func tooMany(j job, count int) error {

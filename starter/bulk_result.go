@@ -34,7 +34,7 @@ type changes struct {
 	Skipped map[string]int `json:"skipped"` // by why
 	Failed  int            `json:"failed"`
 	Through int64          `json:"through,omitempty"` // of a selection: the number up to which all are through
-	Items   []outcome      `json:"items,omitempty"`   // those that were named, or the first of a dry run
+	Items   []outcome      `json:"items,omitzero"`    // those that were named, or the first of a dry run
 	Errors  []string       `json:"errors,omitempty"`  // the first of them
 }
 
@@ -56,9 +56,16 @@ func (c changes) refusal(j job) error {
 	return errors.New("not done")
 }
 
+// printItems prints those that were kept; of what was matched there may be more.
 func (c changes) printItems(w io.Writer) {
 	for _, item := range c.Items {
 		row(w, item.ID, item.Result, item.Detail)
+	}
+	if more := c.Matched - len(c.Items); more > 0 {
+		row(w, fmt.Sprintf("… and %s more", grouped(more)))
+	}
+	if c.DryRun {
+		row(w, "nothing was changed")
 	}
 }
 

@@ -33,12 +33,11 @@ type bulkRun struct {
 	mu      sync.Mutex
 	changes changes
 	failure error // the first
-	shown   time.Time
 }
 
 func newBulkRun(a *app, j job, total int) *bulkRun {
 	return &bulkRun{
-		app: a, noun: j.noun, do: j.do, total: total, shown: time.Now(),
+		app: a, noun: j.noun, do: j.do, total: total,
 		changes: changes{Matched: total, DryRun: j.flags.dryRun, Skipped: map[string]int{}, Through: j.flags.after},
 	}
 }
@@ -65,7 +64,7 @@ func (r *bulkRun) pages(ctx context.Context, of selection) error {
 // all changes items, several at once. What fails with one of them does not stop
 // the others; a server that is out of reach does.
 func (r *bulkRun) all(ctx context.Context, items []item) error {
-	through := make([]bool, len(items))
+	through, next := make([]bool, len(items)), 0
 	group, grouped := errgroup.WithContext(ctx)
 	group.SetLimit(bulkAtOnce)
 	for i, item := range items {
@@ -73,18 +72,18 @@ func (r *bulkRun) all(ctx context.Context, items []item) error {
 			break
 		}
 		group.Go(func() error {
-			err := r.one(grouped, item)
-			through[i] = err == nil
-			return err
+			if err := r.one(grouped, item); err != nil {
+				return err
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for through[i] = true; next < len(items) && through[next]; next++ {
+				r.changes.Through = items[next].number
+			}
+			return nil
 		})
 	}
 	err := group.Wait()
-	for i, item := range items {
-		if !through[i] {
-			break
-		}
-		r.changes.Through = item.number
-	}
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -107,10 +106,13 @@ func (r *bulkRun) one(ctx context.Context, item item) error {
 }
 
 // outOfReach says that an error is not about one item: the next would end alike.
+// A Temporal that went away is asked again until the time is over, and is then
+// late rather than unavailable.
 func outOfReach(err error) bool {
 	var unavailable *serviceerror.Unavailable
+	var late *serviceerror.DeadlineExceeded
 	var connect *pgconn.ConnectError
-	return errors.As(err, &unavailable) || errors.As(err, &connect)
+	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &connect)
 }
 
 func (r *bulkRun) count(item item, outcome outcome, err error) {
@@ -134,10 +136,17 @@ func (r *bulkRun) count(item item, outcome outcome, err error) {
 	if len(r.changes.Items) < r.keep {
 		r.changes.Items = append(r.changes.Items, outcome)
 	}
-	if time.Since(r.shown) > progressInterval {
-		r.app.note("%s of %s, up to %d", grouped(r.through()), r.noun.count(r.total), item.number)
-		r.shown = time.Now()
+}
+
+// progress is a line about how far it is.
+func (r *bulkRun) progress() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	line := fmt.Sprintf("%s of %s", grouped(r.through()), r.noun.count(r.total))
+	if r.changes.Through > 0 {
+		line += fmt.Sprintf(", up to %d", r.changes.Through)
 	}
+	return line
 }
 
 // through is how many were changed, or could not be.

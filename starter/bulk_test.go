@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -215,15 +214,25 @@ func TestSelectedResumes(t *testing.T) {
 func TestSelectedStops(t *testing.T) {
 	t.Parallel()
 
-	w := &world{errs: map[string]error{"d42": fmt.Errorf("retry d42: %w", serviceerror.NewUnavailable("no connection"))}}
-	var s screen
-	a := s.app(inJSON)
-	err := a.selected(t.Context(), w.job(bulkFlags{yes: true}), rows(1000))
+	for _, down := range []error{
+		serviceerror.NewUnavailable("no connection"),
+		serviceerror.NewDeadlineExceeded("late"), // what is left of Unavailable once the time for one is over
+		context.DeadlineExceeded,
+	} {
+		t.Run(fmt.Sprintf("%T", down), func(t *testing.T) {
+			t.Parallel()
 
-	require.ErrorContains(t, err, "stopped: ")
-	require.ErrorContains(t, err, "no connection")
-	require.Contains(t, a.nextStep(err), "run it again with --after ")
-	require.Less(t, len(w.done), 100)
+			w := &world{errs: map[string]error{"d42": fmt.Errorf("retry d42: %w", down)}}
+			var s screen
+			a := s.app(inJSON)
+			err := a.selected(t.Context(), w.job(bulkFlags{yes: true}), rows(1000))
+
+			require.ErrorContains(t, err, "stopped: ")
+			require.ErrorIs(t, err, down)
+			require.Contains(t, a.nextStep(err), "run it again with --after ")
+			require.Less(t, len(w.done), 100)
+		})
+	}
 }
 
 func TestNamed(t *testing.T) {
@@ -247,7 +256,7 @@ func TestNamed(t *testing.T) {
 		{"one refused", []string{"sent"}, bulkFlags{}, "", "sent was sent", "leave it"},
 		{"one unknown", []string{"gone"}, bulkFlags{}, "", unknown, "check the id"},
 		{"some", []string{"gone", "a", "sent"}, bulkFlags{}, "gone  error     " + unknown + "\na     changed   \nsent  was sent  \n", "2 of 3 deliveries: not done", "check the id"},
-		{"dry run", []string{"sent"}, bulkFlags{dryRun: true}, "sent  would be changed  \n", "", ""},
+		{"dry run", []string{"sent"}, bulkFlags{dryRun: true}, "sent  would be changed  \nnothing was changed\n", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -287,13 +296,10 @@ func TestNamedAsks(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 
-	var s screen
-	run := newBulkRun(s.app(table), (&world{}).job(bulkFlags{}), 12345)
-	run.shown = time.Now().Add(-time.Hour)
-	for i := range 3 {
-		run.count(item{int64(i+1) * 10, "d"}, outcome{Done: true}, nil)
-	}
-	require.Equal(t, "1 of 12,345 deliveries, up to 10\n", s.err.String(), "and no more for two seconds")
+	run := newBulkRun(&app{}, (&world{}).job(bulkFlags{}), 12345)
+	require.Equal(t, "0 of 12,345 deliveries", run.progress())
+	require.NoError(t, run.all(t.Context(), []item{{10, "d1"}, {20, "d2"}}))
+	require.Equal(t, "2 of 12,345 deliveries, up to 20", run.progress())
 }
 
 func TestGrouped(t *testing.T) {

@@ -57,6 +57,11 @@ func (a *app) completeEvents(cmd *cobra.Command, args []string, typed string) ([
 	return a.completeIDs(cmd.Context(), args, typed, (*postgres.Store).EventIDs)
 }
 
+// completeEventFlag offers the ids of the latest events for --event.
+func (a *app) completeEventFlag(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents) // it fails only for a flag that there is not
+}
+
 // completeIDs offers nothing where the database cannot be asked: a shell has no
 // place for an error.
 func (a *app) completeIDs(ctx context.Context, args []string, typed string, read func(*postgres.Store, context.Context, string, int) ([]string, error)) ([]string, cobra.ShellCompDirective) {

@@ -28,6 +28,7 @@ func TestCompleteIDs(t *testing.T) {
 		{[]string{"delivery", "show", "evt-1-staff10-SMS", ""}, []string{}},
 		{[]string{"event", "show", "evt"}, []string{"evt-1"}},
 		{[]string{"delivery", "why", "--event", ""}, []string{"evt-1"}},
+		{[]string{"delivery", "list", "--event", "e"}, []string{"evt-1"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -51,6 +52,7 @@ func TestCompleteWords(t *testing.T) {
 		{[]string{"delivery", "list", "--recipient", "A"}, []string{"AGENCY_USER/", "ADMIN/"}},
 		{[]string{"event", "list", "--status", "PRO"}, []string{"PROCESSED"}},
 		{[]string{"delivery", "why", "--channel", "e"}, []string{"EMAIL"}},
+		{[]string{"delivery", "show", "d1", "--output", ""}, []string{"table", "json"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {

@@ -5,19 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
 	"herald/internal/config"
 	"herald/internal/postgres"
 )
+
+// startTemporal is what to do where Temporal does not answer.
+const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to where it is"
 
 // dialTimeout bounds the wait for a Temporal that does not answer.
 const dialTimeout = 5 * time.Second
@@ -65,16 +66,16 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 
 // temporal connects to Temporal; the caller closes the client.
 func (a *app) temporal(ctx context.Context) (client.Client, error) {
-	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(a.environment)})
+	options, err := config.Temporal(a.environment)
 	if err != nil {
-		return nil, &settingsError{fmt.Errorf("read Temporal settings: %w", err)}
+		return nil, &settingsError{err}
 	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // what matters is returned
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	temporal, err := client.DialContext(ctx, options)
 	if err != nil {
-		return nil, &unreachableError{"Temporal", "start Temporal, or set TEMPORAL_ADDRESS to where it is", err}
+		return nil, &unreachableError{"Temporal", startTemporal, err}
 	}
 	return temporal, nil
 }
@@ -88,6 +89,8 @@ func (a *app) nextStep(err error) string {
 	var statement *pgconn.PgError
 	var refused *postgres.RefusedEventError
 	var late *serviceerror.DeadlineExceeded
+	var unavailable *serviceerror.Unavailable
+	var namespace *serviceerror.NamespaceNotFound
 	switch {
 	case errors.As(err, &advised):
 		return advised.next
@@ -97,10 +100,18 @@ func (a *app) nextStep(err error) string {
 		return unreachable.next
 	case errors.As(err, &settings):
 		return "set it in the environment; for the local stack: eval \"$(make -s env)\""
+	case errors.As(err, &unavailable):
+		return startTemporal
+	case errors.As(err, &namespace):
+		return "set TEMPORAL_NAMESPACE to one that this Temporal has"
 	case errors.As(err, &connect):
 		return "start Postgres, or set DATABASE_URL to where it is"
 	case errors.As(err, &statement) && slices.Contains([]string{undefinedTable, undefinedColumn}, statement.Code):
 		return "run `starter migrate up`"
+	case errors.As(err, &statement) && statement.Code == invalidText:
+		return "write it in UTF-8"
+	case errors.As(err, &statement) && statement.Code == queryCanceled:
+		return "the database took too long: narrow it down, by --since for example, and run it again"
 	case errors.Is(err, context.Canceled):
 		return "it was interrupted; run it again"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late):
@@ -110,11 +121,14 @@ func (a *app) nextStep(err error) string {
 	}
 }
 
-// Codes of a schema that is not the one we know.
+// Codes of a schema that is not the one we know, of text that is none, and of a
+// statement_timeout.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	undefinedTable  = "42P01"
 	undefinedColumn = "42703"
+	invalidText     = "22021"
+	queryCanceled   = "57014"
 )
 
 // advisedError is an error with what to do about it.
@@ -128,21 +142,3 @@ func (e *advisedError) Error() string { return e.err.Error() }
 func (e *advisedError) Unwrap() error { return e.err }
 
 func advise(err error, next string) error { return &advisedError{err, next} }
-
-// lookup is an environment for envconfig.
-type lookup map[string]string
-
-// Environ returns lines NAME=value.
-func (l lookup) Environ() []string {
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(l)) {
-		lines = append(lines, name+"="+l[name])
-	}
-	return lines
-}
-
-// LookupEnv returns one variable.
-func (l lookup) LookupEnv(name string) (string, bool) {
-	value, ok := l[name]
-	return value, ok
-}

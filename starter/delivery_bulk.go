@@ -39,7 +39,7 @@ const cancelled = "cancelled"
 func sentAlready(id string, state postgres.DeliveryState) outcome {
 	return outcome{
 		ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; what was sent stays sent",
-		next: "nothing calls it back; `starter delivery show " + id + "` tells what became of it",
+		next: "nothing calls it back; `starter delivery show " + quoted(id) + "` tells what became of it",
 	}
 }
 
@@ -50,13 +50,13 @@ func asItIs(id string, state postgres.DeliveryState) outcome {
 	case notification.Sent, notification.Delivered:
 		return sentAlready(id, state)
 	case notification.Failed:
-		return outcome{ID: id, Result: "has failed", Detail: state.LastError, next: "mend the cause, then `starter delivery retry " + id + "`"}
+		return outcome{ID: id, Result: "has failed", Detail: state.LastError, next: "mend the cause, then `starter delivery retry " + quoted(id) + "`"}
 	case notification.Cancelled:
-		return outcome{ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled), next: "`starter delivery retry " + id + "` makes it after all"}
+		return outcome{ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled), next: "`starter delivery retry " + quoted(id) + "` makes it after all"}
 	default:
 		return outcome{
 			ID: id, Result: "is worked on by nobody", Detail: "its workflow does not run, or not yet",
-			next: "see its event; where that is through, `starter delivery retry " + id + "` makes the delivery",
+			next: "see its event; where that is through, `starter delivery retry " + quoted(id) + "` makes the delivery",
 		}
 	}
 }

@@ -33,6 +33,7 @@ part of a digest. What was sent stays sent, and the answer says so. Filters with
 		ValidArgsFunction: a.completeDeliveries,
 	}
 	filter.register(cmd)
+	a.completeEventFlag(cmd)
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	return cmd
@@ -95,7 +96,7 @@ func (o *operator) cancelDelivery(ctx context.Context, id string) (outcome, erro
 	case notification.Pending:
 		return outcome{
 			ID: id, Done: true, Result: "cancellation accepted",
-			Detail: "an attempt is under way, or no worker runs; `starter delivery show " + id + "` tells how it ends",
+			Detail: "an attempt is under way, or no worker runs; `starter delivery show " + quoted(id) + "` tells how it ends",
 		}, nil
 	default:
 		return asItIs(id, state), nil

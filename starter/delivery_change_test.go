@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
@@ -103,7 +103,7 @@ func TestCancelDelivery(t *testing.T) {
 		d.reset(notification.Pending)
 		d.workflow("d1", isRunning)
 		d.temporal.On("CancelWorkflow", mock.Anything, "d1", "").Return(nil).Once()
-		d.temporal.On("GetWorkflow", mock.Anything, "d1", "").Return(ends(func() { d.setStatus(after) }, errors.New("canceled")))
+		d.temporal.On("GetWorkflow", mock.Anything, "d1", "").Return(ends(func() { d.setStatus(after) }, &temporal.WorkflowExecutionError{}))
 
 		got, err := d.cancelDelivery(t.Context(), "d1")
 
@@ -152,7 +152,14 @@ func TestPatience(t *testing.T) {
 	ended, _ = p.wait(t.Context(), nil)
 	require.False(t, ended, "it does not even look")
 
-	failed := errors.New("it failed")
+	// Temporal's own clock says a moment before ours that the time is over.
+	for _, early := range []error{serviceerror.NewDeadlineExceeded("late"), context.DeadlineExceeded} {
+		ended, err = newPatience(time.Minute).wait(t.Context(), ends(func() {}, early))
+		require.NoError(t, err)
+		require.False(t, ended, "%T", early)
+	}
+
+	failed := &temporal.WorkflowExecutionError{}
 	p = newPatience(time.Minute)
 	ended, err = p.wait(t.Context(), ends(func() {}, failed))
 	require.True(t, ended)

@@ -10,17 +10,18 @@ import (
 	"herald/activities"
 )
 
-const (
-	// maxHistory is how many events of a history are looked at. An ordinary
-	// delivery has about ten; a digest goes on in another run before it has so many.
-	maxHistory = 5000
-	// joinActivity is the name by which JoinDigest is registered.
-	joinActivity = "JoinDigest"
-)
+// maxHistory is how many events of a history are looked at. An ordinary
+// delivery has about ten; a digest goes on in another run before it has so many.
+const maxHistory = 5000
+
+// acts is never dereferenced: it only names the activities.
+var acts *activities.Activities
 
 // sends says that an activity calls a provider. Those that do say in their input
 // how often they may try.
-func sends(activity string) bool { return activity == "Send" || activity == "SendDigest" }
+func sends(activity string) bool {
+	return activity == registeredName(acts.Send) || activity == registeredName(acts.SendDigest)
+}
 
 // readHistory finds how often the latest sending may try, and in which digest
 // the delivery is.
@@ -39,7 +40,7 @@ func (s *deliveryState) readHistory(ctx context.Context, temporal deliveryTempor
 			if decodeFirst(scheduled.GetInput(), &input) {
 				s.MaxAttempts, s.Before = input.MaxAttempts, input.AttemptsBefore
 			}
-		case name == joinActivity:
+		case name == registeredName(acts.JoinDigest):
 			joining = event.GetEventId()
 		case joining > 0 && completed.GetScheduledEventId() == joining:
 			var joined activities.JoinResult

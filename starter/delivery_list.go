@@ -27,6 +27,7 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 		}),
 	}
 	f.register(cmd)
+	a.completeEventFlag(cmd)
 	registerLimit(cmd, &limit)
 	return cmd
 }

@@ -127,4 +127,10 @@ func TestListingIsReadable(t *testing.T) {
 	require.Len(t, lines, 3)
 	require.Equal(t, lineWidth, utf8.RuneCountInString(lines[1]))
 	require.True(t, strings.HasSuffix(lines[1], "…"), lines[1])
+
+	list.Deliveries[0].DeliveryID, list.Deliveries[0].LastError = strings.Repeat("x", 150), "sendgrid gave no clear answer: 503"
+	out.Reset()
+	printDeliveries(w, list)
+	require.NoError(t, w.Flush())
+	require.Contains(t, out.String(), list.Deliveries[0].LastError, "the code stands at its end")
 }

@@ -52,6 +52,7 @@ Where ids are named, the outcomes are waited for, up to 30 seconds in all.`,
 		ValidArgsFunction: a.completeDeliveries,
 	}
 	filter.register(cmd)
+	a.completeEventFlag(cmd)
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	cmd.Flags().BoolVar(&flags.again, "again", false, "also what was sent: the recipient gets it twice")
@@ -83,7 +84,7 @@ func (a *app) retryDeliveries(ctx context.Context, ids []string, filter delivery
 	return a.operate(ctx, wait, func(ctx context.Context, o *operator) error {
 		retry := func(ctx context.Context, id string) (outcome, error) { return o.retryDelivery(ctx, id, flags.again) }
 		look := func(ctx context.Context, id string) (outcome, error) { return o.wouldRetry(ctx, id, flags.again) }
-		return o.deliveries(ctx, job{verb: "retry", noun: theDeliveries, flags: flags.bulkFlags, do: retry, look: look}, ids, wanted)
+		return o.deliveries(ctx, job{verb: "retry", noun: theDeliveries, flags: flags.bulkFlags, again: flags.again, do: retry, look: look}, ids, wanted)
 	})
 }
 
@@ -136,7 +137,7 @@ func (o *operator) retryDelivery(ctx context.Context, id string, again bool) (ou
 	if err != nil {
 		return outcome{}, fmt.Errorf("retry %s: %w", id, err)
 	}
-	started := outcome{ID: id, Done: true, Result: "started", Detail: "`starter delivery show " + id + "` tells how it ends"}
+	started := outcome{ID: id, Done: true, Result: "started", Detail: "`starter delivery show " + quoted(id) + "` tells how it ends"}
 	if through, _ := o.patience.wait(ctx, run); !through { // its row says how it ended
 		return started, nil
 	}
@@ -180,6 +181,6 @@ func refuseAgain(id string, state postgres.DeliveryState) outcome {
 func underWay(id string, state postgres.DeliveryState) outcome {
 	return outcome{
 		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
-		next: "`starter delivery why " + id + "` says what it waits for; `starter delivery send-now " + id + "` hastens it",
+		next: "`starter delivery why " + quoted(id) + "` says what it waits for; `starter delivery send-now " + quoted(id) + "` hastens it",
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/notification"
 	"herald/internal/postgres"
 )
 
@@ -48,16 +46,6 @@ func (a *app) showDelivery(ctx context.Context, id string) error {
 	}
 	view := deliveryView{DeliveryDetail: detail, Workflow: a.deliveryWorkflow(ctx, id)}
 	return a.print(view, func(w io.Writer) { printDelivery(w, view) })
-}
-
-// noDelivery says what to do about an id that is not there.
-func noDelivery(id string, err error) error {
-	if !errors.Is(err, notification.ErrNoDelivery) {
-		return err
-	}
-	return advise(fmt.Errorf("delivery %s: %w", id, err),
-		"look for it with `starter delivery list --recipient TYPE/ID`; for one that was never planned, "+
-			"`starter delivery why --event ID --recipient TYPE/ID --channel C`")
 }
 
 func printDelivery(w io.Writer, view deliveryView) {

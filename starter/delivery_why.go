@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -45,7 +44,7 @@ and answers without Temporal as well.`,
 	flags.StringVar(&f.channel, "channel", "", "the channel: "+words(notification.Channels()))
 	completeWords(cmd, "channel", notification.Channels())
 	completeRecipient(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents) // it fails only for a flag that there is not
+	a.completeEventFlag(cmd)
 	return cmd
 }
 
@@ -106,11 +105,8 @@ func (a *app) explain(ctx context.Context, db *postgres.Store, key postgres.Deci
 		return whyView{}, noDelivery(id, err)
 	}
 	report, err := db.DecisionReport(ctx, key)
-	if errors.Is(err, notification.ErrNoEvent) {
-		return whyView{}, noEvent(key.EventID, err)
-	}
 	if err != nil {
-		return whyView{}, err
+		return whyView{}, noEvent(key.EventID, err)
 	}
 	view := newWhy(key, report, delivery, time.Now())
 	if delivery != nil {
@@ -122,9 +118,4 @@ func (a *app) explain(ctx context.Context, db *postgres.Store, key postgres.Deci
 	}
 	view.Next = view.next(time.Now())
 	return view, nil
-}
-
-// noEvent says what to do about an id that is not there.
-func noEvent(id string, err error) error {
-	return advise(fmt.Errorf("event %s: %w", id, err), "check the id, or look for it with `starter event list`; rows that were purged are no longer known")
 }

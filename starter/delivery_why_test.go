@@ -143,7 +143,8 @@ func TestUnknownDeliveries(t *testing.T) {
 		want string
 		next string
 	}{
-		{[]string{"delivery", "show", "d"}, "error: delivery d: no such delivery", "next: look for it with `starter delivery list"},
+		{[]string{"delivery", "show", "d"}, "error: delivery d: no such delivery", "next: check the id, or look for it with `starter delivery list"},
+		{[]string{"delivery", "show", "digest-1"}, "error: delivery digest-1: no such delivery", "next: it looks like the id of a digest"},
 		{[]string{"delivery", "why", "d"}, "error: delivery d: no such delivery", "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
 		{[]string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, "error: event e: no such event", "next: check the id"},
 	}

@@ -9,11 +9,8 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-
-	"herald/workflows"
 )
 
 // deliveryState is what Temporal knows of a delivery.
@@ -70,15 +67,11 @@ func readDelivery(ctx context.Context, temporal deliveryTemporal, id string) del
 
 // readSending looks at a workflow that sends: a delivery or a digest.
 func readSending(ctx context.Context, temporal deliveryTemporal, id string) deliveryState {
-	description, err := temporal.DescribeWorkflowExecution(ctx, id, "")
-	switch {
-	case isNotFound(err):
-		return deliveryState{workflowState: workflowState{Status: unknownStatus, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}}
-	case err != nil:
-		return deliveryState{workflowState: workflowState{Status: unreachableStatus, Note: err.Error()}}
+	description, found := lookAt(ctx, temporal, id)
+	state := deliveryState{workflowState: found, TaskQueue: description.GetExecutionConfig().GetTaskQueue().GetName()}
+	if !state.known() {
+		return state
 	}
-	state := deliveryState{workflowState: described(description)}
-	state.TaskQueue = description.GetExecutionConfig().GetTaskQueue().GetName()
 	if state.Status != runningStatus {
 		if err := temporal.GetWorkflow(ctx, id, state.RunID).Get(ctx, nil); err != nil {
 			state.Failure = cause(err)
@@ -88,23 +81,12 @@ func readSending(ctx context.Context, temporal deliveryTemporal, id string) deli
 	for _, activity := range description.GetPendingActivities() {
 		state.Pending = append(state.Pending, pendingOf(activity))
 	}
-	state.Workers = workersOf(ctx, temporal, state.TaskQueue)
+	state.Workers, _ = workersOf(ctx, temporal, state.TaskQueue) // 0 also where Temporal does not say
 	state.readHistory(ctx, temporal, id)
 	if state.Workers > 0 {
 		state.Details = currentDetails(ctx, temporal, id, state.RunID)
 	}
 	return state
-}
-
-func described(description *workflowservice.DescribeWorkflowExecutionResponse) workflowState {
-	info := description.GetWorkflowExecutionInfo()
-	return workflowState{
-		Status:        statusName(info.GetStatus()),
-		RunID:         info.GetExecution().GetRunId(),
-		StartedAt:     moment(info.GetStartTime()),
-		ClosedAt:      moment(info.GetCloseTime()),
-		HeraldOutcome: keyword(info.GetSearchAttributes(), workflows.OutcomeAttribute.GetName()),
-	}
 }
 
 func pendingOf(activity *workflowpb.PendingActivityInfo) pendingActivity {
@@ -116,22 +98,6 @@ func pendingOf(activity *workflowpb.PendingActivityInfo) pendingActivity {
 		NextAttempt: moment(activity.GetNextAttemptScheduleTime()),
 		LastFailure: activity.GetLastFailure().GetMessage(),
 	}
-}
-
-// workersOf counts who asked for tasks of a queue lately; 0 also where Temporal
-// does not say.
-func workersOf(ctx context.Context, temporal describer, queue string) int {
-	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	if err != nil {
-		return 0
-	}
-	workers := 0
-	for _, worker := range description.GetPollers() {
-		if time.Since(worker.GetLastAccessTime().AsTime()) < workerGone {
-			workers++
-		}
-	}
-	return workers
 }
 
 const (

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,8 +24,6 @@ const (
 	maxBatchEvents, maxBatchBytes = 1000, 8 << 20
 	// maxPayload is what is read of a payload, in bytes; the table takes 256 KiB of it.
 	maxPayload = 1 << 20
-	// progressInterval is between two lines of progress.
-	progressInterval = 2 * time.Second
 )
 
 // emission is what `starter emit` is told to write.
@@ -151,8 +150,9 @@ type eventWriter interface {
 // events stand.
 func (a *app) insert(ctx context.Context, db eventWriter, event notification.Event, ids []string) error {
 	size := min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(event.Payload))))
-	shown := time.Now()
-	for written := 0; written < len(ids); {
+	var done atomic.Int64
+	defer a.progress(func() string { return fmt.Sprintf("%d of %d events written", done.Load(), len(ids)) })()
+	for written := 0; written < len(ids); done.Store(int64(written)) {
 		batch := ids[written:min(written+size, len(ids))]
 		events := make([]notification.Event, len(batch))
 		for i, id := range batch {
@@ -166,10 +166,6 @@ func (a *app) insert(ctx context.Context, db eventWriter, event notification.Eve
 			return err
 		}
 		written += len(batch)
-		if time.Since(shown) > progressInterval && written < len(ids) {
-			a.note("%d of %d events written", written, len(ids))
-			shown = time.Now()
-		}
 	}
 	return nil
 }

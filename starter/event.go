@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -50,11 +49,8 @@ func (a *app) showEvent(ctx context.Context, id string) error {
 	}
 	defer db.Close()
 	report, err := db.EventReport(ctx, id, shownRecipients)
-	if errors.Is(err, notification.ErrNoEvent) {
-		return noEvent(id, err)
-	}
 	if err != nil {
-		return err
+		return noEvent(id, err)
 	}
 	view := eventView{EventReport: report, Workflow: a.eventWorkflow(ctx, id)}
 	return a.print(view, func(w io.Writer) { printEvent(w, view) })

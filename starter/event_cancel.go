@@ -73,7 +73,7 @@ func (o *operator) cancelEvent(ctx context.Context, id string) (outcome, error) 
 			return outcome{}, err
 		}
 		if withdrawn {
-			return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + id + "` brings it back"}, nil
+			return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + quoted(id) + "` brings it back"}, nil
 		}
 		now, err := o.event(ctx, id)
 		if err != nil {
@@ -113,7 +113,7 @@ func (o *operator) endedEvent(ctx context.Context, id string, state postgres.Eve
 	if err != nil {
 		return outcome{}, err
 	}
-	said := outcome{ID: id, Detail: countText(counts), next: "`starter event show " + id + "` tells what came of it"}
+	said := outcome{ID: id, Detail: countText(counts), next: "`starter event show " + quoted(id) + "` tells what came of it"}
 	switch {
 	case state.Processed == "SUCCESS":
 		said.Result = "has ended"
@@ -123,7 +123,7 @@ func (o *operator) endedEvent(ctx context.Context, id string, state postgres.Eve
 		said.Result, said.Detail = "was never started", state.Error
 	default:
 		said.Result = "is worked on by nobody"
-		said.next = "`starter event retry " + id + "` starts it again"
+		said.next = "`starter event retry " + quoted(id) + "` starts it again"
 	}
 	return said, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -30,8 +30,8 @@ func TestCancelEvent(t *testing.T) {
 		done   bool
 		want   string
 	}{
-		{"cancelled", ends(func() {}, errors.New("canceled")), notification.Cancelled, true, "cancelled: of its deliveries 1 cancelled"},
-		{"sent already", ends(func() {}, errors.New("canceled")), notification.Delivered, true, "cancelled: of its deliveries 1 sent, and stay sent"},
+		{"cancelled", ends(func() {}, &temporal.WorkflowExecutionError{}), notification.Cancelled, true, "cancelled: of its deliveries 1 cancelled"},
+		{"sent already", ends(func() {}, &temporal.WorkflowExecutionError{}), notification.Delivered, true, "cancelled: of its deliveries 1 sent, and stay sent"},
 		{"through before", ends(func() {}, nil), notification.Failed, false, "has ended: of its deliveries 1 failed"},
 		{"still at it", hangs(), notification.Pending, true, "cancellation accepted: of its deliveries 1 still under way"},
 	}
@@ -96,7 +96,7 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: isRunning},
 	}, nil)
 	d.temporal.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(nil).Once()
-	d.temporal.On("GetWorkflow", mock.Anything, "evt-1", "").Return(ends(func() { d.setStatus(notification.Cancelled) }, errors.New("canceled")))
+	d.temporal.On("GetWorkflow", mock.Anything, "evt-1", "").Return(ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
 
 	got, err := d.cancelEvent(t.Context(), "evt-1")
 

@@ -91,11 +91,8 @@ func (o *operator) warnOfPollers(ctx context.Context) {
 	if err != nil {
 		return // what matters will fail by itself
 	}
-	if len(state.Pollers) == 0 {
-		o.app.note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
-		return
-	}
 	o.app.warnOfWorkers(state)
+	o.app.warnOfPollers(state)
 }
 
 func (o *operator) wouldRetryEvent(ctx context.Context, id string, all bool) (outcome, error) {
@@ -116,12 +113,12 @@ func (o *operator) retryEvent(ctx context.Context, id string, all bool) (outcome
 		return outcome{}, err
 	}
 	if !retried {
-		return outcome{ID: id, Result: "changed meanwhile", next: "look at it with `starter event show " + id + "`"}, nil
+		return outcome{ID: id, Result: "changed meanwhile", next: "look at it with `starter event show " + quoted(id) + "`"}, nil
 	}
 	said := outcome{ID: id, Done: true, Result: "is pending again"}
 	counts, err := o.db.EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
-		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", grouped(count), id)
+		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", grouped(count), quoted(id))
 	}
 	return said, err
 }
@@ -137,7 +134,7 @@ func (o *operator) refuseEvent(ctx context.Context, id string, all bool) (outcom
 		return outcome{}, err
 	}
 	result, detail := whyNotRetry(state, status, all)
-	return outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + id + "`"}, nil
+	return outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + quoted(id) + "`"}, nil
 }
 
 // whyNotRetry is empty for an event that failed. One that still counts as

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
-	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
@@ -33,25 +33,16 @@ const (
 	unreachableStatus = "UNREACHABLE"
 )
 
+// known says that Temporal could tell of the workflow.
+func (s workflowState) known() bool {
+	return s.Status != unknownStatus && s.Status != unreachableStatus
+}
+
 // readWorkflow looks at the workflow of an event. What it cannot find out it
 // says in the note.
 func readWorkflow(ctx context.Context, temporal example.Temporal, id string) workflowState {
-	description, err := temporal.DescribeWorkflowExecution(ctx, id, "")
-	switch {
-	case isNotFound(err):
-		return workflowState{Status: unknownStatus, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
-	case err != nil:
-		return workflowState{Status: unreachableStatus, Note: err.Error()}
-	}
-	info := description.GetWorkflowExecutionInfo()
-	state := workflowState{
-		Status:        statusName(info.GetStatus()),
-		RunID:         info.GetExecution().GetRunId(),
-		StartedAt:     moment(info.GetStartTime()),
-		ClosedAt:      moment(info.GetCloseTime()),
-		HeraldOutcome: keyword(info.GetSearchAttributes(), workflows.OutcomeAttribute.GetName()),
-	}
-	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	_, state := lookAt(ctx, temporal, id)
+	if !state.known() || state.Status == runningStatus {
 		return state
 	}
 	var result workflows.NotifyResult
@@ -61,6 +52,25 @@ func readWorkflow(ctx context.Context, temporal example.Temporal, id string) wor
 	}
 	state.Outcome, state.Problem = result.Outcome, result.Problem
 	return state
+}
+
+// lookAt reads what Temporal tells of a workflow without asking a worker.
+func lookAt(ctx context.Context, temporal example.Temporal, id string) (*workflowservice.DescribeWorkflowExecutionResponse, workflowState) {
+	description, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+	switch {
+	case isNotFound(err):
+		return nil, workflowState{Status: unknownStatus, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
+	case err != nil:
+		return nil, workflowState{Status: unreachableStatus, Note: err.Error()}
+	}
+	info := description.GetWorkflowExecutionInfo()
+	return description, workflowState{
+		Status:        statusName(info.GetStatus()),
+		RunID:         info.GetExecution().GetRunId(),
+		StartedAt:     moment(info.GetStartTime()),
+		ClosedAt:      moment(info.GetCloseTime()),
+		HeraldOutcome: keyword(info.GetSearchAttributes(), workflows.OutcomeAttribute.GetName()),
+	}
 }
 
 // cause is the failure of a workflow without the workflow's ids around it, and

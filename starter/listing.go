@@ -12,8 +12,9 @@ import (
 const (
 	// lineWidth is what the lists keep to where ids let them, in characters.
 	lineWidth = 120
-	// minLast is what is left of the last column however long the others are.
-	minLast = 24
+	// minLast is what is left of the last column however long the others are: enough
+	// for what a provider answered, with its code.
+	minLast = 36
 	// columnGap is between two columns of a table.
 	columnGap = 2
 )

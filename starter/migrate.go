@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,6 +89,9 @@ func (a *app) migrateStatus(ctx context.Context, m *postgres.Migrator) error {
 	statuses, err := m.Status(ctx)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(statuses, func(s postgres.MigrationStatus) bool { return !s.Applied }) {
+		a.note("warning: the schema is not that of this build; run `starter migrate up`")
 	}
 	return a.print(statuses, func(w io.Writer) {
 		row(w, "MIGRATION", "STATE")

@@ -9,6 +9,7 @@ import (
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	failure "go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -47,19 +48,13 @@ func (o *operator) starter() *workflows.Starter {
 // delivery reads one delivery.
 func (o *operator) delivery(ctx context.Context, id string) (postgres.DeliveryState, error) {
 	state, err := o.db.DeliveryState(ctx, id)
-	if errors.Is(err, notification.ErrNoDelivery) {
-		return state, advise(fmt.Errorf("delivery %s: %w", id, err), "check the id; `starter delivery list` shows the latest")
-	}
-	return state, err
+	return state, noDelivery(id, err)
 }
 
 // event reads one event.
 func (o *operator) event(ctx context.Context, id string) (postgres.EventState, error) {
 	state, err := o.db.EventState(ctx, id)
-	if errors.Is(err, notification.ErrNoEvent) {
-		return state, advise(fmt.Errorf("event %s: %w", id, err), "check the id; `starter event list` shows the latest")
-	}
-	return state, err
+	return state, noEvent(id, err)
 }
 
 // workflowStatus is that of the last run of a workflow; UNSPECIFIED: Temporal
@@ -113,7 +108,8 @@ func newPatience(d time.Duration) *patience {
 }
 
 // wait waits until a workflow has ended, and says whether it has. The error is
-// how it ended; who cares what came of it reads its row.
+// how it ended; who cares what came of it reads its row. Any other error is of the
+// wait: Temporal may say that it is over a moment before our own clock does.
 func (p *patience) wait(ctx context.Context, run client.WorkflowRun) (ended bool, err error) {
 	limit := time.Duration(p.left.Load())
 	if limit <= 0 {
@@ -123,7 +119,8 @@ func (p *patience) wait(ctx context.Context, run client.WorkflowRun) (ended bool
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err = run.Get(waiting, nil)
-	if waiting.Err() != nil {
+	var end *failure.WorkflowExecutionError
+	if err != nil && !errors.As(err, &end) {
 		p.left.Add(-int64(time.Since(began)))
 		return false, nil
 	}

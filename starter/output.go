@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -80,4 +82,14 @@ func dash[T ~string](word T) T {
 		return "-"
 	}
 	return word
+}
+
+var needsNoQuotes = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// quoted is an id in a command that can be pasted into a shell.
+func quoted(id string) string {
+	if needsNoQuotes.MatchString(id) {
+		return id
+	}
+	return "'" + strings.ReplaceAll(id, "'", `'\''`) + "'"
 }

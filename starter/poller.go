@@ -19,8 +19,6 @@ const (
 	maxPollers = 16
 	// stopTimeout is far above what bringing a claimed batch to its end takes.
 	stopTimeout = time.Minute
-	// stopInterval is between two looks at pollers that are stopping, or pausing.
-	stopInterval = 200 * time.Millisecond
 )
 
 func (a *app) pollerCommand() *cobra.Command {
@@ -82,7 +80,7 @@ func (a *app) showPollers(ctx context.Context, temporal client.Client, cfg confi
 		return err
 	}
 	a.warnOfWorkers(state)
-	a.warnOfPauses(state)
+	a.warnOfPollers(state)
 	return a.print(state, func(w io.Writer) { printPollers(w, state) })
 }
 
@@ -92,9 +90,12 @@ func (a *app) warnOfWorkers(state pollersState) {
 	}
 }
 
-// warnOfPauses says what lets paused pollers go on.
-func (a *app) warnOfPauses(state pollersState) {
-	if slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausedStatus }) {
+// warnOfPollers says what to do about pollers that start nothing.
+func (a *app) warnOfPollers(state pollersState) {
+	switch {
+	case !slices.ContainsFunc(state.Pollers, pollerState.running):
+		a.note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
+	case slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausedStatus }):
 		a.note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it go on")
 	}
 }

@@ -88,12 +88,15 @@ func TestOrderFails(t *testing.T) {
 	}
 }
 
-func TestPausedPollersAreNoted(t *testing.T) {
+func TestPollersThatStartNothingAreNoted(t *testing.T) {
 	t.Parallel()
 
-	for status, want := range map[string]string{runningStatus: "", pausedStatus: "`starter poller resume` lets it go on"} {
+	for status, want := range map[string]string{
+		runningStatus: "", pausedStatus: "`starter poller resume` lets it go on",
+		notStartedStatus: "run `starter poller start`", "CANCELED": "run `starter poller start`",
+	} {
 		var problems bytes.Buffer
-		(&app{err: &problems}).warnOfPauses(pollersState{Pollers: []pollerState{{Status: status}}})
+		(&app{err: &problems}).warnOfPollers(pollersState{Pollers: []pollerState{{Status: status}}})
 		require.Equal(t, want != "", problems.Len() > 0)
 		require.Contains(t, problems.String(), want)
 	}

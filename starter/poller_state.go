@@ -65,16 +65,26 @@ func readPollers(ctx context.Context, temporal describer, prefix string, expecte
 			state.Pollers = append(state.Pollers, poller)
 		}
 	}
-	queue, err := temporal.DescribeTaskQueue(ctx, state.TaskQueue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	if err != nil && !isNotFound(err) {
-		return pollersState{}, fmt.Errorf("describe task queue %s: %w", state.TaskQueue, err)
-	}
-	for _, worker := range queue.GetPollers() {
-		if time.Since(worker.GetLastAccessTime().AsTime()) < workerGone {
-			state.Workers++
-		}
+	var err error
+	if state.Workers, err = workersOf(ctx, temporal, state.TaskQueue); err != nil {
+		return pollersState{}, err
 	}
 	return state, nil
+}
+
+// workersOf counts who asked for tasks of a queue lately.
+func workersOf(ctx context.Context, temporal describer, queue string) (int, error) {
+	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil && !isNotFound(err) {
+		return 0, fmt.Errorf("describe task queue %s: %w", queue, err)
+	}
+	workers := 0
+	for _, worker := range description.GetPollers() {
+		if time.Since(worker.GetLastAccessTime().AsTime()) < workerGone {
+			workers++
+		}
+	}
+	return workers, nil
 }
 
 func readPoller(ctx context.Context, temporal describer, id string) (pollerState, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // pollerGoal is what pollers are told to become.
@@ -17,10 +16,7 @@ type pollerGoal struct {
 
 // waitForPollers waits until all of them have reached the goal.
 func waitForPollers(ctx context.Context, temporal describer, ids []string, goal pollerGoal) error {
-	left := slices.Clone(ids)
-	ticker := time.NewTicker(stopInterval)
-	defer ticker.Stop()
-	for {
+	for left := slices.Clone(ids); ; {
 		var waiting []string
 		for _, id := range left {
 			p, err := readPoller(ctx, temporal, id)
@@ -34,10 +30,8 @@ func waitForPollers(ctx context.Context, temporal describer, ids []string, goal 
 		if left = waiting; len(left) == 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return advise(fmt.Errorf("%s: %s: %w", goal.missed, strings.Join(left, ", "), context.Cause(ctx)), goal.next)
-		case <-ticker.C:
+		if err := pause(ctx); err != nil {
+			return advise(fmt.Errorf("%s: %s: %w", goal.missed, strings.Join(left, ", "), err), goal.next)
 		}
 	}
 }

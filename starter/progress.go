@@ -2,6 +2,9 @@ package main
 
 import "time"
 
+// progressInterval is between two lines of progress.
+const progressInterval = 2 * time.Second
+
 // progress notes a line every progressInterval until stop is called. The line is made
 // by another goroutine.
 func (a *app) progress(line func() string) (stop func()) {

@@ -30,10 +30,7 @@ type divergence struct {
 // diverges replays a history; nil: cleanly. To find the first place, it replays
 // beginnings of the history, which diverge from that place on.
 func diverges(ctx context.Context, recorded *history.History) (*divergence, error) {
-	events := recorded.Events
-	if n := len(events); events[n-1].GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_STARTED {
-		events = events[:n-1] // of a task that is open, which hides what came before it
-	}
+	events := answered(recorded.Events)
 	problem, err := replay(ctx, events)
 	if problem == nil || err != nil {
 		return nil, err
@@ -59,6 +56,30 @@ func diverges(ctx context.Context, recorded *history.History) (*divergence, erro
 		return nil, err
 	}
 	return explain(problem.Error(), events[:end]), nil
+}
+
+// answered leaves out what came behind the last workflow task that a worker
+// completed, and what that brought: a signal, a cancellation, attempts at a task
+// that nobody has completed. What the workflow makes of it is not on record yet.
+func answered(events []*history.HistoryEvent) []*history.HistoryEvent {
+	task := taskOf(events)
+	end := task
+	for end < len(events) && broughtBy(int64(task), events[end]) {
+		end++
+	}
+	return events[:end]
+}
+
+// broughtBy says that an event stands for a command of that workflow task.
+func broughtBy(task int64, event *history.HistoryEvent) bool {
+	message := event.ProtoReflect()
+	attributes := message.WhichOneof(message.Descriptor().Oneofs().ByName("attributes"))
+	if attributes == nil {
+		return false
+	}
+	of := message.Get(attributes).Message()
+	field := of.Descriptor().Fields().ByName("workflow_task_completed_event_id")
+	return field != nil && of.Get(field).Int() == task
 }
 
 // replay replays a beginning of a history. The problem is what the replayer
@@ -178,11 +199,4 @@ func withoutParentheses(text string) string {
 }
 
 // shortened bounds a text that comes from elsewhere, on one line.
-func shortened(text string) string {
-	const most = 300
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return string(runes)
-}
+func shortened(text string) string { return cut(text, 300) }

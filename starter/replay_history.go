@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -160,8 +158,7 @@ func (r *recording) name() string {
 func workflowTypes() []string {
 	var names []string
 	for _, f := range workflows.All() {
-		full := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-		names = append(names, full[strings.LastIndex(full, ".")+1:])
+		names = append(names, registeredName(f))
 	}
 	return names
 }

@@ -201,6 +201,28 @@ func TestReplayDiverges(t *testing.T) {
 	}
 }
 
+// What nobody has answered yet is no divergence: a cancellation, and attempts at the
+// workflow task that is to answer it.
+func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
+	t.Parallel()
+
+	tail := []string{
+		"WORKFLOW_EXECUTION_CANCEL_REQUESTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_TIMED_OUT",
+		"WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_EXECUTION_TERMINATED",
+	}
+	for n := range len(tail) + 1 {
+		file := told(t, "deliver_cancelled_waiting", func(events []map[string]any) []map[string]any {
+			events = events[:5] // the timer is started
+			for _, kind := range tail[:n] {
+				events = append(events, map[string]any{"eventId": len(events) + 1, "eventType": "EVENT_TYPE_" + kind})
+			}
+			return events
+		})
+
+		require.Contains(t, terminal{}.must(t, "replay", "--history", file), "replays cleanly: DeliverNotification", tail[:n])
+	}
+}
+
 func TestReplayBadInput(t *testing.T) {
 	t.Parallel()
 
@@ -275,7 +297,7 @@ func TestExplainIsReadable(t *testing.T) {
 		withoutParentheses(`history event is X: (Input:(Payloads:[data:"ada@example.com"]), Timeout:(Seconds:0)), replay command is Y: (Id:5)`))
 	require.Equal(t, "a) b", withoutParentheses("a) b"))
 	require.Equal(t, "a b", shortened(" a\n\tb "))
-	require.Len(t, []rune(shortened(strings.Repeat("é", 1000))), 301)
+	require.Len(t, []rune(shortened(strings.Repeat("é", 1000))), 300)
 }
 
 func TestProgressOfALongCommand(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,9 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.err)
 	a.output = table
 	root.PersistentFlags().VarP(&a.output, "output", "o", "how to print results: table or json")
+	_ = root.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{string(table), string(inJSON)}, cobra.ShellCompDirectiveNoFileComp
+	}) // it fails only for a flag that there is not
 	root.AddCommand(
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
 		a.statusCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
@@ -89,6 +93,17 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// emptyFilter refuses a filter without a value: a script's variable that was not
+// set would otherwise choose all there is.
+func emptyFilter(cmd *cobra.Command) error {
+	for _, name := range []string{"event", "event-type", "type", "aggregate", "recipient", "status", "channel", "since", "until"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && slices.Contains([]string{"", "[]"}, flag.Value.String()) {
+			return fmt.Errorf("--%s is empty: give it a value, or leave it out", name)
+		}
+	}
+	return nil
+}
+
 // commandTimeout bounds commands that make a few statements and calls.
 const commandTimeout = 30 * time.Second
 
@@ -96,6 +111,9 @@ const commandTimeout = 30 * time.Second
 // interrupted.
 func (a *app) within(limit time.Duration, f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		if err := emptyFilter(cmd); err != nil {
+			return err
+		}
 		a.begun = true
 		ctx := cmd.Context()
 		if limit > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	var since time.Duration
+	var since string
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the backlog, the deliveries and the pollers",
@@ -23,7 +23,7 @@ func (a *app) statusCommand() *cobra.Command {
 			return a.status(ctx, since)
 		}),
 	}
-	cmd.Flags().DurationVar(&since, "since", 24*time.Hour, "count the deliveries that were planned in this time")
+	cmd.Flags().StringVar(&since, "since", "24h", "count the deliveries that were planned since: an age (24h, 7d)")
 	return cmd
 }
 
@@ -36,25 +36,28 @@ type statusView struct {
 	PollerProblem string        `json:"poller_problem,omitempty"`
 }
 
-func (a *app) status(ctx context.Context, since time.Duration) error {
-	if since <= 0 {
-		return misused(errors.New("--since must be more than 0, such as 24h"))
+func (a *app) status(ctx context.Context, since string) error {
+	age, err := parseAge(since)
+	if err != nil {
+		return misused(errors.New("--since must be an age such as 90m, 24h or 7d"))
 	}
 	db, cfg, err := a.store(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	backlog, err := db.Backlog(ctx, since)
+	backlog, err := db.Backlog(ctx, age)
 	if err != nil {
 		return err
 	}
-	view := statusView{Backlog: backlog, OldestSeconds: backlog.OldestPending.Seconds(), Since: since.String()}
+	view := statusView{Backlog: backlog, OldestSeconds: backlog.OldestPending.Seconds(), Since: since}
 	view.Pollers, err = a.pollersNow(ctx, cfg)
 	if err != nil {
 		view.PollerProblem = err.Error()
+		a.note("warning: nothing is known of the pollers; %s", a.nextStep(err))
 	} else {
 		a.warnOfWorkers(*view.Pollers)
+		a.warnOfPollers(*view.Pollers)
 	}
 	return a.print(view, func(w io.Writer) { printStatus(w, view) })
 }
@@ -79,15 +82,23 @@ func printStatus(w io.Writer, view statusView) {
 		row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
 	row(w)
-	row(w, "deliveries planned in the last "+view.Since)
-	row(w, "CHANNEL", "STATUS", "COUNT")
-	for _, d := range view.Deliveries {
-		row(w, d.Channel, d.Status, d.Count)
-	}
+	printCounts(w, view)
 	row(w)
 	if view.Pollers == nil {
 		row(w, "pollers", "unknown: "+view.PollerProblem)
 		return
 	}
 	printPollers(w, *view.Pollers)
+}
+
+func printCounts(w io.Writer, view statusView) {
+	if len(view.Deliveries) == 0 {
+		row(w, "no deliveries were planned in the last "+view.Since)
+		return
+	}
+	row(w, "deliveries planned in the last "+view.Since)
+	row(w, "CHANNEL", "STATUS", "COUNT")
+	for _, d := range view.Deliveries {
+		row(w, d.Channel, d.Status, d.Count)
+	}
 }

@@ -18,7 +18,7 @@ func TestStatusWithoutTemporal(t *testing.T) {
 	out := withDatabase(t).must(t, "status", "--since", "1h")
 
 	require.Contains(t, out, "pending events  0")
-	require.Contains(t, out, "deliveries planned in the last 1h0m0s")
+	require.Contains(t, out, "no deliveries were planned in the last 1h")
 	require.Contains(t, out, "unknown: Temporal is out of reach")
 	require.NotContains(t, out, "oldest pending")
 }
@@ -34,7 +34,7 @@ func TestPrintStatus(t *testing.T) {
 			OutboxState: postgres.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
 			Deliveries:  []postgres.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 		},
-		Since:   "24h0m0s",
+		Since:   "24h",
 		Pollers: &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
 	})
 	require.NoError(t, w.Flush())
@@ -43,7 +43,7 @@ func TestPrintStatus(t *testing.T) {
 failed events   1
 oldest pending  1m30s
 
-deliveries planned in the last 24h0m0s
+deliveries planned in the last 24h
 CHANNEL  STATUS  COUNT
 EMAIL    SENT    5
 

@@ -29,11 +29,11 @@ func (v whyView) nextOfEvent() string {
 	case v.Outbox != nil && v.Outbox.Status == "PENDING":
 		return "a poller starts it; `starter poller status` says whether one runs"
 	case v.Outbox != nil && v.Outbox.Status == "FAILED":
-		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", v.EventID)
+		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", quoted(v.EventID))
 	case v.EventWorkflow != nil && v.EventWorkflow.Status == runningStatus:
-		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", v.EventID)
+		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", quoted(v.EventID))
 	case v.Processed != nil && v.Processed.Status == "FAILED":
-		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", v.EventID)
+		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", quoted(v.EventID))
 	default:
 		return "nothing: an event is planned once. Mended rows are for the events to come"
 	}
@@ -41,7 +41,7 @@ func (v whyView) nextOfEvent() string {
 
 func (v whyView) nextOfDelivery(now time.Time) string {
 	d := *v.Delivery
-	retry := fmt.Sprintf("`starter delivery retry %s`", d.DeliveryID)
+	retry := fmt.Sprintf("`starter delivery retry %s`", quoted(d.DeliveryID))
 	switch {
 	case d.Status == notification.Sent:
 		return "nothing: it was sent at " + clock(d.SentAt)
@@ -56,7 +56,7 @@ func (v whyView) nextOfDelivery(now time.Time) string {
 	case v.Workflow.Status == unreachableStatus:
 		return "not known, since Temporal is out of reach. By its row it " + v.rowSays(now)
 	case v.Workflow.Status == unknownStatus && v.Processed != nil && v.Processed.Status == "PROCESSING":
-		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", d.EventID)
+		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", quoted(d.EventID))
 	case v.Workflow.Status == unknownStatus:
 		return fmt.Sprintf("nothing: nobody works on it. Run %s", retry)
 	default:
@@ -104,7 +104,7 @@ func (v whyView) nextOfRunning(now time.Time) string {
 	case s.Digest != nil:
 		return fmt.Sprintf("it is sent in its digest %s, which says: %s. %s", s.DigestID, at.Details, v.hasten())
 	case len(s.Pending) > 0:
-		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, v.Delivery.DeliveryID)
+		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, quoted(v.Delivery.DeliveryID))
 	case waits:
 		return fmt.Sprintf("it waits %s. %s", waiting, v.hasten())
 	case v.Delivery.SendAfter != nil && now.Before(*v.Delivery.SendAfter):
@@ -115,7 +115,7 @@ func (v whyView) nextOfRunning(now time.Time) string {
 }
 
 func (v whyView) hasten() string {
-	return fmt.Sprintf("`starter delivery send-now %s` does not wait", v.Delivery.DeliveryID)
+	return fmt.Sprintf("`starter delivery send-now %s` does not wait", quoted(v.Delivery.DeliveryID))
 }
 
 func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {

@@ -31,6 +31,7 @@ export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
 unset GOOGLE_APPLICATION_CREDENTIALS
 
 # answers_ok says whether GET of a path is answered with 200.
+# shellcheck disable=SC2317 # `answers` calls it
 answers_ok() { # PORT PATH
   local status
   exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1

@@ -61,7 +61,7 @@ page() { # WORKFLOW-ID TAB
 # palette of its own the file is a third of the size.
 shoot() { # NAME HEIGHT TEXT ADDRESS
   say "docs/$1.png"
-  "$TEMP/picture" --browser "$(browser)" --width 1600 --height "$2" --until "$3" --out "$TEMP/$1.png" "$4" || fail "no docs/$1.png"
+  "$TEMP/screenshots" --width 1600 --height "$2" --until "$3" --out "$TEMP/$1.png" "$4" || fail "no docs/$1.png"
   pngquant --force --strip --quality 60-95 --output "docs/$1.png" "$TEMP/$1.png"
 }
 
@@ -71,7 +71,7 @@ fi
 need browser chromium
 need pngquant pngquant
 need curl curl
-go build -o "$TEMP/picture" ./tools/picture
+(cd tools/screenshots && GOFLAGS=-buildvcs=false GOWORK=off go build -o "$TEMP/screenshots" .)
 trap 'fault || true; rm -rf "$TEMP"' EXIT
 
 say "making the situations"

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
+	"github.com/caarlos0/env/v11"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 	"golang.org/x/sync/errgroup"
 
@@ -150,12 +150,9 @@ func run(ctx context.Context, part part) error {
 // newTemporalClient returns a client that connects when it is first used, by
 // Temporal's own TEMPORAL_* settings, and the namespace that they name.
 func newTemporalClient(metrics client.MetricsHandler) (client.Client, string, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
+	options, err := config.Temporal(env.ToMap(os.Environ()))
 	if err != nil {
-		return nil, "", fmt.Errorf("read Temporal settings: %w", err)
-	}
-	if options.Namespace == "" {
-		options.Namespace = client.DefaultNamespace
+		return nil, "", err
 	}
 	options.Logger = log.NewStructuredLogger(slog.Default())
 	options.MetricsHandler = metrics

@@ -52,10 +52,7 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 			WorkerStopTimeout:            stopTimeout,
 			MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // a heartbeat's answer is how a poller hears that it is to pause
 		})
-		events.RegisterWorkflow(workflows.PollOutbox)
-		events.RegisterWorkflow(workflows.NotifyEvent)
-		events.RegisterWorkflow(workflows.NotifyPage)
-		events.RegisterActivity(acts)
+		register(events, workflows.OfEvents(), acts)
 	}
 	for _, channel := range part.channels {
 		policy := cfg.Policies[channel]
@@ -64,9 +61,7 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 			TaskQueueActivitiesPerSecond:       policy.RateLimit, // 0: none, and activities may start eagerly
 			WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 		})
-		deliveries.RegisterWorkflow(workflows.DeliverNotification)
-		deliveries.RegisterWorkflow(workflows.Digest)
-		deliveries.RegisterActivity(acts)
+		register(deliveries, workflows.OfDeliveries(), acts)
 	}
 	defer w.stop()
 	for _, each := range w.all {
@@ -99,6 +94,13 @@ func (w *workers) add(temporal client.Client, queue string, options worker.Optio
 	added := worker.New(temporal, queue, options)
 	w.all = append(w.all, added)
 	return added
+}
+
+func register(to worker.Worker, types []any, acts *activities.Activities) {
+	for _, workflow := range types {
+		to.RegisterWorkflow(workflow)
+	}
+	to.RegisterActivity(acts)
 }
 
 // stop stops the running workers at once, since each may have to wait.

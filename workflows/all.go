@@ -1,7 +1,10 @@
 package workflows
 
-// All returns every type of workflow of this build, for workers and replayers
-// to register.
-func All() []any {
-	return []any{PollOutbox, NotifyEvent, NotifyPage, DeliverNotification, Digest}
-}
+// OfEvents returns the workflows that the workers of the events' queue register.
+func OfEvents() []any { return []any{PollOutbox, NotifyEvent, NotifyPage} }
+
+// OfDeliveries returns those that the workers of each channel's queue register.
+func OfDeliveries() []any { return []any{DeliverNotification, Digest} }
+
+// All returns every type of workflow of this build, for replayers to register.
+func All() []any { return append(OfEvents(), OfDeliveries()...) }

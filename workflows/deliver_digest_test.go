@@ -128,7 +128,8 @@ func TestDeliverInDigestEndedWhileItJoined(t *testing.T) {
 	env.AssertExpectations(t)
 }
 
-// A digest that says nothing was terminated, perhaps: it is joined again.
+// A digest that says nothing was terminated, perhaps: it is joined again, and
+// then less and less often.
 func TestDeliverInDigestThatIsSilent(t *testing.T) {
 	t.Parallel()
 
@@ -136,16 +137,20 @@ func TestDeliverInDigestThatIsSilent(t *testing.T) {
 	var calls []time.Time
 	env.OnActivity(acts.JoinDigest, mock.Anything, mock.Anything).Return(func(context.Context, activities.JoinInput) (activities.JoinResult, error) {
 		calls = append(calls, env.Now())
-		if len(calls) == 3 {
+		if len(calls) == 8 {
 			return activities.JoinResult{Status: notification.Sent}, nil
 		}
 		return waitsInDigest, nil
-	}).Times(3)
+	}).Times(8)
 
 	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
 
 	env.requireDelivered(t, result(notification.Sent, ""))
-	require.Equal(t, []time.Duration{time.Hour + window, time.Hour + window}, intervals(calls))
+	var silences []time.Duration
+	for _, hours := range []time.Duration{1, 2, 4, 8, 12, 12, 12} {
+		silences = append(silences, hours*time.Hour+window)
+	}
+	require.Equal(t, silences, intervals(calls))
 	env.AssertExpectations(t)
 }
 

@@ -45,7 +45,8 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	if in.Until.IsZero() {
 		in.Until = workflow.Now(ctx).Add(in.Window)
 	}
-	d := &digest{DigestInput: in, id: "digest-" + workflow.GetInfo(ctx).WorkflowExecution.RunID}
+	// The original run's, since a reset makes another run, and what was sealed before it is to be sent.
+	d := &digest{DigestInput: in, id: "digest-" + workflow.GetInfo(ctx).OriginalRunID}
 	sealed, err := d.collect(ctx)
 	if d.long {
 		return DigestResult{}, workflow.NewContinueAsNewError(ctx, Digest, d.DigestInput)
@@ -246,6 +247,9 @@ func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 // next is the digest of what was left, or has joined meanwhile.
 func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
 	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Policy: d.Policy, Until: sealed.Next}}
+	if !sealed.Next.IsZero() { // what was left has joined already, and an operator may have meant one of them
+		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
+	}
 	joins := workflow.GetSignalChannel(ctx, digestJoined)
 	for id := ""; joins.ReceiveAsync(&id); {
 		if !slices.Contains(sealed.Items, id) {

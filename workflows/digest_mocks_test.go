@@ -25,7 +25,7 @@ const (
 
 const (
 	window   = 5 * time.Minute
-	digestID = "digest-default-test-run-id" // of a run in the test environment
+	digestID = "digest-" // the test environment knows no original run
 )
 
 var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}

@@ -75,6 +75,51 @@ func TestDigestIsContinued(t *testing.T) {
 	}
 }
 
+// What was left has joined already, and was hastened with the others: a hundred
+// are not to wait for the end of a window, nor one that an operator wants sent
+// for the end of quiet hours.
+func TestDigestHandsOnWhatWasLeft(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name     string
+		joined   int // of which it lists two
+		hastened bool
+		left     bool
+		want     int // that have joined the next run; negative: there is none
+	}{
+		{"more than another holds", 230, false, true, 228},
+		{"hastened", 3, true, true, 1},
+		{"hastened before it was told of all", 1, true, true, 0},
+		{"hastened, and nothing left", 3, true, false, -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, listed, in := newEnv(t), sealed(2), digestInput()
+			in.Joined, in.Hastened = tt.joined, tt.hastened
+			if tt.left {
+				listed.Next = env.Now().Add(window).UTC()
+			}
+			env.seals(listed)
+			env.sendsDigestMeanwhile(false, func() {})
+			env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)...)
+
+			env.ExecuteWorkflow(workflows.Digest, in)
+
+			if tt.want < 0 {
+				env.requireDigest(t, workflows.DigestResult{Status: notification.Sent, Items: 2})
+			} else {
+				next := digestInput()
+				next.Until, next.Joined, next.Hastened = listed.Next, tt.want, tt.hastened
+				env.requireNext(t, next)
+			}
+			env.AssertExpectations(t)
+		})
+	}
+}
+
 // sendsDigestMeanwhile expects one attempt at two items, during which something
 // happens.
 func (e *environment) sendsDigestMeanwhile(fails bool, happens func()) {

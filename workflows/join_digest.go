@@ -23,8 +23,9 @@ const (
 
 // digestSilence is how long past the end of its window a digest may say nothing
 // before it is joined again: it sends, or waits for quiet hours to end, or
-// somebody terminated it.
-const digestSilence = time.Hour
+// somebody terminated it. The silence doubles each time, so that the history of an
+// item whose digest was put off for a year stays short.
+const digestSilence, longestSilence = time.Hour, 12 * time.Hour
 
 // attemptCheck is how often a delivery that was cancelled looks whether the
 // attempt at its digest is over.
@@ -35,7 +36,7 @@ var joinOptions = eventOptions(20*time.Second, "join the digest")
 // deliverInDigest hands the delivery to its digest and waits for what becomes of
 // it. An operator's signals are passed on to the digest.
 func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
-	for {
+	for silence := digestSilence; ; silence = min(2*silence, longestSilence) {
 		input := activities.JoinInput{DeliveryID: in.DeliveryID, Channel: in.Channel}
 		var joined activities.JoinResult
 		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, joinOptions), acts.JoinDigest, input).Get(ctx, &joined); err != nil {
@@ -44,7 +45,7 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 		if joined.Status != notification.Pending {
 			return DeliverResult{Status: joined.Status}, nil
 		}
-		ended, err := waitForDigest(ctx, joined)
+		ended, err := waitForDigest(ctx, joined, silence)
 		switch {
 		case err != nil:
 			return DeliverResult{}, err
@@ -62,13 +63,13 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 
 // waitForDigest waits until the digest has ended. Nil means that it has been
 // silent for too long; an error, that ctx was cancelled.
-func waitForDigest(ctx workflow.Context, joined activities.JoinResult) (ended *DigestEnded, err error) {
+func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence time.Duration) (ended *DigestEnded, err error) {
 	workflow.SetCurrentDetails(ctx, "waiting for its digest, the workflow "+joined.DigestID)
 	timer, stop := workflow.WithCancel(ctx)
 	defer stop()
 	silent := false
 	selector := workflow.NewSelector(ctx).
-		AddFuture(workflow.NewTimerWithOptions(timer, joined.Window+digestSilence, workflow.TimerOptions{Summary: "look after the digest"}), func(f workflow.Future) {
+		AddFuture(workflow.NewTimerWithOptions(timer, joined.Window+silence, workflow.TimerOptions{Summary: "look after the digest"}), func(f workflow.Future) {
 			silent, err = true, f.Get(ctx, nil)
 		}).
 		AddReceive(workflow.GetSignalChannel(ctx, digestEnded), func(c workflow.ReceiveChannel, _ bool) {

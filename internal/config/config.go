@@ -67,10 +67,7 @@ func From(environment map[string]string) (Config, error) {
 	return cfg, nil
 }
 
-// StarterFromEnv is [FromEnv] for commands that neither send nor publish.
-func StarterFromEnv() (Starter, error) { return StarterFrom(env.ToMap(os.Environ())) }
-
-// StarterFrom is [StarterFromEnv] for a given environment.
+// StarterFrom is [From] for commands that neither send nor publish.
 func StarterFrom(environment map[string]string) (Starter, error) {
 	var found problems
 	cfg := parse[Starter](&found, environment)

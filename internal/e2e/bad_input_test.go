@@ -19,7 +19,8 @@ func TestBadInput(t *testing.T) {
 	s.prepareLoad()
 	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, timezone) VALUES
 		('CUSTOMER', '2', 'nonsense', '12', 'UTC'),
-		('CUSTOMER', '3', 'three@example.com', '+12015550103', 'FOO3')`)
+		('CUSTOMER', '3', 'three@example.com', '+12015550103', 'FOO3'),
+		('CUSTOMER', 'jürgen', 'four@example.com', '+12015550104', 'UTC')`)
 	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '2', 'dead-token')`)
 	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 		VALUES ('CUSTOMER', '3', 'EMAIL', true, '22:00', '08:00')`)
@@ -44,6 +45,7 @@ func TestBadInput(t *testing.T) {
 	crlf := emit("crlf", "BROKEN", "CUSTOMER", "1", `{"title":"Hello\r\nBcc: everybody@example.com","number":1}`)
 	addresses := emit("addresses", "LOAD", "CUSTOMER", "2", `{"number":1}`)
 	zone := emit("zone", "LOAD", "CUSTOMER", "3", `{"number":1}`)
+	letters := emit("ünïcode", "LOAD", "CUSTOMER", "jürgen", `{"number":1}`) // which is good input
 
 	for event, want := range outcomes {
 		var result workflows.NotifyResult
@@ -62,6 +64,11 @@ func TestBadInput(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE token = 'dead-token' AND NOT active`))
 	s.requireDelivery(zone+"-customer3-EMAIL", "FAILED", `"FOO3" is unknown`)
 	s.requireDelivery(zone+"-customer3-SMS", "SENT", "")
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'SUCCESS'`, letters) == 1
+	}, "%s did not end", letters)
+	s.requireDelivery(letters+"-customerjürgen-EMAIL", "SENT", "")
+	require.Contains(t, s.starter("delivery", "why", letters+"-customerjürgen-SMS"), "workflow  COMPLETED")
 	require.Len(t, s.drain("notification.dead-letter"), 5)
 
 	for _, bad := range []string{`{"number":`, `[]`, `""`, ``, `null`} {

@@ -15,9 +15,9 @@ import (
 // maxHistory is what no history of a broadcast may exceed, in events.
 const maxHistory = 10_000
 
-// recipients fill three pages and a part of a fourth; a larger broadcast takes
+// recipients fill two pages and a part of a third; a larger broadcast takes
 // minutes: go test ./internal/e2e -run TestBroadcast -recipients 5000
-var recipients = flag.Int("recipients", 320, "of the broadcast")
+var recipients = flag.Int("recipients", 220, "of the broadcast")
 
 // TestBroadcast tells many about an event over two channels and checks that
 // everybody was told once, and that no history is long.

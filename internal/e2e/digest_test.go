@@ -109,7 +109,7 @@ func (d *digests) signal(id, name string) {
 func TestDigests(t *testing.T) {
 	t.Parallel()
 
-	const bursts, kills = 12, 3
+	const bursts, events, kills = 9, 10, 3
 	d := newDigests(t)
 	w := d.startWorker()
 	d.starter("poller", "start")
@@ -120,7 +120,7 @@ func TestDigests(t *testing.T) {
 	d.fault("PUSH", `{"latency":"300ms"}`)      // so that calls are under way when something is cancelled or killed
 	d.fault("SMS", `{"status":503,"rate":0.2}`) // so that something is cancelled between two attempts
 	for i := range bursts {
-		d.burst()
+		d.burst(events)
 		d.cancelSome()
 		if i%(bursts/kills) != bursts/kills-1 {
 			d.waitForSome()
@@ -141,11 +141,13 @@ func TestDigests(t *testing.T) {
 	d.requireNight(night, messages)
 }
 
-// burst writes some events about each of some customers.
-func (d *digests) burst() {
+// burst writes so many events, about some customers.
+func (d *digests) burst(events int) {
 	d.t.Helper()
-	for range 1 + d.random.IntN(4) {
-		d.write(raced, d.random.IntN(customers), 1+d.random.IntN(9))
+	for events > 0 {
+		n := 1 + d.random.IntN(events)
+		d.write(raced, d.random.IntN(customers), n)
+		events -= n
 	}
 }
 
@@ -197,7 +199,7 @@ func (d *digests) waitForAll() {
 // operator wants one of them sent: a digest is sent as a whole.
 func (d *digests) splitLot() {
 	d.t.Helper()
-	const held, more = 100, 30
+	const held, more = 100, 10
 	d.write(split, 0, held+more)
 	d.eventually(time.Minute, func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more },
 		"the digest did not close when it was full")

@@ -1,9 +1,6 @@
 package notification
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // DigestKey is what a digest is of: one recipient's notifications of one event
 // type, over one channel.
@@ -87,23 +84,3 @@ type DigestItemAttempt struct {
 	DeliveryID string
 	Attempt    int
 }
-
-// WaitText says until when a delivery waits, by the recipient's clock, and for
-// what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
-func WaitText(until, now time.Time, timezone, why string) string {
-	zone, err := loadZone(timezone)
-	if err != nil {
-		zone = time.UTC
-	}
-	local, layout := until.In(zone), "15:04"
-	if today := now.In(zone); local.Format(time.DateOnly) != today.Format(time.DateOnly) {
-		layout = "2 Jan 15:04"
-	}
-	return strings.Join([]string{local.Format(layout), zone.String() + ":", why}, " ")
-}
-
-// Why deliveries wait.
-const (
-	WaitDelay      = "delay"
-	WaitQuietHours = "quiet hours"
-)

@@ -2,7 +2,6 @@ package notification_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,36 +56,6 @@ func TestMeaning(t *testing.T) {
 	for _, tt := range tests {
 		require.Equal(t, tt.want, tt.decision.Meaning(tt.channel, notification.Admin))
 	}
-}
-
-func TestQuietText(t *testing.T) {
-	t.Parallel()
-
-	night, day := hours("22:00", "07:00"), hours("09:00", "17:00")
-	now := time.Date(2026, 11, 21, 22, 14, 0, 0, time.UTC) // 23:14 in Rome
-	tests := []struct {
-		name    string
-		channel notification.Channel
-		hours   *notification.QuietHours
-		zone    string
-		want    string
-	}{
-		{"quiet over midnight", notification.SMS, &night, "Europe/Rome", "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
-		{"not quiet", notification.Push, &day, "Europe/Rome", "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
-		{"no zone", notification.Email, &night, "", "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
-		{"unknown zone", notification.Email, &night, "Mars/Olympus", `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`},
-		{"off", notification.SMS, nil, "Europe/Rome", "none"},
-		{"never", notification.Slack, &night, "Europe/Rome", "SLACK is never quieted"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			require.Equal(t, tt.want, notification.QuietText(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.zone, now))
-		})
-	}
-	require.Equal(t, "00:00:00.000001-00:00", notification.QuietHours{Start: time.Microsecond}.String())
-	require.Equal(t, "23:59:30-07:05", notification.QuietHours{Start: clock("23:59") + 30*time.Second, End: clock("07:05")}.String())
 }
 
 // A case is judged as the rules judge it, in every situation but those in which

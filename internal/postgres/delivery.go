@@ -77,62 +77,6 @@ func (s *Store) DeliveryStatus(ctx context.Context, deliveryID string) (notifica
 	return status, nil
 }
 
-// EndAttempt records how an attempt ended, on the attempt, on its delivery and
-// on devices that proved dead, in one statement. Recording it twice changes
-// nothing the second time. A status only climbs: what was sent stays sent, even
-// if it was cancelled while the provider was already accepting it.
-//
-// For a delivery that this marks as sent it returns the time since its event was
-// written: 0 where its rules delayed it, or an operator had it made once more.
-func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error) {
-	const query = `
-		WITH ended AS (
-			UPDATE delivery_attempt
-			SET    ended_at        = now(),
-			       outcome         = $3,
-			       provider_status = nullif($4, 0),
-			       detail          = nullif($6, '')
-			WHERE  delivery_id = $1
-			AND    attempt = $2
-			AND    ended_at IS NULL
-			RETURNING delivery_id
-		), dead AS (
-			UPDATE recipient_device d
-			SET    active = false
-			FROM   notification n
-			WHERE  n.delivery_id = $1
-			AND    d.user_type = n.user_type
-			AND    d.user_id = n.user_id
-			AND    d.token = ANY ($7)
-		)
-		UPDATE notification n
-		SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE n.status END,
-		       sent_at             = CASE $3 WHEN 'SENT' THEN now() ELSE n.sent_at END,
-		       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
-		       last_error          = nullif($6, '')
-		FROM   ended e
-		WHERE  n.delivery_id = e.delivery_id
-		AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))
-		RETURNING CASE
-		    WHEN n.status = 'SENT' AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
-		         AND NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
-		    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
-		    END`
-
-	var age *time.Duration // nil: not to be measured
-	err := s.Pool.QueryRow(ctx, query, result.DeliveryID, result.Number, string(result.Outcome), result.ProviderStatus, result.ProviderID, result.Detail, result.DeadDevices).Scan(&age)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, nil // recorded before, or its delivery stays as it is
-	case err != nil:
-		return 0, fmt.Errorf("end attempt: %w", err)
-	case age == nil:
-		return 0, nil
-	default:
-		return *age, nil
-	}
-}
-
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and
 // returns the status that it has then: one that was sent meanwhile stays sent.
 // One that cannot be cancelled at the moment, since the digest which lists it is
@@ -188,31 +132,4 @@ func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.De
 		return notification.DeadLetter{}, fmt.Errorf("read failure: %w", err)
 	}
 	return d, nil
-}
-
-// QuietCheck reads what judging a delivery's quiet hours takes, as it is now.
-// Where there is no such delivery, the error is [notification.ErrNoDelivery].
-func (s *Store) QuietCheck(ctx context.Context, deliveryID string) (notification.QuietCheck, error) {
-	const query = `
-		SELECT n.channel,
-		       coalesce(e.quiet_hours_action, 'DROP'),
-		       coalesce(r.timezone, 'UTC'),
-		       CASE WHEN u.quiet_hours_enabled THEN jsonb_build_object(
-		           'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
-		           'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END
-		FROM   notification n
-		LEFT JOIN event_type_channel_routing e ON e.event_type = n.event_type AND e.channel_type = n.channel
-		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
-		LEFT JOIN user_notification_preferences u ON u.user_type = n.user_type AND u.user_id = n.user_id AND u.channel_type = n.channel
-		WHERE  n.delivery_id = $1`
-
-	var check notification.QuietCheck
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&check.Preference.Channel, &check.Action, &check.Timezone, &check.Preference.QuietHours)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.QuietCheck{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return notification.QuietCheck{}, fmt.Errorf("read quiet hours: %w", err)
-	}
-	return check, nil
 }

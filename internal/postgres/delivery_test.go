@@ -362,33 +362,3 @@ func TestFailure(t *testing.T) {
 		Reason: "sendgrid refused: 400", Attempts: 1,
 	}, letter)
 }
-
-func TestQuietCheck(t *testing.T) {
-	t.Parallel()
-
-	s := withMail(t)
-	check := func() notification.QuietCheck {
-		check, err := s.QuietCheck(t.Context(), mail)
-		require.NoError(t, err)
-		return check
-	}
-	bare := notification.QuietCheck{Action: notification.Drop, Timezone: "UTC", Preference: notification.Preference{Channel: notification.Email}}
-	require.Equal(t, bare, check(), "of nobody, by no rules")
-
-	addRecipient(t, s, notification.RestaurantUser, "10")
-	exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
-	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'DEFER')")
-	exec(t, s, `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '22:30:15', '07:00')`)
-	require.Equal(t, notification.QuietCheck{
-		Action: notification.Defer, Timezone: "Europe/Rome",
-		Preference: notification.Preference{
-			Channel:    notification.Email,
-			QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour},
-		},
-	}, check())
-
-	exec(t, s, "UPDATE user_notification_preferences SET quiet_hours_enabled = false")
-	require.Nil(t, check().Preference.QuietHours)
-}

@@ -36,30 +36,6 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 	return p, nil
 }
 
-// DigestQuietCheck reads what judging the quiet hours of a digest's recipient
-// takes, as it is now.
-func (s *Store) DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error) {
-	const query = `
-		SELECT k.channel,
-		       coalesce(e.quiet_hours_action, 'DROP'),
-		       coalesce(r.timezone, 'UTC'),
-		       CASE WHEN u.quiet_hours_enabled THEN jsonb_build_object(
-		           'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
-		           'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END
-		FROM   (SELECT $1::text AS user_type, $2::text AS user_id, $3::text AS channel, $4::text AS event_type) k
-		LEFT JOIN event_type_channel_routing e ON e.event_type = k.event_type AND e.channel_type = k.channel
-		LEFT JOIN recipient r ON r.user_type = k.user_type AND r.user_id = k.user_id
-		LEFT JOIN user_notification_preferences u ON u.user_type = k.user_type AND u.user_id = k.user_id AND u.channel_type = k.channel`
-
-	var check notification.QuietCheck
-	err := s.Pool.QueryRow(ctx, query, key.UserType, key.UserID, key.Channel, key.EventType).
-		Scan(&check.Preference.Channel, &check.Action, &check.Timezone, &check.Preference.QuietHours)
-	if err != nil {
-		return notification.QuietCheck{}, fmt.Errorf("read quiet hours of digest: %w", err)
-	}
-	return check, nil
-}
-
 // SealDigest decides what a digest lists: the oldest deliveries that wait for
 // one of its kind, as many as fit. From then on they are this digest's. A repeat
 // returns the same again, and what has come since, if that fits too.
@@ -78,7 +54,7 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 			AND    event_type = $5
 			AND    strategy = 'AGGREGATE'
 			AND    status = 'PENDING'
-			ORDER BY id
+			ORDER BY mine DESC, id
 			LIMIT  $6 + 1
 			FOR UPDATE
 		), measured AS (
@@ -182,51 +158,6 @@ func attemptItems(rows pgx.Rows, attempt *notification.DigestAttempt) error {
 		return nil
 	})
 	return err
-}
-
-// EndDigestAttempt records how an attempt at a digest ended, on each of its items,
-// as [Store.EndAttempt] does for one.
-func (s *Store) EndDigestAttempt(ctx context.Context, result notification.DigestResult) error {
-	const query = `
-		WITH item AS (
-			SELECT *
-			FROM   unnest($1::text[], $2::int[]) AS i (delivery_id, attempt)
-		), ended AS (
-			UPDATE delivery_attempt a
-			SET    ended_at        = now(),
-			       outcome         = $3,
-			       provider_status = nullif($4, 0),
-			       detail          = nullif($6, '')
-			FROM   item i
-			WHERE  a.delivery_id = i.delivery_id
-			AND    a.attempt = i.attempt
-			AND    a.ended_at IS NULL
-			RETURNING a.delivery_id
-		), dead AS (
-			UPDATE recipient_device d
-			SET    active = false
-			WHERE  d.token = ANY ($7)
-			AND    (d.user_type, d.user_id) IN (SELECT n.user_type, n.user_id FROM notification n JOIN item USING (delivery_id))
-		)
-		UPDATE notification n
-		SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE n.status END,
-		       sent_at             = CASE $3 WHEN 'SENT' THEN now() ELSE n.sent_at END,
-		       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
-		       last_error          = nullif($6, ''),
-		       digest_id           = CASE $3 WHEN 'SENT' THEN $8 ELSE n.digest_id END
-		FROM   ended e
-		WHERE  n.delivery_id = e.delivery_id
-		AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))`
-
-	ids, attempts := make([]string, len(result.Items)), make([]int, len(result.Items))
-	for i, item := range result.Items {
-		ids[i], attempts[i] = item.DeliveryID, item.Attempt
-	}
-	_, err := s.Pool.Exec(ctx, query, ids, attempts, string(result.Outcome), result.ProviderStatus, result.ProviderID, result.Detail, result.DeadDevices, result.DigestID)
-	if err != nil {
-		return fmt.Errorf("end attempt at digest: %w", err)
-	}
-	return nil
 }
 
 // GiveUpDigest ends the items of a digest that will not be sent, as FAILED or

@@ -182,25 +182,40 @@ func TestSealDigestBySize(t *testing.T) {
 	}
 }
 
-// What was sealed stays so, though an older one may be committed only then.
+// What was sealed stays so, though older ones may be committed only then.
 func TestSealDigestKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 
-	s, texts := postgrestest.New(t), reviewMails
-	texts.Channel = notification.SMS
-	late, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = late.Exec(t.Context(), addItem, texts.UserType, texts.UserID, texts.Channel, texts.EventType, 1, 1, 1000)
-	require.NoError(t, err)
-	addItems(t, s, texts, 2, 2, 1000)
-	want := seal(t, s, "digest-1", texts).Items
-	require.Len(t, want, 1)
+	tests := []struct {
+		name             string
+		channel          notification.Channel
+		late, size, held int // a digest holds so many items of that size
+	}{
+		{"by size", notification.SMS, 1, 1000, 1},
+		{"by number", notification.Email, 5, 10, 100},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-	require.NoError(t, late.Commit(t.Context()))
+			s, key := postgrestest.New(t), reviewMails
+			key.Channel = tt.channel
+			late, err := s.Pool.Begin(t.Context())
+			require.NoError(t, err)
+			_, err = late.Exec(t.Context(), addItem, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
+			require.NoError(t, err)
+			addItems(t, s, key, tt.late+1, tt.late+tt.held, tt.size)
+			want := seal(t, s, "digest-1", key).Items
+			require.Len(t, want, tt.held)
 
-	sealed := seal(t, s, "digest-1", texts)
-	require.Equal(t, want, sealed.Items)
-	require.False(t, sealed.Next.IsZero(), "the other one is left for the next digest")
+			require.NoError(t, late.Commit(t.Context()))
+
+			sealed := seal(t, s, "digest-1", key)
+			require.Equal(t, want, sealed.Items)
+			require.Equal(t, want, ofDigest(t, s, "digest-1"))
+			require.False(t, sealed.Next.IsZero(), "the others are left for the next digest")
+		})
+	}
 }
 
 func TestDigestPlace(t *testing.T) {
@@ -231,36 +246,6 @@ func TestDigestPlace(t *testing.T) {
 
 	_, err := s.DigestPlace(t.Context(), "d404")
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
-}
-
-func TestDigestQuietCheck(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	check := func() notification.QuietCheck {
-		check, err := s.DigestQuietCheck(t.Context(), reviewMails)
-		require.NoError(t, err)
-		return check
-	}
-	bare := notification.QuietCheck{Action: notification.Drop, Timezone: "UTC", Preference: notification.Preference{Channel: notification.Email}}
-	require.Equal(t, bare, check(), "of nobody, by no rules")
-
-	addRecipient(t, s, notification.RestaurantUser, "10")
-	exec(t, s, "UPDATE recipient SET timezone = 'Europe/Rome'")
-	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('REVIEW_POSTED', 'EMAIL', 'DEFER'), ('REVIEW_POSTED', 'SMS', 'DROP')")
-	exec(t, s, `
-		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '22:30:15', '07:00'), ('RESTAURANT_USER', '10', 'SMS', true, '01:00', '02:00')`)
-	require.Equal(t, notification.QuietCheck{
-		Action: notification.Defer, Timezone: "Europe/Rome",
-		Preference: notification.Preference{
-			Channel:    notification.Email,
-			QuietHours: &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour},
-		},
-	}, check())
-
-	exec(t, s, "UPDATE user_notification_preferences SET quiet_hours_enabled = false")
-	require.Nil(t, check().Preference.QuietHours)
 }
 
 // An item waits, for a time that only its digest knows.

@@ -90,23 +90,35 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 }
 
 // WithdrawEvent keeps an event from being started that no poller has claimed,
-// and says whether there was such a one.
+// and says whether there was such a one. Where it was started before, what waits
+// since then is cancelled with it, as [Store.FinishEvent] would have done.
 func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
-		UPDATE event_outbox
-		SET    status        = 'FAILED',
-		       error_message = $2,
-		       lease_owner   = NULL,
-		       lease_until   = NULL
-		WHERE  event_id = $1
-		AND    status = 'PENDING'
-		AND    (lease_until IS NULL OR lease_until < now())`
+		WITH withdrawn AS (
+			UPDATE event_outbox
+			SET    status        = 'FAILED',
+			       error_message = $2,
+			       lease_owner   = NULL,
+			       lease_until   = NULL
+			WHERE  event_id = $1
+			AND    status = 'PENDING'
+			AND    (lease_until IS NULL OR lease_until < now())
+			RETURNING event_id
+		), cancelled AS (
+			UPDATE notification n
+			SET    status     = 'CANCELLED',
+			       last_error = 'event cancelled'
+			FROM   withdrawn w
+			WHERE  n.event_id = w.event_id
+			AND    n.status = 'PENDING'
+		)
+		SELECT count(*) = 1 FROM withdrawn`
 
-	tag, err := s.Pool.Exec(ctx, query, eventID, CancelledByOperator)
-	if err != nil {
+	var withdrawn bool
+	if err := s.Pool.QueryRow(ctx, query, eventID, CancelledByOperator).Scan(&withdrawn); err != nil {
 		return false, fmt.Errorf("withdraw event: %w", err)
 	}
-	return tag.RowsAffected() == 1, nil
+	return withdrawn, nil
 }
 
 // EventCounts counts an event's deliveries by status.

@@ -136,6 +136,30 @@ func TestWithdrawEvent(t *testing.T) {
 	require.False(t, withdraw())
 }
 
+// One that was put back has deliveries of its first time: those that nobody
+// worked on any more are not to be sent in a digest either.
+func TestWithdrawEventWithDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)))
+	setStatus(t, s, mail, notification.Sent)
+	addItems(t, s, reviewMails, 2, 2, 10) // of another event
+	setEvent(t, s, "PROCESSED", "PROCESSING")
+	_, err := s.RetryEvent(t.Context(), "evt-1")
+	require.NoError(t, err)
+
+	withdrawn, err := s.WithdrawEvent(t.Context(), "evt-1")
+
+	require.NoError(t, err)
+	require.True(t, withdrawn)
+	counts, err := s.EventCounts(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1}, counts)
+	require.Equal(t, "PENDING", delivery(t, s, item(2)).Status)
+}
+
 func TestEventCounts(t *testing.T) {
 	t.Parallel()
 

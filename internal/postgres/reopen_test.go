@@ -59,9 +59,11 @@ func TestReopening(t *testing.T) {
 func TestReopen(t *testing.T) {
 	t.Parallel()
 
+	s := withMail(t)
 	for _, before := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
 		for _, again := range []bool{false, true} {
-			s := withMail(t)
+			exec(t, s, "TRUNCATE notification, notification_decision CASCADE")
+			savePlan(t, s, decided("10", planned(notification.Email)))
 			begin(t, s, mail, 0)
 			setStatus(t, s, mail, before)
 			exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', send_after = now(), digest_id = 'digest-1'")

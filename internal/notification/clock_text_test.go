@@ -1,0 +1,69 @@
+package notification_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+func TestWaitText(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 11, 21, 22, 30, 0, 0, time.UTC) // 23:30 in Rome
+	tests := []struct {
+		name  string
+		until time.Duration // from now
+		zone  string
+		why   string
+		want  string
+	}{
+		{"today", time.Hour, "UTC", notification.WaitDelay, "23:30 UTC: delay"},
+		{"today, by the recipient's clock", 20 * time.Minute, "Europe/Rome", notification.WaitQuietHours, "23:50 Europe/Rome: quiet hours"},
+		{"tomorrow, by the recipient's clock", time.Hour, "Europe/Rome", notification.WaitQuietHours, "22 Nov 00:30 Europe/Rome: quiet hours"},
+		{"yesterday where they are", -6 * time.Hour, "Pacific/Auckland", notification.WaitDelay, "05:30 Pacific/Auckland: delay"},
+		{"the same day of another month", 30 * 24 * time.Hour, "Europe/Rome", notification.WaitDelay, "21 Dec 23:30 Europe/Rome: delay"},
+		{"no zone", time.Hour, "", notification.WaitDelay, "23:30 UTC: delay"},
+		{"a zone that nobody knows", time.Hour, "Europe/Atlantis", notification.WaitDelay, "23:30 UTC: delay"},
+		{"a zone that is another on each machine", time.Hour, "Local", notification.WaitDelay, "23:30 UTC: delay"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, notification.WaitText(now.Add(tt.until), now, tt.zone, tt.why))
+		})
+	}
+}
+
+func TestQuietText(t *testing.T) {
+	t.Parallel()
+
+	night, day := hours("22:00", "07:00"), hours("09:00", "17:00")
+	now := time.Date(2026, 11, 21, 22, 14, 0, 0, time.UTC) // 23:14 in Rome
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		hours   *notification.QuietHours
+		zone    string
+		want    string
+	}{
+		{"quiet over midnight", notification.SMS, &night, "Europe/Rome", "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
+		{"not quiet", notification.Push, &day, "Europe/Rome", "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
+		{"no zone", notification.Email, &night, "", "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
+		{"unknown zone", notification.Email, &night, "Mars/Olympus", `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`},
+		{"off", notification.SMS, nil, "Europe/Rome", "none"},
+		{"never", notification.Slack, &night, "Europe/Rome", "SLACK is never quieted"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			require.Equal(t, tt.want, notification.QuietText(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.zone, now))
+		})
+	}
+	require.Equal(t, "00:00:00.000001-00:00", notification.QuietHours{Start: time.Microsecond}.String())
+	require.Equal(t, "23:59:30-07:05", notification.QuietHours{Start: clock("23:59") + 30*time.Second, End: clock("07:05")}.String())
+}
