@@ -66,14 +66,19 @@ type world struct {
 	errs    map[string]error
 	refused map[string]string
 	onDo    func(id string)
+	waits   func(id string) bool // until the others stop
 
 	mu   sync.Mutex
 	done []string
 }
 
-func (w *world) do(_ context.Context, id string) (outcome, error) {
+func (w *world) do(ctx context.Context, id string) (outcome, error) {
 	if w.onDo != nil {
 		w.onDo(id)
+	}
+	if w.waits != nil && w.waits(id) {
+		<-ctx.Done()
+		return outcome{}, ctx.Err()
 	}
 	if err := w.errs[id]; err != nil {
 		return outcome{}, err
@@ -222,7 +227,10 @@ func TestSelectedStops(t *testing.T) {
 		t.Run(fmt.Sprintf("%T", down), func(t *testing.T) {
 			t.Parallel()
 
-			w := &world{errs: map[string]error{"d42": fmt.Errorf("retry d42: %w", down)}}
+			w := &world{
+				errs:  map[string]error{"d42": fmt.Errorf("retry d42: %w", down)},
+				waits: func(id string) bool { return len(id) > len("d99") },
+			}
 			var s screen
 			a := s.app(inJSON)
 			err := a.selected(t.Context(), w.job(bulkFlags{yes: true}), rows(1000))
