@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const recordings = "../workflows/testdata"
+const recordings = "../workflows/testdata/v0.1"
 
 // Every recorded history replays, in both ways in which Temporal writes them: as
 // the command `temporal` and the Web UI do now, and as they did.
 func TestReplayCleanly(t *testing.T) {
 	t.Parallel()
 
-	files, err := filepath.Glob(recordings + "/*.json")
+	files, err := filepath.Glob("../workflows/testdata/*/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	types := map[string]bool{}

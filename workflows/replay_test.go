@@ -2,7 +2,9 @@ package workflows_test
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,9 +18,14 @@ import (
 	"herald/workflows"
 )
 
-// recordings are the histories in testdata, which internal/e2e/histories made on
-// a real server, and how each of them ends.
-var recordings = []struct{ name, workflow, end string }{
+// recording is one history in testdata, which internal/e2e/histories made on a
+// real server, and how it ends.
+type recording struct{ name, workflow, end string }
+
+// recordings are those of each release. Those of a release never change again.
+var recordings = slices.Concat(v01)
+
+var v01 = of("v0.1", []recording{
 	{"poll_cancelled", pollOutbox, "cancelled"},
 	{"poll_paused", pollOutbox, "cancelled"},
 	{"notify_sent", notifyEvent, "completed"},
@@ -90,6 +97,14 @@ var recordings = []struct{ name, workflow, end string }{
 	{"digest_cancelled_too_late", digestWorkflow, "completed SENT"},
 	{"digest_continued", digestWorkflow, "continued"},
 	{"digest_of_a_late_joiner", digestWorkflow, "completed"},
+})
+
+// of puts the recordings of a release into its folder.
+func of(release string, all []recording) []recording {
+	for i := range all {
+		all[i].name = path.Join(release, all[i].name)
+	}
+	return all
 }
 
 // Whatever a running installation has begun, this code goes on with.
@@ -113,7 +128,7 @@ func TestReplay(t *testing.T) {
 func TestReplayIsComplete(t *testing.T) {
 	t.Parallel()
 
-	files, err := filepath.Glob("testdata/*.json")
+	files, err := filepath.Glob("testdata/*/*.json")
 	require.NoError(t, err)
 	want, types := []string{}, map[string]bool{}
 	for _, r := range recordings {

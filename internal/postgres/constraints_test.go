@@ -33,6 +33,10 @@ var refusals = map[string][]string{
 	"event_outbox_aggregate_type_length":     {insertEvent + `('e', 'T', '', 5, '{}')`, insertEvent + `('e', 'T', repeat('x', 101), 5, '{}')`},
 	"event_outbox_aggregate_id_length":       {insertEvent + `('e', 'T', 'RESTAURANT', '', '{}')`, insertEvent + `('e', 'T', 'RESTAURANT', repeat('5', 101), '{}')`},
 	"event_outbox_correlation_id_length":     {`UPDATE event_outbox SET correlation_id = repeat('x', 256)`},
+	"event_outbox_event_type_printable":      {insertEvent + `('e', E'T\x1b[2J', 'RESTAURANT', 5, '{}')`},
+	"event_outbox_aggregate_type_printable":  {insertEvent + `('e', 'T', E'RESTAURANT\u009b', 5, '{}')`},
+	"event_outbox_aggregate_id_printable":    {insertEvent + `('e', 'T', 'RESTAURANT', E'5\nevt-2', '{}')`},
+	"event_outbox_correlation_id_printable":  {`UPDATE event_outbox SET correlation_id = E'c\u202e'`},
 	"event_outbox_payload_object":            {insertEvent + `('e', 'T', 'RESTAURANT', 5, '[]')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, 'null')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, '"text"')`},
 	"event_outbox_payload_size":              {insertEvent + `('e', 'T', 'RESTAURANT', 5, jsonb_build_object('text', repeat('x', 262144)))`},
 	"processed_event_status":                 {`INSERT INTO processed_event (event_id, status) VALUES ('e', 'DONE')`},
@@ -60,6 +64,14 @@ var refusals = map[string][]string{
 	"entity_notification_settings_once":             {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'SMS'), ('RESTAURANT', '5', 'SMS')`},
 	"entity_notification_settings_channel":          {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'FAX')`},
 	"entity_notification_settings_max_recipients":   {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'SMS', -1)`},
+	"entity_notification_settings_quiet_hours": {
+		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start) VALUES ('RESTAURANT', '5', 'SMS', '22:00')`,
+		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_end) VALUES ('RESTAURANT', '5', 'SMS', '07:00')`,
+	},
+	"entity_notification_settings_quiet_hours_in_day": {
+		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT', '5', 'SMS', '24:00', '07:00')`,
+	},
+	"event_type_channel_routing_push_kind": {`INSERT INTO event_type_channel_routing (event_type, channel_type, push_kind) VALUES ('T', 'PUSH', 'SILENT')`},
 	"user_notification_preferences_quiet_hours": {
 		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start) VALUES ('CUSTOMER', '1', 'SMS', true, '22:00')`,
 		`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_end) VALUES ('CUSTOMER', '1', 'SMS', true, '07:00')`,
@@ -90,11 +102,17 @@ var refusals = map[string][]string{
 	"delivery_retry_of_notification":      {insertRetry + `('d404', 'run-1', false, 'FAILED')`},
 	"delivery_retry_status":               {insertRetry + `('d1', 'run-1', true, 'READ')`},
 	"delivery_retry_of_sent_is_wanted":    {insertRetry + `('d1', 'run-1', false, 'SENT')`, insertRetry + `('d1', 'run-1', false, 'DELIVERED')`},
-	"recipient_timezone_known":            {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
+	"entity_notification_settings_quiet_hours_timezone": {
+		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_timezone) VALUES ('RESTAURANT', '5', 'SMS', 'Europe/Atlantis')`,
+	},
+	"recipient_timezone_known": {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
 }
 
 // raised are the constraints whose expression fails with an error of its own.
-var raised = map[string]string{"recipient_timezone_known": `time zone "Europe/Atlantis" not recognized`}
+var raised = map[string]string{
+	"recipient_timezone_known":                          `time zone "Europe/Atlantis" not recognized`,
+	"entity_notification_settings_quiet_hours_timezone": `time zone "Europe/Atlantis" not recognized`,
+}
 
 func TestConstraints(t *testing.T) {
 	t.Parallel()

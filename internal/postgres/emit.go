@@ -51,15 +51,19 @@ func (s *Store) InsertEvents(ctx context.Context, events []notification.Event) e
 
 // refusedConstraints says what the constraints of event_outbox mean.
 var refusedConstraints = map[string]string{
-	"event_outbox_pkey":                  "there is an event with this id already",
-	"event_outbox_event_id_length":       "an event id has 1 to 150 bytes",
-	"event_outbox_event_id_printable":    "an event id has no control characters",
-	"event_outbox_event_type_length":     "an event type has 1 to 100 bytes",
-	"event_outbox_aggregate_type_length": "an aggregate type has 1 to 100 bytes",
-	"event_outbox_aggregate_id_length":   "an aggregate id has 1 to 100 bytes",
-	"event_outbox_correlation_id_length": "a correlation id has at most 255 bytes",
-	"event_outbox_payload_object":        "the payload is not a JSON object",
-	"event_outbox_payload_size":          "the payload is larger than 256 KiB",
+	"event_outbox_pkey":                     "there is an event with this id already",
+	"event_outbox_event_id_length":          "an event id has 1 to 150 bytes",
+	"event_outbox_event_id_printable":       "an event id has no control characters",
+	"event_outbox_event_type_length":        "an event type has 1 to 100 bytes",
+	"event_outbox_aggregate_type_length":    "an aggregate type has 1 to 100 bytes",
+	"event_outbox_aggregate_id_length":      "an aggregate id has 1 to 100 bytes",
+	"event_outbox_correlation_id_length":    "a correlation id has at most 255 bytes",
+	"event_outbox_event_type_printable":     "an event type has no control characters",
+	"event_outbox_aggregate_type_printable": "an aggregate type has no control characters",
+	"event_outbox_aggregate_id_printable":   "an aggregate id has no control characters",
+	"event_outbox_correlation_id_printable": "a correlation id has no control characters",
+	"event_outbox_payload_object":           "the payload is not a JSON object",
+	"event_outbox_payload_size":             "the payload is larger than 256 KiB",
 }
 
 // Codes of values that no column takes.

@@ -1,7 +1,7 @@
 // Command histories records the histories that workflows/replay_test.go
 // replays: one per workflow and outcome, made by a real Temporal server and by
 // activities that only play their part. Record anew when a workflow has a new
-// outcome, and keep those that a running installation may still have.
+// outcome; those of a release never change again.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "workflows/testdata", "`folder` of the histories")
+	dir := flag.String("dir", "workflows/testdata/v0.2", "`folder` of the histories: that of the release in the making")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The recorded histories of a release never change: workflows that it began may still be
+# running. Each folder of them lists its files and their checksums in SHA256SUMS.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../workflows/testdata"
+
+for sums in */SHA256SUMS; do
+  release=${sums%/*}
+  listed=$(awk '{ print $2 }' "$sums")
+  present=$(cd "$release" && ls -- *.json)
+  if [[ $listed != "$present" ]] || ! (cd "$release" && sha256sum --check --quiet --strict SHA256SUMS); then
+    echo "workflows/testdata/$release: the recorded histories of a release were changed, added to or removed" >&2
+    diff <(echo "$listed") <(echo "$present") >&2 || true
+    exit 1
+  fi
+done
