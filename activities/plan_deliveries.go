@@ -142,7 +142,7 @@ func decide(rules notification.EventRules, page notification.RecipientPage, befo
 	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
 	for _, recipient := range page.Recipients {
 		r := notification.DecidedRecipient{
-			UserType: recipient.UserType, UserID: recipient.UserID,
+			UserType: recipient.UserType, UserID: recipient.UserID, Entity: recipient.Entity,
 			Decisions: map[notification.Channel]notification.Decision{},
 		}
 		for _, choice := range decisions.Decide(recipient, now, used) {

@@ -103,7 +103,7 @@ func TestPlanDeliveries(t *testing.T) {
 	require.Equal(t, 100, db.limit)
 	require.Equal(t, []notification.DecidedRecipient{
 		{
-			UserType: notification.RestaurantUser, UserID: "10",
+			UserType: notification.RestaurantUser, UserID: "10", Entity: restaurant,
 			Decisions: map[notification.Channel]notification.Decision{notification.WebSocket: "SELECTED", notification.Email: "SELECTED"},
 			Deliveries: []notification.PlannedDelivery{
 				{DeliveryID: "evt-1-staff10-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Ada", Strategy: notification.Immediate, Priority: notification.Normal},
@@ -111,7 +111,7 @@ func TestPlanDeliveries(t *testing.T) {
 			},
 		},
 		{
-			UserType: notification.RestaurantUser, UserID: "11",
+			UserType: notification.RestaurantUser, UserID: "11", Entity: restaurant,
 			Decisions: map[notification.Channel]notification.Decision{notification.WebSocket: "SELECTED", notification.Email: "USER_DISABLED"},
 			Deliveries: []notification.PlannedDelivery{
 				{DeliveryID: "evt-1-staff11-WEBSOCKET", Channel: notification.WebSocket, Title: "New reservation", Body: "Table for 4, Bob", Strategy: notification.Immediate, Priority: notification.Normal},

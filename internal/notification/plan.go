@@ -43,6 +43,7 @@ type RecipientPage struct {
 type DecidedRecipient struct {
 	UserType   UserType
 	UserID     string
+	Entity     Entity // through which the event reached them
 	Decisions  map[Channel]Decision
 	Deliveries []PlannedDelivery // of the selected channels
 }
