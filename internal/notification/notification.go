@@ -61,14 +61,14 @@ func (t UserType) Who() string {
 }
 
 // Audience is the last word of the queues that concern a user type:
-// restaurant, customer, agency or admin. A guest has none and yields "".
+// restaurant, customer, agency, admin or guest; "" for a type that nobody knows.
 func (t UserType) Audience() string {
 	switch t {
 	case RestaurantUser:
 		return "restaurant"
 	case AgencyUser:
 		return "agency"
-	case Customer, Admin:
+	case Customer, Admin, Guest:
 		return strings.ToLower(string(t))
 	default:
 		return ""
@@ -136,8 +136,19 @@ type Message struct {
 	Devices        []string // FCM tokens of the active devices; PUSH only
 	Title          string   // one line, no markup
 	Body           string   // HTML for EMAIL, plain text for the others
+	PushKind       PushKind // PUSH only; empty: [PushNotification]
 	CreatedAt      time.Time
 }
+
+// PushKind is who shows a push message: the phone, or the app that gets it.
+type PushKind string
+
+// The kinds of event_type_channel_routing.push_kind. Of the notifications for a
+// phone that is offline, FCM keeps only some; of the data messages a hundred.
+const (
+	PushNotification PushKind = "NOTIFICATION" // the phone shows it
+	PushData         PushKind = "DATA"         // the app shows it
+)
 
 // Receipt is what a provider said to a message. It holds as much as is known,
 // even when the sender returns an error beside it.

@@ -56,7 +56,7 @@ func TestAudience(t *testing.T) {
 
 	want := map[notification.UserType]string{
 		notification.RestaurantUser: "restaurant", notification.Customer: "customer", notification.AgencyUser: "agency",
-		notification.Admin: "admin", notification.Guest: "",
+		notification.Admin: "admin", notification.Guest: "guest",
 	}
 	for userType, audience := range want {
 		require.Equal(t, audience, userType.Audience(), "%s", userType)

@@ -107,6 +107,7 @@ func TestTopology(t *testing.T) {
 		{Name: "notification.websocket.customer", Durable: true, Arguments: short},
 		{Name: "notification.websocket.agency", Durable: true, Arguments: short},
 		{Name: "notification.websocket.admin", Durable: true, Arguments: short},
+		{Name: "notification.websocket.guest", Durable: true, Arguments: short},
 		{Name: "notification.websocket.all", Durable: true, Arguments: short},
 	}, corner.Queues(t))
 	for _, queue := range corner.Queues(t) {

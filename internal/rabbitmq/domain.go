@@ -67,12 +67,10 @@ func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.Dead
 }
 
 // PublishWebSocket publishes a message for the gateways of an audience, one of
-// [WebSocketAudiences] or "" for [EveryAudience]. It is transient: a restart of
-// the broker drops it. It fails as [Broker.Publish] does.
+// [WebSocketAudiences]; any other is refused, since everybody could read the
+// message. It is transient: a restart of the broker drops it. It fails as
+// [Broker.Publish] does.
 func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error {
-	if audience == "" {
-		audience = EveryAudience
-	}
 	if !slices.Contains(WebSocketAudiences(), audience) {
 		return refused(codeNoAudience)
 	}

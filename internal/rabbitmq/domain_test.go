@@ -93,6 +93,10 @@ func TestPublishDeadLetter(t *testing.T) {
 func TestPublishWebSocketUnknownAudience(t *testing.T) {
 	t.Parallel()
 
-	broker := connect(t, rabbitmqtest.VHost(t))
-	requireFailure(t, broker.PublishWebSocket(t.Context(), "nobody", "d1", []byte("{}")), notification.Refused, "unknown audience")
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	for _, audience := range []string{"", "nobody", rabbitmq.EveryAudience} { // never to everybody
+		requireFailure(t, broker.PublishWebSocket(t.Context(), audience, "d1", []byte("{}")), notification.Refused, "unknown audience")
+	}
+	require.Empty(t, corner.Take(t, "notification.websocket.all"))
 }

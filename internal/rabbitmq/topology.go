@@ -15,7 +15,9 @@ const (
 	// DeadLetterQueue takes the deliveries that were given up.
 	DeadLetterQueue = "notification.dead-letter"
 
-	// EveryAudience is the websocket queue of those who have no audience.
+	// EveryAudience is the last word of the websocket queue for what is meant for
+	// everybody. Herald creates it for other publishers, and puts nothing there:
+	// all that it sends is meant for one person.
 	EveryAudience = "all"
 
 	webSocketTTL    = time.Minute // nobody reads a pop-up that is older
@@ -27,9 +29,9 @@ func EventAudiences() []string {
 	return []string{"restaurant", "customer", "agency", "admin", "broadcast"}
 }
 
-// WebSocketAudiences are the last words of the queues that gateways consume.
+// WebSocketAudiences are the last words of the queues of messages for one person.
 func WebSocketAudiences() []string {
-	return []string{"restaurant", "customer", "agency", "admin", EveryAudience}
+	return []string{"restaurant", "customer", "agency", "admin", "guest"}
 }
 
 // EventQueue is the queue, and the routing key, of an audience's domain messages.
@@ -50,7 +52,7 @@ func queues() []queue {
 	for _, audience := range EventAudiences() {
 		all = append(all, queue{name: EventQueue(audience)})
 	}
-	for _, audience := range WebSocketAudiences() {
+	for _, audience := range append(WebSocketAudiences(), EveryAudience) {
 		all = append(all, queue{name: WebSocketQueue(audience), args: amqp.Table{
 			amqp.QueueMessageTTLArg: webSocketTTL.Milliseconds(),
 			amqp.QueueMaxLenArg:     int64(webSocketLength),

@@ -49,12 +49,7 @@ func judgePush(r *http.Request, body []byte) (message, answer) {
 	var request fcmRequest
 	err := json.Unmarshal(body, &request)
 	push := request.Message
-	msg := message{
-		deliveryID: push.Data["delivery_id"],
-		recipient:  push.Token,
-		title:      push.Notification.Title,
-		body:       push.Notification.Body,
-	}
+	msg := push.message()
 	switch {
 	case !hasBearer(r):
 		return msg, refusePush(http.StatusUnauthorized)
@@ -71,6 +66,16 @@ func judgePush(r *http.Request, body []byte) (message, answer) {
 	return msg, reply(http.StatusOK, map[string]string{
 		"name": "projects/" + r.PathValue("project") + "/messages/" + rand.Text(),
 	})
+}
+
+// message shows what a reader sees: the notification, or without one what the app
+// finds in data.
+func (m *fcmMessage) message() message {
+	msg := message{deliveryID: m.Data["delivery_id"], recipient: m.Token, title: m.Notification.Title, body: m.Notification.Body}
+	if m.Notification == (fcmNotification{}) {
+		msg.title, msg.body = m.Data["title"], m.Data["body"]
+	}
+	return msg
 }
 
 // refusePush is Google's answer to a request as a whole.

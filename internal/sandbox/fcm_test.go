@@ -81,6 +81,20 @@ func TestPushRefused(t *testing.T) {
 	}
 }
 
+func TestPushOfData(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	status, _, body := b.answer(t, pushCall(object{
+		"token": "device-1", "data": object{"delivery_id": "evt-1-staff10-PUSH", "title": "New reservation", "body": "Table for 4"},
+	}))
+	require.Equal(t, http.StatusOK, status, body)
+	line := b.only(t)
+	require.Equal(t, "evt-1-staff10-PUSH", line.DeliveryID)
+	require.Equal(t, "New reservation", line.Title)
+	require.Equal(t, "Table for 4", line.Body)
+	require.True(t, line.Accepted)
+}
+
 func TestPushAtTheLimit(t *testing.T) {
 	t.Parallel()
 	b := start(t)

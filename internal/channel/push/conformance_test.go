@@ -1,6 +1,7 @@
 package push_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,10 @@ func TestConformance(t *testing.T) {
 		},
 		Read: func(r *http.Request, body string) (channeltest.Arrival, error) {
 			sent, err := read(r, body)
-			return channeltest.Arrival{DeliveryID: sent.Data["delivery_id"], To: sent.Token, Text: sent.Notification.Body}, err
+			if err != nil || sent.Notification == nil {
+				return channeltest.Arrival{}, cmp.Or(err, errors.New("no notification"))
+			}
+			return channeltest.Arrival{DeliveryID: sent.Data["delivery_id"], To: sent.Token, Text: sent.Notification.Body}, nil
 		},
 		Success:    channeltest.Answer{Status: http.StatusOK, Body: accepted},
 		ProviderID: "projects/demo/messages/0:1500415314455276",
@@ -42,13 +46,21 @@ func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.
 // message is FCM's, as its documentation has it.
 type message struct {
 	Token        string
-	Notification struct{ Title, Body string }
+	Notification *struct{ Title, Body string }
 	Data         map[string]string
 	Android      struct {
 		CollapseKey  string `json:"collapse_key"`
+		Priority     string
 		Notification struct{ Tag string }
 	}
-	APNS struct{ Headers map[string]string }
+	APNS struct {
+		Headers map[string]string
+		Payload struct {
+			APS struct {
+				ContentAvailable int `json:"content-available"`
+			}
+		}
+	}
 }
 
 func read(r *http.Request, body string) (message, error) {

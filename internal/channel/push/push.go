@@ -36,7 +36,7 @@ type Config struct {
 type Sender struct {
 	project  string
 	endpoint string
-	tokens   tokenSource
+	tokens   *tokens
 	timeout  time.Duration
 	wire     http.RoundTripper
 }
@@ -57,7 +57,7 @@ func New(cfg Config) (*Sender, error) {
 	case cfg.CredentialsFile == "" && strings.HasSuffix(base.Hostname(), "googleapis.com"):
 		return nil, errors.New("fcm: there are no credentials for Google's own service")
 	}
-	tokens, err := newTokenSource(cfg.CredentialsFile)
+	tokens, err := newTokens(cfg.CredentialsFile)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 
-	token, failure := s.token(ctx)
+	token, failure := s.tokens.get(ctx)
 	if failure != nil {
 		return notification.Receipt{}, failure
 	}

@@ -87,6 +87,41 @@ func send(t *testing.T, answers ...answer) (notification.Receipt, error) {
 	return receipt, err
 }
 
+func TestSendData(t *testing.T) {
+	t.Parallel()
+
+	f := newFCM(t, map[string]answer{"d": ok})
+	msg := toOneDevice()
+	msg.PushKind = notification.PushData
+	_, err := newSender(t, f.URL, time.Minute).Send(t.Context(), msg)
+	require.NoError(t, err)
+
+	require.Len(t, f.sent, 1)
+	sent := f.sent[0]
+	require.Nil(t, sent.Notification)
+	require.Equal(t, map[string]string{"delivery_id": msg.DeliveryID, "title": msg.Title, "body": msg.Body}, sent.Data)
+	require.Equal(t, "high", sent.Android.Priority)
+	require.Empty(t, sent.Android.CollapseKey, "with one, FCM keeps only four")
+	require.Equal(t, map[string]string{"apns-push-type": "background", "apns-priority": "5"}, sent.APNS.Headers)
+	require.Equal(t, 1, sent.APNS.Payload.APS.ContentAvailable)
+}
+
+func TestSendDataAtTheLimit(t *testing.T) {
+	t.Parallel()
+
+	f := newFCM(t, map[string]answer{"d": ok})
+	msg := toOneDevice()
+	msg.PushKind = notification.PushData
+	fixed := len("delivery_id" + "title" + "body" + msg.DeliveryID + msg.Title)
+	msg.Body = strings.Repeat("a", 4096-fixed)
+	sender := newSender(t, f.URL, time.Minute)
+	_, err := sender.Send(t.Context(), msg)
+	require.NoError(t, err)
+	msg.Body += "a"
+	_, err = sender.Send(t.Context(), msg)
+	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "message too big"}, err)
+}
+
 func TestSendToOneDevice(t *testing.T) {
 	t.Parallel()
 

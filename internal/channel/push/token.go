@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync"
+	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
@@ -19,14 +21,39 @@ const scope = "https://www.googleapis.com/auth/firebase.messaging"
 // sandboxToken is no secret: whatever stands in for FCM accepts every token.
 const sandboxToken = "sandbox"
 
-// tokenSource yields access tokens, and keeps them until they expire.
-type tokenSource = oauth2.TokenSource
+const (
+	// renewBefore is how long before its end a token is fetched anew. Google's
+	// last an hour. Until the new one is there, the old one is used.
+	renewBefore = 5 * time.Minute
+	// renewPause is the least time from one fetch to such a fetch.
+	renewPause = time.Second
+)
 
-// newTokenSource reads a service account. Without a file the tokens are those
-// of the sandbox.
-func newTokenSource(file string) (tokenSource, error) {
+// tokens keeps Google's access token. However many senders ask, at most one
+// fetch of the next token is under way, and whoever waits for it waits only as
+// long as their own context lasts.
+type tokens struct {
+	fetch func() (*oauth2.Token, error) // ends by itself, after [channel.DefaultTimeout] at the latest
+
+	mu       sync.Mutex
+	token    *oauth2.Token // the last one; nil: none yet
+	fetching *fetching     // nil: no fetch is under way
+	begun    time.Time     // when the last fetch began
+}
+
+// fetching is a fetch that is under way.
+type fetching struct {
+	ended chan struct{} // closed when token and err are set
+	token *oauth2.Token
+	err   error
+}
+
+// newTokens reads a service account. Without a file the tokens are those of the
+// sandbox.
+func newTokens(file string) (*tokens, error) {
 	if file == "" {
-		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: sandboxToken}), nil
+		static := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: sandboxToken})
+		return &tokens{fetch: static.Token}, nil
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -37,30 +64,61 @@ func newTokenSource(file string) (tokenSource, error) {
 		return nil, errors.New("fcm: the credentials are not those of a service account") // err may quote them
 	}
 	client := &http.Client{Transport: channel.NewTransport(1), Timeout: channel.DefaultTimeout}
-	return account.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, client)), nil
+	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
+	// A source would give out its token until the end, so each fetch has a new one.
+	return &tokens{fetch: func() (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }}, nil
 }
 
-// token returns an access token. The source knows no context and serves one
-// caller at a time, so it is asked aside; its client's timeout ends it.
-func (s *Sender) token(ctx context.Context) (string, *notification.ProviderError) {
-	type result struct {
-		token *oauth2.Token
-		err   error
+// get returns an access token.
+func (t *tokens) get(ctx context.Context) (string, *notification.ProviderError) {
+	token, next := t.current()
+	if next == nil {
+		return token.AccessToken, nil
 	}
-	got := make(chan result, 1)
-	go func() {
-		token, err := s.tokens.Token()
-		got <- result{token, err}
-	}()
 	select {
-	case r := <-got:
-		if r.err != nil {
-			return "", tokenFailure(r.err)
+	case <-next.ended:
+		if next.err != nil {
+			return "", tokenFailure(next.err)
 		}
-		return r.token.AccessToken, nil
+		return next.token.AccessToken, nil
 	case <-ctx.Done():
 		return "", channel.Interrupted(ctx, provider)
 	}
+}
+
+// current returns the token where it is valid, and else the fetch to wait for. A
+// token that will soon end is given out, and fetched anew meanwhile.
+func (t *tokens) current() (*oauth2.Token, *fetching) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.token.Valid() {
+		t.begin()
+		return nil, t.fetching
+	}
+	ends := t.token.Expiry
+	if !ends.IsZero() && time.Until(ends) < renewBefore && time.Since(t.begun) >= renewPause {
+		t.begin()
+	}
+	return t.token, nil
+}
+
+// begin begins a fetch, unless one is under way. The caller holds the lock.
+func (t *tokens) begin() {
+	if t.fetching != nil {
+		return
+	}
+	next := &fetching{ended: make(chan struct{})}
+	t.fetching, t.begun = next, time.Now()
+	go func() {
+		next.token, next.err = t.fetch()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if next.err == nil {
+			t.token = next.token
+		}
+		t.fetching = nil
+		close(next.ended)
+	}()
 }
 
 // tokenFailure says what a refused access token means. Nothing was sent, but

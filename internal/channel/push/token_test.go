@@ -1,17 +1,21 @@
 package push_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,6 +129,71 @@ func TestTokenHangs(t *testing.T) {
 	defer cancel()
 	_, err := g.sender(t).Send(ctx, toOneDevice())
 	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Ambiguous, Code: "timeout"}, err)
+}
+
+// An endpoint that hangs has one request at a time, and nobody is left behind
+// who waits for it.
+func TestTokenHangsForMany(t *testing.T) {
+	t.Parallel()
+
+	release := make(chan struct{})
+	g := newGoogle(t, func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) }) // before the server waits for its handlers
+	sender := g.sender(t)
+	pprof.Do(t.Context(), pprof.Labels("test", t.Name()), func(ctx context.Context) {
+		for range 100 {
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			_, err := sender.Send(ctx, toOneDevice())
+			cancel()
+			require.Error(t, err)
+		}
+	})
+	require.Eventually(t, func() bool { return g.issued.Load() == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Less(t, labelled(t, t.Name()), 20, "the fetch, and what net/http needs for it")
+}
+
+// labelled counts the goroutines that a test began, and theirs.
+func labelled(t *testing.T, test string) int {
+	t.Helper()
+	var profile bytes.Buffer
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&profile, 1))
+	all := 0
+	for group := range strings.SplitSeq(profile.String(), "\n\n") {
+		var count int
+		if strings.Contains(group, fmt.Sprintf(`"test":%q`, test)) {
+			_, err := fmt.Sscanf(group, "%d @", &count)
+			require.NoError(t, err, group)
+		}
+		all += count
+	}
+	return all
+}
+
+// A token that is still good is used, however long its successor takes.
+func TestTokenIsUsedWhileTheNextOneHangs(t *testing.T) {
+	t.Parallel()
+
+	var fetches atomic.Int64
+	release := make(chan struct{})
+	g := newGoogle(t, func(w http.ResponseWriter, _ *http.Request) {
+		if fetches.Add(1) > 1 {
+			<-release
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"issued","token_type":"Bearer","expires_in":120}`)
+	})
+	t.Cleanup(func() { close(release) })
+	sender := g.sender(t)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for sent := int64(1); g.issued.Load() < 2; sent++ { // until the next one is fetched
+		_, err := sender.Send(t.Context(), toOneDevice())
+		require.NoError(t, err)
+		require.Equal(t, sent, g.authorized.Load())
+		<-tick.C
+	}
+	_, err := sender.Send(t.Context(), toOneDevice())
+	require.NoError(t, err)
 }
 
 func TestTokenIsNoServiceAccount(t *testing.T) {

@@ -30,6 +30,8 @@ type block struct {
 type text struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
+	// Verbatim keeps Slack from turning bare URLs and names into links and mentions.
+	Verbatim bool `json:"verbatim"`
 }
 
 // compose writes the message: the title in bold, then the body, with the
@@ -62,7 +64,7 @@ func compose(msg notification.Message) ([]byte, bool) {
 }
 
 func section(markdown string) block {
-	return block{Type: "section", Text: text{Type: "mrkdwn", Text: markdown}}
+	return block{Type: "section", Text: text{Type: "mrkdwn", Text: markdown, Verbatim: true}}
 }
 
 // cut escapes as much of s as fits into limit characters, and returns the rest

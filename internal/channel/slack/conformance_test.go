@@ -50,7 +50,10 @@ type payload struct {
 	Blocks []struct {
 		Type    string
 		BlockID string `json:"block_id"`
-		Text    struct{ Type, Text string }
+		Text    struct {
+			Type, Text string
+			Verbatim   bool
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ func TestSendEscapes(t *testing.T) {
 	require.Len(t, got.Blocks, 1)
 	require.Equal(t, "section", got.Blocks[0].Type)
 	require.Equal(t, "mrkdwn", got.Blocks[0].Text.Type)
+	require.True(t, got.Blocks[0].Text.Verbatim, "else Slack makes links of addresses in a name")
 	require.Equal(t, "*&lt;!channel&gt; &amp; Co*\n&lt;@U123&gt; said 1 &gt; 0", got.Blocks[0].Text.Text)
 }
 

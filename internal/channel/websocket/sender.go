@@ -10,8 +10,9 @@ import (
 	"herald/internal/notification"
 )
 
-// A Publisher puts a transient message into the queue of an audience's gateways;
-// an empty audience means everybody's. The delivery id becomes the message id.
+// A Publisher puts a transient message into the queue of an audience's gateways,
+// and refuses an audience that it does not know. The delivery id becomes the
+// message id.
 type Publisher interface {
 	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
 }

@@ -30,7 +30,7 @@ func TestSend(t *testing.T) {
 		{notification.Customer, "notification.websocket.customer"},
 		{notification.AgencyUser, "notification.websocket.agency"},
 		{notification.Admin, "notification.websocket.admin"},
-		{notification.Guest, "notification.websocket.all"},
+		{notification.Guest, "notification.websocket.guest"},
 	}
 	corner := rabbitmqtest.Shared(t).VHost(t)
 	sender := newSender(t, corner)
