@@ -26,7 +26,8 @@ const (
 )
 
 // workers are the Temporal workers of this process, one per task queue, so that
-// a provider that hangs uses up only its own channel's slots.
+// a provider that hangs uses up only its own channel's slots, and its rate limit
+// slows down nothing but the sends.
 type workers struct {
 	started atomic.Bool
 	fatal   chan error
@@ -62,6 +63,12 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 			WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 		})
 		register(deliveries, workflows.OfDeliveries(), acts)
+		records := w.add(temporal, workflows.RecordsQueue(workflows.ChannelQueue(cfg.TaskQueuePrefix, channel)), worker.Options{
+			MaxConcurrentActivityExecutionSize: slots,
+			DisableWorkflowWorker:              true,
+			WorkerStopTimeout:                  stopTimeout,
+		})
+		register(records, nil, acts)
 	}
 	defer w.stop()
 	for _, each := range w.all {

@@ -57,6 +57,7 @@ var (
 // workflow, so that operators find it and can run it again; on a best-effort
 // channel that is an ordinary result.
 func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
+	ctx = besideSends(ctx)
 	result, err := deliver(ctx, in)
 	switch {
 	case err == nil && result.Status != notification.Pending:
@@ -132,7 +133,7 @@ func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet 
 		DeliveryID: in.DeliveryID, Channel: in.Channel, Timeout: in.Policy.Timeout,
 		MaxAttempts: in.Policy.MaxAttempts, AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet,
 	}
-	options := sendOptions(in.Policy, fmt.Sprintf("send by %s", in.Channel))
+	options := sendOptions(ctx, in.Policy, fmt.Sprintf("send by %s", in.Channel))
 	var result activities.SendResult
 	interrupted, err := attempts(ctx, options, acts.Send, input, &result)
 	if err != nil || result.Unrecorded == nil {
@@ -141,9 +142,11 @@ func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet 
 	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded)
 }
 
-// sendOptions are those of an activity that calls a channel's provider.
-func sendOptions(policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
+// sendOptions are those of an activity that calls a channel's provider, on the
+// queue that has the channel's rate limit.
+func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
+		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,
 		StartToCloseTimeout: policy.Timeout + sendOverhead,
 		WaitForCancellation: true, // what the provider was told already is known before the delivery ends
 		RetryPolicy: &temporal.RetryPolicy{

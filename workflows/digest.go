@@ -42,6 +42,7 @@ var sealOptions = eventOptions(20*time.Second, "decide what the digest lists")
 // One of a kind runs at a time. What joins while it sends is left for the next
 // run. Cancelling it cancels what it would have listed.
 func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
+	ctx = besideSends(ctx)
 	if in.Until.IsZero() {
 		in.Until = workflow.Now(ctx).Add(in.Window)
 	}
@@ -187,7 +188,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 		ended := DigestEnded{Status: notification.Cancelled, Reason: notification.WaitQuietHours}
 		return ended, d.recordEnd(ctx, ended)
 	}
-	options := sendOptions(d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))
+	options := sendOptions(ctx, d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))
 	input := activities.SendDigestInput{DigestID: d.id, Key: d.Key, Timeout: d.Policy.Timeout, MaxAttempts: d.Policy.MaxAttempts}
 	for {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))

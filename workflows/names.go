@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"herald/internal/notification"
 )
@@ -39,6 +40,17 @@ func EventsQueue(prefix string) string { return prefix + "-events" }
 // ChannelQueue is the task queue of one channel's deliveries.
 func ChannelQueue(prefix string, channel notification.Channel) string {
 	return prefix + "-" + strings.ToLower(string(channel))
+}
+
+// RecordsQueue is the task queue of what a channel's deliveries do beside calling
+// the provider, which the channel's rate limit must not slow down: its own queue
+// has that limit. channelQueue is [ChannelQueue].
+func RecordsQueue(channelQueue string) string { return channelQueue + "-records" }
+
+// besideSends is the context of a delivery or digest in which an activity goes to
+// [RecordsQueue], unless its options name another.
+func besideSends(ctx workflow.Context) workflow.Context {
+	return workflow.WithTaskQueue(ctx, RecordsQueue(workflow.GetInfo(ctx).TaskQueueName))
 }
 
 // PollerID is the workflow ID of the n-th outbox poller; n counts from 1.
