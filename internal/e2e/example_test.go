@@ -1,9 +1,13 @@
 package e2e_test
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/example"
 )
 
 // TestExample plays the example's events. The command compares every decision,
@@ -26,4 +30,35 @@ func TestExample(t *testing.T) {
 	out, err := s.tryStarter("demo", "--sandbox-url", s.sandbox.URL)
 	require.Error(t, err)
 	require.Contains(t, out, "ADMIN/1")
+}
+
+// TestSeedEvents writes the events of the documents that Herald began with, and
+// each reaches whom it should.
+func TestSeedEvents(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.starter("migrate", "up")
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.startWorker()
+	s.starter("poller", "start")
+	source, err := os.ReadFile("../example/testdata/seed_events.json")
+	require.NoError(t, err)
+	events, err := example.ReadEvents(source)
+	require.NoError(t, err)
+	for _, e := range events {
+		s.starter("emit", "--event-id", e.ID(s.name), "--type", e.Type, "--aggregate-type", e.AggregateType, "--aggregate-id", e.AggregateID, "--payload", string(e.Payload))
+	}
+	for _, e := range events {
+		id := e.ID(s.name)
+		s.eventually(2*time.Minute, func() bool {
+			return s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'`, id) == 1
+		}, "%s has not ended", id)
+		require.NoError(t, s.temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+		outcome, err := example.Outcome(t.Context(), s.temporal, id)
+		require.NoError(t, err)
+		report, err := s.store.EventReport(t.Context(), id, example.Everybody)
+		require.NoError(t, err)
+		require.Empty(t, e.Deviations(example.Observation{Report: report, Outcome: outcome}, time.Now()))
+	}
 }

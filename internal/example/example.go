@@ -58,8 +58,11 @@ const (
 )
 
 // Events returns the events of the example.
-func Events() ([]Event, error) {
-	decoder := json.NewDecoder(bytes.NewReader(eventsJSON))
+func Events() ([]Event, error) { return ReadEvents(eventsJSON) }
+
+// ReadEvents reads events that are written like those of the example.
+func ReadEvents(source []byte) ([]Event, error) {
+	decoder := json.NewDecoder(bytes.NewReader(source))
 	decoder.DisallowUnknownFields()
 	var events []Event
 	if err := decoder.Decode(&events); err != nil {

@@ -118,19 +118,24 @@ func TestPlansAreAsExpected(t *testing.T) {
 		t.Run(event.Name, func(t *testing.T) {
 			t.Parallel()
 
-			written := event.InRun("test")
-			require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
-			outcome := plan(t, db, written.ID)
-			report, err := db.EventReport(t.Context(), written.ID, example.Everybody)
-			require.NoError(t, err)
-			requireRenderedAsExpected(t, event, report)
-
-			if outcome == "" {
-				outcome = event.Expect.Outcome
-			}
-			require.Empty(t, event.Deviations(example.Observation{Report: sent(event, report), Outcome: outcome}, time.Now()))
+			requirePlanned(t, db, event, event.InRun("test"))
 		})
 	}
+}
+
+// requirePlanned writes and plans an event, as a worker would.
+func requirePlanned(t *testing.T, db *postgres.Store, event example.Event, written notification.Event) {
+	t.Helper()
+	require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
+	outcome := plan(t, db, written.ID)
+	report, err := db.EventReport(t.Context(), written.ID, example.Everybody)
+	require.NoError(t, err)
+	requireRenderedAsExpected(t, event, report)
+
+	if outcome == "" {
+		outcome = event.Expect.Outcome
+	}
+	require.Empty(t, event.Deviations(example.Observation{Report: sent(event, report), Outcome: outcome}, time.Now()))
 }
 
 func plan(t *testing.T, db *postgres.Store, eventID string) string {

@@ -1,31 +1,49 @@
 -- Who hears of what, over which channel. Together with events.json, enough to show every decision.
 
+-- What the example of version 0.1 said, and no longer says.
+DELETE FROM event_type_recipients
+WHERE  (event_type, entity_id_path) IN (
+           ('RESERVATION_REQUESTED', 'restaurantId'), ('RESERVATION_CONFIRMED', 'customer.id'), ('RESERVATION_CONFIRMED', 'restaurantId'),
+           ('RESERVATION_REMINDER', 'customer.id'), ('REVIEW_POSTED', 'restaurantId'));
+
+DELETE FROM event_type_channel_routing
+WHERE  event_type = 'RESERVATION_REQUESTED'
+AND    channel_type = 'SLACK';
+
+DELETE FROM entity_notification_settings
+WHERE  (entity_type, entity_id, channel_type, event_type) = ('RESTAURANT', '7', 'SMS', 'RESERVATION_CONFIRMED');
+
+-- Of several paths the first that the payload has counts; @aggregate is the event's aggregate_id, where that is of the entity's type.
 INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles)
-VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', NULL),
-       ('RESERVATION_CONFIRMED', 'CUSTOMER', 'CUSTOMER', 'customer.id', NULL),
-       ('RESERVATION_CONFIRMED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', '{MANAGER}'),
-       ('RESERVATION_REMINDER', 'CUSTOMER', 'CUSTOMER', 'customer.id', NULL),
-       ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', '{MANAGER,CHEF}')
+VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF,WAITER}'),
+       ('RESERVATION_CONFIRMED', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
+       ('RESERVATION_CANCELLED', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
+       ('RESERVATION_CANCELLED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER}'),
+       ('RESERVATION_REMINDER', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
+       ('PARTNER_ASSIGNMENT', 'AGENCY_USER', 'AGENCY', 'agencyId,agency_id,@aggregate', '{AGENT,MANAGER}'),
+       ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF}')
 ON CONFLICT ON CONSTRAINT event_type_recipients_once DO UPDATE
 SET    roles = excluded.roles;
 
--- PARTNER_ASSIGNMENT, SYSTEM_ALERT, PROMOTION and TABLE_READY have no rows above: their aggregate decides.
+-- SYSTEM_ALERT, PROMOTION, CHAT_MESSAGE_SENT and TABLE_READY have no rows above: their aggregate decides.
 -- MENU_UPDATED has no row below: it is routed nowhere.
 INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, delivery_strategy, delay, quiet_hours_action, priority)
 VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('RESERVATION_REQUESTED', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('RESERVATION_REQUESTED', 'PUSH', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('RESERVATION_REQUESTED', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL),
-       ('RESERVATION_REQUESTED', 'SLACK', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('RESERVATION_CONFIRMED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', NULL),
-       ('RESERVATION_CONFIRMED', 'EMAIL', true, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('RESERVATION_CONFIRMED', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('RESERVATION_CONFIRMED', 'PUSH', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('RESERVATION_CONFIRMED', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('RESERVATION_CANCELLED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('RESERVATION_CANCELLED', 'EMAIL', true, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('RESERVATION_CANCELLED', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('RESERVATION_REMINDER', 'EMAIL', false, 'DELAYED', '2 seconds', 'DROP', NULL),
        ('RESERVATION_REMINDER', 'PUSH', false, 'IMMEDIATE', '0', 'DEFER', NULL),
        ('RESERVATION_REMINDER', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL),
-       ('PARTNER_ASSIGNMENT', 'WEBSOCKET', false, 'IMMEDIATE', '0', 'DROP', NULL),
-       ('PARTNER_ASSIGNMENT', 'EMAIL', true, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('PARTNER_ASSIGNMENT', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('PARTNER_ASSIGNMENT', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('PARTNER_ASSIGNMENT', 'PUSH', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('PARTNER_ASSIGNMENT', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL),
        ('SYSTEM_ALERT', 'WEBSOCKET', false, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
@@ -35,6 +53,7 @@ VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'H
        ('PROMOTION', 'WEBSOCKET', false, 'IMMEDIATE', '0', 'DROP', 'LOW'),
        ('PROMOTION', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', 'LOW'),
        ('PROMOTION', 'PUSH', false, 'IMMEDIATE', '0', 'DROP', 'LOW'),
+       ('CHAT_MESSAGE_SENT', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', NULL),
        ('TABLE_READY', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('TABLE_READY', 'PUSH', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('TABLE_READY', 'SMS', true, 'IMMEDIATE', '0', 'DROP', 'HIGH')
@@ -48,6 +67,7 @@ SET    mandatory          = excluded.mandatory,
 -- Reviews show at once on the screen, and come together in one mail.
 INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
 VALUES ('REVIEW_POSTED', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP'),
+       ('REVIEW_POSTED', 'SLACK', 'IMMEDIATE', '5 minutes', 'DROP'),
        ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '3 seconds', 'DROP')
 ON CONFLICT (event_type, channel_type) DO UPDATE
 SET    delivery_strategy  = excluded.delivery_strategy,
@@ -57,7 +77,7 @@ SET    delivery_strategy  = excluded.delivery_strategy,
 INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
 VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),
        ('RESTAURANT', '7', 'SMS', NULL, false, NULL, NULL),
-       ('RESTAURANT', '7', 'SMS', 'RESERVATION_CONFIRMED', true, NULL, NULL), -- beats the row above
+       ('RESTAURANT', '7', 'SMS', 'RESERVATION_CANCELLED', true, NULL, NULL), -- beats the row above
        ('RESTAURANT', '7', 'EMAIL', NULL, true, 1, NULL),
        ('RESTAURANT', '7', 'PUSH', NULL, true, NULL, '{MANAGER,CHEF}'),
        ('CUSTOMER', '0', 'PUSH', 'PROMOTION', false, NULL, NULL) -- of all customers
@@ -73,7 +93,8 @@ VALUES ('RESTAURANT_USER', '10', 'SLACK', true, true, '00:00:00.000001', '00:00'
        ('RESTAURANT_USER', '11', 'PUSH', false, false, NULL, NULL, 'NORMAL'),
        ('RESTAURANT_USER', '13', 'EMAIL', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
        ('RESTAURANT_USER', '13', 'PUSH', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
-       ('AGENCY_USER', '30', 'EMAIL', false, false, NULL, NULL, 'NORMAL'), -- does not keep what is mandatory away
+       ('AGENCY_USER', '30', 'WEBSOCKET', false, false, NULL, NULL, 'NORMAL'), -- does not keep what is mandatory away
+       ('AGENCY_USER', '30', 'EMAIL', false, false, NULL, NULL, 'NORMAL'),
        ('AGENCY_USER', '31', 'SMS', true, true, '00:00:00.000001', '00:00', 'NORMAL'),
        ('CUSTOMER', '43', 'EMAIL', true, false, NULL, NULL, 'HIGH'),
        ('CUSTOMER', '44', 'PUSH', false, false, NULL, NULL, 'NORMAL'),

@@ -3,6 +3,7 @@ package notification
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // maxEntityID is in bytes; an entity's id is a key, not a text.
@@ -24,7 +25,7 @@ func (t Target) equal(other Target) bool {
 type RecipientRule struct {
 	UserType     UserType // empty: any
 	EntityType   string
-	EntityIDPath string   // of the entity's id in the payload: restaurantId, customer.id
+	EntityIDPath string   // where the event has the entity's id: restaurantId, customer.id; several: restaurantId,@aggregate
 	Roles        []string // nil: any
 }
 
@@ -46,7 +47,7 @@ func Targets(event Event, rules []RecipientRule) (targets []Target, problems []s
 	}
 	payload := decodePayload(event.Payload)
 	for _, rule := range rules {
-		target, err := rule.target(payload)
+		target, err := rule.target(event, payload)
 		switch {
 		case err != nil && !slices.Contains(problems, err.Error()):
 			problems = append(problems, err.Error())
@@ -77,7 +78,7 @@ func aggregateTarget(event Event) (Target, error) {
 	return target, checkEntityID(target.Entity.ID, "aggregate_id")
 }
 
-func (r RecipientRule) target(payload any) (Target, error) {
+func (r RecipientRule) target(event Event, payload any) (Target, error) {
 	target := Target{UserType: r.UserType, Entity: Entity{Type: r.EntityType, ID: "0"}, Roles: r.Roles}
 	if r.everyone() {
 		return target, nil
@@ -85,12 +86,43 @@ func (r RecipientRule) target(payload any) (Target, error) {
 	if r.EntityIDPath == "" {
 		return Target{}, fmt.Errorf("a row of event_type_recipients for %s has no entity_id_path", r.EntityType)
 	}
-	id, found := entityID(payload, r.EntityIDPath)
-	if !found {
-		return Target{}, fmt.Errorf("%s is not in the payload", r.EntityIDPath)
+	paths := r.paths()
+	for _, path := range paths {
+		if id, found := r.idAt(path, event, payload); found {
+			target.Entity.ID = id
+			return target, checkEntityID(id, path)
+		}
 	}
-	target.Entity.ID = id
-	return target, checkEntityID(id, r.EntityIDPath)
+	return Target{}, r.nothingAt(paths)
+}
+
+// aggregatePath stands for the event's aggregate_id.
+const aggregatePath = "@aggregate"
+
+// paths are the places to look for the entity's id, in this order.
+func (r RecipientRule) paths() []string {
+	paths := strings.Split(r.EntityIDPath, ",")
+	for i := range paths {
+		paths[i] = strings.TrimSpace(paths[i])
+	}
+	return paths
+}
+
+func (r RecipientRule) idAt(path string, event Event, payload any) (id string, found bool) {
+	if path == aggregatePath {
+		return event.AggregateID, event.AggregateType == r.EntityType
+	}
+	return entityID(payload, path)
+}
+
+func (r RecipientRule) nothingAt(paths []string) error {
+	if len(paths) > 1 {
+		return fmt.Errorf("the event has none of %s for %s", strings.Join(paths, ", "), r.EntityType)
+	}
+	if paths[0] == aggregatePath {
+		return fmt.Errorf("the aggregate is not of type %s", r.EntityType)
+	}
+	return fmt.Errorf("%s is not in the payload", paths[0])
 }
 
 // checkEntityID names the place where an id comes from, not the id.

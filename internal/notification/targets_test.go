@@ -120,6 +120,46 @@ func TestTargetsPath(t *testing.T) {
 	}
 }
 
+// Of several paths the first that is there counts, and @aggregate is the
+// event's own aggregate, where that is of the row's type.
+func TestTargetsSeveralPaths(t *testing.T) {
+	t.Parallel()
+
+	const all = "restaurantId, restaurant_id,@aggregate"
+	tests := []struct {
+		name, path, aggregateType, payload string
+		want, problem                      string
+	}{
+		{"the first", all, "RESTAURANT", `{"restaurantId": 5, "restaurant_id": 6}`, "5", ""},
+		{"the second", all, "RESTAURANT", `{"restaurant_id": 6}`, "6", ""},
+		{"the order is the row's", "restaurant_id,restaurantId", "RESTAURANT", `{"restaurantId": 5, "restaurant_id": 6}`, "6", ""},
+		{"null is not there", all, "RESERVATION", `{"restaurantId": null, "restaurant_id": 6}`, "6", ""},
+		{"the aggregate", all, "RESTAURANT", `{}`, "7", ""},
+		{"the aggregate alone", "@aggregate", "RESTAURANT", `{"@aggregate": 9}`, "7", ""},
+		{"the aggregate first", "@aggregate,restaurantId", "RESTAURANT", `{"restaurantId": 5}`, "7", ""},
+		{"an aggregate of another type", "@aggregate,restaurantId", "RESERVATION", `{"restaurantId": 5}`, "5", ""},
+		{"nowhere", all, "RESERVATION", `{"restaurant": 5}`, "", "the event has none of restaurantId, restaurant_id, @aggregate for RESTAURANT"},
+		{"only an aggregate of another type", "@aggregate", "RESERVATION", `{}`, "", "the aggregate is not of type RESTAURANT"},
+		{"the one that is there is too long", "long,restaurantId", "RESTAURANT", `{"long": "` + strings.Repeat("x", 65) + `", "restaurantId": 5}`, "", "long is longer than 64 bytes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			event := notification.Event{AggregateType: tt.aggregateType, AggregateID: "7", Payload: json.RawMessage(tt.payload)}
+			targets, problems := notification.Targets(event, []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: tt.path}})
+
+			if tt.problem != "" {
+				require.Empty(t, targets)
+				require.Equal(t, []string{tt.problem}, problems)
+				return
+			}
+			require.Empty(t, problems)
+			require.Equal(t, []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: tt.want}}}, targets)
+		})
+	}
+}
+
 func TestTargetsByRules(t *testing.T) {
 	t.Parallel()
 
