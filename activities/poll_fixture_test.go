@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a test waits for what should come in milliseconds.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // starter is an EventStarter that answers as it is told, and counts.
 type starter struct {

@@ -42,6 +42,7 @@ func newEnv(t *testing.T, children ...string) *environment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quietLogger{})
 	env := &environment{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	env.SetTestTimeout(time.Minute) // of the real clock, for the next step of a workflow; the default of 3 s is short on a busy machine
 	env.RegisterActivity(&activities.Activities{})
 	for _, name := range children {
 		env.RegisterWorkflowWithOptions(env.fake(name), workflow.RegisterOptions{Name: name})

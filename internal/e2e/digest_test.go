@@ -43,7 +43,7 @@ func newDigests(t *testing.T) *digests {
 		seed = rand.Uint64()
 	}
 	t.Logf("to repeat this run's choices: -digest-seed %d", seed)
-	d := &digests{system: newSystem(t, "SMS_MAX_ATTEMPTS=10"), random: rand.New(rand.NewPCG(seed, seed))}
+	d := &digests{system: newSystem(t, append(crashTimeouts, "SMS_MAX_ATTEMPTS=100")...), random: rand.New(rand.NewPCG(seed, seed))}
 	d.starter("migrate", "up")
 	for customer := range customers + 1 {
 		d.exec(`INSERT INTO recipient (user_type, user_id, name, email, phone) VALUES ('CUSTOMER', $1, 'Ada', $2, $3)`,
@@ -223,8 +223,8 @@ func (d *digests) writeAtNight() night {
 	var n night
 	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(), `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
-		VALUES ('CUSTOMER', '4', 'EMAIL', true, (now() AT TIME ZONE 'UTC' - interval '1 hour')::time, (now() AT TIME ZONE 'UTC' + interval '20 seconds')::time)
-		RETURNING now() + interval '20 seconds'`).Scan(&n.ends))
+		VALUES ('CUSTOMER', '4', 'EMAIL', true, (now() AT TIME ZONE 'UTC' - interval '1 hour')::time, (now() AT TIME ZONE 'UTC' + interval '45 seconds')::time)
+		RETURNING now() + interval '45 seconds'`).Scan(&n.ends))
 	n.items = append(d.write(quiet, customers, 1), d.write(quiet, customers, 1)...)
 	d.eventually(time.Minute, func() bool {
 		return d.count(`SELECT count(*) FROM notification WHERE event_type = $1 AND send_after IS NOT NULL`, quiet) == 2

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"testing"
 	"time"
 
@@ -18,9 +19,9 @@ func TestServersDisrupted(t *testing.T) {
 	stack := stacktest.New(t)
 	stack.Run(t, "up")
 	settings := stack.Settings(t)
-	s := newSystemOn(t, servers{settings["DATABASE_URL"], settings["RABBITMQ_URL"], settings["TEMPORAL_ADDRESS"]})
+	s := newSystemOn(t, servers{settings["DATABASE_URL"], settings["RABBITMQ_URL"], settings["TEMPORAL_ADDRESS"]}, crashTimeouts...)
 	s.prepareLoad()
-	s.startWorker()
+	w := s.startWorker()
 	s.starter("poller", "start")
 
 	disruptions := []struct {
@@ -33,7 +34,7 @@ func TestServersDisrupted(t *testing.T) {
 		}},
 		{"rabbitmq", func() {
 			stack.Run(t, "down", "rabbitmq")
-			time.Sleep(10 * time.Second) // the outage is what is tested
+			s.eventually(time.Minute, func() bool { return w.ready() == http.StatusServiceUnavailable }, "the worker does not notice the outage")
 			stack.Run(t, "up", "rabbitmq")
 		}},
 		{"temporal", func() {

@@ -106,7 +106,7 @@ func (b book) String() string {
 
 const (
 	// settle is how long the state that a command shows may take to come about.
-	settle = 30 * time.Second
+	settle = 2 * time.Minute
 	// settleToWrite is the same where what the document says is not to be believed.
 	settleToWrite = 15 * time.Second
 )

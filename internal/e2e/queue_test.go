@@ -11,7 +11,7 @@ import (
 // drain takes all messages out of a queue.
 func (s *system) drain(queue string) []amqp.Delivery {
 	s.t.Helper()
-	connection, err := amqp.DialConfig(s.servers.rabbitURL, amqp.Config{Dial: amqp.DefaultDial(10 * time.Second)})
+	connection, err := amqp.DialConfig(s.servers.rabbitURL, amqp.Config{Dial: amqp.DefaultDial(time.Minute)})
 	require.NoError(s.t, err)
 	defer func() { _ = connection.Close() }()
 	channel, err := connection.Channel()
@@ -27,10 +27,14 @@ func (s *system) drain(queue string) []amqp.Delivery {
 	}
 }
 
-// requirePublished checks that each of n events of customers has its domain
-// message; a crash or an outage may repeat one.
+// requirePublished waits until n events of customers have ended, which they do
+// not before their domain messages are published, however late the broker is
+// back, and checks that each has its own; a crash or an outage may repeat one.
 func (s *system) requirePublished(n int) {
 	s.t.Helper()
+	s.eventually(4*time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`) == n
+	}, "not all of %d events have ended", n)
 	ids := map[string]bool{}
 	for _, message := range s.drain("notification.customer") {
 		var body struct {

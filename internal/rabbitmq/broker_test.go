@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second // until a condition must hold
+	patience = time.Minute // until a condition must hold
 	interval = 20 * time.Millisecond
 )
 

@@ -59,7 +59,7 @@ func startTraffic(t *testing.T, broker *rabbitmq.Broker) *traffic {
 }
 
 func (tr *traffic) publish(ctx context.Context, broker *rabbitmq.Broker, id string) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if broker.Publish(ctx, letter(id)) != nil {
 		return

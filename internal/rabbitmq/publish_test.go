@@ -126,7 +126,7 @@ func TestPublishNegativeConfirmation(t *testing.T) {
 
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Ambiguous, "negative confirmation")
 
-	require.Equal(t, []string{"1", "1", "1"}, ids(corner.Take(t, rabbitmq.DeadLetterQueue)))
+	require.Equal(t, []string{"1", "1", "1"}, ids(corner.Await(t, rabbitmq.DeadLetterQueue, 3)))
 	_, err = channel.QueueDelete("full", false, false, false)
 	require.NoError(t, err)
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))

@@ -22,7 +22,7 @@ const (
 	// ports is how many of them a stack uses at most, from its base on.
 	ports = 20
 	// commandTimeout bounds one command, such as starting all servers.
-	commandTimeout = 3 * time.Minute
+	commandTimeout = 10 * time.Minute
 )
 
 // Stack is a folder and ports for servers that tools/stack.sh runs.
@@ -35,7 +35,7 @@ type Stack struct {
 // end of the test is ended then, and its data deleted.
 func New(t testing.TB) *Stack {
 	t.Helper()
-	s := &Stack{Dev: t.TempDir(), Base: freePorts(t)}
+	s := &Stack{Dev: t.TempDir(), Base: reservePorts(t)}
 	t.Cleanup(func() { s.Run(t, "destroy") })
 	return s
 }
@@ -86,15 +86,23 @@ func (s *Stack) environment() []string {
 	return append(env, "HERALD_DEV="+s.Dev, "HERALD_PORT_BASE="+strconv.Itoa(s.Base))
 }
 
-// freePorts returns the first of a row of free ports, below those that the
-// system gives to outgoing connections.
-func freePorts(t testing.TB) int {
+// reservePorts returns the first of a row of free ports, below those that the
+// system gives to outgoing connections. No other test gets the same row: a
+// listener on the port behind it holds it until the end of the test.
+func reservePorts(t testing.TB) int {
 	t.Helper()
-	for range 100 {
-		base := 20_000 + rand.IntN(12_000)
+	const first, rows = 20_000, 12_000 / (ports + 1)
+	for range rows {
+		base := first + rand.IntN(rows)*(ports+1)
+		holder, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(base+ports))
+		if err != nil {
+			continue
+		}
 		if allFree(base, base+ports) {
+			t.Cleanup(func() { _ = holder.Close() })
 			return base
 		}
+		_ = holder.Close()
 	}
 	t.Fatalf("no %d free ports in a row", ports)
 	return 0

@@ -79,7 +79,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 				answer := Answer{Status: status, Header: map[string]string{"Retry-After": tt.header}}
 				_, link := s.connect(t, always(answer))
 				msg := link.Message(1)
-				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				_, err := link.Sender.Send(ctx, msg)
 				require.NoError(t, ctx.Err(), "to wait is not the sender's business, nor its SDK's")

@@ -115,7 +115,7 @@ func testBroken(t *testing.T, link Link) {
 		return
 	}
 	link.Break()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	msg := link.Message(1)
 	_, err := link.Sender.Send(ctx, msg)
@@ -127,7 +127,7 @@ func testBroken(t *testing.T, link Link) {
 // compares each with its own.
 func requireArrived(t *testing.T, link Link, sent ...notification.Message) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(link.Arrivals()) >= len(sent) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(link.Arrivals()) >= len(sent) }, patience, time.Millisecond)
 	arrived := map[string]Arrival{}
 	for _, arrival := range link.Arrivals() {
 		require.NotContains(t, arrived, arrival.DeliveryID, "arrived twice")

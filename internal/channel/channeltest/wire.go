@@ -18,7 +18,7 @@ import (
 // does not return is waited for.
 const (
 	soon     = 50 * time.Millisecond
-	patience = 10 * time.Second
+	patience = time.Minute
 )
 
 // hang answers when the sender has gone away.

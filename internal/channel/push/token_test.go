@@ -67,7 +67,7 @@ func (g *google) sender(t *testing.T) *push.Sender {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "account.json")
 	require.NoError(t, os.WriteFile(file, content, 0o600))
-	sender, err := push.New(push.Config{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file, Timeout: 5 * time.Second})
+	sender, err := push.New(push.Config{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file, Timeout: time.Minute})
 	require.NoError(t, err)
 	return sender
 }

@@ -20,7 +20,7 @@ import (
 const (
 	// timeout bounds the making of a database, the wait for another process
 	// that makes the template included.
-	timeout = 2 * time.Minute
+	timeout = 5 * time.Minute
 	// maxConns keeps many tests at once under the server's max_connections.
 	maxConns = "8"
 )

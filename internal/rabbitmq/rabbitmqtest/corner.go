@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
@@ -30,16 +31,33 @@ func (c Corner) Take(t testing.TB, queue string) []amqp.Delivery {
 	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
-
 	state, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	require.NoError(t, err)
+	return c.Await(t, queue, state.Messages)
+}
+
+// Await removes n messages from a queue, waits for those that are still to come,
+// and returns them in order. A broker that rejects a message may say so before
+// the queues that took it have stored it. Nobody else may consume the queue.
+func (c Corner) Await(t testing.TB, queue string, n int) []amqp.Delivery {
+	t.Helper()
+	conn, err := amqp.Dial(c.URL)
+	require.NoError(t, err)
+	defer conn.Close()
+	ch, err := conn.Channel()
 	require.NoError(t, err)
 	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
 	require.NoError(t, err)
+	late := time.After(patience)
 	var taken []amqp.Delivery
-	for len(taken) < state.Messages {
-		delivery, ok := <-deliveries
-		require.True(t, ok, "the connection broke")
-		taken = append(taken, delivery)
+	for len(taken) < n {
+		select {
+		case delivery, ok := <-deliveries:
+			require.True(t, ok, "the connection broke")
+			taken = append(taken, delivery)
+		case <-late:
+			require.Fail(t, "messages are missing", "%d of %d have come to %s", len(taken), n, queue)
+		}
 	}
 	return taken
 }

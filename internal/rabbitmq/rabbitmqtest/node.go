@@ -18,8 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requestTimeout bounds one request to the management API.
-const requestTimeout = 10 * time.Second
+const (
+	// requestTimeout bounds one request to the management API.
+	requestTimeout = time.Minute
+	// patience is how long a message is waited for that is bound to come.
+	patience = time.Minute
+)
 
 // Node is a running broker.
 type Node struct {
