@@ -15,7 +15,7 @@ const maxUnasked = 100
 // bulkFlags are common to the commands that can change many at once.
 type bulkFlags struct {
 	dryRun, yes bool
-	after       int64
+	after       string
 }
 
 func (f *bulkFlags) register(cmd *cobra.Command) {
@@ -25,7 +25,7 @@ func (f *bulkFlags) register(cmd *cobra.Command) {
 
 // registerAfter is for those that page through a table.
 func (f *bulkFlags) registerAfter(cmd *cobra.Command) {
-	cmd.Flags().Int64Var(&f.after, "after", 0, "go on behind this id, where an earlier call of the command stopped")
+	cmd.Flags().StringVar(&f.after, "after", "", "go on behind this `ID`, which an earlier call of the command named when it stopped")
 }
 
 // choose refuses ids beside filters, and neither.
@@ -35,10 +35,8 @@ func (f *bulkFlags) choose(verb, filters string, ids []string, filtered bool) er
 		return misused(errors.New("name ids or filters, not both"))
 	case len(ids) == 0 && !filtered:
 		return misused(fmt.Errorf("name what to %s: ids, or filters such as %s", verb, filters))
-	case len(ids) > 0 && f.after != 0:
+	case len(ids) > 0 && f.after != "":
 		return misused(errors.New("--after goes with filters"))
-	case f.after < 0:
-		return misused(errors.New("--after must be an id of an earlier call"))
 	}
 	return nil
 }
@@ -53,18 +51,15 @@ type job struct {
 	look  func(ctx context.Context, id string) (outcome, error) // says what do would do
 }
 
-// selection is the rows that filters name, in the order of a number of theirs.
+// selection is the rows that filters name, in the order of a key of theirs. Rows
+// that come later than the command are left alone.
 type selection struct {
 	matched int
-	last    int64 // rows behind it came later, and are left alone
-	page    func(ctx context.Context, after int64, limit int) ([]item, error)
+	page    func(ctx context.Context, after string, limit int) ([]item, error) // empty: there are no more
 }
 
 // item is one of many.
-type item struct {
-	number int64
-	id     string
-}
+type item struct{ key, id string }
 
 // named changes what was named by its id.
 func (a *app) named(ctx context.Context, j job, ids []string) error {
@@ -74,7 +69,7 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 	}
 	items := make([]item, len(ids))
 	for i, id := range ids {
-		items[i] = item{int64(i + 1), id}
+		items[i] = item{id, id}
 	}
 	run := newBulkRun(a, j, len(ids))
 	run.keep = len(ids)
@@ -90,7 +85,7 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 	if len(ids) == 1 && run.failure != nil { // its own words and advice are better than a count
 		return run.failure
 	}
-	run.changes.Through = 0
+	run.changes.Through = ""
 	place := map[string]int{}
 	for i, id := range ids {
 		place[id] = i
@@ -110,8 +105,8 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 // selected changes what filters name.
 func (a *app) selected(ctx context.Context, j job, of selection) error {
 	a.note("%s", j.noun.match(of.matched))
-	if j.flags.after > 0 {
-		a.note("going on behind %d", j.flags.after)
+	if j.flags.after != "" {
+		a.note("going on behind %s", j.flags.after)
 	}
 	if j.flags.dryRun {
 		return a.preview(ctx, j, of)
@@ -126,7 +121,7 @@ func (a *app) selected(ctx context.Context, j job, of selection) error {
 	if printErr := a.print(run.changes, run.changes.print); printErr != nil {
 		return printErr
 	}
-	left := fmt.Sprintf("run it again with --after %d", run.changes.Through)
+	left := "run it again with --after " + quoted(run.changes.Through)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return advise(fmt.Errorf("interrupted: %s of %s are through", grouped(run.through()), j.noun.count(of.matched)), left)

@@ -33,7 +33,7 @@ type changes struct {
 	Done    int            `json:"done"`
 	Skipped map[string]int `json:"skipped"` // by why
 	Failed  int            `json:"failed"`
-	Through int64          `json:"through,omitempty"` // of a selection: the number up to which all are through
+	Through string         `json:"through,omitempty"` // of a selection: the key up to which all are through
 	Items   []outcome      `json:"items,omitzero"`    // those that were named, or the first of a dry run
 	Errors  []string       `json:"errors,omitempty"`  // the first of them
 }

@@ -49,9 +49,6 @@ func (r *bulkRun) pages(ctx context.Context, of selection) error {
 		if err != nil {
 			return err
 		}
-		for len(page) > 0 && page[len(page)-1].number > of.last {
-			page = page[:len(page)-1]
-		}
 		if len(page) == 0 {
 			return nil
 		}
@@ -78,7 +75,7 @@ func (r *bulkRun) all(ctx context.Context, items []item) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			for through[i] = true; next < len(items) && through[next]; next++ {
-				r.changes.Through = items[next].number
+				r.changes.Through = items[next].key
 			}
 			return nil
 		})
@@ -143,8 +140,8 @@ func (r *bulkRun) progress() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := fmt.Sprintf("%s of %s", grouped(r.through()), r.noun.count(r.total))
-	if r.changes.Through > 0 {
-		line += fmt.Sprintf(", up to %d", r.changes.Through)
+	if r.changes.Through != "" {
+		line += ", up to " + r.changes.Through
 	}
 	return line
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"strings"
 
 	"herald/internal/notification"
@@ -21,15 +23,34 @@ func (o *operator) deliveries(ctx context.Context, j job, ids []string, filter p
 	if err != nil {
 		return err
 	}
-	page := func(ctx context.Context, after int64, limit int) ([]item, error) {
-		rows, err := o.db.DeliveryPage(ctx, filter, after, limit)
+	page := func(ctx context.Context, after string, limit int) ([]item, error) {
+		behind, err := deliveryNumber(after)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := o.db.DeliveryPage(ctx, filter, behind, limit)
 		items := make([]item, 0, len(rows))
 		for _, row := range rows {
-			items = append(items, item{row.ID, row.DeliveryID})
+			if row.ID <= last {
+				items = append(items, item{strconv.FormatInt(row.ID, 10), row.DeliveryID})
+			}
 		}
 		return items, err
 	}
-	return o.app.selected(ctx, j, selection{matched: matched, last: last, page: page})
+	return o.app.selected(ctx, j, selection{matched: matched, page: page})
+}
+
+// deliveryNumber reads the number of a delivery, by which they are paged; "" is
+// before the first.
+func deliveryNumber(key string) (int64, error) {
+	if key == "" {
+		return 0, nil
+	}
+	number, err := strconv.ParseInt(key, 10, 64)
+	if err != nil || number < 0 {
+		return 0, misused(errors.New("--after must be the number that an earlier call named"))
+	}
+	return number, nil
 }
 
 // cancelled is the last_error of a delivery that an operator cancelled.

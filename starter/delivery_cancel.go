@@ -43,6 +43,9 @@ func (a *app) cancelDeliveries(ctx context.Context, ids []string, filter deliver
 	if err := flags.choose("cancel", "--event or --event-type", ids, !filter.empty()); err != nil {
 		return err
 	}
+	if _, err := deliveryNumber(flags.after); err != nil {
+		return err
+	}
 	wanted, err := filter.parse(time.Now())
 	if err != nil {
 		return err

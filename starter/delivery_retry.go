@@ -64,6 +64,9 @@ func (a *app) retryDeliveries(ctx context.Context, ids []string, filter delivery
 	if err := flags.choose("retry", "--event or --channel", ids, !filter.empty()); err != nil {
 		return err
 	}
+	if _, err := deliveryNumber(flags.after); err != nil {
+		return err
+	}
 	wanted, err := filter.parse(time.Now())
 	if err != nil {
 		return err

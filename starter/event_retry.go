@@ -56,7 +56,6 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 	if err != nil {
 		return misused(err)
 	}
-	filter := postgres.FailedEventFilter{EventType: flags.eventType, Since: since}
 	return a.operate(ctx, 0, func(ctx context.Context, o *operator) error {
 		o.warnOfPollers(ctx)
 		retry := func(ctx context.Context, id string) (outcome, error) { return o.retryEvent(ctx, id, flags.all) }
@@ -65,24 +64,28 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 		if len(ids) > 0 {
 			return a.named(ctx, j, ids)
 		}
-		return o.failedEvents(ctx, j, filter)
+		return o.failedEvents(ctx, j, postgres.FailedEventFilter{EventType: flags.eventType, Since: since})
 	})
 }
 
 func (o *operator) failedEvents(ctx context.Context, j job, filter postgres.FailedEventFilter) error {
-	matched, last, err := o.db.CountFailedEvents(ctx, filter)
+	var err error
+	if filter.Until, err = o.db.Now(ctx); err != nil {
+		return err
+	}
+	matched, err := o.db.CountFailedEvents(ctx, filter)
 	if err != nil {
 		return err
 	}
-	page := func(ctx context.Context, after int64, limit int) ([]item, error) {
-		events, err := o.db.FailedEvents(ctx, filter, after, limit)
-		items := make([]item, 0, len(events))
-		for _, event := range events {
-			items = append(items, item{event.Seq, event.EventID})
+	page := func(ctx context.Context, after string, limit int) ([]item, error) {
+		ids, err := o.db.FailedEvents(ctx, filter, after, limit)
+		items := make([]item, 0, len(ids))
+		for _, id := range ids {
+			items = append(items, item{id, id})
 		}
 		return items, err
 	}
-	return o.app.selected(ctx, j, selection{matched: matched, last: last, page: page})
+	return o.app.selected(ctx, j, selection{matched: matched, page: page})
 }
 
 // warnOfPollers says that nobody will start what is put back.

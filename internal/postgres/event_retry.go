@@ -143,55 +143,82 @@ func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notificati
 type FailedEventFilter struct {
 	EventType string
 	Since     time.Time // when written, at the earliest
+	Until     time.Time // when written, at the latest
 }
 
-// FailedEvent is an event that failed, and its place in the outbox.
-type FailedEvent struct {
-	Seq     int64
-	EventID string
-}
-
-// failedEvents are the rows of a [FailedEventFilter], whose parameters are $1 to
-// $3. Those that an operator withdrew did not fail.
+// failedEvents are the events behind $5, up to $6 of them, that could not be
+// started or have failed after that, and whether each is meant by a
+// [FailedEventFilter], whose parameters are $1 to $4. Those that an operator
+// withdrew did not fail. Each half is read by an index of what failed, in its
+// order: no condition of the filter is a reason to read more of it.
 const failedEvents = `
-	FROM   event_outbox o
-	LEFT JOIN processed_event p USING (event_id)
-	WHERE  ((o.status = 'FAILED' AND p.event_id IS NULL AND o.error_message <> $3) OR p.status = 'FAILED')
-	AND    ($1::text IS NULL OR o.event_type = $1)
-	AND    ($2::timestamptz IS NULL OR o.created_at >= $2)`
+	SELECT event_id, bool_or(meant) AS meant
+	FROM   ((
+		SELECT o.event_id, o.error_message <> $4 AND ` + eventMeant + `
+		       AND (SELECT true FROM processed_event p WHERE p.event_id = o.event_id) IS NULL AS meant
+		FROM   event_outbox o
+		WHERE  o.status = 'FAILED'
+		AND    o.event_id > $5
+		ORDER BY o.event_id
+		LIMIT  $6
+	) UNION ALL (
+		SELECT p.event_id, (SELECT ` + eventMeant + ` FROM event_outbox o WHERE o.event_id = p.event_id)
+		FROM   processed_event p
+		WHERE  p.status = 'FAILED'
+		AND    p.event_id > $5
+		ORDER BY p.event_id
+		LIMIT  $6
+	)) f
+	GROUP BY event_id
+	ORDER BY event_id
+	LIMIT  $6`
 
-func (f FailedEventFilter) params(others ...any) []any {
-	return append([]any{optional(f.EventType), optional(f.Since), CancelledByOperator}, others...)
+const eventMeant = `($1::text IS NULL OR o.event_type = $1)
+		       AND ($2::timestamptz IS NULL OR o.created_at >= $2)
+		       AND ($3::timestamptz IS NULL OR o.created_at <= $3)`
+
+func (f FailedEventFilter) params(after string, limit any) []any {
+	return []any{optional(f.EventType), optional(f.Since), optional(f.Until), CancelledByOperator, after, limit}
 }
 
-// CountFailedEvents counts the failed events that filter names, and returns the
-// place of the last.
-func (s *Store) CountFailedEvents(ctx context.Context, filter FailedEventFilter) (count int, last int64, err error) {
+// CountFailedEvents counts the failed events that filter names.
+func (s *Store) CountFailedEvents(ctx context.Context, filter FailedEventFilter) (count int, err error) {
 	const query = `
-		SELECT count(*), coalesce(max(o.seq), 0)` + failedEvents
+		SELECT count(*) FILTER (WHERE meant)
+		FROM   (` + failedEvents + `) f`
 
-	if err := s.Pool.QueryRow(ctx, query, filter.params()...).Scan(&count, &last); err != nil {
-		return 0, 0, fmt.Errorf("count failed events: %w", err)
+	if err := s.Pool.QueryRow(ctx, query, filter.params("", nil)...).Scan(&count); err != nil {
+		return 0, fmt.Errorf("count failed events: %w", err)
 	}
-	return count, last, nil
+	return count, nil
 }
 
-// FailedEvents reads the next failed events that filter names: up to limit of
-// those behind after, in the order of the outbox.
-func (s *Store) FailedEvents(ctx context.Context, filter FailedEventFilter, after int64, limit int) ([]FailedEvent, error) {
-	const query = `
-		SELECT o.seq, o.event_id` + failedEvents + `
-		AND    o.seq > $4
-		ORDER BY o.seq
-		LIMIT  $5`
+// failedAtOnce is how many failed events one query looks at.
+const failedAtOnce = 500
 
-	rows, err := s.Pool.Query(ctx, query, filter.params(after, limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("read failed events: %w", err)
+// FailedEvents reads the ids of the next failed events that filter names: up to
+// limit of those behind after, in their order. It looks on until it has found one.
+func (s *Store) FailedEvents(ctx context.Context, filter FailedEventFilter, after string, limit int) ([]string, error) {
+	for {
+		rows, err := s.Pool.Query(ctx, failedEvents, filter.params(after, failedAtOnce)...)
+		if err != nil {
+			return nil, fmt.Errorf("read failed events: %w", err)
+		}
+		var id string
+		var meant *bool // null: its row in event_outbox was purged
+		var ids []string
+		looked, err := pgx.ForEachRow(rows, []any{&id, &meant}, func() error {
+			if meant != nil && *meant && len(ids) < limit {
+				ids = append(ids, id)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read failed events: %w", err)
+		}
+		if len(ids) > 0 || looked.RowsAffected() < failedAtOnce {
+			return ids, nil
+		}
+		after = id
 	}
-	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[FailedEvent])
-	if err != nil {
-		return nil, fmt.Errorf("read failed events: %w", err)
-	}
-	return events, nil
 }

@@ -1,10 +1,14 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -193,27 +197,133 @@ func TestFailedEvents(t *testing.T) {
 		{postgres.FailedEventFilter{}, []string{"evt-1", "evt-2", "evt-4"}},
 		{postgres.FailedEventFilter{EventType: "OTHER"}, []string{"evt-2"}},
 		{postgres.FailedEventFilter{Since: time.Now().Add(-time.Hour)}, []string{"evt-2", "evt-4"}},
+		{postgres.FailedEventFilter{Until: time.Now().Add(-time.Hour)}, []string{"evt-1"}},
 		{postgres.FailedEventFilter{EventType: "NONE"}, nil},
 	}
 	for _, tt := range tests {
-		count, last, err := s.CountFailedEvents(t.Context(), tt.filter)
+		count, err := s.CountFailedEvents(t.Context(), tt.filter)
 		require.NoError(t, err)
 		require.Equal(t, len(tt.want), count, fmt.Sprint(tt.filter))
 		var got []string
-		after := int64(0)
-		for {
+		for after := ""; ; after = got[len(got)-1] {
 			page, err := s.FailedEvents(t.Context(), tt.filter, after, 2)
 			require.NoError(t, err)
 			require.LessOrEqual(t, len(page), 2)
 			if len(page) == 0 {
 				break
 			}
-			for _, event := range page {
-				got = append(got, event.EventID)
-				after = event.Seq
-			}
+			got = append(got, page...)
 		}
 		require.Equal(t, tt.want, got, fmt.Sprint(tt.filter))
-		require.Equal(t, after, last)
 	}
+}
+
+// A filter that hardly any of the failed events meets is looked for page by page,
+// and one that is FAILED in both tables is met once, wherever a page ends.
+func TestFailedEventsOfAFilter(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message)
+		SELECT 'evt-' || i, CASE WHEN i % 400 = 0 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'FAILED', 'claimed 10 times'
+		FROM   generate_series(1, 1600) i`)
+	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT event_id, 'FAILED' FROM event_outbox WHERE seq % 2 = 0")
+	for filter, want := range map[postgres.FailedEventFilter]int{{}: 1600, {EventType: "RARE"}: 4, {EventType: "NONE"}: 0} {
+		count, err := s.CountFailedEvents(t.Context(), filter)
+		require.NoError(t, err)
+		require.Equal(t, want, count)
+		seen := map[string]bool{}
+		for after := ""; ; {
+			page, err := s.FailedEvents(t.Context(), filter, after, 501)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, id := range page {
+				require.False(t, seen[id])
+				seen[id] = true
+			}
+			after = page[len(page)-1]
+		}
+		require.Len(t, seen, want)
+	}
+}
+
+// A page is read by the indexes of what failed, and by keys: never by reading a
+// whole table, also while hardly anything has failed, or much.
+func TestFailedEventsByIndex(t *testing.T) {
+	t.Parallel()
+
+	for _, every := range []int{5, 1000} {
+		s := postgrestest.New(t)
+		exec(t, s, `
+			INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, error_message)
+			SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', CASE failed WHEN 0 THEN 'FAILED' ELSE 'PROCESSED' END,
+			       CASE failed WHEN 0 THEN NULL ELSE now() END, CASE failed WHEN 0 THEN 'claimed 10 times' END
+			FROM   (SELECT i, i % $1 AS failed FROM generate_series(1, 20000) i) e`, every)
+		exec(t, s, `
+			INSERT INTO processed_event (event_id, status)
+			SELECT event_id, CASE seq % $1 WHEN 1 THEN 'FAILED' ELSE 'SUCCESS' END
+			FROM   event_outbox
+			WHERE  status = 'PROCESSED'`, every)
+		exec(t, s, "ANALYZE event_outbox, processed_event")
+		for _, filter := range []postgres.FailedEventFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
+			for _, plan := range plansOf(t, s, func(s *postgres.Store) error {
+				_, err := s.FailedEvents(t.Context(), filter, "evt-1", 500)
+				return err
+			}) {
+				require.Contains(t, plan, "event_outbox_failed_id")
+				require.Contains(t, plan, "processed_event_failed_id")
+				require.NotContains(t, plan, "Seq Scan", fmt.Sprint(every, filter))
+			}
+		}
+	}
+}
+
+// queries keeps the last query that a store ran.
+type queries struct {
+	sql  string
+	args []any
+}
+
+func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	q.sql, q.args = data.SQL, data.Args
+	return ctx
+}
+
+func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// plansOf returns how the database would run the query that f runs: with these
+// parameters, and with any, as it may plan a query that comes often.
+func plansOf(t *testing.T, s *postgres.Store, f func(*postgres.Store) error) []string {
+	t.Helper()
+	seen := &queries{}
+	config := s.Pool.Config()
+	config.ConnConfig.Tracer = seen
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	defer pool.Close()
+	require.NoError(t, f(&postgres.Store{Pool: pool}))
+
+	sql, args := seen.sql, seen.args
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	explain := func(query string, args ...any) string {
+		rows, err := tx.Query(t.Context(), query, args...)
+		require.NoError(t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		require.NoError(t, err)
+		return strings.Join(lines, "\n")
+	}
+	particular := explain("EXPLAIN "+sql, args...)
+	_, err = tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = force_generic_plan")
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "PREPARE any_of_them AS "+sql)
+	require.NoError(t, err)
+	general := explain("EXPLAIN EXECUTE any_of_them (" + strings.TrimSuffix(strings.Repeat("NULL, ", len(args)), ", ") + ")")
+	_, err = tx.Exec(t.Context(), "DEALLOCATE any_of_them")
+	require.NoError(t, err)
+	return []string{particular, general}
 }
