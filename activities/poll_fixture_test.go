@@ -3,12 +3,15 @@ package activities_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -54,6 +57,7 @@ type poller struct {
 	done   chan struct{}
 	result activities.PollOutboxResult
 	err    error
+	beats  atomic.Int64
 }
 
 // poll starts a poller that looks at its outbox every interval.
@@ -73,6 +77,7 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 	env.SetWorkerStopChannel(p.worker)
 	a := &activities.Activities{Outbox: outbox, Starter: starter, Poll: settings}
 	env.RegisterActivity(a)
+	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { p.beats.Add(1) })
 	go func() {
 		defer close(p.done)
 		value, err := env.ExecuteActivity(a.PollOutbox)

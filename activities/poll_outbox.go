@@ -67,11 +67,13 @@ type PollOutboxResult struct {
 // claimed when it is told to stop is still brought to its end; when its process
 // dies, the leases run out and another poller takes over.
 func (a *Activities) PollOutbox(ctx context.Context) (PollOutboxResult, error) {
+	working, ended := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, pollTime)
 	var background sync.WaitGroup
 	defer background.Wait()
+	defer ended()
 	defer cancel()
-	background.Go(func() { heartbeat(ctx) })
+	background.Go(func() { heartbeat(working) })
 
 	wake := make(chan struct{}, 1)
 	background.Go(func() {
@@ -186,8 +188,10 @@ func storable(err error) string {
 	return cmp.Or(text, "an error without a text")
 }
 
-// heartbeat tells Temporal that the poller lives, until ctx ends; also while a
-// stopping worker brings its last batch to an end.
+// heartbeat tells Temporal that the poller lives, until ctx ends: also while it
+// brings its last batch to an end, after it was cancelled or its time was over.
+// Temporal would otherwise hold it to be dead, and its workflow would say that it
+// is paused while events are still started.
 func heartbeat(ctx context.Context) {
 	tick := time.NewTicker(PollHeartbeat / 5)
 	defer tick.Stop()

@@ -256,6 +256,27 @@ func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 	}
 }
 
+// While a batch is brought to its end, the poller is heard of: Temporal would
+// otherwise hold it to be dead, and show it paused while it still starts events.
+func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	claimed, goOn := make(chan struct{}), make(chan struct{})
+	temporal := &starter{answer: func(notification.PendingEvent) error {
+		close(claimed)
+		<-goOn
+		return nil
+	}}
+	emit(t, s, 1, 1)
+	p := poll(t, s, temporal, lazy)
+	defer close(goOn)
+	<-claimed
+	p.cancel()
+	before := p.beats.Load()
+	require.Eventually(t, func() bool { return p.beats.Load() > before }, patience, time.Millisecond)
+}
+
 // A full batch is followed by the next at once.
 func TestPollOutboxDrains(t *testing.T) {
 	t.Parallel()

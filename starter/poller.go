@@ -95,6 +95,8 @@ func (a *app) warnOfPollers(state pollersState) {
 	switch {
 	case !slices.ContainsFunc(state.Pollers, pollerState.running):
 		a.note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
+	case slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausingStatus }):
+		a.note("warning: a poller is about to pause: it starts the events that it has claimed, and no others")
 	case slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausedStatus }):
 		a.note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it go on")
 	}

@@ -92,7 +92,7 @@ func TestPollersThatStartNothingAreNoted(t *testing.T) {
 	t.Parallel()
 
 	for status, want := range map[string]string{
-		runningStatus: "", pausedStatus: "`starter poller resume` lets it go on",
+		runningStatus: "", pausingStatus: "is about to pause", pausedStatus: "`starter poller resume` lets it go on",
 		notStartedStatus: "run `starter poller start`", "CANCELED": "run `starter poller start`",
 	} {
 		var problems bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -33,7 +34,7 @@ type pollersState struct {
 // pollerState is one poller's workflow and its activity.
 type pollerState struct {
 	ID            string     `json:"id"`
-	Status        string     `json:"status"`         // RUNNING, PAUSED, NOT STARTED, or how it ended
+	Status        string     `json:"status"`         // RUNNING, PAUSING, PAUSED, NOT STARTED, or how it ended
 	Since         *time.Time `json:"since"`          // when it was paused, or else its present run began
 	LastHeartbeat *time.Time `json:"last_heartbeat"` // of its activity
 	Attempt       int32      `json:"attempt"`        // of its activity: more than 1 after a failure
@@ -42,12 +43,15 @@ type pollerState struct {
 
 const (
 	runningStatus    = "RUNNING"
+	pausingStatus    = "PAUSING" // told to pause; what was claimed is brought to its end
 	pausedStatus     = "PAUSED"
 	notStartedStatus = "NOT STARTED"
 )
 
 // running says that it has not ended; it may be paused.
-func (p pollerState) running() bool { return p.Status == runningStatus || p.Status == pausedStatus }
+func (p pollerState) running() bool {
+	return p.Status == runningStatus || p.Status == pausingStatus || p.Status == pausedStatus
+}
 
 // workerGone is how long Temporal remembers a worker that asked for tasks
 // before it counts as gone: a question waits for a minute at most.
@@ -103,11 +107,21 @@ func readPoller(ctx context.Context, temporal describer, id string) (pollerState
 		poller.Status, poller.Since = pausedStatus, since
 	}
 	for _, activity := range description.GetPendingActivities() {
+		if poller.Status == pausedStatus || pausing(description, activity) {
+			poller.Status = pausingStatus
+		}
 		poller.LastHeartbeat = moment(activity.GetLastHeartbeatTime())
 		poller.Attempt = activity.GetAttempt()
 		poller.LastFailure = activity.GetLastFailure().GetMessage()
 	}
 	return poller, nil
+}
+
+// pausing says that a poller was told to pause, and has not ended its activity. One
+// that was told to stop has an activity that looks the same.
+func pausing(poller *workflowservice.DescribeWorkflowExecutionResponse, activity *workflowpb.PendingActivityInfo) bool {
+	return poller.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING &&
+		activity.GetState() == enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED && !poller.GetWorkflowExtendedInfo().GetCancelRequested()
 }
 
 // pausedSince reads the memo of a paused poller.

@@ -110,12 +110,20 @@ func TestReadPollers(t *testing.T) {
 			"test-outbox-poller-4":  enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, // more than expected, and ended
 			"test-outbox-poller-5":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
 			"test-outbox-poller-6":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			"test-outbox-poller-7":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+			"test-outbox-poller-8":  enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
 			"test-outbox-poller-16": enums.WORKFLOW_EXECUTION_STATUS_RUNNING, // left from when there were more
 		},
-		pending: map[string]*workflowpb.PendingActivityInfo{"test-outbox-poller-1": {
-			LastHeartbeatTime: timestamppb.New(beat), Attempt: 3, LastFailure: &failurepb.Failure{Message: "heartbeat timeout"},
-		}},
-		paused:  map[string]*time.Time{"test-outbox-poller-2": &paused, "test-outbox-poller-5": &paused, "test-outbox-poller-6": nil},
+		pending: map[string]*workflowpb.PendingActivityInfo{
+			"test-outbox-poller-1": {
+				LastHeartbeatTime: timestamppb.New(beat), Attempt: 3, LastFailure: &failurepb.Failure{Message: "heartbeat timeout"},
+			},
+			"test-outbox-poller-7": {State: enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, Attempt: 1}, // it ends its batch
+			"test-outbox-poller-8": {State: enums.PENDING_ACTIVITY_STATE_STARTED, Attempt: 1},
+		},
+		paused: map[string]*time.Time{
+			"test-outbox-poller-2": &paused, "test-outbox-poller-5": &paused, "test-outbox-poller-6": nil, "test-outbox-poller-8": &paused,
+		},
 		workers: []time.Duration{time.Second, 4 * time.Minute},
 	}
 
@@ -129,6 +137,8 @@ func TestReadPollers(t *testing.T) {
 		{ID: "test-outbox-poller-3", Status: "NOT STARTED"},
 		{ID: "test-outbox-poller-5", Status: "PAUSED", Since: &paused},
 		{ID: "test-outbox-poller-6", Status: "PAUSED"},
+		{ID: "test-outbox-poller-7", Status: "PAUSING", Since: &start, Attempt: 1},
+		{ID: "test-outbox-poller-8", Status: "PAUSING", Since: &paused, Attempt: 1},
 		{ID: "test-outbox-poller-16", Status: "RUNNING", Since: &start},
 	}}, state)
 }
