@@ -157,17 +157,17 @@ func decide(rules notification.EventRules, page notification.RecipientPage, befo
 }
 
 func planned(event notification.Event, recipient notification.Recipient, choice notification.Choice, texts *template.Set) notification.PlannedDelivery {
+	id := notification.DeliveryID(event.ID, recipient.UserType, recipient.UserID, choice.Channel)
 	delivery := notification.PlannedDelivery{
-		DeliveryID: notification.DeliveryID(event.ID, recipient.UserType, recipient.UserID, choice.Channel),
+		DeliveryID: id,
 		Channel:    choice.Channel,
 		Address:    recipient.Address(choice.Channel),
 		Strategy:   choice.Strategy,
 		Priority:   choice.Priority,
-		SendAfter:  choice.SendAfter,
-		Problem:    choice.Problem,
+		SendAfter:  choice.SendAfter(id),
 	}
 	text, err := texts.Render(choice.Channel, recipient)
-	if err != nil && delivery.Problem == "" {
+	if err != nil {
 		delivery.Problem = err.Error()
 	}
 	delivery.Title, delivery.Body = text.Title, text.Body

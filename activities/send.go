@@ -86,33 +86,32 @@ func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error)
 	return SendResult{}, exhausted(in, attempt, err)
 }
 
-// judgeQuiet looks at the recipient's quiet hours as they are now. A time zone
-// that nobody knows fails the delivery, as it does when it is planned.
+// judgeQuiet looks at the quiet hours as they are now.
 func (a *Activities) judgeQuiet(ctx context.Context, deliveryID string) (SendResult, error) {
 	check, err := a.Deliveries.QuietCheck(ctx, deliveryID)
 	if err != nil {
 		return SendResult{}, failure(err)
 	}
-	judged, err := judge(check, time.Now())
-	return SendResult{Status: notification.Pending, NotBefore: judged.NotBefore, Wait: judged.Wait, Quiet: judged.Quiet}, err
+	judged := judge(check, deliveryID, time.Now())
+	return SendResult{Status: notification.Pending, NotBefore: judged.NotBefore, Wait: judged.Wait, Quiet: judged.Quiet}, nil
 }
 
 // judgement is what quiet hours mean for a message that is about to be sent.
 type judgement struct {
 	NotBefore time.Time // set: it has to wait until then
-	Wait      string    // the same for people
+	Wait      string    // the same for people: the end of the quiet hours
 	Quiet     bool      // it is not to be sent at all
 }
 
-func judge(check notification.QuietCheck, now time.Time) (judgement, error) {
-	quiet, until, err := notification.Quiet(check.Preference, check.Timezone, now)
-	switch {
-	case err != nil:
-		return judgement{}, permanent(err, NoText)
-	case quiet && check.Action == notification.Defer:
-		return judgement{NotBefore: until.UTC(), Wait: notification.WaitText(until, now, check.Timezone, notification.WaitQuietHours)}, nil
-	default:
-		return judgement{Quiet: quiet}, nil
+// judge releases what has to wait at a moment that its key decides.
+func judge(check notification.QuietCheck, key string, now time.Time) judgement {
+	silence, deferred := check.Silence(now)
+	if !deferred {
+		return judgement{Quiet: silence.Quiet}
+	}
+	return judgement{
+		NotBefore: silence.Release(key).UTC(),
+		Wait:      notification.WaitText(silence.Until, now, check.Timezone, notification.WaitQuietHours),
 	}
 }
 

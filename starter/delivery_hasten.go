@@ -103,12 +103,12 @@ func (o *operator) warning(ctx context.Context, id string, s instruction) (strin
 	if err != nil {
 		return "", err
 	}
-	quiet, end, err := notification.Quiet(check.Preference, check.Timezone, at)
+	silence, deferred := check.Silence(at)
 	switch {
-	case err != nil || !quiet: // an unknown zone is told of by `delivery why`
+	case !silence.Quiet:
 		return "", nil
-	case check.Action == notification.Defer:
-		return "; that is in quiet hours, so it will wait on until " + notification.WaitText(end, at, check.Timezone, notification.WaitQuietHours), nil
+	case deferred:
+		return "; that is in quiet hours, so it will wait on until " + notification.WaitText(silence.Until, at, check.Timezone, notification.WaitQuietHours), nil
 	default:
 		return "; THAT IS IN QUIET HOURS, and its event type then drops it: give it another time", nil
 	}

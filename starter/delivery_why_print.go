@@ -125,6 +125,9 @@ func (s settingView) text(v whyView) string {
 	if s.MaxRecipients != nil {
 		text += fmt.Sprintf(", at most %d recipients (of this event %d were chosen)", *s.MaxRecipients, v.Rules.Chosen)
 	}
+	if s.QuietHours != "" {
+		text += ", quiet hours " + s.QuietHours
+	}
 	if !s.Holds {
 		text += "; beaten by the row above"
 	}

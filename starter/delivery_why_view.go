@@ -46,7 +46,7 @@ type rulesView struct {
 	Timezone        string                  `json:"timezone"`
 	QuietHours      string                  `json:"quiet_hours"`
 	Quiet           bool                    `json:"quiet_now"`
-	QuietUntil      *time.Time              `json:"quiet_until"`
+	QuietUntil      *time.Time              `json:"quiet_until"`  // null although it is quiet: not within 48 hours
 	Decision        notification.Decision   `json:"decision_now"` // empty: there would be none
 }
 
@@ -72,6 +72,7 @@ type settingView struct {
 	Enabled       bool     `json:"enabled"`
 	MaxRecipients *int     `json:"max_recipients"`
 	AllowedRoles  []string `json:"allowed_roles"`
+	QuietHours    string   `json:"quiet_hours"` // and what they mean now; empty: none
 }
 
 func newWhy(key postgres.DecisionKey, report postgres.DecisionReport, delivery *postgres.DeliveryDetail, now time.Time) whyView {
@@ -116,10 +117,16 @@ func newRules(report postgres.DecisionReport, now time.Time) rulesView {
 		}
 	}
 	for i, s := range c.Settings { // the event's own row comes first
-		rules.Settings = append(rules.Settings, settingView{s.Entity.String(), s.EventSpecific, i == 0, s.Enabled, s.MaxRecipients, s.AllowedRoles})
+		setting := settingView{s.Entity.String(), s.EventSpecific, i == 0, s.Enabled, s.MaxRecipients, s.AllowedRoles, ""}
+		if s.QuietHours != nil {
+			setting.QuietHours = notification.GroupQuietText(s, c.Recipient.Timezone, now)
+		}
+		rules.Settings = append(rules.Settings, setting)
 	}
-	if quiet, until, err := notification.Quiet(c.Preference(), c.Recipient.Timezone, now); err == nil && quiet {
-		rules.Quiet, rules.QuietUntil = true, &until
+	silence := notification.Quiet(c.Preference(), c.Recipient.Timezone, now, c.Setting())
+	rules.Quiet = silence.Quiet
+	if !silence.Until.IsZero() {
+		rules.QuietUntil = &silence.Until
 	}
 	if report.Known && report.Active && len(report.Unreached) == 0 && rules.SettingsOf != "" {
 		rules.Decision = c.Judge(now).Decision

@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,10 +10,7 @@ import (
 // WaitText says until when a delivery waits, by the recipient's clock, and for
 // what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
 func WaitText(until, now time.Time, timezone, why string) string {
-	zone, err := loadZone(timezone)
-	if err != nil {
-		zone = time.UTC
-	}
+	zone := zone(timezone)
 	local, layout := until.In(zone), "15:04"
 	if today := now.In(zone); local.Format(time.DateOnly) != today.Format(time.DateOnly) {
 		layout = "2 Jan 15:04"
@@ -47,15 +45,27 @@ func QuietText(p Preference, timezone string, now time.Time) string {
 		return fmt.Sprintf("%s is never quieted", p.Channel)
 	case p.QuietHours == nil:
 		return "none"
+	default:
+		return stretchText(*p.QuietHours, timezone, now)
 	}
-	quiet, until, err := Quiet(p, timezone, now)
-	if err != nil {
-		return err.Error()
+}
+
+// GroupQuietText says the same of the quiet hours of an entity's setting, by the
+// clock of its zone, or the recipient's where it has none.
+func GroupQuietText(s Setting, timezone string, now time.Time) string {
+	return QuietText(Preference{Channel: s.Channel, QuietHours: s.QuietHours}, cmp.Or(s.QuietTimezone, timezone), now)
+}
+
+func stretchText(hours QuietHours, timezone string, now time.Time) string {
+	zone, known := KnownZone(timezone)
+	s := stretch{hours, zone}
+	text := fmt.Sprintf("%s %s", hours, zone)
+	if !known {
+		text += fmt.Sprintf(" (the time zone %q is unknown here, and taken as UTC)", timezone)
 	}
-	zone, _ := loadZone(timezone) // as Quiet has
-	text := fmt.Sprintf("%s %s, it is %s there now, ", p.QuietHours, zone, now.In(zone).Format("15:04"))
-	if quiet {
-		return text + "quiet until " + clockText(wallClock(until))
+	text += fmt.Sprintf(", it is %s there now, ", now.In(zone).Format("15:04"))
+	if s.contains(now) {
+		return text + "quiet until " + clockText(wallClock(s.until(now)))
 	}
 	return text + "not quiet"
 }

@@ -53,7 +53,7 @@ func TestQuietText(t *testing.T) {
 		{"quiet over midnight", notification.SMS, &night, "Europe/Rome", "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
 		{"not quiet", notification.Push, &day, "Europe/Rome", "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
 		{"no zone", notification.Email, &night, "", "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
-		{"unknown zone", notification.Email, &night, "Mars/Olympus", `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`},
+		{"unknown zone", notification.Email, &night, "Mars/Olympus", `22:00-07:00 UTC (the time zone "Mars/Olympus" is unknown here, and taken as UTC), it is 22:14 there now, quiet until 07:00`},
 		{"off", notification.SMS, nil, "Europe/Rome", "none"},
 		{"never", notification.Slack, &night, "Europe/Rome", "SLACK is never quieted"},
 	}
@@ -64,6 +64,14 @@ func TestQuietText(t *testing.T) {
 			require.Equal(t, tt.want, notification.QuietText(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.zone, now))
 		})
 	}
+	group := notification.Setting{Channel: notification.Email, QuietHours: &night}
+	require.Equal(t, "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00", notification.GroupQuietText(group, "Europe/Rome", now))
+	group.QuietTimezone = "America/New_York"
+	require.Equal(t, "22:00-07:00 America/New_York, it is 17:14 there now, not quiet", notification.GroupQuietText(group, "Europe/Rome", now))
+	group.QuietHours = nil
+	require.Equal(t, "none", notification.GroupQuietText(group, "Europe/Rome", now))
+	group.Channel = notification.Slack
+	require.Equal(t, "SLACK is never quieted", notification.GroupQuietText(group, "Europe/Rome", now))
 	require.Equal(t, "00:00:00.000001-00:00", notification.QuietHours{Start: time.Microsecond}.String())
 	require.Equal(t, "23:59:30-07:05", notification.QuietHours{Start: clock("23:59") + 30*time.Second, End: clock("07:05")}.String())
 }

@@ -24,12 +24,19 @@ const (
 // Choice is what the rules decided about one channel. Only a selected one has
 // more than the first two fields.
 type Choice struct {
-	Channel   Channel
-	Decision  Decision
-	Strategy  Strategy
-	Priority  Priority
-	SendAfter time.Time // zero: at once
-	Problem   string    // not empty: selected, but it cannot be sent, for this reason
+	Channel  Channel
+	Decision Decision
+	Strategy Strategy
+	Priority Priority
+	Wait     Silence // what it waits for; Until zero: nothing
+}
+
+// SendAfter is when to send a selected delivery of this key; zero: at once.
+func (c Choice) SendAfter(key string) time.Time {
+	if c.Wait.Until.IsZero() {
+		return time.Time{}
+	}
+	return c.Wait.Release(key)
 }
 
 // Rules is all that decides about an event's recipients, beside themselves.
@@ -70,7 +77,7 @@ func (r Rules) choose(recipient Recipient, route Routing, now time.Time, used Us
 	channel, optional := route.Channel, !route.Mandatory
 	preference := recipient.preference(channel)
 	setting := r.setting(recipient, channel)
-	quiet, quietEnd, zoneErr := Quiet(preference, recipient.Timezone, now)
+	silence := Quiet(preference, recipient.Timezone, now, setting)
 
 	decision := DecisionSelected
 	switch {
@@ -82,7 +89,7 @@ func (r Rules) choose(recipient Recipient, route Routing, now time.Time, used Us
 		decision = DecisionGroupDisabled
 	case !setting.allows(recipient.Role):
 		decision = DecisionRoleRestricted
-	case quiet && route.QuietHoursAction != Defer:
+	case silence.Quiet && !route.defers(silence):
 		decision = DecisionQuietHours
 	case optional && setting.exhausted(used):
 		decision = DecisionMaxRecipients
@@ -94,15 +101,11 @@ func (r Rules) choose(recipient Recipient, route Routing, now time.Time, used Us
 	}
 
 	used[setting.key()]++
-	choice := Choice{
-		Channel:   channel,
-		Decision:  decision,
-		Strategy:  route.Strategy,
-		Priority:  route.priority(preference),
-		SendAfter: route.sendAfter(now, quietEnd),
+	return Choice{
+		Channel:  channel,
+		Decision: decision,
+		Strategy: route.Strategy,
+		Priority: route.priority(preference),
+		Wait:     route.wait(now, silence),
 	}
-	if zoneErr != nil {
-		choice.Problem = zoneErr.Error()
-	}
-	return choice
 }

@@ -128,9 +128,8 @@ func TestDecideEverySituation(t *testing.T) {
 			continue
 		}
 		require.Equal(t, before+1, used[key], "%+v", s)
-		require.Empty(t, choice.Problem)
 		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack
-		require.Equal(t, deferred, !choice.SendAfter.IsZero(), "%+v", s)
+		require.Equal(t, deferred, choice.Wait.Quiet, "%+v", s)
 	}
 	require.Len(t, seen, 8, "every decision was taken")
 }
@@ -169,7 +168,9 @@ func TestDecideWhen(t *testing.T) {
 
 			require.Equal(t, notification.DecisionSelected, choice.Decision)
 			require.Equal(t, tt.strategy, choice.Strategy)
-			require.True(t, tt.want.Equal(choice.SendAfter), "%v", choice.SendAfter)
+			require.True(t, tt.want.Equal(choice.Wait.Until), "%v", choice.Wait)
+			spread := choice.SendAfter("d").Sub(tt.want)
+			require.True(t, spread == 0 || (tt.want.Equal(end) && 0 < spread && spread < time.Minute), "%v", spread)
 		})
 	}
 }
@@ -194,35 +195,83 @@ func TestDecidePriority(t *testing.T) {
 	}
 }
 
+// A zone that is unknown here is taken as UTC, and costs nobody a message.
 func TestDecideUnknownZone(t *testing.T) {
 	t.Parallel()
 
-	const problem = `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`
 	tests := []struct {
 		name      string
 		situation situation
-		decision  notification.Decision
-		problem   string
+		want      notification.Decision
 	}{
-		{"selected, with a problem", situation{channel: notification.Email, supported: true, quiet: true}, notification.DecisionSelected, problem},
-		{"no quiet hours", situation{channel: notification.Email, supported: true}, notification.DecisionSelected, ""},
-		{"never quieted", situation{channel: notification.Slack, supported: true, quiet: true}, notification.DecisionSelected, ""},
-		{"not selected anyway", situation{channel: notification.Email, supported: true, quiet: true, noAddress: true}, notification.DecisionNoAddress, ""},
+		{"quiet in UTC", situation{channel: notification.Email, supported: true, quiet: true}, notification.DecisionQuietHours},
+		{"no quiet hours", situation{channel: notification.Email, supported: true}, notification.DecisionSelected},
+		{"never quieted", situation{channel: notification.Slack, supported: true, quiet: true}, notification.DecisionSelected},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			recipient := tt.situation.recipient()
-			recipient.Timezone = "Mars/Olympus"
-
-			choice := tt.situation.rules().Decide(recipient, noon, notification.Used{})[0]
-
-			require.Equal(t, tt.decision, choice.Decision)
-			require.Equal(t, tt.problem, choice.Problem)
-			require.True(t, choice.SendAfter.IsZero())
+			for _, zone := range []string{"Mars/Olympus", "europe/rome", "PST"} {
+				recipient.Timezone = zone
+				require.Equal(t, tt.want, tt.situation.rules().Decide(recipient, noon, notification.Used{})[0].Decision)
+			}
+			after := tt.situation.rules().Decide(recipient, noon.Add(time.Hour), notification.Used{})[0]
+			require.Equal(t, notification.DecisionSelected, after.Decision)
+			require.True(t, after.SendAfter("d").IsZero())
 		})
 	}
+}
+
+// The quiet hours of the group hold for who is told through it, also when it is
+// mandatory; a row for the event's own type replaces the one for every type.
+func TestDecideGroupQuietHours(t *testing.T) {
+	t.Parallel()
+
+	lunch := hours("11:00", "13:00")
+	everyType := notification.Setting{Entity: restaurant5, Channel: notification.Email, Enabled: true, QuietHours: &lunch}
+	ownType := notification.Setting{Entity: restaurant5, Channel: notification.Email, Enabled: true, EventSpecific: true}
+	elsewhere := everyType
+	elsewhere.Entity.ID = "6"
+	elsewhere.QuietHours = &lunch
+	tests := []struct {
+		name     string
+		settings []notification.Setting
+		deferred bool
+		want     notification.Decision
+		until    time.Time
+	}{
+		{"dropped", []notification.Setting{everyType}, false, notification.DecisionQuietHours, time.Time{}},
+		{"deferred", []notification.Setting{everyType}, true, notification.DecisionSelected, noon.Add(time.Hour)},
+		{"replaced by the event's own row", []notification.Setting{everyType, ownType}, false, notification.DecisionSelected, time.Time{}},
+		{"another group's", []notification.Setting{elsewhere}, false, notification.DecisionSelected, time.Time{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := situation{channel: notification.Email, supported: true, mandatory: true, deferred: tt.deferred}
+			rules := s.rules()
+			rules.Settings = tt.settings
+
+			choice := rules.Decide(s.recipient(), noon, notification.Used{})[0]
+
+			require.Equal(t, tt.want, choice.Decision)
+			require.True(t, tt.until.Equal(choice.Wait.Until), "%v", choice.Wait)
+		})
+	}
+}
+
+// Quiet hours that follow each other without a gap have no end to wait for.
+func TestDecideQuietForEver(t *testing.T) {
+	t.Parallel()
+
+	rest := hours("13:00", "11:00")
+	s := situation{channel: notification.Email, supported: true, quiet: true, deferred: true}
+	rules := s.rules()
+	rules.Settings[0].QuietHours = &rest
+	require.Equal(t, notification.DecisionQuietHours, rules.Decide(s.recipient(), noon, notification.Used{})[0].Decision)
 }
 
 func TestDecideWithoutRows(t *testing.T) {

@@ -1,5 +1,7 @@
 package notification
 
+import "time"
+
 // Attempt is what a delivery needs in order to be sent once more, read and
 // counted in one statement. Where Status says that it needs no sending, nothing
 // was counted and only Status is set.
@@ -44,6 +46,14 @@ type QuietCheck struct {
 	Action     QuietHoursAction
 	Preference Preference
 	Timezone   string
+	Groups     []Setting // of the entities through which the recipient was told
+}
+
+// Silence is what quiet hours mean now, and whether to wait for their end; if
+// they are not to be waited for, what comes in them is dropped.
+func (c QuietCheck) Silence(now time.Time) (silence Silence, deferred bool) {
+	silence = Quiet(c.Preference, c.Timezone, now, c.Groups...)
+	return silence, Routing{QuietHoursAction: c.Action}.defers(silence)
 }
 
 // Outcome is the class as an attempt's outcome.

@@ -57,7 +57,7 @@ func (d Decision) Meaning(channel Channel, userType UserType) string {
 	case DecisionRoleRestricted:
 		return fmt.Sprintf("their entity allows %s to certain roles only, and theirs was none of them", channel)
 	case DecisionQuietHours:
-		return "it was quiet hours for them, and what comes in quiet hours is dropped"
+		return "it was quiet hours for them or their entity, and what comes in quiet hours is dropped"
 	case DecisionMaxRecipients:
 		return fmt.Sprintf("as many recipients as their entity allows had been chosen for %s before them", channel)
 	case DecisionNoAddress:
@@ -81,7 +81,7 @@ func (d Decision) Remedy(channel Channel) string {
 	case DecisionRoleRestricted:
 		return "add their role to allowed_roles (entity_notification_settings)"
 	case DecisionQuietHours:
-		return "set quiet_hours_action to DEFER (event_type_channel_routing), so that it waits until they end"
+		return "set quiet_hours_action to DEFER (event_type_channel_routing), so that it waits until they end: 48 hours at most"
 	case DecisionMaxRecipients:
 		return "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
 	case DecisionNoAddress:

@@ -45,7 +45,7 @@ func TestMeaning(t *testing.T) {
 		{notification.DecisionUserDisabled, notification.Push, "the recipient had switched PUSH off, and it is not mandatory for this event type"},
 		{notification.DecisionGroupDisabled, notification.SMS, "their entity had switched SMS off, and it is not mandatory for this event type"},
 		{notification.DecisionRoleRestricted, notification.SMS, "their entity allows SMS to certain roles only, and theirs was none of them"},
-		{notification.DecisionQuietHours, notification.SMS, "it was quiet hours for them, and what comes in quiet hours is dropped"},
+		{notification.DecisionQuietHours, notification.SMS, "it was quiet hours for them or their entity, and what comes in quiet hours is dropped"},
 		{notification.DecisionMaxRecipients, notification.Email, "as many recipients as their entity allows had been chosen for EMAIL before them"},
 		{notification.DecisionNoAddress, notification.Email, "they had no e-mail address"},
 		{notification.DecisionNoAddress, notification.Push, "they had no active device"},

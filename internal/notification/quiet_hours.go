@@ -1,7 +1,9 @@
 package notification
 
 import (
-	"fmt"
+	"cmp"
+	"hash/fnv"
+	"slices"
 	"time"
 )
 
@@ -60,30 +62,119 @@ func wallClock(t time.Time) time.Duration {
 		time.Duration(second)*time.Second + time.Duration(t.Nanosecond())
 }
 
-// Quiet says whether a preference's quiet hours silence its channel now, and if
-// so until when. The time zone is an IANA name; empty means UTC. An error says
-// that the zone is unknown, and comes only where quiet hours are on and the
-// channel is one that they silence.
-func Quiet(p Preference, timezone string, now time.Time) (quiet bool, until time.Time, err error) {
-	if p.QuietHours == nil || !p.Channel.Quieted() {
-		return false, time.Time{}, nil
-	}
-	zone, err := loadZone(timezone)
-	if err != nil {
-		return false, time.Time{}, err
-	}
-	local := now.In(zone)
-	if !p.QuietHours.Contains(local) {
-		return false, time.Time{}, nil
-	}
-	return true, p.QuietHours.Until(local), nil
+// Silence is what quiet hours mean for one channel of a recipient at one moment.
+// The zero value: it is not quiet.
+type Silence struct {
+	Quiet  bool
+	Until  time.Time     // the first moment that is not quiet; zero: none within 48 hours
+	Spread time.Duration // over which what waited for Until is released
 }
 
-// loadZone refuses the two names that mean another zone on each machine.
-func loadZone(name string) (*time.Location, error) {
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" || name == "localtime" {
-		return nil, fmt.Errorf("time zone %q is unknown: quiet hours cannot be judged", name)
+const (
+	// longestSilence is how long a delivery waits for quiet hours to end at most.
+	// The recipient's and their entity's may follow each other without a gap.
+	longestSilence = 48 * time.Hour
+	// releaseSpread keeps the end of quiet hours from being one burst.
+	releaseSpread = time.Minute
+)
+
+// Quiet says whether quiet hours silence a channel now: the recipient's own, of
+// their preference, or those of their entities' settings. A zone is an IANA name;
+// an empty one is UTC, and so is one that is unknown here: it never costs a
+// message.
+func Quiet(p Preference, timezone string, now time.Time, groups ...Setting) Silence {
+	hours := stretches(p, timezone, groups)
+	until := now
+	for {
+		i := slices.IndexFunc(hours, func(s stretch) bool { return s.contains(until) })
+		switch {
+		case i >= 0 && until.Sub(now) > longestSilence:
+			return Silence{Quiet: true}
+		case i >= 0:
+			until = hours[i].until(until)
+		case until.Equal(now):
+			return Silence{}
+		case until.Sub(now) > longestSilence:
+			return Silence{Quiet: true}
+		default:
+			return Silence{Quiet: true, Until: until, Spread: spread(hours, until)}
+		}
 	}
-	return zone, nil
+}
+
+// Release is when what waited for the silence to end is sent: at a moment of the
+// spread that its key decides, always the same one.
+func (s Silence) Release(key string) time.Time {
+	hash := fnv.New64a()
+	hash.Write([]byte(key))
+	at := s.Until
+	if s.Spread > 0 {
+		at = at.Add(time.Duration(hash.Sum64() % uint64(s.Spread)))
+	}
+	return at
+}
+
+// spread is a minute, or half of the time from end until it is quiet again.
+func spread(hours []stretch, end time.Time) time.Duration {
+	shortest := releaseSpread
+	for _, s := range hours {
+		shortest = min(shortest, s.pause(end)/2)
+	}
+	return shortest
+}
+
+// stretch is quiet hours by the clock of one place.
+type stretch struct {
+	hours QuietHours
+	zone  *time.Location
+}
+
+func stretches(p Preference, timezone string, groups []Setting) []stretch {
+	var all []stretch
+	if !p.Channel.Quieted() {
+		return all
+	}
+	if p.QuietHours != nil {
+		all = append(all, stretch{*p.QuietHours, zone(timezone)})
+	}
+	for _, group := range groups {
+		if group.QuietHours != nil {
+			all = append(all, stretch{*group.QuietHours, zone(cmp.Or(group.QuietTimezone, timezone))})
+		}
+	}
+	return all
+}
+
+func (s stretch) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zone)) }
+
+// until is the end, by the clock of the place.
+func (s stretch) until(t time.Time) time.Time { return s.hours.Until(t.In(s.zone)) }
+
+// pause is what the clock has to run from a moment outside until the next start.
+func (s stretch) pause(t time.Time) time.Duration {
+	if s.hours.Start == s.hours.End {
+		return 24 * time.Hour
+	}
+	left := s.hours.Start - wallClock(t.In(s.zone))
+	if left <= 0 {
+		left += 24 * time.Hour
+	}
+	return left
+}
+
+// zone is UTC where the name is unknown.
+func zone(name string) *time.Location {
+	location, _ := KnownZone(name)
+	return location
+}
+
+// KnownZone says whether a name is that of a time zone here; if not, the zone is
+// UTC. Postgres takes names that are none in the IANA database's spelling, such
+// as europe/rome and PST. Local and localtime would be another zone on each machine.
+func KnownZone(name string) (*time.Location, bool) {
+	location, err := time.LoadLocation(name)
+	if err != nil || name == "Local" || name == "localtime" {
+		return time.UTC, false
+	}
+	return location, true
 }

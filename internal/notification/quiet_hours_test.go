@@ -1,7 +1,9 @@
 package notification_test
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata"
@@ -147,7 +149,7 @@ func requireFirstOutside(t *testing.T, q notification.QuietHours, now, until tim
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 
-	night := hours("22:00", "08:00")
+	night, evening := hours("22:00", "08:00"), hours("20:00", "22:00")
 	now := time.Date(2026, 6, 1, 21, 0, 0, 0, time.UTC) // 23:00 in Rome
 	tests := []struct {
 		name     string
@@ -155,37 +157,117 @@ func TestQuiet(t *testing.T) {
 		hours    *notification.QuietHours
 		timezone string
 		want     string // until; empty: not quiet
-		wantErr  string
 	}{
-		{"quiet", notification.Email, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00", ""},
-		{"quiet for a push", notification.Push, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00", ""},
-		{"quiet for a text message", notification.SMS, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00", ""},
-		{"not quiet over there", notification.Email, &night, "America/New_York", "", ""},
-		{"empty is UTC", notification.Email, &night, "", "", ""},
-		{"off", notification.Email, nil, "Europe/Rome", "", ""},
-		{"off, and the zone is nobody's business", notification.Email, nil, "Mars/Olympus", "", ""},
-		{"never for a websocket", notification.WebSocket, &night, "Mars/Olympus", "", ""},
-		{"never for Slack", notification.Slack, &night, "Mars/Olympus", "", ""},
-		{"unknown zone", notification.Email, &night, "Mars/Olympus", "", `time zone "Mars/Olympus" is unknown: quiet hours cannot be judged`},
-		{"another zone on each machine", notification.Email, &night, "Local", "", `time zone "Local" is unknown: quiet hours cannot be judged`},
-		{"another file on each machine", notification.Email, &night, "localtime", "", `time zone "localtime" is unknown: quiet hours cannot be judged`},
+		{"quiet", notification.Email, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00"},
+		{"quiet for a push", notification.Push, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00"},
+		{"quiet for a text message", notification.SMS, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00"},
+		{"not quiet over there", notification.Email, &night, "America/New_York", ""},
+		{"empty is UTC", notification.Email, &night, "", ""},
+		{"off", notification.Email, nil, "Europe/Rome", ""},
+		{"off, and the zone is nobody's business", notification.Email, nil, "Mars/Olympus", ""},
+		{"never for a websocket", notification.WebSocket, &night, "Mars/Olympus", ""},
+		{"never for Slack", notification.Slack, &night, "Mars/Olympus", ""},
+		{"an unknown zone is UTC", notification.Email, &night, "Mars/Olympus", ""},
+		{"an unknown zone is UTC, and quiet there", notification.Email, &evening, "Mars/Olympus", "2026-06-01T22:00:00Z"},
+		{"a zone that Postgres knows", notification.Email, &evening, "europe/rome", "2026-06-01T22:00:00Z"},
+		{"another that Postgres knows", notification.Email, &evening, "PST", "2026-06-01T22:00:00Z"},
+		{"another zone on each machine", notification.Email, &evening, "Local", "2026-06-01T22:00:00Z"},
+		{"another file on each machine", notification.Email, &evening, "localtime", "2026-06-01T22:00:00Z"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			quiet, until, err := notification.Quiet(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.timezone, now)
+			got := notification.Quiet(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.timezone, now)
 
-			if tt.wantErr != "" {
-				require.EqualError(t, err, tt.wantErr)
-			} else {
-				require.NoError(t, err)
-			}
-			require.Equal(t, tt.want != "", quiet)
-			if quiet {
-				require.Equal(t, tt.want, until.Format(time.RFC3339))
+			require.Equal(t, tt.want != "", got.Quiet)
+			if got.Quiet {
+				require.Equal(t, tt.want, got.Until.Format(time.RFC3339))
 			}
 		})
+	}
+}
+
+// It is quiet as long as the recipient's own hours or their group's hold, each by
+// the clock of its zone.
+func TestQuietOfAGroup(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 6, 1, 21, 0, 0, 0, time.UTC) // 23:00 in Rome, 17:00 in New York
+	tests := []struct {
+		name       string
+		own, group string // start-end; empty: none
+		zone       string // the group's
+		want       string // until; empty: not quiet
+	}{
+		{"nobody's", "", "", "", ""},
+		{"the group's alone", "", "22:00-07:00", "", "2026-06-02T07:00:00+02:00"},
+		{"the group's, by its clock", "", "16:00-18:00", "America/New_York", "2026-06-01T18:00:00-04:00"},
+		{"the group's, not by its clock", "", "22:00-07:00", "America/New_York", ""},
+		{"the group's, in an unknown zone", "", "20:00-22:00", "PST", "2026-06-01T22:00:00Z"},
+		{"the later of both", "22:00-06:00", "22:00-07:00", "", "2026-06-02T07:00:00+02:00"},
+		{"one after the other", "22:00-07:00", "06:00-09:00", "", "2026-06-02T09:00:00+02:00"},
+		{"and back to the first", "22:00-02:00", "02:00-22:00", "", "never"},
+		{"a minute between them", "22:00-02:00", "02:01-22:00", "", "2026-06-02T02:00:00+02:00"},
+		{"the group's, with the own one over", "12:00-14:00", "22:00-07:00", "", "2026-06-02T07:00:00+02:00"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			preference := notification.Preference{Channel: notification.Email, QuietHours: stretch(tt.own)}
+			setting := notification.Setting{QuietHours: stretch(tt.group), QuietTimezone: tt.zone}
+
+			got := notification.Quiet(preference, "Europe/Rome", now, setting)
+
+			require.Equal(t, tt.want != "", got.Quiet)
+			switch tt.want {
+			case "":
+				require.Equal(t, notification.Silence{}, got)
+			case "never":
+				require.Equal(t, notification.Silence{Quiet: true}, got)
+			default:
+				require.Equal(t, tt.want, got.Until.Format(time.RFC3339))
+			}
+			preference.Channel = notification.Slack
+			require.Equal(t, notification.Silence{}, notification.Quiet(preference, "Europe/Rome", now, setting), "SLACK is never quieted")
+		})
+	}
+}
+
+func stretch(text string) *notification.QuietHours {
+	start, end, ok := strings.Cut(text, "-")
+	if !ok {
+		return nil
+	}
+	q := hours(start, end)
+	return &q
+}
+
+// What quiet hours held back is released over a minute, or half of the time until
+// the next ones, and each delivery always at the same moment.
+func TestSilenceIsReleasedOverAMinute(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 6, 1, 21, 0, 0, 0, time.UTC)
+	preference := notification.Preference{Channel: notification.Email, QuietHours: stretch("20:00-22:00")}
+	narrow := notification.Setting{QuietHours: &notification.QuietHours{Start: clock("22:00") + 20*time.Second, End: clock("23:00")}}
+	end := time.Date(2026, 6, 1, 22, 0, 0, 0, time.UTC)
+	for spread, groups := range map[time.Duration][]notification.Setting{time.Minute: nil, 10 * time.Second: {narrow}} {
+		silence := notification.Quiet(preference, "", now, groups...)
+		require.Equal(t, notification.Silence{Quiet: true, Until: end, Spread: spread}, silence)
+		halves := map[bool]int{}
+		for i := range 1000 {
+			key := fmt.Sprintf("evt-%d-staff10-EMAIL", i)
+			at := silence.Release(key)
+			require.Equal(t, at, silence.Release(key))
+			require.False(t, at.Before(end))
+			require.Less(t, at.Sub(end), spread)
+			require.False(t, notification.Quiet(preference, "", at, groups...).Quiet)
+			halves[at.Sub(end) < spread/2]++
+		}
+		require.Greater(t, halves[true], 400)
+		require.Greater(t, halves[false], 400)
 	}
 }
 

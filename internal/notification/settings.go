@@ -25,15 +25,20 @@ type Routing struct {
 	Priority         Priority // empty: the recipient's, else Normal
 }
 
-// sendAfter is the later end of the delay and of the quiet hours; a quietEnd of
-// zero means that there are none.
-func (r Routing) sendAfter(now, quietEnd time.Time) time.Time {
+// wait is until the later end of the delay and of the quiet hours. Only those are
+// followed by a spread.
+func (r Routing) wait(now time.Time, silence Silence) Silence {
 	if r.Strategy == Delayed && r.Delay > 0 {
-		if delayed := now.Add(r.Delay); delayed.After(quietEnd) {
-			return delayed
+		if delayed := now.Add(r.Delay); delayed.After(silence.Until) {
+			return Silence{Until: delayed}
 		}
 	}
-	return quietEnd
+	return silence
+}
+
+// defers says that a delivery waits for the end of a silence that has one.
+func (r Routing) defers(silence Silence) bool {
+	return r.QuietHoursAction == Defer && !silence.Until.IsZero()
 }
 
 func (r Routing) priority(p Preference) Priority {
@@ -55,6 +60,9 @@ type Setting struct {
 	Enabled       bool
 	MaxRecipients *int     // of one event; nil: unlimited
 	AllowedRoles  []string // nil: any role; empty: none
+
+	QuietHours    *QuietHours // nil: none
+	QuietTimezone string      // IANA; empty: the recipient's
 }
 
 // setting is the row that holds for a recipient. Where there is none the

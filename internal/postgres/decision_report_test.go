@@ -48,6 +48,7 @@ func TestDecisionReportHasTheRowsThatDecide(t *testing.T) {
 		{notification.DecisionGroupDisabled, setting + "NULL, false, NULL, NULL)"},
 		{notification.DecisionRoleRestricted, setting + "'RESERVATION_REQUESTED', true, NULL, '{MANAGER}')"},
 		{notification.DecisionQuietHours, preference + "true, true, '22:00', '07:00')"},
+		{notification.DecisionQuietHours, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end, quiet_hours_timezone) VALUES ('RESTAURANT', '5', 'SMS', '22:00', '07:00', 'Europe/Rome')"},
 		{notification.DecisionMaxRecipients, setting + "NULL, true, 0, NULL)"},
 		{notification.DecisionNoAddress, "UPDATE recipient SET phone = ''"},
 		{notification.DecisionSelected, setting + "NULL, false, NULL, NULL), ('RESTAURANT', '5', 'SMS', 'RESERVATION_REQUESTED', true, NULL, NULL)"},

@@ -158,7 +158,8 @@ func (s *Store) memberships(ctx context.Context, key DecisionKey, targets []noti
 // are two at most.
 func (s *Store) readSettings(ctx context.Context, report *DecisionReport) error {
 	const query = `
-		SELECT s.event_type IS NOT NULL, s.enabled, s.max_recipients, s.allowed_roles
+		SELECT s.event_type IS NOT NULL, s.enabled, s.max_recipients, s.allowed_roles,
+		       ` + groupQuietHours + `
 		FROM   entity_notification_settings s
 		WHERE  s.entity_type = $1
 		AND    s.entity_id = $2
@@ -173,7 +174,7 @@ func (s *Store) readSettings(ctx context.Context, report *DecisionReport) error 
 	}
 	report.Case.Settings, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (notification.Setting, error) {
 		setting := notification.Setting{Entity: entity, Channel: report.Case.Channel}
-		err := row.Scan(&setting.EventSpecific, &setting.Enabled, &setting.MaxRecipients, &setting.AllowedRoles)
+		err := row.Scan(&setting.EventSpecific, &setting.Enabled, &setting.MaxRecipients, &setting.AllowedRoles, &setting.QuietHours, &setting.QuietTimezone)
 		return setting, err
 	})
 	if err != nil {

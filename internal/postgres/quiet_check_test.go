@@ -45,3 +45,37 @@ func TestQuietCheck(t *testing.T) {
 	exec(t, s, "UPDATE user_notification_preferences SET quiet_hours_enabled = false")
 	require.Nil(t, check().Preference.QuietHours)
 }
+
+// The entity's row for the event's own type replaces the one for every type.
+func TestQuietCheckOfAGroup(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	exec(t, s, "UPDATE notification SET strategy = 'AGGREGATE', entity_type = 'RESTAURANT', entity_id = '5'")
+	exec(t, s, `
+		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
+		VALUES ('RESTAURANT', '5', 'EMAIL', NULL, '22:00', '07:00', 'Europe/Rome'),
+		       ('RESTAURANT', '5', 'SMS', NULL, '01:00', '02:00', NULL),
+		       ('RESTAURANT', '6', 'EMAIL', NULL, '03:00', '04:00', NULL),
+		       ('CUSTOMER', '0', 'EMAIL', NULL, '05:00', '06:00', NULL)`)
+	groups := func() []notification.Setting {
+		check, err := s.QuietCheck(t.Context(), mail)
+		require.NoError(t, err)
+		ofDigest, err := s.DigestQuietCheck(t.Context(), notification.DigestKey{
+			UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "RESERVATION_REQUESTED",
+		})
+		require.NoError(t, err)
+		require.Equal(t, check, ofDigest)
+		return check.Groups
+	}
+	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}
+	require.Equal(t, []notification.Setting{{QuietHours: night, QuietTimezone: "Europe/Rome"}}, groups())
+
+	exec(t, s, `
+		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type)
+		VALUES ('RESTAURANT', '5', 'EMAIL', 'RESERVATION_REQUESTED')`)
+	require.Empty(t, groups(), "the event's own row has none")
+
+	exec(t, s, "UPDATE notification SET entity_type = NULL, entity_id = NULL")
+	require.Empty(t, groups(), "planned by a release that did not keep the entity")
+}

@@ -149,7 +149,8 @@ func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, er
 
 func queueSettings(batch *pgx.Batch, eventType string, targets []byte, settings *[]notification.Setting) {
 	const query = `
-		SELECT s.entity_type, s.entity_id, s.channel_type, s.event_type IS NOT NULL, s.enabled, s.max_recipients, s.allowed_roles
+		SELECT s.entity_type, s.entity_id, s.channel_type, s.event_type IS NOT NULL, s.enabled, s.max_recipients, s.allowed_roles,
+		       ` + groupQuietHours + `
 		FROM   entity_notification_settings s
 		WHERE  (s.event_type IS NULL OR s.event_type = $1)
 		AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
@@ -157,7 +158,11 @@ func queueSettings(batch *pgx.Batch, eventType string, targets []byte, settings 
 
 	batch.Queue(query, eventType, targets).Query(func(rows pgx.Rows) error {
 		var s notification.Setting
-		_, err := pgx.ForEachRow(rows, []any{&s.Entity.Type, &s.Entity.ID, &s.Channel, &s.EventSpecific, &s.Enabled, &s.MaxRecipients, &s.AllowedRoles}, func() error {
+		fields := []any{
+			&s.Entity.Type, &s.Entity.ID, &s.Channel, &s.EventSpecific, &s.Enabled, &s.MaxRecipients, &s.AllowedRoles,
+			&s.QuietHours, &s.QuietTimezone,
+		}
+		_, err := pgx.ForEachRow(rows, fields, func() error {
 			*settings = append(*settings, s)
 			s = notification.Setting{}
 			return nil

@@ -193,13 +193,18 @@ func TestRecipientSettings(t *testing.T) {
 		       ('AGENCY', '8', 'SMS', NULL, false, NULL, NULL),
 		       ('CUSTOMER', '0', 'PUSH', NULL, false, NULL, NULL),
 		       ('CUSTOMER', '100', 'PUSH', NULL, false, NULL, NULL)`)
+	exec(t, s, `
+		UPDATE entity_notification_settings
+		SET    quiet_hours_start = '22:00', quiet_hours_end = '07:00', quiet_hours_timezone = 'Europe/Rome'
+		WHERE  entity_type = 'AGENCY'`)
+	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}
 
 	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}, {Entity: agency7}}, notification.Cursor{}, 10)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []notification.Setting{
 		{Entity: restaurant5, Channel: notification.Email},
 		{Entity: restaurant5, Channel: notification.Email, EventSpecific: true, Enabled: true, MaxRecipients: ptr(0), AllowedRoles: []string{}},
-		{Entity: agency7, Channel: notification.SMS, Enabled: true, MaxRecipients: ptr(3), AllowedRoles: []string{"AGENT", "MANAGER"}},
+		{Entity: agency7, Channel: notification.SMS, Enabled: true, MaxRecipients: ptr(3), AllowedRoles: []string{"AGENT", "MANAGER"}, QuietHours: night, QuietTimezone: "Europe/Rome"},
 		{Entity: notification.Entity{Type: "CUSTOMER", ID: "0"}, Channel: notification.Push},
 	}, page.Settings)
 }
