@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -79,10 +80,19 @@ func permanent(err error, failureType string) error {
 }
 
 // startFailure says what an error of starting an event's workflow means for the
-// event. Nobody answering, or our not being let in, says nothing about it.
+// event. Nobody answering, or our not being let in, says nothing about it; nor
+// does a search attribute that Temporal does not know, since the table keeps out
+// every value that an attribute cannot have.
 func startFailure(err error) notification.ClaimOutcome {
 	var invalid *serviceerror.InvalidArgument
 	if errors.As(err, &invalid) {
+		if strings.Contains(strings.ToLower(invalid.Message), "search attribute") {
+			return notification.ClaimReleased
+		}
+		return notification.ClaimFailed
+	}
+	var taken *notification.IDTakenError
+	if errors.As(err, &taken) {
 		return notification.ClaimFailed
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -91,7 +101,7 @@ func startFailure(err error) notification.ClaimOutcome {
 	switch serviceerror.ToStatus(err).Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted,
 		codes.PermissionDenied, codes.Unauthenticated, codes.NotFound, codes.FailedPrecondition:
-		return notification.ClaimReleased // NotFound: of the namespace; FailedPrecondition: it is active elsewhere
+		return notification.ClaimReleased // NotFound: of the namespace, or of a workflow forgotten just now; FailedPrecondition: it is active elsewhere
 	default:
 		return notification.ClaimKept
 	}

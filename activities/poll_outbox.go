@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,8 @@ type Outbox interface {
 }
 
 // EventStarter starts the workflow of an event. Starting one that was started
-// before, running or closed, is no error.
+// before, running or closed, is no error; where another workflow has its id, the
+// error is a [notification.IDTakenError].
 type EventStarter interface {
 	StartEvent(ctx context.Context, event notification.PendingEvent) error
 }
@@ -52,6 +52,10 @@ const (
 	// startsAtOnce bounds the concurrent starts of one batch.
 	startsAtOnce = 16
 	startTimeout = 5 * time.Second
+	// alertInterval is that between two looks while the outbox is busy: what is
+	// committed beside a transaction that sends a hint sends none of its own.
+	// alertTime is how long that goes on after the last event.
+	alertInterval, alertTime = 25 * time.Millisecond, time.Second
 	// Back-off while Temporal or the database is out of reach.
 	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
 )
@@ -60,7 +64,7 @@ const (
 type PollOutboxResult struct {
 	Started  int // workflows started, or found started
 	Failed   int // events marked FAILED
-	Released int // events given back, with Temporal out of reach
+	Released int // events given back: Temporal is out of reach, or starts nothing
 }
 
 // PollOutbox starts the workflows of pending events for about a minute. What is
@@ -86,27 +90,39 @@ func (a *Activities) PollOutbox(ctx context.Context) (PollOutboxResult, error) {
 	})
 
 	var total PollOutboxResult
-	backoff := firstBackoff
+	backoff, alertUntil := firstBackoff, time.Time{}
 	for ctx.Err() == nil && !stopping(ctx) {
 		batch, err := a.pollBatch(context.WithoutCancel(ctx))
 		total.Started, total.Failed, total.Released = total.Started+batch.Started, total.Failed+batch.Failed, total.Released+batch.Released
-		switch {
-		case err != nil || batch.Released > 0:
-			activity.GetLogger(ctx).Warn("outbox: backing off", "released", batch.Released, "backoff", backoff, "error", err)
+		if err != nil || batch.Released > 0 {
+			activity.GetLogger(ctx).Warn("outbox: backing off", "released", batch.Released, "because", batch.Cause, "backoff", backoff, "error", err)
 			pause(ctx, jitter(backoff), nil)
 			backoff = min(2*backoff, maxBackoff)
 			continue
-		case batch.Claimed < a.Poll.BatchSize:
-			pause(ctx, jitter(a.Poll.Interval), wake)
 		}
 		backoff = firstBackoff
+		if batch.Claimed > 0 {
+			alertUntil = time.Now().Add(alertTime)
+		}
+		if batch.Claimed < a.Poll.BatchSize && pause(ctx, a.lookInterval(alertUntil), wake) {
+			alertUntil = time.Now().Add(alertTime)
+		}
 	}
 	return total, nil
+}
+
+// lookInterval is how long to wait for the next look, unless a hint comes.
+func (a *Activities) lookInterval(alertUntil time.Time) time.Duration {
+	if time.Now().Before(alertUntil) {
+		return min(alertInterval, a.Poll.Interval)
+	}
+	return jitter(a.Poll.Interval)
 }
 
 type batchResult struct {
 	PollOutboxResult
 	Claimed int
+	Cause   string // why events were given back
 }
 
 // pollBatch claims, starts and marks one batch. No transaction is open while
@@ -121,7 +137,7 @@ func (a *Activities) pollBatch(ctx context.Context) (batchResult, error) {
 	}
 	activity.GetMetricsHandler(ctx).Counter(OutboxClaimsMetric).Inc(int64(len(events)))
 	batch := batchResult{Claimed: len(events)}
-	results := a.startAll(ctx, events)
+	results := a.endsOf(ctx, events)
 	for _, result := range results {
 		switch result.Outcome {
 		case notification.ClaimStarted:
@@ -131,6 +147,7 @@ func (a *Activities) pollBatch(ctx context.Context) (batchResult, error) {
 			activity.GetLogger(ctx).Error("event cannot be started", "event_id", result.EventID, "error", result.Error)
 		case notification.ClaimReleased:
 			batch.Released++
+			batch.Cause = cmp.Or(batch.Cause, result.Error)
 		}
 	}
 	if _, err := a.Outbox.EndClaim(ctx, owner, results); err != nil {
@@ -140,52 +157,48 @@ func (a *Activities) pollBatch(ctx context.Context) (batchResult, error) {
 	return batch, nil
 }
 
+// endsOf starts the events that are due, and says how the claim of each one ends.
+func (a *Activities) endsOf(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
+	var settled []notification.ClaimResult
+	var due []notification.PendingEvent
+	for _, event := range events {
+		switch {
+		case event.Processed:
+			settled = append(settled, notification.ClaimResult{EventID: event.ID, Outcome: notification.ClaimStarted})
+		case event.Claims > maxClaims:
+			problem := fmt.Sprintf("claimed %d times without an end", maxClaims)
+			settled = append(settled, notification.ClaimResult{EventID: event.ID, Outcome: notification.ClaimFailed, Error: problem})
+		default:
+			due = append(due, event)
+		}
+	}
+	return append(settled, a.startAll(ctx, due)...)
+}
+
 // startAll starts events concurrently. Once Temporal proves out of reach the
 // rest of the batch is given back untried.
 func (a *Activities) startAll(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
-	results := make([]notification.ClaimResult, len(events))
+	starts := make([]start, len(events))
 	var unreachable atomic.Bool
 	var group errgroup.Group
 	group.SetLimit(startsAtOnce)
 	for i, event := range events {
 		group.Go(func() error {
-			results[i] = notification.ClaimResult{EventID: event.ID, Outcome: notification.ClaimReleased}
+			starts[i] = start{eventID: event.ID, outcome: notification.ClaimReleased}
 			if unreachable.Load() {
 				return nil
 			}
-			results[i] = a.start(ctx, event)
-			if results[i].Outcome == notification.ClaimReleased {
+			ctx, cancel := context.WithTimeout(ctx, startTimeout)
+			defer cancel()
+			starts[i] = startOf(event.ID, a.Starter.StartEvent(ctx, event))
+			if starts[i].outcome == notification.ClaimReleased {
 				unreachable.Store(true)
 			}
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return no error
-	return results
-}
-
-func (a *Activities) start(ctx context.Context, event notification.PendingEvent) notification.ClaimResult {
-	result := notification.ClaimResult{EventID: event.ID, Outcome: notification.ClaimStarted}
-	switch {
-	case event.Processed:
-		return result
-	case event.Claims > maxClaims:
-		result.Outcome, result.Error = notification.ClaimFailed, fmt.Sprintf("claimed %d times without an end", maxClaims)
-		return result
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := a.Starter.StartEvent(ctx, event); err != nil {
-		result.Outcome, result.Error = startFailure(err), storable(err)
-	}
-	return result
-}
-
-// storable is an error's text as Postgres takes it: one that it refused would
-// hold up the whole batch.
-func storable(err error) string {
-	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")
-	return cmp.Or(text, "an error without a text")
+	return blame(starts)
 }
 
 // heartbeat tells Temporal that the poller lives, until ctx ends: also while it
@@ -205,16 +218,18 @@ func heartbeat(ctx context.Context) {
 	}
 }
 
-// pause waits for d, for a wake-up, or for ctx.
-func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// pause waits for d, for a wake-up, or for ctx, and says whether it was woken.
+func pause(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-wake:
+		return true
 	case <-ctx.Done():
 	case <-activity.GetWorkerStopChannel(ctx):
 	}
+	return false
 }
 
 // stopping says that the worker is shutting down.

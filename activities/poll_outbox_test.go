@@ -10,7 +10,11 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
 
 	"herald/activities"
@@ -67,6 +71,10 @@ func TestPollOutboxAlreadyStarted(t *testing.T) {
 	s, temporal := postgrestest.New(t), &mocks.Client{}
 	temporal.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).
 		Return(nil, serviceerror.NewWorkflowExecutionAlreadyStarted("started", "request", "run"))
+	temporal.On("DescribeWorkflowExecution", mock.Anything, mock.Anything, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: "NotifyEvent"}},
+		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-events"}},
+	}, nil)
 	emit(t, s, 1, 3)
 	p := poll(t, s, &workflows.Starter{Client: temporal, Prefix: "test"}, eager)
 	await(t, s, 3, "status = 'PROCESSED'")
@@ -286,5 +294,33 @@ func TestPollOutboxDrains(t *testing.T) {
 	emit(t, s, 1, 10)
 	p := poll(t, s, &starter{}, activities.PollSettings{Interval: time.Hour, BatchSize: 2})
 	await(t, s, 10, "status = 'PROCESSED'")
+	p.stop(t)
+}
+
+// A transaction that commits beside one which sends the hint sends none, and may
+// be through only after that hint was heard: the poller looks again by itself.
+func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	p := poll(t, s, &starter{}, lazy)
+	found := false
+	for i := 1; i < 100 && !found; i += 2 { // a machine that stands still for a second is given another chance
+		first, err := s.Pool.Begin(t.Context())
+		require.NoError(t, err)
+		second, err := s.Pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = first.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i))
+		require.NoError(t, err)
+		_, err = second.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i+1))
+		require.NoError(t, err)
+		require.NoError(t, first.Commit(t.Context()))
+		await(t, s, i, "status = 'PROCESSED'")
+		require.NoError(t, second.Commit(t.Context()))
+		for until := time.Now().Add(3 * time.Second); !found && time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+			found = events(t, s, "status = 'PROCESSED'") == i+1
+		}
+	}
+	require.True(t, found)
 	p.stop(t)
 }

@@ -36,13 +36,14 @@ func (o *oneEvent) EndClaim(_ context.Context, _ string, results []notification.
 
 func (o *oneEvent) ListenEvents(context.Context, func()) {}
 
-// Every answer that Temporal can give to the start of a workflow.
+// Every answer that Temporal can give to the start of a workflow, where the event
+// is the only one of its batch.
 func TestStartFailure(t *testing.T) {
 	t.Parallel()
 
 	outcomes := map[codes.Code]notification.ClaimOutcome{
 		codes.OK:                 notification.ClaimStarted,
-		codes.InvalidArgument:    notification.ClaimFailed,
+		codes.InvalidArgument:    notification.ClaimKept, // alone; beside another that was started, it is FAILED
 		codes.Canceled:           notification.ClaimReleased,
 		codes.DeadlineExceeded:   notification.ClaimReleased,
 		codes.NotFound:           notification.ClaimReleased,
@@ -81,6 +82,9 @@ func TestStartFailure(t *testing.T) {
 		"our deadline":        {context.DeadlineExceeded, notification.ClaimReleased},
 		"our cancellation":    {fmt.Errorf("start: %w", context.Canceled), notification.ClaimReleased},
 		"namespace not found": {serviceerror.NewNamespaceNotFound("herald"), notification.ClaimReleased},
+		"forgotten meanwhile": {fmt.Errorf("ask who has the id: %w", serviceerror.NewNotFound("no such workflow")), notification.ClaimReleased},
+		"id taken":            {&notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}, notification.ClaimFailed},
+		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"), notification.ClaimReleased},
 		"no gRPC error":       {errors.New("encode payload"), notification.ClaimKept},
 	}
 	for name, tt := range others {

@@ -34,6 +34,12 @@ func SearchAttributes() []string {
 	}
 }
 
+// The types of the workflows that others are asked for, as Temporal names them.
+const (
+	notifyEventType         = "NotifyEvent"
+	deliverNotificationType = "DeliverNotification"
+)
+
 // EventsQueue is the task queue of the pollers and the events.
 func EventsQueue(prefix string) string { return prefix + "-events" }
 

@@ -24,13 +24,24 @@ type Starter struct {
 // StartEvent starts the workflow of an event. One that runs, or that Temporal
 // remembers to have completed, counts as started. One that failed is started
 // again: it comes here only when an operator put it back, or when it failed
-// before the claim that started it could be ended.
+// before the claim that started it could be ended. Where the id is that of
+// another workflow, the error is a [notification.IDTakenError].
 func (s *Starter) StartEvent(ctx context.Context, event notification.PendingEvent) error {
+	options := s.eventOptions(event)
+	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	return s.startEvent(ctx, options)
+}
+
+func (s *Starter) startEvent(ctx context.Context, options client.StartWorkflowOptions) error {
+	_, err := s.Client.ExecuteWorkflow(ctx, options, NotifyEvent, NotifyInput{EventID: options.ID, Publish: s.PublishEvents})
+	return s.orStarted(ctx, err, options, notifyEventType)
+}
+
+func (s *Starter) eventOptions(event notification.PendingEvent) client.StartWorkflowOptions {
 	aggregate := notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
 	options := client.StartWorkflowOptions{
-		ID:                    event.ID,
-		TaskQueue:             EventsQueue(s.Prefix),
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		ID:        event.ID,
+		TaskQueue: EventsQueue(s.Prefix),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			EventTypeAttribute.ValueSet(event.Type),
 			AggregateAttribute.ValueSet(aggregate.String()),
@@ -41,12 +52,29 @@ func (s *Starter) StartEvent(ctx context.Context, event notification.PendingEven
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	_, err := s.Client.ExecuteWorkflow(ctx, options, NotifyEvent, NotifyInput{EventID: event.ID, Publish: s.PublishEvents})
+	return options
+}
+
+// orStarted turns the refusal of an id into no error where the workflow that has
+// it is the one that was to be started: of this type and on this task queue.
+// Nothing else is started on an installation's queues by that type and id.
+func (s *Starter) orStarted(ctx context.Context, err error, options client.StartWorkflowOptions, workflowType string) error {
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &already) {
-		return nil
+	if !errors.As(err, &already) {
+		return err
 	}
-	return err
+	found, err := s.Client.DescribeWorkflowExecution(ctx, options.ID, "")
+	if err != nil {
+		return fmt.Errorf("ask who has the id: %w", err)
+	}
+	taken := notification.IDTakenError{
+		WorkflowType: found.GetWorkflowExecutionInfo().GetType().GetName(),
+		TaskQueue:    found.GetExecutionConfig().GetTaskQueue().GetName(),
+	}
+	if taken.WorkflowType != workflowType || taken.TaskQueue != options.TaskQueue {
+		return &taken
+	}
+	return nil
 }
 
 // JoinDigest tells the digest of a delivery's kind that the delivery is there, and

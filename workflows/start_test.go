@@ -6,8 +6,12 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
@@ -24,16 +28,24 @@ func TestStartEvent(t *testing.T) {
 	t.Parallel()
 
 	unavailable := serviceerror.NewUnavailable("no connection")
+	started := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", "")
+	forgotten := serviceerror.NewNotFound("no such workflow")
 	tests := []struct {
 		name    string
 		publish bool
 		answer  error
+		found   *workflowservice.DescribeWorkflowExecutionResponse // nil: nobody is asked
+		lost    error
 		want    error
 	}{
-		{"started", true, nil, nil},
-		{"started without publishing", false, nil, nil},
-		{"started before", true, serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", ""), nil},
-		{"out of reach", true, unavailable, unavailable},
+		{"started", true, nil, nil, nil, nil},
+		{"started without publishing", false, nil, nil, nil, nil},
+		{"started before", true, started, described("NotifyEvent", "herald-events"), nil, nil},
+		{"another workflow", true, started, described("Digest", "herald-email"), nil, &notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}},
+		{"another installation", true, started, described("NotifyEvent", "other-events"), nil, &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "other-events"}},
+		{"another workflow of the same queue", true, started, described("PollOutbox", "herald-events"), nil, &notification.IDTakenError{WorkflowType: "PollOutbox", TaskQueue: "herald-events"}},
+		{"forgotten meanwhile", true, started, described("", ""), forgotten, forgotten},
+		{"out of reach", true, unavailable, nil, nil, unavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,11 +59,28 @@ func TestStartEvent(t *testing.T) {
 			in := workflows.NotifyInput{EventID: "evt-1", Publish: tt.publish}
 			temporal.On("ExecuteWorkflow", mock.Anything, once, mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
+			if tt.found != nil {
+				temporal.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.found, tt.lost).Once()
+			}
 			starter := workflows.Starter{Client: temporal, Prefix: "herald", PublishEvents: tt.publish}
 			event := notification.PendingEvent{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1"}
 
-			require.Equal(t, tt.want, starter.StartEvent(t.Context(), event))
+			err := starter.StartEvent(t.Context(), event)
+
+			if taken := new(notification.IDTakenError); errors.As(tt.want, &taken) {
+				require.Equal(t, tt.want, err)
+			} else {
+				require.ErrorIs(t, err, tt.want)
+			}
 		})
+	}
+}
+
+// described is what Temporal tells of a workflow of this type on this task queue.
+func described(workflowType, queue string) *workflowservice.DescribeWorkflowExecutionResponse {
+	return &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: workflowType}},
+		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}},
 	}
 }
 

@@ -13,6 +13,16 @@ var ErrNoEvent = errors.New("no such event in event_outbox")
 // ErrNoDelivery means that notification has no such row, or no longer.
 var ErrNoDelivery = errors.New("no such delivery in notification")
 
+// IDTakenError means that another workflow has the id that one of ours should have.
+type IDTakenError struct {
+	WorkflowType string // of the workflow that has it
+	TaskQueue    string
+}
+
+func (e *IDTakenError) Error() string {
+	return fmt.Sprintf("the id is taken by the workflow %s of task queue %s", e.WorkflowType, e.TaskQueue)
+}
+
 // FailureClass says what a failure means for the next attempt.
 type FailureClass string
 

@@ -19,7 +19,7 @@ type ClaimOutcome string
 const (
 	ClaimStarted  ClaimOutcome = "PROCESSED" // its workflow was started, now or earlier
 	ClaimFailed   ClaimOutcome = "FAILED"    // it never can be
-	ClaimReleased ClaimOutcome = "PENDING"   // Temporal was out of reach: as if it had never been claimed
+	ClaimReleased ClaimOutcome = "PENDING"   // Temporal was out of reach, or started nothing: as if it had never been claimed
 	ClaimKept     ClaimOutcome = "KEPT"      // it could not be started; the lease runs out, then it is tried again
 )
 

@@ -1,0 +1,48 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+)
+
+// TestEventIDTaken writes events whose ids other workflows have: a poller, a
+// delivery that was made, and an event of another installation that shares the
+// namespace. Each says so, and none holds up its neighbour.
+func TestEventIDTaken(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startWorker()
+	s.starter("poller", "start")
+	s.writeEvents("mine", 1)
+	s.waitForLoad(1, time.Minute)
+	theirs := s.name + "-theirs"
+	options := client.StartWorkflowOptions{ID: theirs, TaskQueue: s.name + "-another-events"}
+	other, err := s.temporal.ExecuteWorkflow(t.Context(), options, "NotifyEvent", map[string]any{"EventID": theirs})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = s.temporal.TerminateWorkflow(context.Background(), theirs, other.GetRunID(), "end of the test")
+	})
+
+	taken := map[string]string{
+		s.name + "-outbox-poller-1":               "PollOutbox of task queue " + s.name + "-events",
+		s.eventID("mine", 0) + "-customer1-EMAIL": "DeliverNotification of task queue " + s.name + "-email",
+		theirs: "NotifyEvent of task queue " + s.name + "-another-events",
+	}
+	for id := range taken {
+		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}')`, id)
+	}
+	s.writeEvents("neighbour", 1)
+	s.waitForLoad(2, time.Minute)
+	s.eventually(time.Minute, func() bool { return s.count(`SELECT count(*) FROM event_outbox WHERE status = 'FAILED'`) == len(taken) }, "not all are FAILED")
+	for id, who := range taken {
+		require.Equal(t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
+		require.Contains(t, s.starter("event", "show", id), who)
+	}
+	require.NoError(t, w.stop())
+}
