@@ -13,26 +13,31 @@ import (
 
 func (a *app) sandboxCommand() *cobra.Command {
 	var addr, ledger string
+	var local bool
 	cmd := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Stand in for SendGrid, Twilio, FCM and Slack until interrupted",
 		Long: `Stand in for all providers on one address, until interrupted. What would have reached
 somebody is shown at / and kept in the ledger, one JSON line per request, also served
-at /ledger. PUT /faults/{channel} disturbs a channel.`,
-		Example: "  starter sandbox --addr :9090 --ledger sandbox.jsonl",
+at /ledger. PUT /faults/{channel} disturbs a channel.
+
+As Twilio does, it refuses a text message whose receipts it could not send over the public
+internet (PUBLIC_URL), unless --local says that it stands beside Herald.`,
+		Example: "  starter sandbox --local --ledger sandbox.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
-			return a.sandbox(ctx, addr, ledger)
+			return a.sandbox(ctx, addr, sandbox.Config{Ledger: ledger, Local: local})
 		}),
 	}
-	cmd.Flags().StringVar(&addr, "addr", ":9090", "where to listen")
+	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:9090", "where to listen; :9090 is open to other machines")
 	cmd.Flags().StringVar(&ledger, "ledger", "", "file of the ledger; continued where it exists")
+	cmd.Flags().BoolVar(&local, "local", false, "accept callbacks that the public internet cannot reach")
 	_ = cmd.MarkFlagRequired("ledger") // it fails only for a flag that there is not
 	return cmd
 }
 
-func (a *app) sandbox(ctx context.Context, addr, ledger string) (err error) {
-	server, err := sandbox.New(sandbox.Config{Ledger: ledger})
+func (a *app) sandbox(ctx context.Context, addr string, cfg sandbox.Config) (err error) {
+	server, err := sandbox.New(cfg)
 	if err != nil {
 		return advise(err, "name another file with --ledger")
 	}

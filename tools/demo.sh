@@ -23,6 +23,7 @@ source tools/stack/programs.sh
 # The worker's providers are the sandbox, whatever the environment says of real ones.
 export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
 export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
+export PUBLIC_URL=http://127.0.0.1:$((HERALD_STACK + 18)) # nobody answers there: the sandbox reads the delivery id of a text message from it
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
@@ -49,7 +50,7 @@ bin/starter migrate up
 programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT"
 say "starting the sandbox"
-detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl"
+detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl"
 answers 15 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
   tail -n 20 "$DEV/log/sandbox.log" >&2
   fail "the sandbox does not answer"

@@ -10,10 +10,16 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-func (c *Starter) check(found *problems) {
+func (c *Starter) check(found *problems, environment map[string]string) {
 	// Nothing of the cause: it quotes the URL, and the URL has a password.
-	if _, err := pgconn.ParseConfig(string(c.DatabaseURL)); err != nil {
+	database, err := pgconn.ParseConfig(string(c.DatabaseURL))
+	if err != nil {
 		found.add("DATABASE_URL", "must be a Postgres URL such as postgres://user:password@host:5432/herald")
+	} else {
+		c.checkDatabaseEncryption(found, database)
+	}
+	if _, err := c.temporal(found, environment); err != nil {
+		found.add("TEMPORAL_*", err.Error())
 	}
 	matches(found, "TASK_QUEUE_PREFIX", c.TaskQueuePrefix, taskQueuePrefix, "must be of a-z, 0-9 and -, 50 at most")
 	within(found, "OUTBOX_POLL_INTERVAL", c.OutboxPollInterval, 100*time.Millisecond, time.Minute)
@@ -23,10 +29,12 @@ func (c *Starter) check(found *problems) {
 
 // check looks at what is the worker's alone, and brings it into its final form.
 func (c *Config) check(found *problems) {
-	if _, err := amqp.ParseURI(string(c.RabbitMQURL)); err != nil {
+	broker, err := amqp.ParseURI(string(c.RabbitMQURL))
+	if err != nil {
 		found.add("RABBITMQ_URL", "must be a URL such as amqp://user:password@host:5672/")
+	} else {
+		c.checkBrokerEncryption(found, broker)
 	}
-	c.PublicURL = httpURL(found, "PUBLIC_URL", c.PublicURL)
 	if !isAddr(c.WorkerHTTPAddr) {
 		found.add("WORKER_HTTP_ADDR", "must be host:port or :port")
 	}
@@ -39,6 +47,8 @@ func (c *Config) check(found *problems) {
 			found.add("SLACK_ALLOWED_HOSTS", "must be hosts, or host:port, with commas between them")
 		}
 	}
+	c.checkProviderEncryption(found)
+	c.checkPublicURL(found)
 }
 
 func (c *Config) checkEmail(found *problems) {

@@ -16,6 +16,7 @@ import (
 type Starter struct {
 	DatabaseURL     Secret `env:"DATABASE_URL,required,notEmpty"`
 	TaskQueuePrefix string `env:"TASK_QUEUE_PREFIX" envDefault:"herald"` // of queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
+	AllowCleartext  bool   `env:"ALLOW_CLEARTEXT" envDefault:"false"`    // to other hosts
 
 	OutboxPollInterval time.Duration `env:"OUTBOX_POLL_INTERVAL" envDefault:"1s"` // 100 ms to 1 min
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
@@ -28,7 +29,7 @@ type Config struct {
 
 	RabbitMQURL    Secret `env:"RABBITMQ_URL,required,notEmpty"`
 	PublishEvents  bool   `env:"PUBLISH_EVENTS" envDefault:"true"`
-	PublicURL      string `env:"PUBLIC_URL" envDefault:"http://localhost:8080"` // where providers reach the gateway
+	PublicURL      string `env:"PUBLIC_URL"` // where providers reach the gateway; empty: nowhere
 	WorkerHTTPAddr string `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
 
 	SendGridAPIKey  Secret `env:"SENDGRID_API_KEY"` // empty: EMAIL is off
@@ -58,7 +59,7 @@ func FromEnv() (Config, error) { return From(env.ToMap(os.Environ())) }
 func From(environment map[string]string) (Config, error) {
 	var found problems
 	cfg := parse[Config](&found, environment)
-	cfg.Starter.check(&found)
+	cfg.Starter.check(&found, environment)
 	cfg.check(&found)
 	cfg.Policies = policies(&found, environment)
 	if err := found.err(); err != nil {
@@ -71,7 +72,7 @@ func From(environment map[string]string) (Config, error) {
 func StarterFrom(environment map[string]string) (Starter, error) {
 	var found problems
 	cfg := parse[Starter](&found, environment)
-	cfg.check(&found)
+	cfg.check(&found, environment)
 	if err := found.err(); err != nil {
 		return Starter{}, err
 	}

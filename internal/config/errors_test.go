@@ -49,6 +49,7 @@ func TestBadSettings(t *testing.T) {
 		{"OUTBOX_POLLERS", "17", " must be from 1 to 16"},
 		{"OUTBOX_POLLERS", "99999999999999999999", whole},
 		{"PUBLISH_EVENTS", "maybe", " must be true or false"},
+		{"ALLOW_CLEARTEXT", "sometimes", " must be true or false"},
 		{"PUBLIC_URL", "localhost:8080", url},
 		{"PUBLIC_URL", "ftp://host", url},
 		{"PUBLIC_URL", "http://", url},

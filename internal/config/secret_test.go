@@ -17,7 +17,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 
 	cfg, err := config.From(map[string]string{
-		"DATABASE_URL": "postgres://u:hunter1@h/d", "RABBITMQ_URL": "amqp://u:hunter2@h/",
+		"ALLOW_CLEARTEXT": "true", "DATABASE_URL": "postgres://u:hunter1@h/d", "RABBITMQ_URL": "amqp://u:hunter2@h/",
 		"SENDGRID_API_KEY": "hunter3", "EMAIL_FROM": "a@example.com",
 		"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter4", "TWILIO_FROM": "+15005550006",
 	})

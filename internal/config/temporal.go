@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -14,16 +15,40 @@ import (
 )
 
 // Temporal returns the options of a client by Temporal's own settings, the
-// standard TEMPORAL_* variables. Their namespace is never empty.
+// standard TEMPORAL_* variables and their file. Their namespace is never empty.
 func Temporal(environment map[string]string) (client.Options, error) {
-	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environment)})
+	var found problems
+	allowed, _ := strconv.ParseBool(environment["ALLOW_CLEARTEXT"]) // what is neither is found where all settings are read
+	options, err := (&Starter{AllowCleartext: allowed}).temporal(&found, environment)
 	if err != nil {
-		return client.Options{}, fmt.Errorf("read Temporal settings: %w", err)
+		return client.Options{}, err
+	}
+	if err := found.err(); err != nil {
+		return client.Options{}, err
 	}
 	if options.Namespace == "" {
 		options.Namespace = client.DefaultNamespace
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader))
+	return options, nil
+}
+
+// temporal reads Temporal's settings, and finds those that promise more than the
+// client does.
+func (c *Starter) temporal(found *problems, environment map[string]string) (client.Options, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: lookup(environment)})
+	if err != nil {
+		return client.Options{}, fmt.Errorf("read Temporal settings: %w", err)
+	}
+	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return client.Options{}, fmt.Errorf("read Temporal settings: %w", err)
+	}
+	if codec := profile.Codec; codec != nil && (codec.Endpoint != "" || codec.Auth != "") {
+		found.add("TEMPORAL_CODEC_ENDPOINT", "and TEMPORAL_CODEC_AUTH, or [profile.*.codec] in Temporal's file, cannot be set: "+
+			"Herald has no codec yet, and its histories would be clear text all the same")
+	}
+	c.checkTemporalEncryption(found, options)
 	return options, nil
 }
 

@@ -84,7 +84,7 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	t.Helper()
 	s := &system{t: t, name: "e2e-" + uuid.NewString()[:8], servers: on}
 
-	providers, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson")})
+	providers, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true})
 	require.NoError(t, err)
 	s.sandbox = httptest.NewServer(providers)
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ import (
 // Config is what a sandbox must know.
 type Config struct {
 	Ledger string // path of the ledger; made where it is missing, continued where it exists
+	Local  bool   // accept callbacks that only this machine or its network can reach
 }
 
 // Server is the sandbox. It is safe for concurrent use.
@@ -34,13 +35,13 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{ledger: ledger, faults: newFaults(), mux: http.NewServeMux()}
-	s.route()
+	s.route(cfg.Local)
 	return s, nil
 }
 
-func (s *Server) route() {
+func (s *Server) route(local bool) {
 	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid))
-	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio))
+	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(local)))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
 

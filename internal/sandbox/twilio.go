@@ -11,7 +11,12 @@ import (
 	"herald/internal/notification"
 )
 
-var twilio = provider{channel: notification.SMS, judge: judgeSMS, refuse: refuseSMS}
+// twilio is the provider of text messages; where local, it could call back
+// wherever this machine can.
+func twilio(local bool) provider {
+	judge := func(r *http.Request, body []byte) (message, answer) { return judgeSMS(r, body, local) }
+	return provider{channel: notification.SMS, judge: judge, refuse: refuseSMS}
+}
 
 // twilioError is Twilio's form of an error.
 // https://www.twilio.com/docs/usage/twilios-response#response-formats-exceptions
@@ -23,7 +28,7 @@ type twilioError struct {
 }
 
 // judgeSMS answers as POST /2010-04-01/Accounts/{sid}/Messages.json.
-func judgeSMS(r *http.Request, body []byte) (message, answer) {
+func judgeSMS(r *http.Request, body []byte, local bool) (message, answer) {
 	form, err := url.ParseQuery(string(body))
 	msg := message{recipient: form.Get("To"), body: form.Get("Body")}
 	callback, callbackErr := url.Parse(form.Get("StatusCallback"))
@@ -41,7 +46,7 @@ func judgeSMS(r *http.Request, body []byte) (message, answer) {
 	if refusal := checkSMS(form); refusal != nil {
 		return msg, sayTwilio(*refusal)
 	}
-	if form.Get("StatusCallback") != "" && (callbackErr != nil || !isWebURL(callback)) {
+	if form.Get("StatusCallback") != "" && (callbackErr != nil || !isWebURL(callback) || !local && !isPublic(callback.Hostname())) {
 		return msg, sayTwilio(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
 	}
 	return msg, queued(sid, form)

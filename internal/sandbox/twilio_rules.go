@@ -2,8 +2,11 @@ package sandbox
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/nyaruka/phonenumbers"
@@ -76,3 +79,16 @@ func isPhone(number string) bool {
 func isAlphanumericSender(name string) bool { return len(name) <= 11 && alphanumeric.MatchString(name) }
 
 func isWebURL(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
+
+// privateNames are the last words of names that the public internet does not know.
+var privateNames = []string{"localhost", "local", "internal", "lan", "home", "corp", "test", "invalid", "arpa"}
+
+// isPublic says that the public internet could reach a host, as far as its name
+// or address tells.
+func isPublic(host string) bool {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.IsGlobalUnicast() && !address.IsPrivate()
+	}
+	labels := strings.Split(strings.ToLower(strings.TrimSuffix(host, ".")), ".")
+	return len(labels) > 1 && !slices.Contains(privateNames, labels[len(labels)-1])
+}

@@ -4,11 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/sandbox"
 )
 
 const smsPath = "/2010-04-01/Accounts/AC123/Messages.json"
@@ -24,7 +28,7 @@ func basic(user, password string) string {
 func goodSMS() url.Values {
 	return url.Values{
 		"To": {"+15551234567"}, "From": {"+15005550006"}, "Body": {"Table for 4"},
-		"StatusCallback": {"http://127.0.0.1:8080/webhooks/twilio?delivery_id=evt-1-staff10-SMS"},
+		"StatusCallback": {"https://herald.example.com/webhooks/twilio?delivery_id=evt-1-staff10-SMS"},
 	}
 }
 
@@ -68,6 +72,13 @@ func TestSMSRefused(t *testing.T) {
 		{"relative callback", smsWith("StatusCallback", "/webhooks/twilio"), 400, 21609},
 		{"callback of another scheme", smsWith("StatusCallback", "ftp://example.com/"), 400, 21609},
 		{"broken callback", smsWith("StatusCallback", "http://%zz"), 400, 21609},
+		{"callback to itself", smsWith("StatusCallback", "http://localhost:8080/webhooks/twilio"), 400, 21609},
+		{"callback to a loopback address", smsWith("StatusCallback", "https://127.0.0.1/webhooks/twilio"), 400, 21609},
+		{"callback to a loopback address of IPv6", smsWith("StatusCallback", "https://[::1]/webhooks/twilio"), 400, 21609},
+		{"callback to a private address", smsWith("StatusCallback", "https://192.168.1.7/webhooks/twilio"), 400, 21609},
+		{"callback to a link's address", smsWith("StatusCallback", "https://169.254.169.254/webhooks/twilio"), 400, 21609},
+		{"callback to a private name", smsWith("StatusCallback", "https://gateway.herald.local/webhooks/twilio"), 400, 21609},
+		{"callback to a bare name", smsWith("StatusCallback", "https://gateway/webhooks/twilio"), 400, 21609},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,6 +86,22 @@ func TestSMSRefused(t *testing.T) {
 			requireTwilio(t, start(t), smsCall(tt.form), tt.status, tt.code)
 		})
 	}
+}
+
+func TestSMSCallbackOfALocalSandbox(t *testing.T) {
+	t.Parallel()
+
+	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true})
+	require.NoError(t, err)
+	listening := httptest.NewServer(server)
+	t.Cleanup(listening.Close)
+	b := box{URL: listening.URL}
+	for _, callback := range []string{"http://127.0.0.1:8080/webhooks/twilio", "https://gateway.herald.local/webhooks/twilio"} {
+		status, _, body := b.answer(t, smsCall(smsWith("StatusCallback", callback)))
+		require.Equal(t, http.StatusCreated, status, body)
+	}
+	status, _, body := b.answer(t, smsCall(smsWith("StatusCallback", "ftp://127.0.0.1/")))
+	require.Equal(t, http.StatusBadRequest, status, body)
 }
 
 func TestSMSRequestRefused(t *testing.T) {

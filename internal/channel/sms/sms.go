@@ -37,7 +37,7 @@ type Config struct {
 	AuthToken  string
 	From       string // our number (E.164), or an alphanumeric sender
 	BaseURL    string // scheme and host; empty: Twilio's own
-	PublicURL  string // where Twilio reaches the gateway
+	PublicURL  string // where Twilio reaches the gateway; empty: no receipts are asked for
 
 	Timeout time.Duration // of one Send; 0: [channel.DefaultTimeout]
 	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
@@ -49,7 +49,7 @@ type Sender struct {
 	token    string
 	from     string
 	base     *url.URL
-	callback *url.URL
+	callback *url.URL // nil: none
 	timeout  time.Duration
 	wire     http.RoundTripper
 }
@@ -60,9 +60,9 @@ func New(cfg Config) (*Sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("twilio: %w", err)
 	}
-	public, err := channel.ParseBaseURL(cfg.PublicURL, "")
+	callback, err := callbackOf(cfg.PublicURL)
 	if err != nil {
-		return nil, fmt.Errorf("twilio: public address of the gateway: %w", err)
+		return nil, err
 	}
 	switch {
 	case !alphanumeric.MatchString(cfg.AccountSID):
@@ -77,10 +77,23 @@ func New(cfg Config) (*Sender, error) {
 		token:    cfg.AuthToken,
 		from:     cfg.From,
 		base:     base,
-		callback: public.JoinPath(callbackPath),
+		callback: callback,
 		timeout:  cmp.Or(cfg.Timeout, channel.DefaultTimeout),
 		wire:     channel.NewTransport(cfg.Slots),
 	}, nil
+}
+
+// callbackOf returns where Twilio is to send receipts; nil where it cannot. An
+// address that it cannot reach makes it refuse the message.
+func callbackOf(publicURL string) (*url.URL, error) {
+	if publicURL == "" {
+		return nil, nil //nolint:nilnil // nothing to parse, and nothing wrong
+	}
+	public, err := channel.ParseBaseURL(publicURL, "")
+	if err != nil {
+		return nil, fmt.Errorf("twilio: public address of the gateway: %w", err)
+	}
+	return public.JoinPath(callbackPath), nil
 }
 
 // Send hands the body of msg to Twilio, once, within the sender's timeout. A
@@ -138,11 +151,13 @@ func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.A
 }
 
 func (s *Sender) params(msg notification.Message) *api.CreateMessageParams {
+	params := (&api.CreateMessageParams{}).SetTo(msg.To).SetFrom(s.from).SetBody(msg.Body)
+	if s.callback == nil {
+		return params
+	}
 	callback := *s.callback
 	callback.RawQuery = url.Values{"delivery_id": {msg.DeliveryID}}.Encode()
-
-	params := &api.CreateMessageParams{}
-	return params.SetTo(msg.To).SetFrom(s.from).SetBody(msg.Body).SetStatusCallback(callback.String())
+	return params.SetStatusCallback(callback.String())
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,27 @@ func TestSendRefusesLocally(t *testing.T) {
 	}
 }
 
+// Twilio refuses a callback that it cannot reach, so that without an address of
+// ours there is none.
+func TestSendWithoutPublicURL(t *testing.T) {
+	t.Parallel()
+
+	var form url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		form = r.PostForm
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprint(w, `{"sid":"SM0123"}`)
+	}))
+	t.Cleanup(server.Close)
+	sender, err := sms.New(sms.Config{AccountSID: account, AuthToken: token, From: from, BaseURL: server.URL})
+	require.NoError(t, err)
+	_, err = sender.Send(t.Context(), message())
+	require.NoError(t, err)
+	require.Equal(t, "+393401234567", form.Get("To"))
+	require.False(t, form.Has("StatusCallback"))
+}
+
 func TestSendLongestBody(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +138,7 @@ func TestNewRefuses(t *testing.T) {
 		"no token":          func(c *sms.Config) { c.AuthToken = "" },
 		"token with breaks": func(c *sms.Config) { c.AuthToken = token + "\n" },
 		"no sender":         func(c *sms.Config) { c.From = "" },
-		"no public URL":     func(c *sms.Config) { c.PublicURL = "" },
+		"bad public URL":    func(c *sms.Config) { c.PublicURL = "herald.example.com" },
 		"bad base URL":      func(c *sms.Config) { c.BaseURL = "://" },
 	}
 	for name, change := range tests {
