@@ -45,6 +45,8 @@ func withDelivery(t *testing.T) terminal {
 		VALUES ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'EMAIL', 'evt-1-staff10-EMAIL', 'Table for 4', 'hello Giulia', 'giulia@trattoria.example.com',
 		        'FAILED', 'sendgrid refused: 400', 3, '2026-11-21 08:00Z'),
 		       ('evt-1', 'BOOKED', 'RESTAURANT_USER', '10', 'SMS', 'evt-1-staff10-SMS', 'Table for 4', 'hello Giulia', '+12025550110', 'PENDING', NULL, 0, '2026-11-21 08:00Z');
+		UPDATE event_outbox SET correlation_id = 'order-7';
+		UPDATE notification SET correlation_id = 'order-7', entity_type = 'RESTAURANT', entity_id = '5' WHERE channel = 'EMAIL';
 		UPDATE notification SET send_after = now() + interval '1 hour' WHERE channel = 'SMS';
 		INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail)
 		VALUES ('evt-1-staff10-EMAIL', 1, '2026-11-21 08:00:01Z', '2026-11-21 08:00:01.25Z', 'BUSY', 503, 'sendgrid is busy: 503'),
@@ -73,6 +75,21 @@ evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00Z  sendgrid r
 	require.False(t, list.More)
 	require.Equal(t, "evt-1-staff10-EMAIL", list.Deliveries[0].DeliveryID)
 	require.Equal(t, notification.Failed, list.Deliveries[0].Status)
+}
+
+func TestListByCorrelationAndGroup(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	for _, filter := range [][]string{{"--correlation-id", "order-7"}, {"--entity", "RESTAURANT/5"}} {
+		out := c.must(t, append([]string{"delivery", "list"}, filter...)...)
+		require.Contains(t, out, "evt-1-staff10-EMAIL")
+		require.NotContains(t, out, "evt-1-staff10-SMS")
+	}
+	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--entity", "AGENCY/5"))
+	require.Contains(t, c.must(t, "event", "list", "--correlation-id", "order-7"), "evt-1")
+	require.Equal(t, "no events\n", c.must(t, "event", "list", "--correlation-id", "order-8"))
+	require.Contains(t, c.must(t, "event", "list", "-o", "json"), `"correlation_id": "order-7"`)
 }
 
 func TestListMisused(t *testing.T) {

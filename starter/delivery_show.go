@@ -59,7 +59,13 @@ func printDelivery(w io.Writer, view deliveryView) {
 
 func printDeliveryRow(w io.Writer, d postgres.DeliveryDetail) {
 	row(w, "event", d.EventID+", "+d.EventType)
+	if d.CorrelationID != "" {
+		row(w, "correlation id", d.CorrelationID)
+	}
 	row(w, "recipient", d.Recipient())
+	if group := d.EntityType + "/" + d.EntityID; d.EntityID != "" && group != d.Recipient() {
+		row(w, "group", group)
+	}
 	row(w, "channel", d.Channel)
 	row(w, "status", d.Status)
 	row(w, "strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority))

@@ -25,7 +25,8 @@ func TestShowDelivery(t *testing.T) {
 	c := withDelivery(t)
 	out := c.must(t, "delivery", "show", "evt-1-staff10-EMAIL")
 
-	require.Contains(t, out, "status      FAILED")
+	require.Contains(t, out, "status          FAILED")
+	require.Contains(t, out, "correlation id  order-7\nrecipient       RESTAURANT_USER/10\ngroup           RESTAURANT/5\n")
 	require.Contains(t, out, "workflow  UNREACHABLE")
 	require.Contains(t, out, `ATTEMPT  BEGAN                     TOOK   OUTCOME  HTTP  DETAIL
 1        2026-11-21 08:00:01.000Z  250ms  BUSY     503   sendgrid is busy: 503

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/notification"
 	"herald/internal/postgres"
 )
 
@@ -26,7 +24,7 @@ func eventStatuses() []string { return []string{"PENDING", "PROCESSED", "FAILED"
 
 // eventFilter is the flags that say which events are meant.
 type eventFilter struct {
-	status, eventType, aggregate, since string
+	status, eventType, aggregate, correlationID, since string
 }
 
 func (a *app) listEventsCommand() *cobra.Command {
@@ -47,6 +45,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 	flags.StringVar(&f.status, "status", "", "only this status in the outbox: "+words(eventStatuses()))
 	flags.StringVar(&f.eventType, "type", "", "only this event type")
 	flags.StringVar(&f.aggregate, "aggregate", "", "only those of this aggregate: RESTAURANT/5")
+	flags.StringVar(&f.correlationID, "correlation-id", "", "only those with this correlation id")
 	flags.StringVar(&f.since, "since", "", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	registerLimit(cmd, &limit)
 	completeWords(cmd, "status", eventStatuses())
@@ -65,18 +64,16 @@ func checkLimit(limit int) error {
 }
 
 func (f eventFilter) parse(now time.Time) (postgres.EventFilter, error) {
-	filter := postgres.EventFilter{Status: strings.ToUpper(f.status), Type: f.eventType}
+	filter := postgres.EventFilter{Status: strings.ToUpper(f.status), Type: f.eventType, CorrelationID: f.correlationID}
 	if f.status != "" && !slices.Contains(eventStatuses(), filter.Status) {
 		return postgres.EventFilter{}, misused(fmt.Errorf("--status: %q is none of %s", f.status, words(eventStatuses())))
 	}
-	if f.aggregate != "" {
-		kind, id, _ := strings.Cut(f.aggregate, "/")
-		if kind == "" || id == "" {
-			return postgres.EventFilter{}, misused(errors.New("--aggregate: must be a type and an id, such as RESTAURANT/5"))
-		}
-		filter.Aggregate = notification.Entity{Type: kind, ID: id}
-	}
 	var err error
+	if f.aggregate != "" {
+		if filter.Aggregate, err = parseEntity("--aggregate", f.aggregate); err != nil {
+			return postgres.EventFilter{}, misused(err)
+		}
+	}
 	if filter.Since, err = optionalWhen("--since", f.since, now); err != nil {
 		return postgres.EventFilter{}, misused(err)
 	}

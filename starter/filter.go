@@ -17,7 +17,8 @@ import (
 type deliveryFilter struct {
 	statuses, channels []string
 	eventID, eventType string
-	recipient          string
+	correlationID      string
+	recipient, entity  string
 	since, until       string
 }
 
@@ -36,6 +37,8 @@ func (f *deliveryFilter) register(cmd *cobra.Command) {
 	flags.StringVar(&f.eventID, "event", "", "only those of this event id")
 	flags.StringVar(&f.eventType, "event-type", "", "only those of this event type")
 	flags.StringVar(&f.recipient, "recipient", "", "only those to this recipient: RESTAURANT_USER/10")
+	flags.StringVar(&f.entity, "entity", "", "only those told through this group: RESTAURANT/5")
+	flags.StringVar(&f.correlationID, "correlation-id", "", "only those of events with this correlation id")
 	flags.StringVar(&f.since, "since", "", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	flags.StringVar(&f.until, "until", "", "only those planned before: an age or a time")
 	completeWords(cmd, "status", statuses())
@@ -46,13 +49,13 @@ func (f *deliveryFilter) register(cmd *cobra.Command) {
 // empty says that no flag was given.
 func (f *deliveryFilter) empty() bool {
 	return len(f.statuses) == 0 && len(f.channels) == 0 && f.eventID == "" && f.eventType == "" &&
-		f.recipient == "" && f.since == "" && f.until == ""
+		f.recipient == "" && f.entity == "" && f.correlationID == "" && f.since == "" && f.until == ""
 }
 
 // parse returns what the flags mean, or an error of usage.
 func (f *deliveryFilter) parse(now time.Time) (postgres.DeliveryFilter, error) {
-	filter := postgres.DeliveryFilter{EventID: f.eventID, EventType: f.eventType}
-	var problems [5]error
+	filter := postgres.DeliveryFilter{EventID: f.eventID, EventType: f.eventType, CorrelationID: f.correlationID}
+	var problems [6]error
 	filter.Statuses, problems[0] = parseWords("--status", f.statuses, statuses())
 	filter.Channels, problems[1] = parseWords("--channel", f.channels, notification.Channels())
 	if f.recipient != "" {
@@ -60,6 +63,9 @@ func (f *deliveryFilter) parse(now time.Time) (postgres.DeliveryFilter, error) {
 	}
 	filter.Since, problems[3] = optionalWhen("--since", f.since, now)
 	filter.Until, problems[4] = optionalWhen("--until", f.until, now)
+	if f.entity != "" {
+		filter.Entity, problems[5] = parseEntity("--entity", f.entity)
+	}
 	if err := errors.Join(problems[:]...); err != nil {
 		return postgres.DeliveryFilter{}, misused(err)
 	}
@@ -103,6 +109,15 @@ func parseRecipient(value string) (notification.UserType, string, error) {
 		return "", "", fmt.Errorf("--recipient: %q is not a user type and an id, such as RESTAURANT_USER/10; the types are %s", value, words(userTypes()))
 	}
 	return userType, id, nil
+}
+
+// parseEntity reads RESTAURANT/5.
+func parseEntity(flag, value string) (notification.Entity, error) {
+	kind, id, _ := strings.Cut(value, "/")
+	if kind == "" || id == "" {
+		return notification.Entity{}, fmt.Errorf("%s: %q is not a type and an id, such as RESTAURANT/5", flag, value)
+	}
+	return notification.Entity{Type: kind, ID: id}, nil
 }
 
 func words[T ~string](list []T) string {

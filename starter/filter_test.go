@@ -38,6 +38,8 @@ func TestDeliveryFilterFlags(t *testing.T) {
 		{"channels", []string{"--channel", "sms, email"}, postgres.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
 		{"event", []string{"--event", "evt,1", "--event-type", "T"}, postgres.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
 		{"recipient", []string{"--recipient", "restaurant_user/a/B"}, postgres.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
+		{"group and correlation", []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},
+			postgres.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
 		{"ages", []string{"--since", "7d", "--until", "1d12h"}, postgres.DeliveryFilter{Since: filterNow.Add(-7 * day), Until: filterNow.Add(-36 * time.Hour)}},
 		{"times", []string{"--since", "2026-11-21T09:00:00+01:00"}, postgres.DeliveryFilter{Since: filterNow.Add(-4 * time.Hour)}},
 	}
@@ -69,6 +71,7 @@ func TestDeliveryFilterMisused(t *testing.T) {
 		{"channel", []string{"--channel", "fax"}, `--channel: "fax" is none of WEBSOCKET, EMAIL, PUSH, SMS, SLACK`},
 		{"recipient without an id", []string{"--recipient", "CUSTOMER/"}, `--recipient: "CUSTOMER/" is not a user type and an id`},
 		{"recipient of no type", []string{"--recipient", "42"}, "the types are RESTAURANT_USER, CUSTOMER, AGENCY_USER, ADMIN, GUEST"},
+		{"group without an id", []string{"--entity", "RESTAURANT"}, `--entity: "RESTAURANT" is not a type and an id, such as RESTAURANT/5`},
 		{"since", []string{"--since", "yesterday"}, "--since: must be an age such as 90m, 24h or 7d"},
 		{"until", []string{"--until", "21.11.2026"}, "--until: must be an age"},
 		{"the future", []string{"--since", "2026-11-21T12:00:01Z"}, "--since: 2026-11-21T12:00:01Z is in the future"},

@@ -129,6 +129,7 @@ type Message struct {
 	NotificationID int64
 	EventID        string
 	EventType      string
+	CorrelationID  string // the event's; may be empty
 	UserType       UserType
 	UserID         string
 	Name           string   // of the recipient; may be empty

@@ -34,7 +34,7 @@ func (s *Store) BeginAttempt(ctx context.Context, deliveryID string, before int)
 		SELECT b.status, b.attempt_count,
 		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = $1 AND a.attempt > $2 AND a.ended_at IS NOT NULL),
 		       b.attempt_count - $2,
-		       b.id, b.event_id, b.event_type, b.user_type, b.user_id,
+		       b.id, b.event_id, b.event_type, coalesce(b.correlation_id, ''), b.user_type, b.user_id,
 		       coalesce(r.name, ''), coalesce(b.recipient_address, ''), coalesce(b.title, ''), coalesce(b.body, ''), b.created_at,
 		       CASE WHEN b.body IS NULL THEN b.last_error ELSE '' END,
 		       CASE WHEN b.channel = 'PUSH' THEN ARRAY (
@@ -48,7 +48,7 @@ func (s *Store) BeginAttempt(ctx context.Context, deliveryID string, before int)
 	var a notification.Attempt
 	m := &a.Message
 	err := s.Pool.QueryRow(ctx, query, deliveryID, before, maxDevices).Scan(&a.Status, &a.Number, &a.Ended, &a.Begun,
-		&m.NotificationID, &m.EventID, &m.EventType, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices)
+		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices)
 	if errors.Is(err, pgx.ErrNoRows) {
 		status, err := s.DeliveryStatus(ctx, deliveryID)
 		return notification.Attempt{Status: status}, err
@@ -119,12 +119,12 @@ const longestAttempt = 2 * time.Minute
 // error is [notification.ErrNoDelivery].
 func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
 	const query = `
-		SELECT delivery_id, event_id, channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
+		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
 		FROM   notification
 		WHERE  delivery_id = $1`
 
 	var d notification.DeadLetter
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&d.DeliveryID, &d.EventID, &d.Channel, &d.UserType, &d.UserID, &d.Reason, &d.Attempts, &d.FailedAt)
+	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&d.DeliveryID, &d.EventID, &d.CorrelationID, &d.Channel, &d.UserType, &d.UserID, &d.Reason, &d.Attempts, &d.FailedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return notification.DeadLetter{}, notification.ErrNoDelivery
 	}

@@ -13,36 +13,41 @@ import (
 // DeliveryFilter says which deliveries are meant. A zero field is no condition;
 // the zero value means all of them.
 type DeliveryFilter struct {
-	Statuses  []notification.Status
-	Channels  []notification.Channel
-	EventID   string
-	EventType string
-	UserType  notification.UserType
-	UserID    string
-	Since     time.Time // when planned, at the earliest
-	Until     time.Time // and before then
+	Statuses      []notification.Status
+	Channels      []notification.Channel
+	EventID       string
+	EventType     string
+	CorrelationID string
+	UserType      notification.UserType
+	UserID        string
+	Entity        notification.Entity // through which the recipient was told
+	Since         time.Time           // when planned, at the earliest
+	Until         time.Time           // and before then
 }
 
 // DeliveryRow is a row of notification, without its address and its text.
 type DeliveryRow struct {
-	ID          int64                 `json:"id"`
-	DeliveryID  string                `json:"delivery_id"`
-	EventID     string                `json:"event_id"`
-	EventType   string                `json:"event_type"`
-	UserType    notification.UserType `json:"user_type"`
-	UserID      string                `json:"user_id"`
-	Channel     notification.Channel  `json:"channel"`
-	Status      notification.Status   `json:"status"`
-	Strategy    notification.Strategy `json:"strategy"`
-	Priority    notification.Priority `json:"priority"`
-	Attempts    int                   `json:"attempts"`
-	LastError   string                `json:"last_error"`
-	SendAfter   *time.Time            `json:"send_after"`
-	DigestID    string                `json:"digest_id"`
-	CreatedAt   time.Time             `json:"created_at"`
-	SentAt      *time.Time            `json:"sent_at"`
-	DeliveredAt *time.Time            `json:"delivered_at"`
-	ReadAt      *time.Time            `json:"read_at"`
+	ID            int64                 `json:"id"`
+	DeliveryID    string                `json:"delivery_id"`
+	EventID       string                `json:"event_id"`
+	EventType     string                `json:"event_type"`
+	CorrelationID string                `json:"correlation_id"`
+	UserType      notification.UserType `json:"user_type"`
+	UserID        string                `json:"user_id"`
+	EntityType    string                `json:"entity_type"` // the group through which the recipient was told; empty, as its id: none is known
+	EntityID      string                `json:"entity_id"`
+	Channel       notification.Channel  `json:"channel"`
+	Status        notification.Status   `json:"status"`
+	Strategy      notification.Strategy `json:"strategy"`
+	Priority      notification.Priority `json:"priority"`
+	Attempts      int                   `json:"attempts"`
+	LastError     string                `json:"last_error"`
+	SendAfter     *time.Time            `json:"send_after"`
+	DigestID      string                `json:"digest_id"`
+	CreatedAt     time.Time             `json:"created_at"`
+	SentAt        *time.Time            `json:"sent_at"`
+	DeliveredAt   *time.Time            `json:"delivered_at"`
+	ReadAt        *time.Time            `json:"read_at"`
 }
 
 // Recipient is RESTAURANT_USER/10.
@@ -50,26 +55,30 @@ func (r DeliveryRow) Recipient() string { return string(r.UserType) + "/" + r.Us
 
 // deliveryColumns are the fields of [DeliveryRow].
 const deliveryColumns = `
-	       n.id, n.delivery_id, n.event_id, n.event_type, n.user_type, n.user_id, n.channel, n.status, n.strategy, n.priority,
+	       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, '') AS correlation_id, n.user_type, n.user_id,
+	       coalesce(n.entity_type, '') AS entity_type, coalesce(n.entity_id, '') AS entity_id, n.channel, n.status, n.strategy, n.priority,
 	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, coalesce(n.digest_id, '') AS digest_id,
 	       n.created_at, n.sent_at, n.delivered_at, n.read_at`
 
-// filtered is the condition of a [DeliveryFilter], whose parameters are $1 to $8.
+// filtered is the condition of a [DeliveryFilter], whose parameters are $1 to $11.
 const filtered = `
 	($1::text[] IS NULL OR n.status = ANY ($1))
 	AND ($2::text[] IS NULL OR n.channel = ANY ($2))
 	AND ($3::text IS NULL OR n.event_id = $3)
 	AND ($4::text IS NULL OR n.event_type = $4)
-	AND ($5::text IS NULL OR n.user_type = $5)
-	AND ($6::text IS NULL OR n.user_id = $6)
-	AND ($7::timestamptz IS NULL OR n.created_at >= $7)
-	AND ($8::timestamptz IS NULL OR n.created_at < $8)`
+	AND ($5::text IS NULL OR n.correlation_id = $5)
+	AND ($6::text IS NULL OR n.user_type = $6)
+	AND ($7::text IS NULL OR n.user_id = $7)
+	AND ($8::text IS NULL OR n.entity_type = $8)
+	AND ($9::text IS NULL OR n.entity_id = $9)
+	AND ($10::timestamptz IS NULL OR n.created_at >= $10)
+	AND ($11::timestamptz IS NULL OR n.created_at < $11)`
 
 // params are the parameters of filtered, and others behind them.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
-		f.Statuses, f.Channels, optional(f.EventID), optional(f.EventType), optional(f.UserType), optional(f.UserID),
-		optional(f.Since), optional(f.Until),
+		f.Statuses, f.Channels, optional(f.EventID), optional(f.EventType), optional(f.CorrelationID), optional(f.UserType), optional(f.UserID),
+		optional(f.Entity.Type), optional(f.Entity.ID), optional(f.Since), optional(f.Until),
 	}
 	return append(params, others...)
 }
@@ -104,9 +113,9 @@ func (s *Store) DeliveryPage(ctx context.Context, filter DeliveryFilter, after i
 		SELECT ` + deliveryColumns + `
 		FROM   notification n
 		WHERE  ` + filtered + `
-		AND    n.id > $9
+		AND    n.id > $12
 		ORDER BY n.id
-		LIMIT  $10`
+		LIMIT  $13`
 
 	rows, err := s.Pool.Query(ctx, query, filter.params(after, limit)...)
 	if err != nil {

@@ -21,6 +21,7 @@ func withFour(t *testing.T) *postgres.Store {
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, last_error, digest_id)
 		VALUES ('evt-2', 'OTHER', 'CUSTOMER', '10', 'SMS', 'evt-2-customer10-SMS', 'a', 'b', 'c', 'FAILED', 'twilio refused: 400 21211', NULL),
 		       ('evt-2', 'OTHER', 'CUSTOMER', '10', 'PUSH', 'evt-2-customer10-PUSH', 'a', 'b', NULL, 'CANCELLED', 'cancelled', 'digest-1')`)
+	exec(t, s, "UPDATE notification SET correlation_id = 'c-' || id, entity_type = 'RESTAURANT', entity_id = CASE WHEN id < 4 THEN '5' ELSE '6' END WHERE id > 1")
 	exec(t, s, "UPDATE notification SET created_at = $1::timestamptz - (4 - id) * interval '1 hour'", noon)
 	return s
 }
@@ -43,6 +44,9 @@ func TestDeliveryFilter(t *testing.T) {
 		{"event", postgres.DeliveryFilter{EventID: "evt-2"}, []int64{3, 4}},
 		{"event type", postgres.DeliveryFilter{EventType: "RESERVATION_REQUESTED"}, []int64{1, 2}},
 		{"recipient", postgres.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "10"}, []int64{1}},
+		{"correlation id", postgres.DeliveryFilter{CorrelationID: "c-3"}, []int64{3}},
+		{"group", postgres.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}}, []int64{2, 3}},
+		{"group of another type", postgres.DeliveryFilter{Entity: notification.Entity{Type: "AGENCY", ID: "5"}}, nil},
 		{"since is included", postgres.DeliveryFilter{Since: noon.Add(-time.Hour)}, []int64{3, 4}},
 		{"until is not", postgres.DeliveryFilter{Until: noon.Add(-time.Hour)}, []int64{1, 2}},
 		{"several conditions", postgres.DeliveryFilter{Channels: []notification.Channel{notification.SMS}, EventID: "evt-2", Since: noon.Add(-3 * time.Hour)}, []int64{3}},
@@ -104,6 +108,7 @@ func TestDeliveryRow(t *testing.T) {
 	latest[0].CreatedAt, latest[0].SentAt, latest[0].SendAfter = time.Time{}, nil, nil
 	require.Equal(t, postgres.DeliveryRow{
 		ID: 4, DeliveryID: "evt-2-customer10-PUSH", EventID: "evt-2", EventType: "OTHER", UserType: notification.Customer, UserID: "10",
+		CorrelationID: "c-4", EntityType: "RESTAURANT", EntityID: "6",
 		Channel: notification.Push, Status: notification.Cancelled, Strategy: notification.Immediate, Priority: notification.Normal,
 		Attempts: 3, LastError: "cancelled", DigestID: "digest-1",
 	}, latest[0])
@@ -136,6 +141,7 @@ func TestEventList(t *testing.T) {
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER', status = 'FAILED', error_message = 'no' WHERE event_id = 'evt-2'")
 	exec(t, s, "UPDATE event_outbox SET aggregate_id = '6', status = 'PROCESSED', published_at = now() WHERE event_id = 'evt-3'")
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-3', 'SUCCESS')")
+	exec(t, s, "UPDATE event_outbox SET correlation_id = 'c-1' WHERE event_id = 'evt-1'")
 	tests := []struct {
 		name   string
 		filter postgres.EventFilter
@@ -145,6 +151,7 @@ func TestEventList(t *testing.T) {
 		{"status", postgres.EventFilter{Status: "PENDING"}, []string{"evt-4", "evt-1"}},
 		{"type", postgres.EventFilter{Type: "OTHER"}, []string{"evt-2"}},
 		{"aggregate", postgres.EventFilter{Aggregate: notification.Entity{Type: "RESTAURANT", ID: "6"}}, []string{"evt-3"}},
+		{"correlation id", postgres.EventFilter{CorrelationID: "c-1"}, []string{"evt-1"}},
 		{"since", postgres.EventFilter{Since: noon.Add(-time.Hour)}, []string{"evt-4", "evt-3"}},
 	}
 	for _, tt := range tests {

@@ -15,7 +15,7 @@ func (s *Store) DeliveryList(ctx context.Context, filter DeliveryFilter, limit i
 		FROM   notification n
 		WHERE  ` + filtered + `
 		ORDER BY n.id DESC
-		LIMIT  $9`
+		LIMIT  $12`
 
 	rows, err := s.Pool.Query(ctx, query, filter.params(limit)...)
 	if err != nil {

@@ -62,6 +62,7 @@ func TestBeginAttempt(t *testing.T) {
 	s := withMail(t)
 	addRecipient(t, s, notification.RestaurantUser, "10")
 	exec(t, s, "UPDATE recipient SET name = 'Ada'")
+	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
 
 	attempt := begin(t, s, mail, 0)
 
@@ -71,7 +72,7 @@ func TestBeginAttempt(t *testing.T) {
 	require.Equal(t, notification.Attempt{
 		Status: notification.Pending, Number: 1, Begun: 1,
 		Message: notification.Message{
-			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", UserType: notification.RestaurantUser, UserID: "10",
+			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, UserID: "10",
 			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
 		},
 	}, attempt)
@@ -352,13 +353,14 @@ func TestFailure(t *testing.T) {
 	endAttempt(t, s, 1, notification.OutcomeRefused, "sendgrid refused: 400")
 	_, err := s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400")
 	require.NoError(t, err)
+	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
 
 	letter, err := s.Failure(t.Context(), mail)
 	require.NoError(t, err)
 	require.False(t, letter.FailedAt.IsZero())
 	letter.FailedAt = time.Time{}
 	require.Equal(t, notification.DeadLetter{
-		DeliveryID: mail, EventID: "evt-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
+		DeliveryID: mail, EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
 		Reason: "sendgrid refused: 400", Attempts: 1,
 	}, letter)
 }

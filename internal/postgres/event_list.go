@@ -12,10 +12,11 @@ import (
 
 // EventFilter says which events are meant. A zero field is no condition.
 type EventFilter struct {
-	Status    string // of event_outbox
-	Type      string
-	Aggregate notification.Entity
-	Since     time.Time // when written, at the earliest
+	Status        string // of event_outbox
+	Type          string
+	Aggregate     notification.Entity
+	CorrelationID string
+	Since         time.Time // when written, at the earliest
 }
 
 // EventRow is a row of event_outbox, without its payload, and that of
@@ -25,6 +26,7 @@ type EventRow struct {
 	EventType       string     `json:"event_type"`
 	AggregateType   string     `json:"aggregate_type"`
 	AggregateID     string     `json:"aggregate_id"`
+	CorrelationID   string     `json:"correlation_id"`
 	Status          string     `json:"status"`
 	ProcessedStatus string     `json:"processed_status"` // empty: its workflow was not started yet
 	CreatedAt       time.Time  `json:"created_at"`
@@ -37,7 +39,7 @@ type EventRow struct {
 // newest first.
 func (s *Store) EventList(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
 	const query = `
-		SELECT e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, e.status, coalesce(p.status, '') AS processed_status,
+		SELECT e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, coalesce(p.status, '') AS processed_status,
 		       e.created_at, e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message
 		FROM   event_outbox e
 		LEFT JOIN processed_event p USING (event_id)
@@ -45,11 +47,12 @@ func (s *Store) EventList(ctx context.Context, filter EventFilter, limit int) ([
 		AND    ($2::text IS NULL OR e.event_type = $2)
 		AND    ($3::text IS NULL OR (e.aggregate_type = $3 AND e.aggregate_id = $4))
 		AND    ($5::timestamptz IS NULL OR e.created_at >= $5)
+		AND    ($6::text IS NULL OR e.correlation_id = $6)
 		ORDER BY e.created_at DESC, e.seq DESC
-		LIMIT  $6`
+		LIMIT  $7`
 
 	rows, err := s.Pool.Query(ctx, query, optional(filter.Status), optional(filter.Type),
-		optional(filter.Aggregate.Type), filter.Aggregate.ID, optional(filter.Since), limit)
+		optional(filter.Aggregate.Type), filter.Aggregate.ID, optional(filter.Since), optional(filter.CorrelationID), limit)
 	if err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}

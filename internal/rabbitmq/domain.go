@@ -63,7 +63,7 @@ func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.Dead
 	if err != nil {
 		return refused(codeNotJSON)
 	}
-	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, Body: body, Persistent: true})
+	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, CorrelationID: letter.CorrelationID, Body: body, Persistent: true})
 }
 
 // PublishWebSocket publishes a message for the gateways of an audience, one of

@@ -78,15 +78,16 @@ func TestPublishDeadLetter(t *testing.T) {
 	rome := time.FixedZone("CET", 3600)
 
 	require.NoError(t, connect(t, corner.URL).PublishDeadLetter(t.Context(), notification.DeadLetter{
-		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
+		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
 		Reason: "sendgrid refused: 400", Attempts: 1, FailedAt: time.Date(2026, 11, 21, 11, 0, 1, 987, rome),
 	}))
 
 	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
 	require.Len(t, taken, 1)
-	require.JSONEq(t, `{"delivery_id":"evt-1-staff10-EMAIL","event_id":"evt-1","channel":"EMAIL","user_type":"RESTAURANT_USER","user_id":"10",
+	require.JSONEq(t, `{"delivery_id":"evt-1-staff10-EMAIL","event_id":"evt-1","correlation_id":"c-1","channel":"EMAIL","user_type":"RESTAURANT_USER","user_id":"10",
 		"reason":"sendgrid refused: 400","attempts":1,"failed_at":"2026-11-21T10:00:01Z"}`, string(taken[0].Body))
 	require.Equal(t, "evt-1-staff10-EMAIL", taken[0].MessageId)
+	require.Equal(t, "c-1", taken[0].CorrelationId)
 	require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
 }
 

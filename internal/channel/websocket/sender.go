@@ -24,10 +24,12 @@ type Sender struct {
 
 // message is what a gateway pushes to the browser.
 type message struct {
+	Type           string                `json:"type"` // notification
 	DeliveryID     string                `json:"delivery_id"`
 	NotificationID int64                 `json:"notification_id"`
 	EventID        string                `json:"event_id"`
 	EventType      string                `json:"event_type"`
+	CorrelationID  string                `json:"correlation_id,omitempty"`
 	UserType       notification.UserType `json:"user_type"`
 	UserID         string                `json:"user_id"`
 	Title          string                `json:"title"`
@@ -40,10 +42,12 @@ type message struct {
 // the broker gives no id of its own; errors are the publisher's.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
 	body, err := json.Marshal(message{
+		Type:           "notification",
 		DeliveryID:     msg.DeliveryID,
 		NotificationID: msg.NotificationID,
 		EventID:        msg.EventID,
 		EventType:      msg.EventType,
+		CorrelationID:  msg.CorrelationID,
 		UserType:       msg.UserType,
 		UserID:         msg.UserID,
 		Title:          msg.Title,

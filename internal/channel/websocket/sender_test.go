@@ -39,7 +39,7 @@ func TestSend(t *testing.T) {
 			t.Parallel()
 
 			receipt, err := sender.Send(t.Context(), notification.Message{
-				DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: 7, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
+				DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: 7, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
 				UserType: tt.userType, UserID: "10", Name: "Ada", Title: "New reservation", Body: "Table for 4 at 19:30",
 				CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 987, time.FixedZone("CET", 3600)),
 			})
@@ -51,8 +51,8 @@ func TestSend(t *testing.T) {
 			require.Equal(t, "evt-1-staff10-WEBSOCKET", taken[0].MessageId)
 			require.Equal(t, "application/json", taken[0].ContentType)
 			require.Equal(t, amqp.Transient, taken[0].DeliveryMode)
-			require.JSONEq(t, `{"delivery_id":"evt-1-staff10-WEBSOCKET","notification_id":7,"event_id":"evt-1",
-				"event_type":"RESERVATION_REQUESTED","user_type":"`+string(tt.userType)+`","user_id":"10","title":"New reservation",
+			require.JSONEq(t, `{"type":"notification","delivery_id":"evt-1-staff10-WEBSOCKET","notification_id":7,"event_id":"evt-1",
+				"event_type":"RESERVATION_REQUESTED","correlation_id":"c-1","user_type":"`+string(tt.userType)+`","user_id":"10","title":"New reservation",
 				"body":"Table for 4 at 19:30","created_at":"2026-11-21T10:00:00Z"}`, string(taken[0].Body))
 		})
 	}
