@@ -82,7 +82,7 @@ func (a *app) completeIDs(ctx context.Context, args []string, typed string, read
 	}
 	var offered []string
 	for _, id := range ids {
-		if !slices.Contains(args, id) {
+		if !slices.Contains(args, id) && printable(id) == id {
 			offered = append(offered, id)
 		}
 	}

@@ -95,7 +95,7 @@ func (a *app) line(format string, args ...any) {
 		a.note(format, args...)
 		return
 	}
-	_, _ = fmt.Fprintf(a.out, format+"\n", args...)
+	_, _ = fmt.Fprintln(a.out, printable(fmt.Sprintf(format, args...)))
 }
 
 // observe adds to each report what Temporal knows of the event. The workflow

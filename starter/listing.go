@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -25,15 +24,23 @@ type listing struct {
 	rows   [][]string
 }
 
-func (l *listing) add(cells ...string) { l.rows = append(l.rows, cells) }
+func (l *listing) add(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = printable(cell) // before it is measured
+	}
+	l.rows = append(l.rows, cells)
+}
 
 func (l *listing) print(w io.Writer) {
 	last := len(l.header) - 1
 	room := max(minLast, lineWidth-l.widthBefore(last))
 	for _, cells := range append([][]string{l.header}, l.rows...) {
-		line := slices.Clone(cells)
-		line[last] = cut(line[last], room)
-		row(w, strings.Join(line, "\t"))
+		line := make([]any, len(cells))
+		for i, cell := range cells {
+			line[i] = cell
+		}
+		line[last] = cut(cells[last], room)
+		row(w, line...)
 	}
 }
 

@@ -54,19 +54,21 @@ func (a *app) print(value any, text func(w io.Writer)) error {
 	return nil
 }
 
-// row writes one line of a table.
+// row writes one line of a table, whose cells are values: see [printable].
 func row(w io.Writer, cells ...any) {
 	for i, cell := range cells {
 		if i > 0 {
 			_, _ = fmt.Fprint(w, "\t")
 		}
-		_, _ = fmt.Fprint(w, cell)
+		_, _ = fmt.Fprint(w, printable(fmt.Sprint(cell)))
 	}
 	_, _ = fmt.Fprintln(w)
 }
 
 // note tells the operator something beside the result.
-func (a *app) note(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }
+func (a *app) note(format string, args ...any) {
+	_, _ = fmt.Fprintln(a.err, printable(fmt.Sprintf(format, args...)))
+}
 
 // clock prints a time, or "-" where there is none.
 func clock(t *time.Time) string {

@@ -37,12 +37,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case err == nil:
 		return succeeded
 	case !a.begun, errors.As(err, &misuse):
-		_, _ = fmt.Fprintf(a.err, "error: %v\nnext: see `%s --help`\n", err, called.CommandPath())
+		_, _ = fmt.Fprintf(a.err, "error: %s\nnext: see `%s --help`\n", printableLines(err.Error()), called.CommandPath())
 		return calledWrong
 	default:
-		_, _ = fmt.Fprintf(a.err, "error: %v\n", err)
+		_, _ = fmt.Fprintf(a.err, "error: %s\n", printableLines(err.Error()))
 		if next := a.nextStep(err); next != "" {
-			_, _ = fmt.Fprintf(a.err, "next: %s\n", next)
+			_, _ = fmt.Fprintf(a.err, "next: %s\n", printable(next))
 		}
 		return failed
 	}
