@@ -177,48 +177,51 @@ const eventMeant = `($1::text IS NULL OR o.event_type = $1)
 		       AND ($2::timestamptz IS NULL OR o.created_at >= $2)
 		       AND ($3::timestamptz IS NULL OR o.created_at <= $3)`
 
-func (f FailedEventFilter) params(after string, limit any) []any {
-	return []any{optional(f.EventType), optional(f.Since), optional(f.Until), CancelledByOperator, after, limit}
-}
+// failedAtOnce is how many failed events of each half one query looks at: a few
+// milliseconds, and tens of them where their rows have to be fetched from disk.
+const failedAtOnce = 200
 
-// CountFailedEvents counts the failed events that filter names.
+// CountFailedEvents counts the failed events that filter names, page by page: one
+// statement for many of them could take longer than any is given.
 func (s *Store) CountFailedEvents(ctx context.Context, filter FailedEventFilter) (count int, err error) {
-	const query = `
-		SELECT count(*) FILTER (WHERE meant)
-		FROM   (` + failedEvents + `) f`
-
-	if err := s.Pool.QueryRow(ctx, query, filter.params("", nil)...).Scan(&count); err != nil {
-		return 0, fmt.Errorf("count failed events: %w", err)
+	for after, more := "", true; more; {
+		var ids []string
+		if ids, after, more, err = s.failedPage(ctx, filter, after); err != nil {
+			return 0, err
+		}
+		count += len(ids)
 	}
 	return count, nil
 }
 
-// failedAtOnce is how many failed events one query looks at.
-const failedAtOnce = 500
-
 // FailedEvents reads the ids of the next failed events that filter names: up to
 // limit of those behind after, in their order. It looks on until it has found one.
-func (s *Store) FailedEvents(ctx context.Context, filter FailedEventFilter, after string, limit int) ([]string, error) {
-	for {
-		rows, err := s.Pool.Query(ctx, failedEvents, filter.params(after, failedAtOnce)...)
-		if err != nil {
-			return nil, fmt.Errorf("read failed events: %w", err)
+func (s *Store) FailedEvents(ctx context.Context, filter FailedEventFilter, after string, limit int) (ids []string, err error) {
+	for more := true; more && len(ids) == 0; {
+		if ids, after, more, err = s.failedPage(ctx, filter, after); err != nil {
+			return nil, err
 		}
-		var id string
-		var meant *bool // null: its row in event_outbox was purged
-		var ids []string
-		looked, err := pgx.ForEachRow(rows, []any{&id, &meant}, func() error {
-			if meant != nil && *meant && len(ids) < limit {
-				ids = append(ids, id)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read failed events: %w", err)
-		}
-		if len(ids) > 0 || looked.RowsAffected() < failedAtOnce {
-			return ids, nil
-		}
-		after = id
 	}
+	return ids[:min(limit, len(ids))], nil
+}
+
+// failedPage looks at the next failed events, and returns those that filter
+// names, the last one that it looked at, and whether there may be more behind it.
+func (s *Store) failedPage(ctx context.Context, filter FailedEventFilter, after string) (ids []string, last string, more bool, err error) {
+	rows, err := s.Pool.Query(ctx, failedEvents, optional(filter.EventType), optional(filter.Since), optional(filter.Until),
+		CancelledByOperator, after, failedAtOnce)
+	if err != nil {
+		return nil, "", false, fmt.Errorf("read failed events: %w", err)
+	}
+	var meant *bool // null: its row in event_outbox was purged
+	looked, err := pgx.ForEachRow(rows, []any{&last, &meant}, func() error {
+		if meant != nil && *meant {
+			ids = append(ids, last)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", false, fmt.Errorf("read failed events: %w", err)
+	}
+	return ids, last, looked.RowsAffected() == failedAtOnce, nil
 }

@@ -270,7 +270,7 @@ func TestFailedEventsByIndex(t *testing.T) {
 		exec(t, s, "ANALYZE event_outbox, processed_event")
 		for _, filter := range []postgres.FailedEventFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
 			for _, plan := range plansOf(t, s, func(s *postgres.Store) error {
-				_, err := s.FailedEvents(t.Context(), filter, "evt-1", 500)
+				_, err := s.FailedEvents(t.Context(), filter, "evt-1", 200)
 				return err
 			}) {
 				require.Contains(t, plan, "event_outbox_failed_id")
