@@ -39,7 +39,7 @@ test: ## run all checks and all tests, against the real servers
 	@$(with_stack) go test -vet=off -race -timeout 30m ./internal/channel/...
 	@$(with_stack) go test -vet=off -count=1 -timeout 30m ./...
 
-lint: ## check format, correctness, the import table and determinism
+lint: ## check format, correctness, the import table, determinism and known vulnerabilities
 	@unformatted=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +) && \
 		if [[ -n $$unformatted ]]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	tools/frozen.sh
@@ -47,6 +47,7 @@ lint: ## check format, correctness, the import table and determinism
 	$(lint_tool) staticcheck ./...
 	$(lint_tool) depguard ./...
 	$(lint_tool) workflowcheck -test=false ./...
+	tools/vulnerabilities.sh
 
 histories: up ## record the histories of the replay test anew
 	@$(with_stack) go run ./internal/e2e/histories

@@ -65,7 +65,7 @@ var situations = map[string]func(n *nightShift){
 	},
 }
 
-// confirm tells a customer and the manager of restaurant 7 of a reservation.
+// confirm tells a customer of a reservation.
 func (n *nightShift) confirm(id string, customer int) {
 	n.t.Helper()
 	n.emit(id, "RESERVATION_CONFIRMED", "RESERVATION/100", fmt.Sprintf(

@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 # Postgres: a cluster of its own, for TCP on loopback only, without a Unix socket,
-# whose path would be limited to 107 bytes. It trusts whoever can reach it.
+# whose path would be limited to 107 bytes. Other users of the machine can reach it
+# too, so it asks for a password, which only the owner of the dev folder can read.
 
+PG_PASSWORD_FILE=$DEV/run/postgres.password
 PG_TIMEOUT=60 # seconds to start or stop; recovery after a crash included
 
 # pg_bin prints the folder of the newest server, or of the one that made our data.
@@ -72,6 +74,7 @@ postgres_start() {
   home=$(pg_home)
   free "$PG_PORT"
   if gone "$home/data/postmaster.pid" postgres; then rm -f "$home/data/postmaster.pid"; fi
+  if [[ ! -s $PG_PASSWORD_FILE ]]; then pg_set_password "$home"; fi
 
   # fsync and synchronous_commit stay on: crash tests must be able to trust a commit.
   as_postgres "$(pg_bin)/pg_ctl" start --silent --wait --timeout "$PG_TIMEOUT" --pgdata "$home/data" --log "$home/postgres.log" \
@@ -81,10 +84,26 @@ postgres_start() {
   pg_database
 }
 
+# pg_set_password makes a password and has the cluster ask for it, be it one of version
+# 0.1, which asked for none. The server is down: Postgres itself takes the statement. The
+# file comes last, so that what was interrupted is done again.
+pg_set_password() { # HOME
+  local password
+  password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+  echo "ALTER ROLE herald PASSWORD '$password'" | as_postgres "$(pg_bin)/postgres" --single -D "$1/data" postgres >"$DEV/log/initdb.log" 2>&1 ||
+    fail "the password could not be set, see $DEV/log/initdb.log"
+  echo 'host all all 127.0.0.1/32 scram-sha-256' | as_postgres tee "$1/data/pg_hba.conf" >/dev/null
+  (umask 077 && echo "$password" >"$PG_PASSWORD_FILE.new")
+  mv "$PG_PASSWORD_FILE.new" "$PG_PASSWORD_FILE"
+}
+
+# pg_password prints nothing for a server of version 0.1 that still runs.
+pg_password() { cat "$PG_PASSWORD_FILE" 2>/dev/null || true; }
+
 pg_database() {
   local psql=("$(pg_bin)/psql" --no-psqlrc -h 127.0.0.1 -p "$PG_PORT" -U herald -d postgres -qtA)
-  [[ $("${psql[@]}" -c "SELECT 1 FROM pg_database WHERE datname = 'herald'") == 1 ]] ||
-    "${psql[@]}" -c 'CREATE DATABASE herald'
+  [[ $(PGPASSWORD=$(pg_password) "${psql[@]}" -c "SELECT 1 FROM pg_database WHERE datname = 'herald'") == 1 ]] ||
+    PGPASSWORD=$(pg_password) "${psql[@]}" -c 'CREATE DATABASE herald'
 }
 
 postgres_running() { runs "$(pg_home)/data/postmaster.pid" postgres; }
@@ -116,5 +135,5 @@ pg_kill() {
 
 postgres_delete() {
   rm -rf "$(pg_home)"
-  rm -f "$DEV/run/postgres.home"
+  rm -f "$DEV/run/postgres.home" "$PG_PASSWORD_FILE"
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # The settings under which programs reach the stack.
 
-# local_value prints what a setting is for our own server of a port base.
+# local_value prints what a setting is for our own server of a port base, without the
+# password of the database.
 local_value() { # NAME BASE
   case $1 in
   DATABASE_URL) echo "postgres://herald@127.0.0.1:$2/herald?sslmode=disable" ;;
@@ -13,10 +14,20 @@ local_value() { # NAME BASE
 }
 
 # external says whether the environment names a server that is not ours. A value that an
-# earlier `env` printed, be it of a stack with another base, is ours: HERALD_STACK tells.
+# earlier `env` printed is ours: be it of a stack with another base, which HERALD_STACK
+# tells, or with a password that is no longer, or not yet, the database's.
 external() {
-  local value=${!1:-}
+  local value
+  value=$(without_password "${!1:-}")
   [[ -n $value && $value != "$(local_value "$1" "$BASE")" && $value != "$(local_value "$1" "${HERALD_STACK:-$BASE}")" ]]
+}
+
+without_password() { sed -E 's|^(postgres://herald):[^@/]*@|\1@|' <<<"$1"; }
+
+with_password() { # URL
+  local password
+  password=$(pg_password)
+  if [[ -n $password ]]; then echo "${1/herald@/herald:$password@}"; else echo "$1"; fi
 }
 
 settings() {
@@ -35,6 +46,6 @@ settings() {
 # setting prints one setting: the environment's if its server is external, or ours.
 setting() { # NAME SERVER
   local value quote="'\\''"
-  if external "$2"; then value=${!1:-}; else value=$(local_value "$1" "$BASE"); fi
+  if external "$2"; then value=${!1:-}; else value=$(with_password "$(local_value "$1" "$BASE")"); fi
   if [[ -n $value ]]; then echo "export $1='${value//\'/$quote}'"; fi
 }

@@ -22,6 +22,7 @@ type Settings struct {
 	UIPort             int    // the Web UI's
 	Postgres           string // host:port
 	PostgresUser       string
+	PostgresPassword   string // empty: the server asks for none
 	Database           string
 	VisibilityDatabase string
 	Namespace          string // registered at the start
@@ -40,6 +41,7 @@ func main() {
 	flag.StringVar(&s.LogLevel, "log-level", "warn", "debug, info, warn or error")
 	check := flag.Bool("check", false, "ask a running server whether it is ready, and exit 0 if it is")
 	flag.Parse()
+	s.PostgresPassword = os.Getenv("PGPASSWORD")
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

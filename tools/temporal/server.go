@@ -100,6 +100,7 @@ func sqlConfig(s Settings, database string) *config.SQL {
 		ConnectAddr:     s.Postgres,
 		ConnectProtocol: "tcp",
 		User:            s.PostgresUser,
+		Password:        s.PostgresPassword,
 		DatabaseName:    database,
 		MaxConns:        20,
 		MaxIdleConns:    20,

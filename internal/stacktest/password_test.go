@@ -1,0 +1,69 @@
+package stacktest_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/stacktest"
+)
+
+// The local Postgres lets nobody in without its password, which only the owner
+// of the folder can read. One that was made without a password, as version 0.1
+// did, gets one at its next start and keeps its data.
+func TestPostgresWantsItsPassword(t *testing.T) {
+	t.Parallel()
+
+	stack := stacktest.New(t)
+	stack.Run(t, "up", "postgres")
+	first := stack.Settings(t)["DATABASE_URL"]
+	require.NoError(t, query(t, first, "CREATE TABLE kept (n int)"))
+	require.ErrorContains(t, query(t, withoutPassword(t, first), "SELECT 1"), "password")
+	file := filepath.Join(stack.Dev, "run", "postgres.password")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+
+	// A start changes nothing.
+	stack.Run(t, "restart", "postgres")
+	require.Equal(t, first, stack.Settings(t)["DATABASE_URL"])
+	require.NoError(t, query(t, first, "SELECT n FROM kept"))
+
+	// The folder of somebody who upgrades knows no password. In their shell, the old
+	// address is still that of our server.
+	require.NoError(t, os.Remove(file))
+	old := withoutPassword(t, first)
+	require.Equal(t, old, stack.Settings(t)["DATABASE_URL"])
+	stack.Command(t, "../../tools/stack.sh", []string{"DATABASE_URL=" + old}, "restart", "postgres")
+	second := stack.Settings(t)["DATABASE_URL"]
+	require.NotEqual(t, first, second)
+	require.NoError(t, query(t, second, "SELECT n FROM kept"))
+	require.Error(t, query(t, first, "SELECT 1"))
+}
+
+func query(t *testing.T, address, sql string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+func withoutPassword(t *testing.T, address string) string {
+	t.Helper()
+	parsed, err := url.Parse(address)
+	require.NoError(t, err)
+	parsed.User = url.User(parsed.User.Username())
+	return parsed.String()
+}
