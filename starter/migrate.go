@@ -4,16 +4,12 @@ import (
 	"context"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"herald/internal/postgres"
 	"herald/migrations"
 )
-
-// migrateTimeout bounds a migration, with its wait for another that runs.
-const migrateTimeout = 10 * time.Minute
 
 func (a *app) migrateCommand() *cobra.Command {
 	up := &cobra.Command{
@@ -41,7 +37,7 @@ func (a *app) migrateCommand() *cobra.Command {
 }
 
 func (a *app) migrate(f func(context.Context, *postgres.Migrator) error) func(*cobra.Command, []string) error {
-	return a.within(migrateTimeout, func(ctx context.Context, _ []string) error {
+	return a.within(0, func(ctx context.Context, _ []string) error {
 		db, _, err := a.store(ctx)
 		if err != nil {
 			return err
@@ -52,6 +48,7 @@ func (a *app) migrate(f func(context.Context, *postgres.Migrator) error) func(*c
 			return err
 		}
 		defer func() { _ = migrator.Close() }()
+		defer a.progress(migrator.Doing)() // an index on a table of millions takes its time
 		return f(ctx, migrator)
 	})
 }

@@ -3,45 +3,88 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migrator applies migrations. Several may run at once: a session lock lets one
-// work and the others wait.
+// Migrator applies migrations while producers and workers go on. Several may run
+// at once: a session lock lets one work and the others wait.
 type Migrator struct {
-	provider *goose.Provider
-	db       *sql.DB
+	files   fs.FS
+	db      *sql.DB
+	locker  lock.SessionLocker
+	polite  *goose.Provider // its statements give up a lock after lockTimeout
+	patient *goose.Provider // its statements wait for locks as long as it takes
+
+	mu    sync.Mutex
+	doing string
+	since time.Time
 }
+
+// lockTimeout is how long a migration waits for a table. Whoever comes to that
+// table later waits behind it, producers too, so it then gives way and comes
+// again.
+const lockTimeout = 3 * time.Second
 
 // NewMigrator returns a migrator of the store's database with the migrations in files.
 func (s *Store) NewMigrator(files fs.FS) (*Migrator, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // look every second, for five minutes
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, math.MaxUint32)) // look every second, until the caller's context ends
 	if err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}
-	db := stdlib.OpenDBFromPool(s.Pool)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
-	if err != nil {
+	m := &Migrator{files: files, locker: locker, db: s.openUnlimited("0")}
+	if m.polite, err = goose.NewProvider(goose.DialectPostgres, s.openUnlimited(fmt.Sprint(lockTimeout.Milliseconds())), files); err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	return &Migrator{provider: provider, db: db}, nil
+	if m.patient, err = goose.NewProvider(goose.DialectPostgres, m.db, files); err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return m, nil
+}
+
+// openUnlimited opens connections of their own for migrations: a table of
+// millions takes longer than any statement of a worker may. lockTimeout is in
+// milliseconds; 0: none.
+func (s *Store) openUnlimited(lockTimeout string) *sql.DB {
+	config := s.Pool.Config().ConnConfig
+	config.RuntimeParams["statement_timeout"] = "0"
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+	config.RuntimeParams["idle_session_timeout"] = "0" // of the connection that holds the session lock
+	config.RuntimeParams["lock_timeout"] = lockTimeout
+	return stdlib.OpenDB(*config)
 }
 
 // Close frees the migrator; the store's pool stays open.
-func (m *Migrator) Close() error { return m.db.Close() }
+func (m *Migrator) Close() error { return errors.Join(m.polite.Close(), m.patient.Close()) }
 
-// Up applies every migration that is missing, and returns their names.
+// Up applies every migration that is missing, and returns their names. It takes
+// as long as it takes: ctx is its only limit.
 func (m *Migrator) Up(ctx context.Context) ([]string, error) {
-	results, err := m.provider.Up(ctx)
-	names := make([]string, 0, len(results))
-	for _, result := range results {
-		names = append(names, result.Source.Path)
-	}
+	names := []string{}
+	err := m.alone(ctx, func() error {
+		sources, err := m.polite.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for _, source := range sources {
+			if source.State == goose.StateApplied {
+				continue
+			}
+			if err := m.step(ctx, source.Source, true); err != nil {
+				return err
+			}
+			names = append(names, source.Source.Path)
+		}
+		return nil
+	})
 	if err != nil {
 		return names, fmt.Errorf("migrate up: %w", err)
 	}
@@ -50,19 +93,39 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 
 // Down takes back the newest migration, with the data in its tables, and
 // returns its name; empty when there is none.
-func (m *Migrator) Down(ctx context.Context) (string, error) {
-	version, err := m.provider.GetDBVersion(ctx)
+func (m *Migrator) Down(ctx context.Context) (name string, err error) {
+	err = m.alone(ctx, func() error {
+		sources, err := m.polite.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for i := len(sources) - 1; i >= 0; i-- {
+			if source := sources[i]; source.State == goose.StateApplied {
+				name = source.Source.Path
+				return m.step(ctx, source.Source, false)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return "", fmt.Errorf("migrate down: %w", err)
 	}
-	if version == 0 {
-		return "", nil
-	}
-	result, err := m.provider.Down(ctx)
+	return name, nil
+}
+
+// alone calls f while no other migrator works on the database.
+func (m *Migrator) alone(ctx context.Context, f func() error) (err error) {
+	m.say("waiting until no other migration runs")
+	conn, err := m.db.Conn(ctx)
 	if err != nil {
-		return "", fmt.Errorf("migrate down: %w", err)
+		return err
 	}
-	return result.Source.Path, nil
+	defer func() { _ = conn.Close() }()
+	if err := m.locker.SessionLock(ctx, conn); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+	return f()
 }
 
 // MigrationStatus is one migration and whether it is applied.
@@ -73,7 +136,7 @@ type MigrationStatus struct {
 
 // Status lists all migrations in their order.
 func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
-	sources, err := m.provider.Status(ctx)
+	sources, err := m.polite.Status(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migration status: %w", err)
 	}

@@ -1,0 +1,191 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/migrations"
+)
+
+// downTo takes migrations back until the newest one is of the name.
+func downTo(t *testing.T, m *postgres.Migrator, newest string) {
+	t.Helper()
+	for {
+		statuses, err := m.Status(t.Context())
+		require.NoError(t, err)
+		last := ""
+		for _, status := range statuses {
+			if status.Applied {
+				last = status.Name
+			}
+		}
+		require.NotEmpty(t, last, "there is no migration %s", newest)
+		if strings.HasPrefix(last, newest) {
+			return
+		}
+		_, err = m.Down(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// No limit that is meant for a worker's statements ends a migration, whoever set it.
+func TestMigrationsHaveNoTimeout(t *testing.T) {
+	t.Parallel()
+
+	address := postgrestest.URL(t) + "&options=" + "-c%20statement_timeout%3D1ms"
+	s, err := postgres.Open(t.Context(), address, "test")
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	exec(t, s, fmt.Sprintf("ALTER DATABASE %s SET statement_timeout = '1ms'", pgx.Identifier{get[string](t, s, "SELECT current_database()")}.Sanitize()))
+	const limits = `INSERT INTO limits SELECT '%s', current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout');`
+	exec(t, s, "CREATE TABLE limits (migration text, statement text, idle text, lock text)")
+	m, err := s.NewMigrator(fstest.MapFS{
+		"9001_one.sql": {Data: []byte("-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "one"))},
+		"9002_two.sql": {Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "two"))},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+
+	applied, err := m.Up(t.Context())
+
+	require.NoError(t, err)
+	require.Equal(t, []string{"9001_one.sql", "9002_two.sql"}, applied)
+	require.Equal(t, "one 0 0 3s, two 0 0 0", get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
+}
+
+// producers write events, each in a transaction of its own, until they are stopped.
+type producers struct {
+	count  atomic.Int64
+	failed atomic.Pointer[error]
+}
+
+func produce(t *testing.T, s *postgres.Store) *producers {
+	t.Helper()
+	p := &producers{}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; ctx.Err() == nil; i++ {
+			_, err := s.Pool.Exec(ctx, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES ($1, 'T', 'ADMIN', '0', '{}', 'c')", fmt.Sprint("made-", i))
+			if err != nil && ctx.Err() == nil {
+				p.failed.Store(&err)
+				return
+			}
+			p.count.Add(1)
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return p
+}
+
+// goOn waits until more events were written.
+func (p *producers) goOn(t *testing.T) {
+	t.Helper()
+	enough := p.count.Load() + 20
+	require.Eventually(t, func() bool { return p.count.Load() >= enough || p.failed.Load() != nil }, time.Minute, 5*time.Millisecond, "producers wait for the migration")
+	if err := p.failed.Load(); err != nil {
+		require.NoError(t, *err)
+	}
+}
+
+// The tables of an installation at work: a transaction that somebody left open
+// holds up the migration, and the migration holds up no producer for long.
+func TestMigrateBesideProducers(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	m := newMigrator(t, s)
+	downTo(t, m, "0006")
+	exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'old-' || n, E'T\\x1b', 'ADMIN', 0, '{}' FROM generate_series(1, 5000) n")
+	long, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = long.Exec(t.Context(), "LOCK TABLE event_outbox, notification IN ROW EXCLUSIVE MODE")
+	require.NoError(t, err)
+	beside := produce(t, s)
+	beside.goOn(t)
+	migrated := make(chan error, 1)
+	go func() {
+		_, err := m.Up(t.Context())
+		migrated <- err
+	}()
+
+	for _, again := range []string{"again in 1s", "again in 2s"} {
+		require.Eventually(t, func() bool { return strings.Contains(m.Doing(), again) }, time.Minute, 5*time.Millisecond)
+		beside.goOn(t)
+	}
+	old, err := s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // which an index built CONCURRENTLY waits for
+	require.NoError(t, err)
+	_, err = old.Exec(t.Context(), "SELECT 1")
+	require.NoError(t, err)
+	require.NoError(t, long.Commit(t.Context()))
+	require.Eventually(t, func() bool {
+		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX CONCURRENTLY')")
+	}, time.Minute, 5*time.Millisecond)
+	beside.goOn(t)
+	require.NoError(t, old.Commit(t.Context()))
+
+	require.NoError(t, <-migrated)
+	beside.goOn(t)
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE event_type ~ E'\\x1b'"))
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
+}
+
+// A failed CREATE INDEX CONCURRENTLY leaves an index that is of no use, and in
+// the way.
+func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
+	t.Parallel()
+
+	const name = "event_outbox_correlation_id"
+	s := postgrestest.New(t)
+	m := newMigrator(t, s)
+	downTo(t, m, "0013")
+	emit(t, s, 2)
+	exec(t, s, "UPDATE event_outbox SET correlation_id = 'both'")
+	_, err := s.Pool.Exec(t.Context(), "CREATE UNIQUE INDEX CONCURRENTLY "+name+" ON event_outbox (correlation_id)")
+	require.ErrorContains(t, err, "could not create unique index")
+	require.False(t, get[bool](t, s, "SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass", name))
+
+	_, err = m.Up(t.Context())
+
+	require.NoError(t, err)
+	require.True(t, get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
+}
+
+// A migration without a transaction waits for its locks without limit, so it
+// may take only such as nobody else waits for.
+func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
+	t.Parallel()
+
+	harmless := regexp.MustCompile(`^(CREATE (UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS|DROP INDEX CONCURRENTLY IF EXISTS|ALTER TABLE \w+ VALIDATE CONSTRAINT|INSERT|UPDATE|DELETE|SELECT)\b`)
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	require.NoError(t, err)
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		require.NoError(t, err)
+		if !strings.Contains(string(text), "-- +goose NO TRANSACTION") {
+			continue
+		}
+		plain := regexp.MustCompile(`--.*`).ReplaceAllString(string(text), "")
+		for statement := range strings.SplitSeq(plain, ";") {
+			if statement = strings.TrimSpace(statement); statement != "" {
+				require.Regexp(t, harmless, statement, name)
+			}
+		}
+	}
+}

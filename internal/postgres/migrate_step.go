@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pressly/goose/v3"
+)
+
+var (
+	noTransaction = regexp.MustCompile(`(?m)^-- \+goose NO TRANSACTION$`)
+	builtBeside   = regexp.MustCompile(`CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)`)
+)
+
+// step applies one migration, or takes it back. One that runs in a transaction
+// takes locks that others wait behind: where it does not get them soon, it starts
+// anew a little later. One without a transaction locks nobody out, and waits.
+func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) error {
+	text, err := fs.ReadFile(m.files, source.Path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", source.Path, err)
+	}
+	m.say(source.Path)
+	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+		err := m.try(ctx, source.Version, string(text), up)
+		if !lockedOut(err) {
+			return err
+		}
+		m.say(fmt.Sprintf("%s: another transaction holds a table that it needs; again in %s", source.Path, pause))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+func (m *Migrator) try(ctx context.Context, version int64, text string, up bool) error {
+	if !noTransaction.MatchString(text) {
+		_, err := m.polite.ApplyVersion(ctx, version, up)
+		return err
+	}
+	if err := m.dropHalfBuilt(ctx, text); err != nil {
+		return err
+	}
+	_, err := m.patient.ApplyVersion(ctx, version, up)
+	return err
+}
+
+// lockedOut says that a statement did not get its locks in time, or was chosen
+// to end a deadlock. Nothing was changed.
+func lockedOut(err error) bool {
+	const lockNotAvailable, deadlockDetected = "55P03", "40P01"
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.Code == lockNotAvailable || refused.Code == deadlockDetected)
+}
+
+// dropHalfBuilt drops those indexes of a migration that an interrupted run left
+// behind: Postgres keeps them as invalid, uses them for nothing, and IF NOT
+// EXISTS would take them for done.
+func (m *Migrator) dropHalfBuilt(ctx context.Context, text string) error {
+	const invalid = `
+		SELECT EXISTS (
+			SELECT FROM pg_index i
+			JOIN   pg_class c ON c.oid = i.indexrelid
+			WHERE  c.relname = $1
+			AND    pg_table_is_visible(c.oid)
+			AND    NOT i.indisvalid)`
+
+	for _, match := range builtBeside.FindAllStringSubmatch(text, -1) {
+		var halfBuilt bool
+		if err := m.db.QueryRowContext(ctx, invalid, match[1]).Scan(&halfBuilt); err != nil {
+			return fmt.Errorf("look at index %s: %w", match[1], err)
+		}
+		if !halfBuilt {
+			continue
+		}
+		if _, err := m.db.ExecContext(ctx, "DROP INDEX CONCURRENTLY "+match[1]); err != nil {
+			return fmt.Errorf("drop half-built index %s: %w", match[1], err)
+		}
+	}
+	return nil
+}
+
+func (m *Migrator) say(doing string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doing, m.since = doing, time.Now()
+}
+
+// Doing is what the migrator is at, for people: the migration, and for how long.
+func (m *Migrator) Doing() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprintf("%s (%s)", m.doing, time.Since(m.since).Round(time.Second))
+}
