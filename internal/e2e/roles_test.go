@@ -1,0 +1,166 @@
+package e2e_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRoles gives the roles of docs/roles.md to a new installation, as it stands
+// there: the migrator migrates, the worker delivers the whole example, the
+// operator looks, mends and purges, and the producer can do nothing but insert.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+
+	r := newRoles(t)
+	steps := runnable(t, "docs/roles.md")
+	require.Len(t, steps, 3, "a step of docs/roles.md that this test does not know")
+	r.sql("", steps[0])
+	r.setPasswords()
+	require.Equal(t, "DATABASE_URL=postgres://herald_migrator@… bin/starter migrate up\n", steps[1])
+	r.as("migrator", "migrate", "up")
+	r.sql("migrator", steps[2])
+	r.as("migrator", "seed", "--slack-url", r.sandbox.URL)
+
+	r.env = append(r.env, "DATABASE_URL="+r.address("worker"))
+	r.startWorker()
+	r.as("operator", "poller", "start")
+	r.as("operator", "demo", "--sandbox-url", r.sandbox.URL)
+	r.producerInsertsOnly()
+	r.operatorOperates()
+	r.workerDeletesNothing()
+}
+
+// roles is an installation with roles of its own: those of a server belong to all
+// its databases.
+type roles struct {
+	*system
+	suffix string
+	admin  string // the database's address, as its owner
+}
+
+const rolePassword = "local"
+
+func newRoles(t *testing.T) *roles {
+	t.Helper()
+	r := &roles{suffix: "_" + randomWord(8)}
+	t.Cleanup(r.drop) // after the database is gone
+	r.system = newSystem(t)
+	r.admin = r.servers.databaseURL
+	r.sql("", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	return r
+}
+
+var roleNames = []string{"migrator", "worker", "producer", "operator"}
+
+// own is a text of the document with this installation's roles.
+func (r *roles) own(text string) string {
+	for _, name := range roleNames {
+		text = strings.ReplaceAll(text, "herald_"+name, "herald_"+name+r.suffix)
+	}
+	return text
+}
+
+func (r *roles) address(role string) string {
+	if role == "" {
+		return r.admin
+	}
+	parsed, err := url.Parse(r.admin)
+	require.NoError(r.t, err)
+	parsed.User = url.UserPassword(r.own("herald_"+role), rolePassword)
+	return parsed.String()
+}
+
+// try runs SQL as a role; as nobody's: as the owner.
+func (r *roles) try(role, sql string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	config, err := pgx.ParseConfig(withoutPoolSize(r.t, r.address(role)))
+	require.NoError(r.t, err)
+	conn, err := pgx.ConnectConfig(ctx, config)
+	require.NoError(r.t, err)
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.PgConn().Exec(ctx, r.own(sql)).ReadAll()
+	return err
+}
+
+func (r *roles) sql(role, sql string) {
+	r.t.Helper()
+	require.NoError(r.t, r.try(role, sql))
+}
+
+func (r *roles) refused(role, sql string) {
+	r.t.Helper()
+	require.ErrorContains(r.t, r.try(role, sql), "permission denied", "%s: %s", role, sql)
+}
+
+func (r *roles) setPasswords() {
+	for _, name := range roleNames {
+		r.sql("", "ALTER ROLE herald_"+name+" PASSWORD '"+rolePassword+"'")
+	}
+}
+
+func (r *roles) drop() {
+	r.admin = os.Getenv("DATABASE_URL")
+	for _, name := range roleNames {
+		r.sql("", "DROP ROLE IF EXISTS herald_"+name)
+	}
+}
+
+// as runs the operator's command as a role.
+func (r *roles) as(role string, args ...string) string {
+	r.t.Helper()
+	before := r.env
+	defer func() { r.env = before }()
+	r.env = append(r.env[:len(r.env):len(r.env)], "DATABASE_URL="+r.address(role))
+	return r.starter(args...)
+}
+
+func (r *roles) producerInsertsOnly() {
+	insert := "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES ('" +
+		r.name + "-evt', 'RESERVATION_CONFIRMED', 'CUSTOMER', '42', '{}', 'order-1')"
+	r.sql("producer", insert)
+	r.sql("producer", insert+" ON CONFLICT DO NOTHING")
+	r.eventually(time.Minute, func() bool {
+		return r.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'", r.name+"-evt") == 4
+	}, "the producer's event reached nobody")
+	for _, sql := range []string{
+		insert + " RETURNING event_id",
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status) VALUES ('x', 'T', 'CUSTOMER', '42', '{}', 'PROCESSED')",
+		"SELECT FROM event_outbox", "UPDATE event_outbox SET status = 'PENDING'", "DELETE FROM event_outbox", "TRUNCATE event_outbox",
+		"SELECT FROM recipient", "SELECT FROM notification", "INSERT INTO processed_event (event_id) VALUES ('x')",
+		"CREATE TABLE mine (n int)",
+	} {
+		r.refused("producer", sql)
+	}
+}
+
+func (r *roles) operatorOperates() {
+	r.as("operator", "status")
+	r.as("operator", "migrate", "status")
+	r.as("operator", "event", "show", r.name+"-evt")
+	r.as("operator", "delivery", "why", r.name+"-evt-customer42-EMAIL")
+	r.as("operator", "delivery", "retry", r.name+"-evt-customer42-EMAIL", "--again")
+	r.as("operator", "emit", "--type", "MENU_UPDATED", "--aggregate-type", "RESTAURANT", "--aggregate-id", "5", "--payload", "{}", "--event-id", r.name+"-menu")
+	r.sql("migrator", "UPDATE notification SET created_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%'")
+	r.as("operator", "purge", "--older-than", "30d", "--yes")
+	require.Zero(r.t, r.count("SELECT count(*) FROM notification WHERE event_id LIKE 'demo-%-confirmed'"))
+	r.refused("operator", "DELETE FROM operator_action")
+	r.refused("operator", "UPDATE recipient SET email = 'x'")
+	require.ErrorContains(r.t, r.try("operator", "DROP TABLE notification"), "must be owner")
+}
+
+func (r *roles) workerDeletesNothing() {
+	for _, sql := range []string{
+		"DELETE FROM notification", "DELETE FROM event_outbox", "TRUNCATE delivery_attempt", "UPDATE recipient SET email = 'x'", "UPDATE recipient_device SET token = 'x'",
+		"INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('T', 'ADMIN')", "DELETE FROM operator_action", "CREATE TABLE mine (n int)",
+	} {
+		r.refused("worker", sql)
+	}
+}
