@@ -1,0 +1,139 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+func columns(t *testing.T, s *postgres.Store, relation string) []string {
+	t.Helper()
+	rows, err := s.Pool.Query(t.Context(), "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return names
+}
+
+// insertShown is a delivery to user 7 at noon; the rest is the test's.
+const insertShown = `
+	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, last_error,
+	                          created_at, send_after, sent_at, delivered_at, entity_type, entity_id, correlation_id)
+	VALUES ('evt-1', 'T', $1, '7', $2, 'evt-1-' || $1 || $2, 'title', 'body', 'address', $3, 2, $4,
+	        '2026-11-21 12:00Z', $5, $6, $7, 'RESTAURANT', '5', 'c-1')`
+
+// Each type of user has its view, with every column of the table.
+func TestViewsByUserType(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	views := map[string]string{
+		"restaurant_notification": "RESTAURANT_USER", "customer_notification": "CUSTOMER", "agency_notification": "AGENCY_USER",
+		"admin_notification": "ADMIN", "guest_notification": "GUEST",
+	}
+	for _, userType := range views {
+		exec(t, s, insertShown, userType, "EMAIL", "PENDING", nil, nil, nil, nil)
+	}
+	for view, userType := range views {
+		require.ElementsMatch(t, columns(t, s, "notification"), columns(t, s, view), view)
+		require.Equal(t, userType+" RESTAURANT/5 c-1", get[string](t, s, "SELECT string_agg(user_type || ' ' || entity_type || '/' || entity_id || ' ' || correlation_id, ',') FROM "+view), view)
+	}
+}
+
+// What was built on the documents' two tables finds in the views what those
+// would have held, in every status.
+func TestCompatibilityViews(t *testing.T) {
+	t.Parallel()
+
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	sent, delivered, later := noon.Add(time.Second), noon.Add(2*time.Second), noon.Add(time.Hour)
+	type times struct{ after, sent, delivered *time.Time }
+	tests := []struct {
+		name, channel, status string
+		lastError             *string
+		times                 times
+		outbox                string     // status in notification_outbox
+		send                  *string    // status in notification_channel_send
+		next                  *time.Time // next_retry_at
+		retried               bool       // there is a row in notification_channel_send
+	}{
+		{"waits for its turn", "EMAIL", "PENDING", nil, times{}, "PENDING", nil, &noon, true},
+		{"waits for a time", "SMS", "PENDING", nil, times{after: &later}, "PENDING", nil, &later, true},
+		{"sent", "PUSH", "SENT", nil, times{sent: &sent}, "PUBLISHED", ptr("SENT"), nil, true},
+		{"delivered", "SMS", "DELIVERED", nil, times{sent: &sent, delivered: &delivered}, "DELIVERED", ptr("SENT"), nil, true},
+		{"failed", "EMAIL", "FAILED", ptr("refused"), times{}, "FAILED", ptr("FAILED"), nil, true},
+		{"cancelled", "EMAIL", "CANCELLED", ptr("cancelled"), times{}, "FAILED", ptr("FAILED"), nil, true},
+		{"never retried", "WEBSOCKET", "SENT", nil, times{sent: &sent}, "PUBLISHED", nil, nil, false},
+		{"nor this", "SLACK", "FAILED", ptr("refused"), times{}, "FAILED", nil, nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			exec(t, s, insertShown, "CUSTOMER", tt.channel, tt.status, tt.lastError, tt.times.after, tt.times.sent, tt.times.delivered)
+			id := get[int64](t, s, "SELECT id FROM notification")
+
+			require.Equal(t, map[string]any{
+				"id": id, "event_id": "evt-1", "recipient_id": "7", "recipient_type": "CUSTOMER", "channel": tt.channel, "title": "title", "body": "body",
+				"recipient_address": "address", "status": tt.outbox, "created_at": noon, "published_at": value(tt.times.sent), "delivered_at": value(tt.times.delivered),
+			}, only(t, s, "notification_outbox"))
+			if !tt.retried {
+				require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_channel_send"))
+				return
+			}
+			require.Equal(t, map[string]any{
+				"id": id, "notification_id": id, "channel_type": tt.channel, "recipient_address": "address", "sent": value(tt.times.sent), "status": value(tt.send),
+				"attempt_count": int32(2), "next_retry_at": value(tt.next), "last_error": value(tt.lastError), "created_at": noon,
+			}, only(t, s, "notification_channel_send"))
+		})
+	}
+}
+
+// value is what p points to, or nil.
+func value[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
+}
+
+// only reads the one row of a relation, with its times in UTC.
+func only(t *testing.T, s *postgres.Store, relation string) map[string]any {
+	t.Helper()
+	rows, err := s.Pool.Query(t.Context(), "SELECT * FROM "+relation)
+	require.NoError(t, err)
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+	require.NoError(t, err)
+	for name, value := range row {
+		if at, ok := value.(time.Time); ok {
+			row[name] = at.UTC()
+		}
+	}
+	return row
+}
+
+func TestCompatibilityViewsAreReadOnly(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, insertShown, "CUSTOMER", "EMAIL", "PENDING", nil, nil, nil, nil)
+	for _, view := range []string{"notification_outbox", "notification_channel_send"} {
+		for _, change := range []string{
+			"INSERT INTO " + view + " (recipient_address) VALUES ('x')",
+			"UPDATE " + view + " SET recipient_address = 'x'",
+			"UPDATE " + view + " SET recipient_address = 'x' WHERE id = 404",
+			"DELETE FROM " + view,
+			"DELETE FROM " + view + " WHERE id = 404",
+		} {
+			_, err := s.Pool.Exec(t.Context(), change)
+			require.ErrorContains(t, err, "view "+view+" is read-only", change)
+		}
+	}
+	require.Equal(t, "address", get[string](t, s, "SELECT recipient_address FROM notification"))
+}
