@@ -24,6 +24,8 @@ type Activities struct {
 	Senders    map[notification.Channel]Sender // a channel without one is off
 	Policies   map[notification.Channel]DeliveryPolicy
 	Poll       PollSettings
+
+	rejected rejections
 }
 
 // DeliveryPolicy is how the deliveries of one channel are made. It comes from

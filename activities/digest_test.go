@@ -53,9 +53,9 @@ func (d *digests) EndDigestAttempt(ctx context.Context, result notification.Dige
 	return d.endErr
 }
 
-func (d *digests) GiveUpDigest(_ context.Context, id string, status notification.Status, reason string) error {
+func (d *digests) GiveUpDigest(_ context.Context, id string, status notification.Status, reason string) (map[string]string, error) {
 	d.gaveUp = fmt.Sprint(id, " ", status, " ", reason)
-	return d.err
+	return d.attempt.Dropped, d.err
 }
 
 // joiner keeps who joined, unless it has an error to give.

@@ -22,31 +22,13 @@ const (
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 )
 
-// accountRetry is the interval after a provider rejected our account. Somebody
-// has to mend the credentials; hurrying only gets an account locked.
-const accountRetry = time.Minute
-
 // failure turns err into one that Temporal can act on. Return its result as it
 // is: wrapped by fmt.Errorf, a permanent failure would be retried.
 func failure(err error) error {
 	if errors.Is(err, notification.ErrNoEvent) || errors.Is(err, notification.ErrNoDelivery) {
 		return permanent(err, NoSuchRow)
 	}
-	var provider *notification.ProviderError
-	if !errors.As(err, &provider) {
-		return err // a database out of reach, or a bug: the retry policy decides
-	}
-	if provider.Class == notification.Refused {
-		return permanent(provider, string(notification.Refused))
-	}
-	delay := provider.RetryAfter // zero: the retry policy decides
-	if provider.Class == notification.Account {
-		delay = max(delay, accountRetry)
-	}
-	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
-		NextRetryDelay: delay,
-		Category:       category(provider.Class),
-	})
+	return err // a database out of reach, or a bug: the retry policy decides
 }
 
 // retried is the failure of a message that must reach the broker in the end,
@@ -56,19 +38,16 @@ func retried(err error) error {
 	if !errors.As(err, &provider) {
 		return err
 	}
-	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
-		NextRetryDelay: provider.RetryAfter,
-		Category:       temporal.ApplicationErrorCategoryBenign,
-	})
+	return later(provider, provider.RetryAfter)
 }
 
-// category keeps the provider's everyday troubles out of the error log; our own
-// account's are everybody's business.
-func category(class notification.FailureClass) temporal.ApplicationErrorCategory {
-	if class == notification.Account {
-		return temporal.ApplicationErrorCategoryUnspecified
-	}
-	return temporal.ApplicationErrorCategoryBenign
+// later is a failure that is followed by another attempt after a delay; 0: the
+// retry policy decides. A provider's troubles are none of ours to log as errors.
+func later(provider *notification.ProviderError, delay time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
+		NextRetryDelay: delay,
+		Category:       temporal.ApplicationErrorCategoryBenign,
+	})
 }
 
 // permanent is a failure that is never retried.

@@ -15,7 +15,8 @@ type DigestStore interface {
 	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
 	BeginDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.DigestAttempt, error)
 	EndDigestAttempt(ctx context.Context, result notification.DigestResult) error
-	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) error
+	// GiveUpDigest returns why items were dropped before, by delivery id.
+	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)
 }
 
 // DigestJoiner tells a digest of one more item, and starts it if it does not run.

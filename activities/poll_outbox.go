@@ -242,7 +242,7 @@ func stopping(ctx context.Context) bool {
 	}
 }
 
-// jitter spreads d over ±20 %, so that several pollers do not look at once.
+// jitter spreads d over ±20 %, so that what waits for it does not do so in step.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -43,6 +43,25 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 	return result, err
 }
 
+// judgement is what quiet hours mean for a message that is about to be sent.
+type judgement struct {
+	NotBefore time.Time // set: it has to wait until then
+	Wait      string    // the same for people: the end of the quiet hours
+	Quiet     bool      // it is not to be sent at all
+}
+
+// judge releases what has to wait at a moment that its key decides.
+func judge(check notification.QuietCheck, key string, now time.Time) judgement {
+	silence, deferred := check.Silence(now)
+	if !deferred {
+		return judgement{Quiet: silence.Quiet}
+	}
+	return judgement{
+		NotBefore: silence.Release(key).UTC(),
+		Wait:      notification.WaitText(silence.Until, now, check.Timezone, notification.WaitQuietHours),
+	}
+}
+
 // GiveUpDigestInput is the input of [Activities.GiveUpDigest].
 type GiveUpDigestInput struct {
 	DigestID string
@@ -51,12 +70,18 @@ type GiveUpDigestInput struct {
 	Reason   string              // never an address or a text
 }
 
+// GiveUpDigestResult is the result of [Activities.GiveUpDigest].
+type GiveUpDigestResult struct {
+	Dropped map[string]string `json:",omitempty"` // as in [SendDigestResult]: these items ended otherwise
+}
+
 // GiveUpDigest records that what a digest lists will not be sent. The items'
 // own workflows do the rest, dead letters included.
-func (a *Activities) GiveUpDigest(ctx context.Context, in GiveUpDigestInput) error {
-	if err := a.Digests.GiveUpDigest(ctx, in.DigestID, in.Status, in.Reason); err != nil {
-		return err
+func (a *Activities) GiveUpDigest(ctx context.Context, in GiveUpDigestInput) (GiveUpDigestResult, error) {
+	dropped, err := a.Digests.GiveUpDigest(ctx, in.DigestID, in.Status, in.Reason)
+	if err != nil {
+		return GiveUpDigestResult{}, err
 	}
 	countDigest(ctx, in.Channel, in.Status, 0)
-	return nil
+	return GiveUpDigestResult{Dropped: dropped}, nil
 }

@@ -13,11 +13,10 @@ import (
 
 // DeliveryStore is what sending needs of the database.
 type DeliveryStore interface {
-	BeginAttempt(ctx context.Context, deliveryID string, before int) (notification.Attempt, error)
+	BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error)
 	// EndAttempt returns how old the event is that was told of, by the database's
 	// clock; 0: not sent, or delayed on purpose.
 	EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error)
-	QuietCheck(ctx context.Context, deliveryID string) (notification.QuietCheck, error)
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
 	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
 }
@@ -34,8 +33,11 @@ type SendInput struct {
 	Channel        notification.Channel
 	Timeout        time.Duration // of the call to the provider
 	MaxAttempts    int
-	AttemptsBefore int  // of earlier runs of this delivery
-	JudgeQuiet     bool // the delivery has waited: judge its quiet hours again
+	FirstRetry     time.Duration `json:",omitempty"` // between the first attempt and the second; 0: Temporal's retry policy decides
+	Coefficient    float64       `json:",omitempty"` // by which each further interval grows
+	AttemptsBefore int           // of earlier runs of this delivery
+	JudgeQuiet     bool          // the delivery has waited: judge its quiet hours again
+	Ordered        bool          `json:",omitempty"` // by an operator: whom they want told is told, whatever was switched off
 }
 
 // SendResult is the result of [Activities.Send].
@@ -43,15 +45,18 @@ type SendResult struct {
 	Status    notification.Status
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; it is quiet until then
 	Wait      string    `json:",omitempty"` // the same for people
-	Quiet     bool      // nothing was sent: it is quiet, and the routing says DROP
+	Quiet     bool      // nothing was sent: it is quiet, and what comes then is dropped
+	Dropped   string    `json:",omitempty"` // nothing was sent, for this reason: the recipient is not to be told any more
 	// Unrecorded holds what could not be written down after the provider had
 	// accepted the message. The workflow writes it later; sending again would
 	// be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 
-// recordTimeout bounds the statement that ends an attempt.
-const recordTimeout = 5 * time.Second
+// beginTimeout and recordTimeout bound what begins an attempt, and what ends it.
+// The provider's time-out is its own: it is called only where the activity has time
+// for all of it, and for the record.
+const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 
 // maxCrashes is how many attempts of one run may end without a result, each
 // with the death of its process, before the message is held to be the cause.
@@ -62,57 +67,43 @@ const maxCrashes = 10
 // nothing. A process that dies between the provider's answer and our record
 // leaves an attempt that never ended; only then the next one can be a repeat.
 //
-// Failures of the provider use up the attempts of the policy, crashes and
-// failures of our own database do not.
+// Failures of the provider use up the attempts of the policy; crashes, failures of
+// our own database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
-	if in.JudgeQuiet {
-		result, err := a.judgeQuiet(ctx, in.DeliveryID)
-		if err != nil || result.Quiet || !result.NotBefore.IsZero() {
-			return result, err
-		}
-	}
-	attempt, err := a.Deliveries.BeginAttempt(ctx, in.DeliveryID, in.AttemptsBefore)
-	if err != nil {
+	attempt, err := a.begin(ctx, in)
+	switch {
+	case err != nil:
 		return SendResult{}, failure(err)
-	}
-	if !attempt.Due() {
+	case !attempt.Due():
 		return SendResult{Status: attempt.Status}, nil
+	case attempt.Held():
+		return held(attempt.Verdict), nil
 	}
 	receipt, err := a.attempt(ctx, in, attempt)
 	if err == nil {
 		return a.recordSent(ctx, in, attempt, receipt), nil
 	}
 	a.recordFailure(ctx, in, attempt, receipt, err)
-	return SendResult{}, exhausted(in, attempt, err)
+	return SendResult{}, pace{in.Channel, in.MaxAttempts, in.FirstRetry, in.Coefficient}.failure(attempt.Tried, err)
 }
 
-// judgeQuiet looks at the quiet hours as they are now.
-func (a *Activities) judgeQuiet(ctx context.Context, deliveryID string) (SendResult, error) {
-	check, err := a.Deliveries.QuietCheck(ctx, deliveryID)
-	if err != nil {
-		return SendResult{}, failure(err)
-	}
-	judged := judge(check, deliveryID, time.Now())
-	return SendResult{Status: notification.Pending, NotBefore: judged.NotBefore, Wait: judged.Wait, Quiet: judged.Quiet}, nil
+func (a *Activities) begin(ctx context.Context, in SendInput) (notification.Attempt, error) {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	return a.Deliveries.BeginAttempt(ctx, notification.Begin{
+		DeliveryID: in.DeliveryID, Before: in.AttemptsBefore, JudgeQuiet: in.JudgeQuiet, Ordered: in.Ordered,
+	})
 }
 
-// judgement is what quiet hours mean for a message that is about to be sent.
-type judgement struct {
-	NotBefore time.Time // set: it has to wait until then
-	Wait      string    // the same for people: the end of the quiet hours
-	Quiet     bool      // it is not to be sent at all
-}
-
-// judge releases what has to wait at a moment that its key decides.
-func judge(check notification.QuietCheck, key string, now time.Time) judgement {
-	silence, deferred := check.Silence(now)
-	if !deferred {
-		return judgement{Quiet: silence.Quiet}
+// held is the result where a delivery may not be sent.
+func held(v notification.Verdict) SendResult {
+	result := SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait}
+	if v.Dropped == notification.WaitQuietHours {
+		result.Quiet = true // as the releases before knew it
+	} else {
+		result.Dropped = v.Dropped
 	}
-	return judgement{
-		NotBefore: silence.Release(key).UTC(),
-		Wait:      notification.WaitText(silence.Until, now, check.Timezone, notification.WaitQuietHours),
-	}
+	return result
 }
 
 // attempt calls the provider, unless there is nothing to call it with.
@@ -123,12 +114,30 @@ func (a *Activities) attempt(ctx context.Context, in SendInput, attempt notifica
 		return notification.Receipt{}, notConfigured(in.Channel)
 	case attempt.Problem != "":
 		return notification.Receipt{}, permanent(errors.New(attempt.Problem), NoText)
-	case attempt.Begun-attempt.Ended > maxCrashes:
-		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", attempt.Begun-attempt.Ended-1), AttemptsExhausted)
+	case attempt.Crashed >= maxCrashes:
+		return notification.Receipt{}, crashed(attempt.Tried)
+	case !timeFor(ctx, in.Timeout):
+		return notification.Receipt{}, errLate
 	}
 	ctx, cancel := context.WithTimeout(ctx, in.Timeout)
 	defer cancel()
 	return timedSend(ctx, sender, in.Channel, attempt.Message)
+}
+
+func crashed(tried notification.Tried) error {
+	return permanent(fmt.Errorf("%d attempts ended without a result", tried.Crashed), AttemptsExhausted)
+}
+
+// errLate is an attempt that was begun too late, on a machine or with a database
+// that hangs. It is not the provider's failure, and is repeated.
+var errLate = errors.New("too little time was left to call the provider and to record its answer")
+
+// timeFor says that the activity has the time for a call that takes all of its
+// time-out, and to record what it brings: a result that comes later is forgotten,
+// and the message sent again.
+func timeFor(ctx context.Context, timeout time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= timeout+recordTimeout
 }
 
 func notConfigured(channel notification.Channel) error {
@@ -156,9 +165,7 @@ func (a *Activities) recordSent(ctx context.Context, in SendInput, attempt notif
 func (a *Activities) recordFailure(ctx context.Context, in SendInput, attempt notification.Attempt, receipt notification.Receipt, cause error) {
 	result := attemptResult(receipt, cause)
 	result.DeliveryID, result.Number = attempt.Message.DeliveryID, attempt.Number
-	if result.Outcome == notification.OutcomeAccount {
-		activity.GetLogger(ctx).Error("a provider rejects our account", "channel_error", result.Detail)
-	}
+	a.rejected.report(ctx, in.Channel, result)
 	countAttempt(ctx, in.Channel, attempt.Begun, result.Outcome)
 	if _, err := a.endAttempt(ctx, result); err != nil {
 		activity.GetLogger(ctx).Warn("failed attempt not recorded", "delivery_id", result.DeliveryID, "error", err)
@@ -186,16 +193,6 @@ func (a *Activities) endAttempt(ctx context.Context, result notification.Attempt
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	return a.Deliveries.EndAttempt(ctx, result)
-}
-
-// exhausted is the failure of an attempt, made permanent when it was the last
-// that the policy allows.
-func exhausted(in SendInput, attempt notification.Attempt, err error) error {
-	var provider *notification.ProviderError
-	if errors.As(err, &provider) && provider.Class != notification.Refused && attempt.Ended+1 >= in.MaxAttempts {
-		return permanent(provider, AttemptsExhausted)
-	}
-	return failure(err)
 }
 
 // RecordSent writes down what [Activities.Send] could not.

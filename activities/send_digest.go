@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -17,11 +16,15 @@ type SendDigestInput struct {
 	Key         notification.DigestKey
 	Timeout     time.Duration // of the call to the provider
 	MaxAttempts int
+	FirstRetry  time.Duration `json:",omitempty"` // as in [SendInput]
+	Coefficient float64       `json:",omitempty"`
 }
 
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
 	Items int // how many the message listed; 0: all were cancelled, and nothing was sent
+	// Dropped is why items are not told any more, by delivery id: they are CANCELLED.
+	Dropped map[string]string `json:",omitempty"`
 	// Unrecorded holds what could not be written down after the provider had
 	// accepted the message, as in [SendResult].
 	Unrecorded *notification.DigestResult `json:",omitempty"`
@@ -29,16 +32,17 @@ type SendDigestResult struct {
 
 // SendDigest makes one attempt to hand a digest to its provider, and records on
 // each of its items what came of it. Items that were cancelled since the last
-// attempt are left out. For crashes and the counting of attempts it is as
+// attempt are left out, and so are those that the rules do not allow any more. For crashes and the counting of attempts it is as
 // [Activities.Send]: an attempt that finds all sent says so, and does nothing.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
-	attempt, err := a.Digests.BeginDigest(ctx, in.DigestID, in.Key)
+	attempt, err := a.beginDigest(ctx, in)
 	if err != nil || len(attempt.Items) == 0 {
-		return SendDigestResult{Items: attempt.Sent}, err
+		return SendDigestResult{Items: attempt.Sent, Dropped: attempt.Dropped}, err
 	}
 	receipt, err := a.attemptDigest(ctx, in, attempt)
 	result := notification.DigestResult{DigestID: in.DigestID, AttemptResult: attemptResult(receipt, err)}
 	countAttempt(ctx, in.Key.Channel, attempt.Begun, result.Outcome)
+	a.rejected.report(ctx, in.Key.Channel, result.AttemptResult)
 	for _, item := range attempt.Items {
 		result.Items = append(result.Items, notification.DigestItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
 	}
@@ -47,16 +51,21 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 		activity.GetLogger(ctx).Warn("attempt at digest not recorded", "digest_id", in.DigestID, "error", recordErr)
 	}
 	if err != nil {
-		counted := notification.Attempt{Ended: attempt.Ended, Begun: attempt.Begun}
-		return SendDigestResult{}, exhausted(SendInput{MaxAttempts: in.MaxAttempts}, counted, err)
+		return SendDigestResult{}, pace{in.Key.Channel, in.MaxAttempts, in.FirstRetry, in.Coefficient}.failure(attempt.Tried, err)
 	}
 	countDigest(ctx, in.Key.Channel, notification.Sent, len(attempt.Items))
-	sent := SendDigestResult{Items: len(attempt.Items)}
+	sent := SendDigestResult{Items: len(attempt.Items), Dropped: attempt.Dropped}
 	if recordErr != nil {
 		result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
 		sent.Unrecorded = &result
 	}
 	return sent, nil
+}
+
+func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (notification.DigestAttempt, error) {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	return a.Digests.BeginDigest(ctx, in.DigestID, in.Key)
 }
 
 // attemptDigest writes the message and calls the provider, unless there is
@@ -66,8 +75,10 @@ func (a *Activities) attemptDigest(ctx context.Context, in SendDigestInput, atte
 	switch {
 	case !ok:
 		return notification.Receipt{}, notConfigured(in.Key.Channel)
-	case attempt.Begun-attempt.Ended > maxCrashes:
-		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", attempt.Begun-attempt.Ended-1), AttemptsExhausted)
+	case attempt.Crashed >= maxCrashes:
+		return notification.Receipt{}, crashed(attempt.Tried)
+	case !timeFor(ctx, in.Timeout):
+		return notification.Receipt{}, errLate
 	}
 	text, err := template.Digest(attempt.Templates, in.Key.EventType, in.Key.Channel, attempt.Recipient, attempt.Items)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func dueDigest(n, ended int) *digests {
 	return &digests{attempt: notification.DigestAttempt{
 		Items: []notification.DigestItem{{DeliveryID: "d1", Attempt: n, Title: "Ada", Body: "Table for 4"}, {DeliveryID: "d2", Attempt: n + 4, Title: "Bob", Body: "good"}},
-		Begun: n, Ended: ended, Message: notification.Message{DeliveryID: "digest-1", To: "ada@example.com"},
+		Tried: notification.Tried{Begun: n, Ended: ended, Crashed: n - 1 - ended}, Message: notification.Message{DeliveryID: "digest-1", To: "ada@example.com"},
 		Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Title: "{{len .Items}}", Body: "{{range .Items}}{{.title}},{{end}}"}},
 	}}
 }
@@ -54,6 +54,29 @@ type letterbox struct {
 func (l *letterbox) Send(ctx context.Context, message notification.Message) (notification.Receipt, error) {
 	l.messages = append(l.messages, message)
 	return l.provider.Send(ctx, message)
+}
+
+// What the rules do not allow any more is not listed; the digest is told why.
+func TestSendDigestDropped(t *testing.T) {
+	t.Parallel()
+
+	dropped := map[string]string{"d3": "USER_DISABLED"}
+	db, mail := dueDigest(1, 0), &provider{}
+	db.attempt.Dropped = dropped
+	result, err := sendDigest(db, mail)
+	require.NoError(t, err)
+	require.Equal(t, activities.SendDigestResult{Items: 2, Dropped: dropped}, result)
+
+	db, mail = &digests{attempt: notification.DigestAttempt{Dropped: dropped}}, &provider{}
+	result, err = sendDigest(db, mail)
+	require.NoError(t, err)
+	require.Equal(t, activities.SendDigestResult{Dropped: dropped}, result)
+	require.Zero(t, mail.calls)
+
+	a := &activities.Activities{Digests: db}
+	gaveUp, err := run[activities.GiveUpDigestResult](a, a.GiveUpDigest, activities.GiveUpDigestInput{DigestID: "digest-1"})
+	require.NoError(t, err)
+	require.Equal(t, activities.GiveUpDigestResult{Dropped: dropped}, gaveUp)
 }
 
 // Where nothing is left to send, all was cancelled, or an attempt before sent it.

@@ -34,65 +34,30 @@ var (
 	never  = &notification.QuietHours{Start: time.Hour, End: time.Hour}
 )
 
-func TestSendJudgesQuietHours(t *testing.T) {
+// What may not be sent, or not now, is no attempt, and the workflow is told why.
+func TestSendHeld(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name     string
-		judge    bool
-		hours    *notification.QuietHours
-		action   notification.QuietHoursAction
-		channel  notification.Channel
-		sent     bool
-		dropped  bool
-		deferred bool
-	}{
-		{"not asked to judge", false, always, notification.Drop, notification.Email, true, false, false},
-		{"none", true, nil, notification.Drop, notification.Email, true, false, false},
-		{"not now", true, never, notification.Drop, notification.Email, true, false, false},
-		{"drop", true, always, notification.Drop, notification.Email, false, true, false},
-		{"drop, as nothing is said", true, always, "", notification.Email, false, true, false},
-		{"defer", true, always, notification.Defer, notification.Email, false, false, true},
-		{"defer, but not now", true, never, notification.Defer, notification.Email, true, false, false},
-		{"a channel that is never quieted", true, always, notification.Drop, notification.Slack, true, false, false},
+	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	tests := map[notification.Verdict]activities.SendResult{
+		{Dropped: notification.WaitQuietHours}:             {Status: notification.Pending, Quiet: true},
+		{Dropped: notification.NoLongerRecipient}:          {Status: notification.Pending, Dropped: "no longer a recipient"},
+		{Dropped: "USER_DISABLED"}:                         {Status: notification.Pending, Dropped: "USER_DISABLED"},
+		{NotBefore: until, Wait: "08:00 UTC: quiet hours"}: {Status: notification.Pending, NotBefore: until, Wait: "08:00 UTC: quiet hours"},
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db, mail := due(1, 0), &provider{}
-			db.quiet = notification.QuietCheck{Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: tt.channel, QuietHours: tt.hours}}
-			in := sendInput
-			in.JudgeQuiet = tt.judge
-
-			result, err := send(t, db, mail, in)
-
-			require.NoError(t, err)
-			require.Equal(t, tt.sent, mail.calls == 1)
-			require.Equal(t, tt.sent, db.begun == 1, "a quiet attempt is not counted")
-			require.Equal(t, tt.dropped, result.Quiet)
-			require.Equal(t, tt.deferred, !result.NotBefore.IsZero())
-			if !tt.sent {
-				require.Equal(t, notification.Pending, result.Status)
-			}
-			if tt.deferred {
-				require.Equal(t, time.UTC, result.NotBefore.Location())
-			}
-		})
-	}
-}
-
-// A zone that nobody knows is UTC: it costs no message.
-func TestSendJudgesInAnUnknownZone(t *testing.T) {
-	t.Parallel()
-
-	in := sendInput
-	in.JudgeQuiet = true
-	for hours, calls := range map[*notification.QuietHours]int{always: 0, never: 1} {
+	for verdict, want := range tests {
 		db, mail := due(1, 0), &provider{}
-		db.quiet = notification.QuietCheck{Timezone: "Europe/Atlantis", Preference: notification.Preference{Channel: notification.Email, QuietHours: hours}}
-		_, err := send(t, db, mail, in)
+		db.attempt.Verdict = verdict
+		in := sendInput
+		in.JudgeQuiet, in.Ordered = true, true
+
+		result, err := send(t, db, mail, in)
+
 		require.NoError(t, err)
-		require.Equal(t, calls, mail.calls)
+		require.Equal(t, want, result)
+		require.Equal(t, notification.Begin{DeliveryID: "d1", JudgeQuiet: true, Ordered: true}, db.asked)
+		require.Zero(t, mail.calls)
+		require.Zero(t, db.begun)
+		require.Empty(t, db.results)
 	}
 }

@@ -18,12 +18,12 @@ import (
 // deliveries is a DeliveryStore with one delivery, d1.
 type deliveries struct {
 	attempt  notification.Attempt // what the next BeginAttempt finds
-	quiet    notification.QuietCheck
 	beginErr error
+	hang     func(ctx context.Context) // in BeginAttempt, until its context ends
 	endErr   error
 	age      time.Duration // of the event, when its message is recorded as sent
 
-	before  int // as BeginAttempt was told
+	asked   notification.Begin // as BeginAttempt was told
 	begun   int
 	results []notification.AttemptResult
 	status  notification.Status // after GiveUp
@@ -31,10 +31,14 @@ type deliveries struct {
 	letter  notification.DeadLetter
 }
 
-func (d *deliveries) BeginAttempt(_ context.Context, _ string, before int) (notification.Attempt, error) {
-	d.before = before
-	if d.beginErr != nil || !d.attempt.Due() {
-		return notification.Attempt{Status: d.attempt.Status}, d.beginErr
+func (d *deliveries) BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error) {
+	d.asked = in
+	if d.hang != nil {
+		d.hang(ctx)
+		return notification.Attempt{}, ctx.Err()
+	}
+	if d.beginErr != nil || !d.attempt.Due() || d.attempt.Held() {
+		return notification.Attempt{Status: d.attempt.Status, Verdict: d.attempt.Verdict}, d.beginErr
 	}
 	d.begun++
 	return d.attempt, nil
@@ -52,10 +56,6 @@ func (d *deliveries) EndAttempt(ctx context.Context, result notification.Attempt
 	return d.age, nil
 }
 
-func (d *deliveries) QuietCheck(context.Context, string) (notification.QuietCheck, error) {
-	return d.quiet, d.beginErr
-}
-
 func (d *deliveries) GiveUp(_ context.Context, _ string, status notification.Status, reason string) (notification.Status, error) {
 	d.reason = reason
 	if d.status == "" {
@@ -68,10 +68,11 @@ func (d *deliveries) Failure(context.Context, string) (notification.DeadLetter, 
 	return d.letter, d.endErr
 }
 
-// due is the n-th attempt of a run, after ended ones that the provider failed.
+// due is the n-th attempt of a run, after ended ones that the provider failed; the
+// others crashed.
 func due(n, ended int) *deliveries {
 	return &deliveries{attempt: notification.Attempt{
-		Status: notification.Pending, Number: n, Begun: n, Ended: ended,
+		Status: notification.Pending, Number: n, Tried: notification.Tried{Begun: n, Ended: ended, Crashed: n - 1 - ended},
 		Message: notification.Message{DeliveryID: "d1", To: "ada@example.com", Title: "hello", Body: "Table for 4"},
 	}}
 }
@@ -114,14 +115,14 @@ func run[Result any](a *activities.Activities, activity, in any) (Result, error)
 }
 
 // requireFailure asserts what Temporal makes of an error, and that it holds
-// nothing personal.
+// nothing personal. A delay is jittered: never by more than a fifth.
 func requireFailure(t *testing.T, err error, wantType string, permanent bool, delay time.Duration) {
 	t.Helper()
 	var failure *temporal.ApplicationError
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, wantType, failure.Type())
 	require.Equal(t, permanent, failure.NonRetryable())
-	require.Equal(t, delay, failure.NextRetryDelay())
+	require.InDelta(t, delay, failure.NextRetryDelay(), float64(delay)/5)
 	require.NotContains(t, err.Error(), "ada@example.com")
 	require.NotContains(t, err.Error(), "Table for 4")
 }
@@ -137,7 +138,7 @@ func TestSendAccepted(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
-	require.Equal(t, 7, db.before)
+	require.Equal(t, notification.Begin{DeliveryID: "d1", Before: 7}, db.asked)
 	require.Equal(t, []notification.AttemptResult{{
 		DeliveryID: "d1", Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"},
 	}}, db.results)
@@ -349,13 +350,9 @@ func TestSendWithoutDatabase(t *testing.T) {
 	t.Parallel()
 
 	mail := &provider{}
-	for _, judge := range []bool{false, true} {
-		in := sendInput
-		in.JudgeQuiet = judge
-		_, err := send(t, &deliveries{beginErr: fmt.Errorf("read: %w", notification.ErrNoDelivery)}, mail, in)
-		requireFailure(t, err, activities.NoSuchRow, true, 0)
-		_, err = send(t, &deliveries{beginErr: errors.New("connection reset")}, mail, in)
-		requireFailure(t, err, "", false, 0)
-	}
+	_, err := send(t, &deliveries{beginErr: fmt.Errorf("read: %w", notification.ErrNoDelivery)}, mail, sendInput)
+	requireFailure(t, err, activities.NoSuchRow, true, 0)
+	_, err = send(t, &deliveries{beginErr: errors.New("connection reset")}, mail, sendInput)
+	requireFailure(t, err, "", false, 0)
 	require.Zero(t, mail.calls)
 }

@@ -36,13 +36,10 @@ type DeliverResult struct {
 const DeliveryFailed = "DeliveryFailed"
 
 const (
-	// sendOverhead is what an attempt takes beside the call to the provider:
-	// three statements and their time-outs. Past it the worker is held to be
+	// sendOverhead is what an attempt takes beside the call to the provider: what
+	// begins and what ends it, each with its own time-out. Past it the worker is held to be
 	// dead, and the attempt is repeated.
 	sendOverhead = 20 * time.Second
-	// maxRetryInterval caps the intervals that grow; a provider's own
-	// Retry-After is clamped to the same.
-	maxRetryInterval = 15 * time.Minute
 )
 
 // recordOptions never give up: to lose an outcome is worse than to wait for it.
@@ -105,6 +102,8 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			wait, judgeQuiet = *interrupted, false
 		case sent.Quiet:
 			return DeliverResult{Status: notification.Pending, Reason: notification.WaitQuietHours}, nil
+		case sent.Dropped != "":
+			return DeliverResult{Status: notification.Pending, Reason: sent.Dropped}, nil
 		case sent.NotBefore.IsZero():
 			return DeliverResult{Status: sent.Status}, nil
 		default:
@@ -131,7 +130,8 @@ func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet 
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	input := activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, Timeout: in.Policy.Timeout,
-		MaxAttempts: in.Policy.MaxAttempts, AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet,
+		MaxAttempts: in.Policy.MaxAttempts, FirstRetry: in.Policy.FirstRetry, Coefficient: in.Policy.Coefficient,
+		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry,
 	}
 	options := sendOptions(ctx, in.Policy, fmt.Sprintf("send by %s", in.Channel))
 	var result activities.SendResult
@@ -139,7 +139,7 @@ func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet 
 	if err != nil || result.Unrecorded == nil {
 		return result, interrupted, err
 	}
-	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded)
+	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 }
 
 // sendOptions are those of an activity that calls a channel's provider, on the
@@ -152,7 +152,7 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    policy.FirstRetry,
 			BackoffCoefficient: policy.Coefficient,
-			MaximumInterval:    max(maxRetryInterval, policy.FirstRetry),
+			MaximumInterval:    max(activities.MaxRetryInterval, policy.FirstRetry),
 		},
 		Summary: summary,
 	}
@@ -178,10 +178,10 @@ func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 
 // record runs an activity that writes down an end, even when the workflow was
 // cancelled.
-func record(ctx workflow.Context, activity, input any) error {
+func record(ctx workflow.Context, activity, input, result any) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recordOptions), activity, input).Get(ctx, nil)
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recordOptions), activity, input).Get(ctx, result)
 }
 
 // giveUp records the end of a delivery even when the workflow was cancelled.

@@ -205,7 +205,8 @@ func deliverInput(channel notification.Channel) workflows.DeliverInput {
 
 // sendInput is what Send is told of deliverInput.
 func sendInput(channel notification.Channel) activities.SendInput {
-	return activities.SendInput{DeliveryID: deliveryID, Channel: channel, Timeout: policy(channel).Timeout, MaxAttempts: policy(channel).MaxAttempts}
+	p := policy(channel)
+	return activities.SendInput{DeliveryID: deliveryID, Channel: channel, Timeout: p.Timeout, MaxAttempts: p.MaxAttempts, FirstRetry: p.FirstRetry, Coefficient: p.Coefficient}
 }
 
 func result(status notification.Status, reason string) workflows.DeliverResult {

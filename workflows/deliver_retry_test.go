@@ -49,7 +49,9 @@ func TestRetriedDelivery(t *testing.T) {
 			today.MaxAttempts = 7
 			env.reopens(tt.again).Return(activities.ReopenResult{}, panicky.err)
 			env.reopens(tt.again).Return(activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: today}, nil)
-			env.sends(activities.SendInput{DeliveryID: deliveryID, Channel: notification.Email, Timeout: today.Timeout, MaxAttempts: 7, AttemptsBefore: 3}, tt.answers...)
+			want := sendInput(notification.Email)
+			want.MaxAttempts, want.AttemptsBefore, want.Ordered = 7, 3, true
+			env.sends(want, tt.answers...)
 			if tt.gaveUp != "" {
 				env.givesUp(notification.Email, tt.gaveUp, message(used.err)).Return(tt.gaveUp, nil).Once()
 			}

@@ -17,6 +17,7 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	t.Parallel()
 
 	quiet := answer{result: activities.SendResult{Status: notification.Pending, Quiet: true}}
+	optedOut := answer{result: activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}}
 	tests := []struct {
 		name    string
 		delay   time.Duration   // of SendAfter; 0: none
@@ -34,6 +35,9 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		{"quiet hours that are over by the server's clock", 2 * time.Hour, hours(1), sent, hours(2, 2), []bool{true, false}, result(notification.Sent, "")},
 		{"dropped", time.Hour, nil, quiet, hours(1), []bool{true}, result(notification.Cancelled, "quiet hours")},
 		{"deferred, then dropped", time.Hour, hours(9), quiet, hours(1, 9), []bool{true, true}, result(notification.Cancelled, "quiet hours")},
+		{"opted out meanwhile", time.Hour, nil, optedOut, hours(1), []bool{true}, result(notification.Cancelled, "USER_DISABLED")},
+		{"opted out of a backlog", 0, nil, optedOut, hours(0), []bool{false}, result(notification.Cancelled, "USER_DISABLED")},
+		{"deferred, then opted out", time.Hour, hours(9), optedOut, hours(1, 9), []bool{true, true}, result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

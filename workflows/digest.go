@@ -83,8 +83,9 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 // digest is one run on its way.
 type digest struct {
 	DigestInput
-	id   string
-	long bool // the history has become so: another run is to go on collecting
+	id      string
+	dropped map[string]string // why items are not told any more, by delivery id
+	long    bool              // the history has become so: another run is to go on collecting
 }
 
 // collect waits until the digest is due and returns what it lists.
@@ -189,11 +190,15 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 		return ended, d.recordEnd(ctx, ended)
 	}
 	options := sendOptions(ctx, d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))
-	input := activities.SendDigestInput{DigestID: d.id, Key: d.Key, Timeout: d.Policy.Timeout, MaxAttempts: d.Policy.MaxAttempts}
+	input := activities.SendDigestInput{
+		DigestID: d.id, Key: d.Key, Timeout: d.Policy.Timeout,
+		MaxAttempts: d.Policy.MaxAttempts, FirstRetry: d.Policy.FirstRetry, Coefficient: d.Policy.Coefficient,
+	}
 	for {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))
 		var sent activities.SendDigestResult
 		interrupted, err := attempts(ctx, options, acts.SendDigest, input, &sent)
+		d.dropped = sent.Dropped
 		switch {
 		case err != nil:
 			return DigestEnded{}, err
@@ -202,8 +207,8 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 				return DigestEnded{}, err
 			}
 		case sent.Unrecorded != nil:
-			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded)
-		case sent.Items == 0: // all were cancelled, and know it
+			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
+		case sent.Items == 0: // all were cancelled, and know it, or are told why
 			return DigestEnded{Status: notification.Cancelled}, nil
 		default:
 			return DigestEnded{Status: notification.Sent}, nil
@@ -224,7 +229,11 @@ func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ende
 }
 
 func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
-	return record(ctx, acts.GiveUpDigest, activities.GiveUpDigestInput{DigestID: d.id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason})
+	input := activities.GiveUpDigestInput{DigestID: d.id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason}
+	var result activities.GiveUpDigestResult
+	err := record(ctx, acts.GiveUpDigest, input, &result)
+	d.dropped = result.Dropped
+	return err
 }
 
 // tell lets the items' own workflows end. One that has ended already was
@@ -233,16 +242,24 @@ func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
 func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 	told := make([]workflow.Future, len(items))
 	for i, id := range items {
-		told[i] = workflow.SignalExternalWorkflow(ctx, id, "", digestEnded, ended)
+		told[i] = workflow.SignalExternalWorkflow(ctx, id, "", digestEnded, d.end(id, ended))
 	}
 	for i, id := range items {
-		if err := told[i].Get(ctx, nil); err != nil && ended.Status == notification.Failed {
+		if err := told[i].Get(ctx, nil); err != nil && d.end(id, ended).Status == notification.Failed {
 			input := activities.GiveUpInput{DeliveryID: id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason}
-			if err := record(ctx, acts.GiveUp, input); err != nil {
+			if err := record(ctx, acts.GiveUp, input, nil); err != nil {
 				workflow.GetLogger(ctx).Error("failure not recorded", "delivery_id", id, "error", err)
 			}
 		}
 	}
+}
+
+// end is how the digest ended for one of its items.
+func (d *digest) end(item string, ended DigestEnded) DigestEnded {
+	if reason, dropped := d.dropped[item]; dropped {
+		return DigestEnded{Status: notification.Cancelled, Reason: reason}
+	}
+	return ended
 }
 
 // next is the digest of what was left, or has joined meanwhile.

@@ -97,7 +97,8 @@ func (e *environment) sendsDigest(answers ...digestAnswer) *sendCalls {
 	if len(answers) == 0 {
 		return calls
 	}
-	input := activities.SendDigestInput{DigestID: digestID, Key: digestKey, Timeout: 10 * time.Second, MaxAttempts: 3}
+	p := policy(digestKey.Channel)
+	input := activities.SendDigestInput{DigestID: digestID, Key: digestKey, Timeout: p.Timeout, MaxAttempts: p.MaxAttempts, FirstRetry: p.FirstRetry, Coefficient: p.Coefficient}
 	e.OnActivity(acts.SendDigest, mock.Anything, input).Return(func(context.Context, activities.SendDigestInput) (activities.SendDigestResult, error) {
 		calls.at = append(calls.at, e.Now().Sub(start))
 		now := answers[len(calls.at)-1]
@@ -116,7 +117,7 @@ func (e *environment) tells(ended workflows.DigestEnded, ids ...string) {
 // givesUpDigest expects that the end of what was sealed is recorded.
 func (e *environment) givesUpDigest(status notification.Status, reason string) {
 	input := activities.GiveUpDigestInput{DigestID: digestID, Channel: digestKey.Channel, Status: status, Reason: reason}
-	e.OnActivity(acts.GiveUpDigest, mock.Anything, input).Return(nil).Once()
+	e.OnActivity(acts.GiveUpDigest, mock.Anything, input).Return(activities.GiveUpDigestResult{}, nil).Once()
 }
 
 // requireDigest checks the result of a digest that completed.

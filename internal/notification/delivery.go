@@ -2,20 +2,36 @@ package notification
 
 import "time"
 
+// Begin asks for an attempt at a delivery.
+type Begin struct {
+	DeliveryID string
+	Before     int  // attempts of earlier runs of the delivery
+	JudgeQuiet bool // it has waited: judge its quiet hours again
+	Ordered    bool // by an operator, who stands above preferences and groups
+}
+
 // Attempt is what a delivery needs in order to be sent once more, read and
-// counted in one statement. Where Status says that it needs no sending, nothing
-// was counted and only Status is set.
+// counted in one statement. Where Status says that it needs no sending, or the
+// verdict that it may not be sent, nothing was counted and only that is set.
 type Attempt struct {
-	Status  Status
-	Number  int // of this attempt, over all runs of the delivery
-	Ended   int // attempts of this run that ended, before this one
-	Begun   int // attempts of this run, this one included; more than Ended+1 after crashes
+	Status Status
+	Verdict
+	Number int // of this attempt, over all runs of the delivery
+	Tried
 	Message Message
 	Problem string // not empty: it has no text, for this reason
 }
 
 // Due says that a delivery still wants to be sent.
 func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed }
+
+// Tried is what the attempts of one run of a delivery came to.
+type Tried struct {
+	Begun    int           // this one included
+	Ended    int           // the provider failed them; our account's trouble and our own do not count
+	Crashed  int           // their process died: they never ended
+	Rejected time.Duration // since the provider first rejected our account; 0: it did not
+}
 
 // AttemptOutcome is how an attempt ended.
 type AttemptOutcome string

@@ -63,12 +63,12 @@ type DigestItem struct {
 // DigestAttempt is what a digest needs in order to be sent once more, read and
 // counted in one statement.
 type DigestAttempt struct {
-	Items     []DigestItem // those that were not cancelled; none: there is nothing to send
-	Sent      int          // items that an attempt before this one sent
-	Ended     int          // attempts that ended, before this one
-	Begun     int          // attempts, this one included
-	Recipient Recipient    // as far as a text may know them
-	Message   Message      // without a text
+	Items     []DigestItem      // those that were not cancelled; none: there is nothing to send
+	Sent      int               // items that an attempt before this one sent
+	Dropped   map[string]string // why items may not be told any more, by delivery id; those of earlier attempts too
+	Tried                       // by the least tried item
+	Recipient Recipient         // as far as a text may know them
+	Message   Message           // without a text
 	Templates []Template
 }
 

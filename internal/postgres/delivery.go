@@ -11,58 +11,6 @@ import (
 	"herald/internal/notification"
 )
 
-// BeginAttempt counts an attempt at a delivery, opens its row in
-// delivery_attempt and returns what to send, all in one statement: whatever
-// dies after it leaves an attempt that was begun and never ended. before is how
-// many attempts earlier runs of the delivery had.
-//
-// A delivery that needs no sending is returned with its status and nothing is
-// counted. Where there is none, the error is [notification.ErrNoDelivery].
-func (s *Store) BeginAttempt(ctx context.Context, deliveryID string, before int) (notification.Attempt, error) {
-	const query = `
-		WITH begun AS (
-			UPDATE notification
-			SET    attempt_count = attempt_count + 1
-			WHERE  delivery_id = $1
-			AND    status IN ('PENDING', 'FAILED')
-			RETURNING *
-		), attempt AS (
-			INSERT INTO delivery_attempt (delivery_id, attempt)
-			SELECT delivery_id, attempt_count
-			FROM   begun
-		)
-		SELECT b.status, b.attempt_count,
-		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = $1 AND a.attempt > $2 AND a.ended_at IS NOT NULL),
-		       b.attempt_count - $2,
-		       b.id, b.event_id, b.event_type, coalesce(b.correlation_id, ''), b.user_type, b.user_id,
-		       coalesce(r.name, ''), coalesce(b.recipient_address, ''), coalesce(b.title, ''), coalesce(b.body, ''), b.created_at,
-		       CASE WHEN b.body IS NULL THEN b.last_error ELSE '' END,
-		       CASE WHEN b.channel = 'PUSH' THEN ARRAY (
-		           SELECT d.token FROM recipient_device d
-		           WHERE  d.user_type = b.user_type AND d.user_id = b.user_id AND d.active
-		           ORDER BY d.token
-		           LIMIT  $3) END
-		FROM   begun b
-		LEFT JOIN recipient r USING (user_type, user_id)`
-
-	var a notification.Attempt
-	m := &a.Message
-	err := s.Pool.QueryRow(ctx, query, deliveryID, before, maxDevices).Scan(&a.Status, &a.Number, &a.Ended, &a.Begun,
-		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices)
-	if errors.Is(err, pgx.ErrNoRows) {
-		status, err := s.DeliveryStatus(ctx, deliveryID)
-		return notification.Attempt{Status: status}, err
-	}
-	if err != nil {
-		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
-	}
-	m.DeliveryID = deliveryID
-	return a, nil
-}
-
-// maxDevices bounds the devices of one person that a push goes to.
-const maxDevices = 20
-
 // DeliveryStatus reads how far a delivery has come. Where there is none, the
 // error is [notification.ErrNoDelivery].
 func (s *Store) DeliveryStatus(ctx context.Context, deliveryID string) (notification.Status, error) {

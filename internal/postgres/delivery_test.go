@@ -37,7 +37,7 @@ func setStatus(t *testing.T, s *postgres.Store, id string, status notification.S
 
 func begin(t *testing.T, s *postgres.Store, id string, before int) notification.Attempt {
 	t.Helper()
-	attempt, err := s.BeginAttempt(t.Context(), id, before)
+	attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: id, Before: before})
 	require.NoError(t, err)
 	return attempt
 }
@@ -70,7 +70,7 @@ func TestBeginAttempt(t *testing.T) {
 	require.True(t, attempt.Message.CreatedAt.Equal(get[time.Time](t, s, "SELECT created_at FROM notification")))
 	attempt.Message.NotificationID, attempt.Message.CreatedAt = 0, time.Time{}
 	require.Equal(t, notification.Attempt{
-		Status: notification.Pending, Number: 1, Begun: 1,
+		Status: notification.Pending, Number: 1, Tried: notification.Tried{Begun: 1},
 		Message: notification.Message{
 			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, UserID: "10",
 			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
@@ -168,7 +168,7 @@ func TestNoSuchDelivery(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	_, err := s.BeginAttempt(t.Context(), "d404", 0)
+	_, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: "d404"})
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
 	_, err = s.DeliveryStatus(t.Context(), "d404")
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
@@ -211,7 +211,7 @@ func TestBeginAttemptSideBySide(t *testing.T) {
 	var group errgroup.Group
 	for i := range numbers {
 		group.Go(func() error {
-			attempt, err := s.BeginAttempt(t.Context(), mail, 0)
+			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail})
 			numbers[i] = attempt.Number
 			return err
 		})

@@ -85,84 +85,10 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 	return sealed, nil
 }
 
-// BeginDigest counts an attempt at each item of a digest that was not cancelled,
-// as [Store.BeginAttempt] does, and returns what to send. Where there is nothing,
-// it may have been sent by an attempt that died before it could say so.
-func (s *Store) BeginDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.DigestAttempt, error) {
-	const begin = `
-		WITH begun AS (
-			UPDATE notification
-			SET    attempt_count = attempt_count + 1
-			WHERE  digest_id = $1
-			AND    status = 'PENDING'
-			RETURNING *
-		), attempt AS (
-			INSERT INTO delivery_attempt (delivery_id, attempt)
-			SELECT delivery_id, attempt_count
-			FROM   begun
-		)
-		SELECT b.delivery_id, b.attempt_count, b.event_id, b.title, b.body, b.created_at, coalesce(b.recipient_address, ''),
-		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.ended_at IS NOT NULL)
-		FROM   begun b
-		ORDER BY b.id`
-	const before = `
-		SELECT count(*)
-		FROM   notification
-		WHERE  digest_id = $1
-		AND    status IN ('SENT', 'DELIVERED')`
-	const recipient = `
-		SELECT r.name, r.locale,
-		       CASE WHEN $3 = 'PUSH' THEN ARRAY (
-		           SELECT d.token FROM recipient_device d
-		           WHERE  d.user_type = r.user_type AND d.user_id = r.user_id AND d.active
-		           ORDER BY d.token
-		           LIMIT  $4) END
-		FROM   recipient r
-		WHERE  r.user_type = $1
-		AND    r.user_id = $2`
-	const templates = `
-		SELECT event_type, channel, locale, title, body
-		FROM   notification_template
-		WHERE  event_type = 'digest'
-		LIMIT  $1`
-
-	attempt := notification.DigestAttempt{Recipient: notification.Recipient{UserType: key.UserType, UserID: key.UserID}}
-	m := &attempt.Message
-	batch := &pgx.Batch{}
-	batch.Queue(begin, digestID).Query(func(rows pgx.Rows) error { return attemptItems(rows, &attempt) })
-	batch.Queue(before, digestID).QueryRow(func(row pgx.Row) error { return row.Scan(&attempt.Sent) })
-	batch.Queue(recipient, key.UserType, key.UserID, key.Channel, maxDevices).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&attempt.Recipient.Name, &attempt.Recipient.Locale, &m.Devices}, func() error { return nil })
-		return err
-	})
-	queueInto(batch, &attempt.Templates, templates, maxRulesPerEventType)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.DigestAttempt{}, fmt.Errorf("begin digest: %w", err)
-	}
-	m.DeliveryID, m.EventType, m.UserType, m.UserID, m.Name = digestID, key.EventType, key.UserType, key.UserID, attempt.Recipient.Name
-	return attempt, nil
-}
-
-// attemptItems reads the items of a digest. Where they differ in how often they
-// were tried, the least tried one counts; the latest knows the address best.
-func attemptItems(rows pgx.Rows, attempt *notification.DigestAttempt) error {
-	var item notification.DigestItem
-	var ended int
-	fields := []any{&item.DeliveryID, &item.Attempt, &item.EventID, &item.Title, &item.Body, &item.CreatedAt, &attempt.Message.To, &ended}
-	_, err := pgx.ForEachRow(rows, fields, func() error {
-		if len(attempt.Items) == 0 || item.Attempt < attempt.Begun {
-			attempt.Begun, attempt.Ended = item.Attempt, ended
-		}
-		attempt.Items = append(attempt.Items, item)
-		attempt.Message.CreatedAt = item.CreatedAt
-		return nil
-	})
-	return err
-}
-
 // GiveUpDigest ends the items of a digest that will not be sent, as FAILED or
-// CANCELLED. Those that ended already stay as they are.
-func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) error {
+// CANCELLED. Those that ended already stay as they are; of those that the rules
+// dropped it returns why, by delivery id.
+func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error) {
 	const query = `
 		UPDATE notification
 		SET    status     = $2,
@@ -170,8 +96,12 @@ func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notifi
 		WHERE  digest_id = $1
 		AND    status = 'PENDING'`
 
-	if _, err := s.Pool.Exec(ctx, query, digestID, status, reason); err != nil {
-		return fmt.Errorf("give up digest: %w", err)
+	var attempt notification.DigestAttempt
+	batch := &pgx.Batch{}
+	queueDroppedItems(batch, digestID, &attempt)
+	batch.Queue(query, digestID, status, reason)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("give up digest: %w", err)
 	}
-	return nil
+	return attempt.Dropped, nil
 }

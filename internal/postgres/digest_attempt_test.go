@@ -53,7 +53,7 @@ func TestBeginDigest(t *testing.T) {
 	last.CreatedAt, attempt.Message.CreatedAt = time.Time{}, time.Time{}
 	require.Equal(t, notification.DigestItem{DeliveryID: item(3), Attempt: 1, EventID: "evt-3", Title: "ttttt", Body: "bbbbb"}, last)
 	require.Equal(t, notification.Message{
-		DeliveryID: "digest-1", EventType: "REVIEW_POSTED", UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", To: "to-3",
+		DeliveryID: "digest-1", EventType: "REVIEW_POSTED", UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", To: "to-10",
 	}, attempt.Message)
 	require.Equal(t, notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Locale: "it"}, attempt.Recipient)
 	require.Len(t, attempt.Templates, 3, "those of migrations, and its own")
@@ -158,7 +158,8 @@ func TestEndDigestAttemptRepeated(t *testing.T) {
 	first := beginDigest(t, s, "digest-1")
 	endDigest(t, s, first, digestBusy)
 	endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
-	require.NoError(t, s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "given up"))
+	_, err := s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "given up")
+	require.NoError(t, err)
 
 	endDigest(t, s, first, digestBusy)
 	endDigest(t, s, first, digestAccepted)
@@ -217,7 +218,9 @@ func TestGiveUpDigest(t *testing.T) {
 				setStatus(t, s, item(n), was)
 			}
 
-			require.NoError(t, s.GiveUpDigest(t.Context(), "digest-1", status, "why"))
+			dropped, err := s.GiveUpDigest(t.Context(), "digest-1", status, "why")
+			require.NoError(t, err)
+			require.Equal(t, map[string]string{item(5): "before"}, dropped)
 
 			for _, n := range []int{1, 6} {
 				require.Equal(t, row{Status: string(status), Title: ptr("ttttt"), Body: ptr("bbbbb"), Address: delivery(t, s, item(n)).Address, Error: ptr("why")}, delivery(t, s, item(n)))

@@ -44,6 +44,7 @@ func items(first, last int) []string {
 func withItems(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
+	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'to-10')")
 	addItems(t, s, reviewMails, 1, n, 10)
 	return s
 }
@@ -142,7 +143,8 @@ func TestSealDigestIsFull(t *testing.T) {
 	require.Equal(t, time.Date(2026, 11, 21, 10, 5+1, 41, 0, time.UTC), first.Next)
 	require.Equal(t, first, seal(t, s, "digest-1", reviewMails), "a repeat")
 
-	require.NoError(t, s.GiveUpDigest(t.Context(), "digest-1", notification.Cancelled, "why"))
+	_, err := s.GiveUpDigest(t.Context(), "digest-1", notification.Cancelled, "why")
+	require.NoError(t, err)
 	require.Equal(t, notification.SealedDigest{Items: items(101, 130)}, seal(t, s, "digest-2", reviewMails))
 }
 

@@ -20,7 +20,7 @@ var (
 // addRecipient writes an active recipient without any address.
 func addRecipient(t *testing.T, s *postgres.Store, userType notification.UserType, userID string) {
 	t.Helper()
-	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2)", userType, userID)
+	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING", userType, userID)
 }
 
 // addMember writes an active recipient who is an active member of an entity.

@@ -1,0 +1,182 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// delays are the intervals that failures of one kind ask for, of many attempts.
+func delays(t *testing.T, tried notification.Tried, in activities.SendInput, cause error) (least, most time.Duration) {
+	t.Helper()
+	for range 200 {
+		db := due(1, 0)
+		db.attempt.Tried = tried
+		_, err := send(t, db, &provider{err: cause}, in)
+		var failure *temporal.ApplicationError
+		require.ErrorAs(t, err, &failure)
+		require.False(t, failure.NonRetryable())
+		delay := failure.NextRetryDelay()
+		if least == 0 || delay < least {
+			least = delay
+		}
+		most = max(most, delay)
+	}
+	return least, most
+}
+
+// Intervals grow by the coefficient, differ by a fifth either way, and are never
+// shorter than what the provider asked for.
+func TestSendIntervalsAreJittered(t *testing.T) {
+	t.Parallel()
+
+	in := sendInput
+	in.MaxAttempts, in.FirstRetry, in.Coefficient = 100, 30*time.Second, 2
+	busy := func(retryAfter time.Duration) error { return providerError(notification.Busy, 429, retryAfter) }
+	account := providerError(notification.Account, 401, 0)
+	tests := []struct {
+		name        string
+		tried       notification.Tried
+		err         error
+		least, most time.Duration
+	}{
+		{"the first", notification.Tried{}, busy(0), 24 * time.Second, 36 * time.Second},
+		{"the third", notification.Tried{Ended: 2}, busy(0), 96 * time.Second, 144 * time.Second},
+		{"crashes and rejections do not make it longer", notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, busy(0), 24 * time.Second, 36 * time.Second},
+		{"capped", notification.Tried{Ended: 60}, busy(0), 12 * time.Minute, 18 * time.Minute},
+		{"as the provider asked", notification.Tried{}, busy(10 * time.Second), 10 * time.Second, 12 * time.Second},
+		{"our account", notification.Tried{}, account, 48 * time.Second, 72 * time.Second},
+		{"our account, as the provider asked", notification.Tried{}, providerError(notification.Account, 403, 5*time.Minute), 5 * time.Minute, 6 * time.Minute},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			least, most := delays(t, tt.tried, in, tt.err)
+
+			require.GreaterOrEqual(t, least, tt.least)
+			require.LessOrEqual(t, most, tt.most)
+			require.Greater(t, most-least, (tt.most-tt.least)/4, "they are not in step")
+		})
+	}
+}
+
+// A rejected account uses up no attempts; after a day of it the delivery fails. A
+// channel that is best effort does not wait for it.
+func TestSendWithARejectedAccount(t *testing.T) {
+	t.Parallel()
+
+	account := providerError(notification.Account, 401, 0)
+	one := sendInput
+	one.MaxAttempts = 1
+	tests := []struct {
+		name      string
+		in        activities.SendInput
+		channel   notification.Channel
+		tried     notification.Tried
+		permanent bool
+	}{
+		{"for the first time", one, notification.Email, notification.Tried{Begun: 1}, false},
+		{"after failures of the provider", sendInput, notification.Email, notification.Tried{Begun: 3, Ended: 2}, false},
+		{"for nearly a day", sendInput, notification.Email, notification.Tried{Begun: 3, Rejected: 24*time.Hour - time.Second}, false},
+		{"for a day", sendInput, notification.Email, notification.Tried{Begun: 3, Rejected: 24 * time.Hour}, true},
+		{"best effort", one, notification.WebSocket, notification.Tried{Begun: 1}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db, mail := due(1, 0), &provider{err: account}
+			db.attempt.Tried = tt.tried
+			tt.in.Channel = tt.channel
+			a := &activities.Activities{Deliveries: db, Senders: map[notification.Channel]activities.Sender{tt.channel: mail}}
+			_, err := run[activities.SendResult](a, a.Send, tt.in)
+
+			if tt.permanent {
+				requireFailure(t, err, activities.AttemptsExhausted, true, 0)
+			} else {
+				requireFailure(t, err, "Account", false, time.Minute)
+			}
+			require.Equal(t, 1, mail.calls)
+			require.Equal(t, notification.OutcomeAccount, db.results[0].Outcome)
+		})
+	}
+}
+
+// A database that hangs takes nothing from the provider's time: where it took too
+// much, the provider is not called, and the attempt is not the provider's failure.
+func TestSendTooLate(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithTimeout(t.Context(), sendInput.Timeout) // without the time for the record
+	defer cancel()
+	db, mail := due(3, 2), &provider{}
+	_, err := sendWithin(ctx, db, mail, sendInput)
+	requireFailure(t, err, "", false, 0)
+	require.Zero(t, mail.calls)
+	require.Len(t, db.results, 1)
+	require.Equal(t, notification.OutcomeError, db.results[0].Outcome, "which uses up no attempt")
+
+	var bound time.Duration
+	db.hang = func(ctx context.Context) {
+		deadline, ok := ctx.Deadline()
+		require.True(t, ok)
+		bound = time.Until(deadline)
+	}
+	db.beginErr = errors.New("canceling statement")
+	_, _ = send(t, db, mail, sendInput)
+	require.LessOrEqual(t, bound, 5*time.Second)
+	require.Zero(t, mail.calls)
+}
+
+// One error a minute and channel says that the account is rejected, however many
+// deliveries wait for it.
+func TestSendReportsARejectedAccountOnce(t *testing.T) {
+	t.Parallel()
+
+	account := &provider{err: providerError(notification.Account, 401, 0)}
+	a := &activities.Activities{Deliveries: due(1, 0), Digests: dueDigest(1, 0), Senders: map[notification.Channel]activities.Sender{
+		notification.Email: account, notification.SMS: account,
+	}}
+	errorsLogged := &errorLog{}
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(errorsLogged)
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	text := sendInput
+	text.Channel = notification.SMS
+	for _, in := range []activities.SendInput{sendInput, sendInput, text, text, sendInput} {
+		_, err := env.ExecuteActivity(a.Send, in)
+		require.Error(t, err)
+	}
+	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, Timeout: time.Minute, MaxAttempts: 3})
+	require.Error(t, err)
+
+	require.Equal(t, 6, account.calls)
+	require.Len(t, errorsLogged.lines, 2, "%v", errorsLogged.lines)
+}
+
+// errorLog keeps the errors that are logged.
+type errorLog struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *errorLog) Debug(string, ...any) {}
+func (l *errorLog) Info(string, ...any)  {}
+func (l *errorLog) Warn(string, ...any)  {}
+func (l *errorLog) Error(message string, keyvals ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprint(message, keyvals))
+}

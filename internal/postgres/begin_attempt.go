@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// begun is the beginning of a query that begins attempts at the deliveries which
+// its end selects: n. It counts them and opens their rows in delivery_attempt: what
+// dies after it leaves an attempt that was begun and never ended. $1 is how many
+// attempts earlier runs had; $2 says whether $3 is the address to use and to record.
+//
+// An attempt after two that found our account rejected has the row and the number
+// of the second one, since a rejected account uses up no attempts: a day of them,
+// one a minute, leaves two rows.
+const begun = `
+		WITH begun AS (
+			UPDATE notification n
+			SET    attempt_count     = n.attempt_count + CASE WHEN
+			           EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.outcome = 'ACCOUNT')
+			           AND EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $1 AND a.attempt < n.attempt_count AND a.outcome = 'ACCOUNT')
+			           THEN 0 ELSE 1 END,
+			       recipient_address = CASE WHEN $2 THEN nullif($3, '') ELSE n.recipient_address END
+			WHERE  `
+
+// began goes on after what selects the deliveries.
+const began = `
+			RETURNING *
+		), attempt AS (
+			INSERT INTO delivery_attempt (delivery_id, attempt)
+			SELECT delivery_id, attempt_count
+			FROM   begun
+			ON CONFLICT (delivery_id, attempt) DO UPDATE
+			SET    started_at = now(), ended_at = NULL, outcome = NULL, provider_status = NULL, detail = NULL
+		)`
+
+// tried is what the attempts before this one at the delivery b came to, in the
+// order of [notification.Tried].
+const tried = `b.attempt_count - $1,
+		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.attempt > $1 AND a.outcome IN ('REFUSED', 'BUSY', 'AMBIGUOUS')),
+		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.attempt > $1 AND a.ended_at IS NULL),
+		       (SELECT coalesce(now() - min(a.started_at), '0') FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.attempt > $1 AND a.outcome = 'ACCOUNT')`
+
+// BeginAttempt counts an attempt at a delivery, opens its row in delivery_attempt
+// and returns what to send.
+//
+// A delivery that was planned more than a minute ago, or that is to be judged, is
+// asked for all that may have changed since, in one transaction: it may be dropped,
+// or go to another address. Any other takes one statement.
+//
+// A delivery that needs no sending, or may not be sent, is returned as that and
+// nothing is counted. Where there is none, the error is [notification.ErrNoDelivery].
+func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error) {
+	if !in.JudgeQuiet {
+		attempt, err := beginAttempt(ctx, s.Pool, in, nil)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return attempt, err
+		}
+	}
+	var attempt notification.Attempt
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		rows, err := readWaited(ctx, tx, "n.delivery_id = $1", in.DeliveryID)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return notification.ErrNoDelivery
+		}
+		found := rows[0]
+		found.JudgeQuiet, found.Ordered = in.JudgeQuiet, in.Ordered
+		attempt.Status = found.status
+		if !attempt.Due() {
+			return nil
+		}
+		if attempt.Verdict = found.Judge(found.now); attempt.Held() {
+			return nil
+		}
+		address := found.Recipient.Address(found.Channel)
+		attempt, err = beginAttempt(ctx, tx, in, &address)
+		return err
+	})
+	return attempt, err
+}
+
+// querier is a pool, or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// beginAttempt begins an attempt with the address of now. Without one the delivery
+// must have been planned within a minute; else, and where it needs no sending, the
+// error is [pgx.ErrNoRows].
+func beginAttempt(ctx context.Context, on querier, in notification.Begin, address *string) (notification.Attempt, error) {
+	const query = begun + `n.delivery_id = $4
+			AND    n.status IN ('PENDING', 'FAILED')
+			AND    ($2 OR n.created_at > now() - interval '1 minute')` + began + `
+		SELECT b.status, b.attempt_count, ` + tried + `,
+		       b.id, b.event_id, b.event_type, coalesce(b.correlation_id, ''), b.user_type, b.user_id,
+		       coalesce(r.name, ''), coalesce(b.recipient_address, ''), coalesce(b.title, ''), coalesce(b.body, ''), b.created_at,
+		       CASE WHEN b.body IS NULL THEN b.last_error ELSE '' END,
+		       CASE WHEN b.channel = 'PUSH' THEN ARRAY (
+		           SELECT d.token FROM recipient_device d
+		           WHERE  d.user_type = b.user_type AND d.user_id = b.user_id AND d.active
+		           ORDER BY d.token
+		           LIMIT  $5) END
+		FROM   begun b
+		LEFT JOIN recipient r USING (user_type, user_id)`
+
+	var a notification.Attempt
+	m := &a.Message
+	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices).Scan(
+		&a.Status, &a.Number, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected,
+		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices)
+	if err != nil {
+		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
+	}
+	m.DeliveryID = in.DeliveryID
+	return a, nil
+}
+
+// maxDevices bounds the devices of one person that a push goes to.
+const maxDevices = 20

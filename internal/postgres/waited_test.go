@@ -1,0 +1,214 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// waitedMail has one delivery by mail that was planned two minutes ago, for staff 10
+// of restaurant 5, by an optional route.
+func waitedMail(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := withMail(t)
+	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "CHEF")
+	exec(t, s, "UPDATE recipient SET email = 'new@example.com', timezone = 'Europe/Rome'")
+	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', entity_type = 'RESTAURANT', entity_id = '5'")
+	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	return s
+}
+
+// Whatever changed while a delivery waited counts: by the rules that planned it, and
+// where an operator ordered it, by less of them.
+func TestBeginAttemptAfterAWait(t *testing.T) {
+	t.Parallel()
+
+	const (
+		preference = "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '10', 'EMAIL', "
+		setting    = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, allowed_roles, quiet_hours_start, quiet_hours_end, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', "
+		mandatory  = "; UPDATE event_type_channel_routing SET mandatory = true"
+		older      = "; UPDATE notification SET entity_type = NULL, entity_id = NULL"
+		broadcast  = "; UPDATE notification SET entity_type = 'BROADCAST', entity_id = '0'"
+		off        = preference + "false, false, NULL, NULL)"
+		groupOff   = setting + "NULL, false, NULL, NULL, NULL, NULL)"
+		chefsOut   = setting + "NULL, true, '{MANAGER}', NULL, NULL, NULL)"
+		quiet      = preference + "true, true, '00:00', '23:59:59.999999')"
+	)
+	tests := []struct {
+		name    string
+		sql     string
+		dropped string
+		ordered string // the same, of a delivery that an operator ordered
+	}{
+		{"nothing", "SELECT 1", "", ""},
+		{"left the directory", "DELETE FROM recipient", "no longer a recipient", "no longer a recipient"},
+		{"not active", "UPDATE recipient SET active = false", "no longer a recipient", "no longer a recipient"},
+		{"left the entity", "DELETE FROM entity_member", "no longer a recipient", ""},
+		{"not active in the entity", "UPDATE entity_member SET active = false", "no longer a recipient", ""},
+		{"left an entity that nobody knows", "DELETE FROM entity_member" + older, "", ""},
+		{"no member of what takes none", "DELETE FROM entity_member" + broadcast, "", ""},
+		{"opted out", off, "USER_DISABLED", ""},
+		{"opted out of what is mandatory", off + mandatory, "", ""},
+		{"opted out of what is routed no longer", off + "; DELETE FROM event_type_channel_routing", "USER_DISABLED", ""},
+		{"the group switched it off", groupOff, "GROUP_DISABLED", ""},
+		{"the group switched off what is mandatory", groupOff + mandatory, "", ""},
+		{"a group that nobody knows", groupOff + older, "", ""},
+		{"the group's row for the type", groupOff + "; " + setting + "'RESERVATION_REQUESTED', true, NULL, NULL, NULL, NULL)", "", ""},
+		{"the role is not allowed", chefsOut + mandatory, "ROLE_RESTRICTED", ""},
+		{"has another role", chefsOut + "; UPDATE entity_member SET role = 'MANAGER'", "", ""},
+		{"the channel does not serve them", "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", "UNSUPPORTED", ""},
+		{"no address", "UPDATE recipient SET email = ''", "NO_ADDRESS", "NO_ADDRESS"},
+		{"the number of recipients is no matter", setting + "NULL, true, NULL, NULL, NULL, 0)", "", ""},
+		{"quiet hours, which nobody asked for", quiet, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			for ordered, want := range map[bool]string{false: tt.dropped, true: tt.ordered} {
+				s := waitedMail(t)
+				exec(t, s, tt.sql)
+
+				attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: ordered})
+
+				require.NoError(t, err)
+				require.Equal(t, want, attempt.Dropped)
+				require.True(t, attempt.Due())
+				got := delivery(t, s, mail)
+				if want != "" {
+					require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, got)
+					require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+					continue
+				}
+				require.Equal(t, "new@example.com", attempt.Message.To)
+				require.Equal(t, ptr("new@example.com"), got.Address)
+				require.Equal(t, 1, got.Attempts)
+			}
+		})
+	}
+}
+
+// What was planned within the minute is as it was planned.
+func TestBeginAttemptAtOnce(t *testing.T) {
+	t.Parallel()
+
+	s := waitedMail(t)
+	exec(t, s, "UPDATE notification SET created_at = now()")
+	exec(t, s, "DELETE FROM recipient")
+
+	attempt := begin(t, s, mail, 0)
+
+	require.False(t, attempt.Held())
+	require.Equal(t, "to-EMAIL", attempt.Message.To)
+}
+
+// Quiet hours are judged where the delivery waited for them, the group's too.
+func TestBeginAttemptJudgesQuietHours(t *testing.T) {
+	t.Parallel()
+
+	const always, never = "'00:00', '23:59:59.999999'", "'01:00', '01:00'"
+	const own = "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, "
+	const group = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end) VALUES ('RESTAURANT', '5', 'EMAIL', "
+	const deferred = "UPDATE event_type_channel_routing SET quiet_hours_action = 'DEFER'"
+	tests := []struct {
+		name     string
+		sql      []string
+		dropped  bool
+		deferred bool
+	}{
+		{"none", nil, false, false},
+		{"own, not now", []string{own + never + ")"}, false, false},
+		{"own", []string{own + always + ")"}, true, false},
+		{"own, deferred", []string{own + always + ")", deferred}, false, true},
+		{"the group's", []string{group + always + ")"}, true, false},
+		{"the group's, deferred", []string{group + always + ")", deferred}, false, true},
+		{"the group's, not now", []string{group + never + ")"}, false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := waitedMail(t)
+			exec(t, s, "UPDATE notification SET created_at = now()") // a minute is no matter
+			for _, sql := range tt.sql {
+				exec(t, s, sql)
+			}
+
+			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, JudgeQuiet: true})
+
+			require.NoError(t, err)
+			require.Equal(t, tt.dropped, attempt.Dropped == notification.WaitQuietHours)
+			require.Equal(t, tt.deferred, !attempt.NotBefore.IsZero())
+			require.Equal(t, !tt.dropped && !tt.deferred, attempt.Number == 1)
+			if tt.deferred {
+				require.Equal(t, time.UTC, attempt.NotBefore.Location())
+				require.Contains(t, attempt.Wait, "Europe/Rome: quiet hours")
+			}
+		})
+	}
+}
+
+// A rejected account uses up no attempt, and a day of it leaves two rows.
+func TestRejectedAccountUsesUpNothing(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 0).Tried)
+	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 429")
+	for range 4 {
+		attempt := begin(t, s, mail, 0)
+		require.Equal(t, 1, attempt.Ended)
+		require.Zero(t, attempt.Crashed)
+		require.LessOrEqual(t, attempt.Number, 3)
+		require.Equal(t, attempt.Number == 3, attempt.Rejected > 0)
+		endAttempt(t, s, attempt.Number, notification.OutcomeAccount, "sendgrid rejected our account: 401")
+	}
+	exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '25 hours' WHERE attempt = 2")
+	attempt := begin(t, s, mail, 0)
+	require.Equal(t, 25*time.Hour, attempt.Rejected.Truncate(time.Hour))
+	endAttempt(t, s, attempt.Number, notification.OutcomeAmbiguous, "sendgrid gave no clear answer: 503")
+
+	last := begin(t, s, mail, 0)
+	require.Equal(t, 4, last.Number)
+	require.Equal(t, 2, last.Ended)
+	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS,", get[string](t, s, "SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
+	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 4).Tried, "of a run that begins here")
+}
+
+// Each item of a digest is judged by itself; what is dropped is said at each attempt.
+func TestBeginDigestJudgesItsItems(t *testing.T) {
+	t.Parallel()
+
+	s := withItems(t, 4)
+	exec(t, s, "UPDATE recipient SET email = 'new@example.com'")
+	exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = id - (SELECT min(id) FROM notification) + 1")
+	exec(t, s, `
+		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
+		SELECT 'RESTAURANT', i, 'RESTAURANT_USER', '10', 'CHEF' FROM generate_series(2, 4) AS i`)
+	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '3', 'EMAIL', false)")
+	seal(t, s, "digest-1", reviewMails)
+
+	attempt := beginDigest(t, s, "digest-1")
+
+	dropped := map[string]string{item(1): "no longer a recipient", item(3): "GROUP_DISABLED"}
+	require.Equal(t, items(2, 2), listedIn(attempt)[:1])
+	require.Equal(t, items(4, 4), listedIn(attempt)[1:])
+	require.Equal(t, dropped, attempt.Dropped)
+	require.Equal(t, "new@example.com", attempt.Message.To)
+	require.Equal(t, ptr("new@example.com"), delivery(t, s, item(2)).Address)
+	require.Equal(t, 0, delivery(t, s, item(1)).Attempts)
+	require.Equal(t, "CANCELLED", delivery(t, s, item(1)).Status)
+	require.Equal(t, ptr("GROUP_DISABLED"), delivery(t, s, item(3)).Error)
+	endDigest(t, s, attempt, digestBusy)
+
+	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', 'EMAIL', false)")
+	again := beginDigest(t, s, "digest-1")
+	require.Empty(t, again.Items)
+	require.Zero(t, again.Sent)
+	dropped[item(2)], dropped[item(4)] = "USER_DISABLED", "USER_DISABLED"
+	require.Equal(t, dropped, again.Dropped)
+}

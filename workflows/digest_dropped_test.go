@@ -1,0 +1,49 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// Each item is told its own end: who may not be told any more of one thing may be
+// told of another.
+func TestDigestTellsItsItemsApart(t *testing.T) {
+	t.Parallel()
+
+	dropped := map[string]string{items(3)[1]: "no longer a recipient"}
+	left := workflows.DigestEnded{Status: notification.Cancelled, Reason: "no longer a recipient"}
+	tests := []struct {
+		name   string
+		answer digestAnswer
+		gaveUp bool
+		others workflows.DigestEnded
+	}{
+		{"sent", digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, false, workflows.DigestEnded{Status: notification.Sent}},
+		{"the others were cancelled", digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, false, workflows.DigestEnded{Status: notification.Cancelled}},
+		{"failed", digestAnswer{err: used.err}, true, workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.seals(sealed(3))
+			env.sendsDigest(tt.answer)
+			if tt.gaveUp {
+				input := activities.GiveUpDigestInput{DigestID: digestID, Channel: digestKey.Channel, Status: tt.others.Status, Reason: tt.others.Reason}
+				env.OnActivity(acts.GiveUpDigest, mock.Anything, input).Return(activities.GiveUpDigestResult{Dropped: dropped}, nil).Once()
+			}
+			env.tells(tt.others, items(3)[0], items(3)[2])
+			env.tells(left, items(3)[1])
+
+			env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+			env.AssertExpectations(t)
+		})
+	}
+}
