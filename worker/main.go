@@ -166,12 +166,12 @@ func newTemporalClient(metrics client.MetricsHandler) (client.Client, string, er
 // checks are what /readyz asks.
 func checks(store *postgres.Store, broker *rabbitmq.Broker, temporal client.Client, running *workers) []check {
 	return []check{
-		{"database", store.Ready},
-		{"broker", func(context.Context) error { return broker.Ready() }},
-		{"temporal", func(ctx context.Context) error {
+		{"database", "does not answer, or has no schema of Herald's", store.Ready},
+		{"broker", "takes no messages", func(context.Context) error { return broker.Ready() }},
+		{"temporal", "does not answer", func(ctx context.Context) error {
 			_, err := temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		}},
-		{"workers", running.ready},
+		{"workers", "not started", running.ready},
 	}
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// check is one thing that a ready worker needs.
+type check struct {
+	name string
+	down string // what /readyz says where it fails; why stands in the log, since it may hold an address
+	run  func(context.Context) error
+}
+
+const (
+	// checkTimeout bounds each check.
+	checkTimeout = 3 * time.Second
+	// readyFor is how long an answer of /readyz is good, so that nobody can make
+	// the servers busy by asking often.
+	readyFor = time.Second
+	// logPause is the least time between two lines in the log about one check.
+	logPause = time.Minute
+)
+
+// readiness answers /readyz: 200, or 503 with the names of what does not answer.
+// However many ask at once, the checks run once.
+type readiness struct {
+	checks []check
+
+	mu     sync.Mutex
+	looked time.Time         // when the answer was found; zero: never
+	ready  bool              // all checks passed
+	answer map[string]string // by check: ok, or what is wrong
+	logged map[string]time.Time
+}
+
+func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	ready, answer := r.look()
+	w.Header().Set("Content-Type", "application/json")
+	if !ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// look runs the checks, unless that has been done within readyFor. Who asks
+// meanwhile waits for the same answer, 3 s at most. The context is none of a
+// request's: the answer is for others too.
+func (r *readiness) look() (bool, map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.looked.IsZero() && time.Since(r.looked) < readyFor {
+		return r.ready, r.answer
+	}
+	failed := make([]error, len(r.checks))
+	var looking sync.WaitGroup
+	for i, c := range r.checks {
+		looking.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+			defer cancel()
+			failed[i] = c.run(ctx)
+		})
+	}
+	looking.Wait()
+	r.looked, r.ready, r.answer = time.Now(), true, map[string]string{}
+	for i, c := range r.checks {
+		r.answer[c.name] = "ok"
+		if failed[i] != nil {
+			r.ready, r.answer[c.name] = false, c.down
+			r.log(c, failed[i])
+		}
+	}
+	return r.ready, r.answer
+}
+
+func (r *readiness) log(c check, err error) {
+	if last, ok := r.logged[c.name]; ok && time.Since(last) < logPause {
+		return
+	}
+	if r.logged == nil {
+		r.logged = map[string]time.Time{}
+	}
+	r.logged[c.name] = time.Now()
+	slog.Warn("not ready", "check", c.name, "error", err)
+}
