@@ -47,6 +47,8 @@ func (v whyView) nextOfDelivery(now time.Time) string {
 		return "nothing: it was sent at " + clock(d.SentAt)
 	case d.Status == notification.Delivered:
 		return "nothing: it arrived at " + clock(d.DeliveredAt)
+	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
+		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
 	case d.Status == notification.Cancelled:
 		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
 	case v.Workflow.Status == runningStatus:
@@ -119,9 +121,13 @@ func (v whyView) hasten() string {
 }
 
 func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
-	number := 1
+	number, rejected := 1, false
 	for _, attempt := range v.Delivery.Log {
-		if attempt.Attempt > v.Workflow.Before && attempt.EndedAt != nil {
+		if attempt.Attempt <= v.Workflow.Before || attempt.EndedAt == nil {
+			continue
+		}
+		rejected = attempt.Outcome == notification.OutcomeAccount
+		if !rejected && attempt.Outcome != notification.OutcomeError { // neither uses up an attempt
 			number++
 		}
 	}
@@ -134,6 +140,8 @@ func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
 		return fmt.Sprintf("%s is under way, since %s", which, clock(p.StartedAt))
 	case p.State == pausedState:
 		return which + " is paused: resume the activity in the Temporal Web UI"
+	case p.NextAttempt != nil && rejected:
+		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", clock(p.NextAttempt), v.Delivery.Channel)
 	case p.NextAttempt != nil:
 		return fmt.Sprintf("the next attempt is due at %s, %s. %s", clock(p.NextAttempt), which, v.hasten())
 	default:

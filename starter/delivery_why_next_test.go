@@ -58,6 +58,14 @@ func TestNextOfADelivery(t *testing.T) {
 	item.Strategy = notification.Aggregate
 	tried := status(notification.Pending)
 	tried.Log = []postgres.AttemptRow{attempt(1, "BUSY"), attempt(2, ""), attempt(3, "BUSY"), attempt(4, "BUSY")}
+	dropped := func(reason string) postgres.DeliveryDetail {
+		d := status(notification.Cancelled)
+		d.Channel, d.UserType, d.LastError = notification.SMS, notification.RestaurantUser, reason
+		return d
+	}
+	rejected := status(notification.Pending)
+	rejected.Channel = notification.SMS
+	rejected.Log = []postgres.AttemptRow{attempt(1, "BUSY"), attempt(2, "ACCOUNT"), attempt(3, "ACCOUNT")}
 	const retry = "`starter delivery retry d`"
 	const hasten = ". `starter delivery send-now d` does not wait"
 	digest := func(in deliveryState) deliveryState {
@@ -74,6 +82,12 @@ func TestNextOfADelivery(t *testing.T) {
 		{"sent", status(notification.Sent), inState("COMPLETED"), "nothing: it was sent at 2026-11-21 10:00:00.000Z"},
 		{"arrived", status(notification.Delivered), inState(unreachableStatus), "nothing: it arrived at 2026-11-21 10:04:05.000Z"},
 		{"cancelled", status(notification.Cancelled), inState("CANCELED"), "nothing: it was cancelled. To send it all the same, run " + retry},
+		{"opted out while it waited", dropped("USER_DISABLED"), inState("COMPLETED"),
+			"nothing: it waited, and when it was due the recipient had switched SMS off, and it is not mandatory for this event type. To send it all the same, run " + retry},
+		{"left while it waited", dropped(notification.NoLongerRecipient), inState("COMPLETED"),
+			"nothing: it waited, and when it was due the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns. To send it all the same, run " + retry},
+		{"due in quiet hours", dropped(notification.WaitQuietHours), inState("COMPLETED"),
+			"nothing: it waited, and when it was due it was quiet hours for them or their entity, and what comes in quiet hours is dropped. To send it all the same, run " + retry},
 		{"refused", failed("REFUSED"), inState("FAILED"), "nothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run " + retry},
 		{"busy to the end", failed("BUSY"), inState("FAILED"), "nothing: it failed. Wait until the provider answers again, then run " + retry},
 		{"never clear", failed("AMBIGUOUS"), inState(unknownStatus), "nothing: it failed. Wait until the provider answers again, then run " + retry},
@@ -84,6 +98,10 @@ func TestNextOfADelivery(t *testing.T) {
 		{"back-off", tried, running(func(s *deliveryState) {
 			s.Before, s.Pending = 1, []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), "the next attempt is due at 2026-11-21 10:04:05.000Z, attempt 3 of 3" + hasten},
+		{"our account is rejected", rejected, running(func(s *deliveryState) {
+			s.Pending = []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
+		}), "the provider rejects our account: it is tried once a minute, next at 2026-11-21 10:04:05.000Z, and fails a day after the first time. Mend the worker's credentials for SMS"},
+		{"our account was rejected", rejected, sendIs(pendingActivity{Activity: "Send", State: startedState, StartedAt: &nextNow}), "attempt 2 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
 		{"under way", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: startedState, StartedAt: &nextNow}), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
 		{"due", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: "SCHEDULED"}), "attempt 1 of 3 is due: a worker takes it in a moment"},
 		{"attempts not known", status(notification.Pending), running(func(s *deliveryState) {

@@ -96,18 +96,19 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
-	store, err := postgres.Open(ctx, string(cfg.DatabaseURL), "herald-worker")
+	events, deliveries, err := postgres.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries")
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer events.Close()
+	defer deliveries.Close()
 	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: string(cfg.RabbitMQURL), Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
 	defer broker.Close()
 	metrics, err := newMetrics(watched{
-		outbox: store.OutboxState,
+		outbox: events.OutboxState,
 		broker: broker.Ready,
 	})
 	if err != nil {
@@ -125,14 +126,14 @@ func run(ctx context.Context, part part) error {
 	}
 	starter := &workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
 	acts := &activities.Activities{
-		Outbox:     store,
+		Outbox:     events,
 		Starter:    starter,
-		Plans:      store,
-		Deliveries: store,
-		Digests:    store,
+		Plans:      events,
+		Deliveries: deliveries,
+		Digests:    deliveries,
 		Joiner:     starter,
-		Retries:    store,
-		Events:     store,
+		Retries:    deliveries,
+		Events:     events,
 		Broker:     broker,
 		Senders:    senders,
 		Policies:   deliveryPolicies(cfg),
@@ -141,7 +142,7 @@ func run(ctx context.Context, part part) error {
 	running := &workers{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(store, broker, temporal, running), metrics.page))
+		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(events, broker, temporal, running), metrics.page))
 	})
 	group.Go(func() error { return running.run(ctx, temporal, namespace, cfg, part, acts) })
 	return group.Wait()

@@ -28,6 +28,22 @@ type Verdict struct {
 // in the directory, or no longer a member of the entity that the event concerns.
 const NoLongerRecipient = "no longer a recipient"
 
+// DroppedMeaning says as a sentence for people why a delivery was dropped after a
+// wait; empty: it was not.
+func DroppedMeaning(reason string, channel Channel, userType UserType) string {
+	decision := Decision(reason)
+	switch {
+	case reason == NoLongerRecipient:
+		return "the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns"
+	case reason == WaitQuietHours:
+		return DecisionQuietHours.Meaning(channel, userType)
+	case slices.Contains([]Decision{DecisionUnsupported, DecisionUserDisabled, DecisionGroupDisabled, DecisionRoleRestricted, DecisionNoAddress}, decision):
+		return decision.Meaning(channel, userType)
+	default:
+		return ""
+	}
+}
+
 // Held says that a delivery may not be sent, not now or not at all.
 func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 

@@ -26,6 +26,23 @@ const (
 // Open returns a store over a pool of connections to url. It does not wait for
 // the server: a database that is down is an error of the first statement.
 func Open(ctx context.Context, url, applicationName string) (*Store, error) {
+	return open(ctx, url, applicationName, 1)
+}
+
+// OpenTwo returns two stores that share the connections half and half, so that
+// what one of them does cannot take those of the other.
+func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
+	if first, err = open(ctx, url, firstName, 2); err != nil {
+		return nil, nil, err
+	}
+	if second, err = open(ctx, url, secondName, 2); err != nil {
+		first.Close()
+		return nil, nil, err
+	}
+	return first, second, nil
+}
+
+func open(ctx context.Context, url, applicationName string, stores int32) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("parse DATABASE_URL: %w", err) // pgx hides the password
@@ -33,6 +50,8 @@ func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns
 	}
+	config.MaxConns = max(1, config.MaxConns/stores)
+	config.MinConns = min(config.MinConns, config.MaxConns)
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = applicationName

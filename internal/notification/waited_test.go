@@ -1,0 +1,97 @@
+package notification_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// waited is what a situation is after a wait. The place among max_recipients was
+// given when it was planned.
+func (s situation) waited() notification.Waited {
+	rules := s.rules()
+	return notification.Waited{
+		DeliveryID: "d", Known: true, Active: true, Member: true, JudgeQuiet: true,
+		Case: notification.Case{Channel: s.channel, Routing: &rules.Routing[0], Served: rules.Supported[s.channel], Recipient: s.recipient(), Settings: rules.Settings},
+	}
+}
+
+// After a wait, the rules that planned a delivery decide again.
+func TestJudgeEverySituation(t *testing.T) {
+	t.Parallel()
+
+	for _, s := range situations() {
+		if s.full {
+			continue
+		}
+		w := s.waited()
+		want := s.want()
+		got := w.Judge(noon)
+		switch want {
+		case notification.DecisionSelected:
+			require.Empty(t, got.Dropped, "%+v", s)
+			require.Equal(t, s.quiet && s.channel.Quieted(), !got.NotBefore.IsZero(), "%+v", s)
+		case notification.DecisionQuietHours:
+			require.Equal(t, notification.Verdict{Dropped: notification.WaitQuietHours}, got)
+		default:
+			require.Equal(t, notification.Verdict{Dropped: string(want)}, got)
+		}
+
+		w.JudgeQuiet, s.quiet = false, false
+		if want = s.want(); want == notification.DecisionSelected {
+			require.Equal(t, notification.Verdict{}, w.Judge(noon), "%+v", s)
+		} else {
+			require.Equal(t, notification.Verdict{Dropped: string(want)}, w.Judge(noon), "%+v", s)
+		}
+
+		w.Ordered, w.JudgeQuiet = true, true
+		missing := s.noAddress && s.channel != notification.WebSocket
+		require.Equal(t, missing, w.Judge(noon).Held(), "%+v", s)
+		for _, left := range []func(*notification.Waited){
+			func(w *notification.Waited) { w.Known = false },
+			func(w *notification.Waited) { w.Active = false },
+		} {
+			gone := w
+			left(&gone)
+			require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, gone.Judge(noon))
+		}
+		w.Member = false
+		require.Equal(t, missing, w.Judge(noon).Held(), "an operator stands above membership")
+		w.Ordered = false
+		require.Equal(t, notification.Verdict{Dropped: notification.NoLongerRecipient}, w.Judge(noon))
+	}
+}
+
+// A delay that is over is not made once more.
+func TestJudgeAfterADelay(t *testing.T) {
+	t.Parallel()
+
+	s := situation{channel: notification.Email, supported: true}
+	w := s.waited()
+	w.Routing.Strategy, w.Routing.Delay = notification.Delayed, time.Hour
+	require.Equal(t, notification.Verdict{}, w.Judge(noon))
+
+	w.Routing = nil
+	require.Equal(t, notification.Verdict{}, w.Judge(noon), "routed no longer, it was planned all the same")
+}
+
+// Every reason for which a delivery is dropped can be told to people.
+func TestDroppedMeaning(t *testing.T) {
+	t.Parallel()
+
+	seen := map[string]bool{notification.NoLongerRecipient: true}
+	for _, s := range situations() {
+		seen[s.waited().Judge(noon).Dropped] = true
+	}
+	delete(seen, "")
+	require.Len(t, seen, 7)
+	for reason := range seen {
+		require.NotEmpty(t, notification.DroppedMeaning(reason, notification.Email, notification.Customer), reason)
+	}
+	for _, other := range []string{"", "cancelled", "SELECTED", "MAX_RECIPIENTS"} {
+		require.Empty(t, notification.DroppedMeaning(other, notification.Email, notification.Customer), other)
+	}
+}
