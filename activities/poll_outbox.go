@@ -95,7 +95,7 @@ func (a *Activities) PollOutbox(ctx context.Context) (PollOutboxResult, error) {
 		batch, err := a.pollBatch(context.WithoutCancel(ctx))
 		total.Started, total.Failed, total.Released = total.Started+batch.Started, total.Failed+batch.Failed, total.Released+batch.Released
 		if err != nil || batch.Released > 0 {
-			activity.GetLogger(ctx).Warn("outbox: backing off", "released", batch.Released, "because", batch.Cause, "backoff", backoff, "error", err)
+			activity.GetLogger(ctx).Warn("outbox: backing off", "released", batch.Released, "because", batch.Cause, "backoff", backoff, "error", unquoted(err))
 			pause(ctx, jitter(backoff), nil)
 			backoff = min(2*backoff, maxBackoff)
 			continue

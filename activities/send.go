@@ -153,7 +153,7 @@ func (a *Activities) recordSent(ctx context.Context, in SendInput, attempt notif
 	age, err := a.endAttempt(ctx, result)
 	observeCommitToSent(ctx, in.Channel, age)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("sent, but not recorded yet", "delivery_id", result.DeliveryID, "error", err)
+		activity.GetLogger(ctx).Warn("sent, but not recorded yet", "delivery_id", result.DeliveryID, "error", unquoted(err))
 		result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
 		sent.Unrecorded = &result
 	}
@@ -168,7 +168,7 @@ func (a *Activities) recordFailure(ctx context.Context, in SendInput, attempt no
 	a.rejected.report(ctx, in.Channel, result)
 	countAttempt(ctx, in.Channel, attempt.Begun, result.Outcome)
 	if _, err := a.endAttempt(ctx, result); err != nil {
-		activity.GetLogger(ctx).Warn("failed attempt not recorded", "delivery_id", result.DeliveryID, "error", err)
+		activity.GetLogger(ctx).Warn("failed attempt not recorded", "delivery_id", result.DeliveryID, "error", unquoted(err))
 	}
 }
 

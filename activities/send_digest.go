@@ -48,7 +48,7 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 	}
 	recordErr := a.endDigestAttempt(ctx, result)
 	if recordErr != nil {
-		activity.GetLogger(ctx).Warn("attempt at digest not recorded", "digest_id", in.DigestID, "error", recordErr)
+		activity.GetLogger(ctx).Warn("attempt at digest not recorded", "digest_id", in.DigestID, "error", unquoted(recordErr))
 	}
 	if err != nil {
 		return SendDigestResult{}, pace{in.Key.Channel, in.MaxAttempts, in.FirstRetry, in.Coefficient}.failure(attempt.Tried, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
@@ -98,6 +99,7 @@ func (w *workers) add(temporal client.Client, queue string, options worker.Optio
 		default: // one is enough to end the process
 		}
 	}
+	options.Interceptors = []interceptor.WorkerInterceptor{activities.WithoutValues()}
 	added := worker.New(temporal, queue, options)
 	w.all = append(w.all, added)
 	return added

@@ -1,0 +1,64 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+)
+
+// DatabaseFailed is the type of failure of a statement that the database refused.
+const DatabaseFailed = "DatabaseFailed"
+
+// valueMarks begin the texts in which the driver quotes a value that it could not
+// encode, or read.
+var valueMarks = []string{"failed to encode args", "can't scan into dest", "cannot scan"}
+
+// WithoutValues returns what keeps the values of rows out of histories and logs:
+// the database's own words may quote an address or a name. Each error that an
+// activity returns passes through it.
+func WithoutValues() interceptor.WorkerInterceptor { return &withoutValues{} }
+
+type withoutValues struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*withoutValues) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &activityWithoutValues{interceptor.ActivityInboundInterceptorBase{Next: next}}
+}
+
+type activityWithoutValues struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	result, err := a.Next.ExecuteActivity(ctx, in)
+	return result, unquoted(err)
+}
+
+// unquoted names a failure of the database by statement and SQLSTATE: "begin
+// attempt: SQLSTATE 23505". It returns any other error as it is. What Temporal
+// does is the same: both are retried.
+func unquoted(err error) error {
+	var decided *temporal.ApplicationError
+	if err == nil || errors.As(err, &decided) {
+		return err
+	}
+	text := err.Error()
+	var refused interface {
+		error
+		SQLState() string
+	}
+	if errors.As(err, &refused) {
+		statement, _, _ := strings.Cut(text, refused.Error())
+		return temporal.NewApplicationError(statement+"SQLSTATE "+refused.SQLState(), DatabaseFailed)
+	}
+	for _, mark := range valueMarks {
+		if statement, _, quoted := strings.Cut(text, mark); quoted {
+			return temporal.NewApplicationError(statement+"a value has another type than expected", DatabaseFailed)
+		}
+	}
+	return err
+}

@@ -1,0 +1,38 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the database says of a row that it refuses may quote the row. A history
+// has the statement and the code instead, and so has the log.
+func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'no attempt at %', NEW.recipient_address USING ERRCODE = 'P0007';
+	END $$`)
+	s.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	w := s.startWorker()
+	s.starter("poller", "start")
+	s.writeEvents("refused", 1)
+	id := s.eventID("refused", 0) + "-customer1-EMAIL"
+
+	said := ""
+	s.eventually(time.Minute, func() bool {
+		description, err := s.temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		if err != nil || len(description.GetPendingActivities()) == 0 {
+			return false
+		}
+		said = description.GetPendingActivities()[0].GetLastFailure().String()
+		return said != ""
+	}, "%s has no failed attempt", id)
+	require.Contains(t, said, "begin attempt: SQLSTATE P0007")
+	require.NotContains(t, said, "ada@")
+	require.NotContains(t, w.output.String(), "ada@")
+}
