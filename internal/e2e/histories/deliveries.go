@@ -27,6 +27,7 @@ func deliveries() []*scenario {
 		delivery("deliver_delayed", notification.Email, soon(), nil),
 		delivery("deliver_deferred", notification.Email, soon(), quietOnce),
 		delivery("deliver_dropped", notification.Email, soon(), quiet),
+		delivery("deliver_opted_out", notification.Email, soon(), optedOut),
 	}
 }
 
@@ -83,6 +84,11 @@ func quietOnce(_ context.Context, s *scenario, _ activities.SendInput) (activiti
 
 func quiet(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
 	return activities.SendResult{Status: notification.Pending, Quiet: true}, nil
+}
+
+// optedOut meets somebody who opted out while the delivery waited.
+func optedOut(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
+	return activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil
 }
 
 func unclear(retryAfter time.Duration) error {

@@ -99,6 +99,11 @@ func digestUnrecorded(_ context.Context, s *scenario, in activities.SendDigestIn
 	return activities.SendDigestResult{Items: 1, Unrecorded: &result}, nil
 }
 
+// digestOptedOut meets somebody who opted out while the digest collected.
+func digestOptedOut(_ context.Context, s *scenario, _ activities.SendDigestInput) (activities.SendDigestResult, error) {
+	return activities.SendDigestResult{Dropped: map[string]string{s.id: "USER_DISABLED"}}, nil
+}
+
 func digestOfNobody(context.Context, *scenario, activities.SendDigestInput) (activities.SendDigestResult, error) {
 	return activities.SendDigestResult{}, nil
 }
@@ -107,4 +112,6 @@ func digestOfNobody(context.Context, *scenario, activities.SendDigestInput) (act
 func (a *actors) RecordDigest(context.Context, notification.DigestResult) error { return nil }
 
 // GiveUpDigest succeeds.
-func (a *actors) GiveUpDigest(context.Context, activities.GiveUpDigestInput) error { return nil }
+func (a *actors) GiveUpDigest(context.Context, activities.GiveUpDigestInput) (activities.GiveUpDigestResult, error) {
+	return activities.GiveUpDigestResult{}, nil
+}

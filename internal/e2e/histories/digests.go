@@ -34,6 +34,8 @@ func deliveriesInDigests() []*scenario {
 	failed.sendDigest = asDigest(refuse)
 	dropped := inDigest("deliver_in_digest_dropped", "digest_dropped", aMoment)
 	dropped.seal = droppedItem
+	left := inDigest("deliver_in_digest_opted_out", "digest_opted_out", aMoment)
+	left.sendDigest = digestOptedOut
 	hastened := inDigest("deliver_in_digest_sent_now", "digest_sent_now", aDay)
 	hastened.meanwhile = sendNow
 	cancelled := inDigest("deliver_in_digest_cancelled", "digest_of_nothing", 2*aMoment)
@@ -43,7 +45,7 @@ func deliveriesInDigests() []*scenario {
 	late.givenUp = []notification.Status{notification.Pending, notification.Sent}
 	before := inDigest("deliver_in_digest_sent_before", "", aMoment)
 	before.joined = notification.Sent
-	return []*scenario{inDigest("deliver_in_digest", "digest_sent", aMoment), failed, dropped, hastened, cancelled, late, before}
+	return []*scenario{inDigest("deliver_in_digest", "digest_sent", aMoment), failed, dropped, left, hastened, cancelled, late, before}
 }
 
 // digests are other outcomes of a digest. The workflow of their item is gone.
