@@ -1,0 +1,202 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// TestReadme runs what README.md tells a newcomer to run, from an empty database
+// to the deliveries of the example of a producer.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+
+	steps := runnable(t, "README.md")
+	require.Len(t, steps, 3, "an example in README.md that this test does not know")
+	r := newReader(t)
+	r.hasTargets(steps[0])
+	insert, install := steps[1], steps[2]
+	r.shell(install)
+	r.starter("seed", "--slack-url", r.sandbox.URL)
+	r.insert(insert)
+	r.allSent("evt-1", 9)
+}
+
+// reader does what a document says, at a place with the programs in bin/.
+type reader struct {
+	*system
+	dir string
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	r := &reader{dir: t.TempDir()}
+	r.system = newSystem(t, "WORKER_HTTP_ADDR="+freeAddress(t))
+	r.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	require.NoError(t, os.Symlink(binaries, filepath.Join(r.dir, "bin")))
+	return r
+}
+
+// placeholders are the lines of README.md that a reader replaces by their own, or
+// that were done already.
+var placeholders = map[string]string{
+	"export DATABASE_URL=postgres://… RABBITMQ_URL=amqps://… TEMPORAL_ADDRESS=…   # and the settings below": "", // are set
+	"make build": "test -x bin/worker -a -x bin/starter",
+}
+
+// shell runs commands as they stand, and ends what they leave running when the
+// test ends.
+func (r *reader) shell(script string) {
+	r.t.Helper()
+	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
+	for i, line := range lines {
+		if instead, known := placeholders[line]; known {
+			lines[i] = instead
+		}
+	}
+	output, err := os.CreateTemp(r.dir, "output") // a file, since what is left running writes on
+	require.NoError(r.t, err)
+	cmd := exec.Command("bash", "-euc", strings.Join(lines, "\n"))
+	cmd.Dir, cmd.Env = r.dir, r.env
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if text, _ := os.ReadFile(output.Name()); r.t.Failed() {
+			r.t.Logf("%s\n%s", script, text)
+		}
+		_ = output.Close()
+	})
+	require.NoError(r.t, cmd.Run(), script)
+}
+
+// hasTargets knows that these tests are run by one of the README's commands, and
+// that the other is run by who shows Herald; both are tasks of the Makefile.
+func (r *reader) hasTargets(script string) {
+	r.t.Helper()
+	for line := range strings.Lines(script) {
+		command, _, _ := strings.Cut(line, "#")
+		words := strings.Fields(command)
+		require.Len(r.t, words, 2, line)
+		require.Equal(r.t, "make", words[0], line)
+		out, err := exec.Command("make", "--dry-run", "--directory", "../..", words[1]).CombinedOutput()
+		require.NoError(r.t, err, "%s", out)
+	}
+}
+
+// insert runs a producer's SQL as it stands, with an id of its own: evt-1 in the
+// Temporal that all tests share.
+func (r *reader) insert(sql string) {
+	r.t.Helper()
+	require.Contains(r.t, sql, "'evt-1'")
+	r.exec(strings.ReplaceAll(sql, "'evt-1'", "'"+r.name+"-evt-1'"))
+}
+
+// allSent waits until an event has ended, and all its deliveries are sent.
+func (r *reader) allSent(id string, want int) {
+	r.t.Helper()
+	id = r.name + "-" + id
+	r.eventually(2*time.Minute, func() bool {
+		return r.count("SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'SUCCESS'", id) == 1
+	}, "%s has not ended", id)
+	require.Equal(r.t, want, r.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'", id))
+	require.Equal(r.t, want, r.count("SELECT count(*) FROM notification WHERE event_id = $1", id), "a delivery was not sent")
+}
+
+// Every document with examples has a test that runs them.
+func TestDocumentsAreKnown(t *testing.T) {
+	t.Parallel()
+
+	known := map[string]bool{
+		"README.md":          true, // TestReadme
+		"docs/containers.md": true, // TestContainersDocument
+		"docs/metrics.md":    true, // TestMetrics
+		"docs/operations.md": true, // TestOperations
+		"docs/roles.md":      true, // TestRoles
+	}
+	documents, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	for _, path := range append(documents, "../../README.md") {
+		document, err := filepath.Rel("../..", path)
+		require.NoError(t, err)
+		for _, block := range codeBlocks(t, document) {
+			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
+			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json"}, block.language, "%s:\n%s", document, block.text)
+			if block.language == "yaml" {
+				require.NoError(t, yaml.Unmarshal([]byte(block.text), new(any)), "%s:\n%s", document, block.text)
+			}
+		}
+	}
+}
+
+// TestContainersDocument does without an engine, which runs no container here: the
+// commands name services that there are, and what they run inside of them is run.
+func TestContainersDocument(t *testing.T) {
+	t.Parallel()
+
+	services := composeServices(t)
+	s := newSystem(t)
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.startWorker()
+	s.starter("poller", "start")
+	s.starter("emit", "--event-id", s.name, "--type", "RESERVATION_CONFIRMED", "--aggregate-type", "CUSTOMER", "--aggregate-id", "42", "--payload", "{}")
+	s.eventually(time.Minute, func() bool { return s.count("SELECT count(*) FROM notification WHERE status = 'SENT'") == 4 }, "nobody was told")
+	for _, script := range runnable(t, "docs/containers.md") {
+		for line := range strings.Lines(script) {
+			command, _, _ := strings.Cut(line, "#")
+			requireComposes(t, strings.Fields(command), services)
+			if inside, found := strings.CutPrefix(strings.TrimSpace(command), "docker compose exec worker starter "); found {
+				s.starter(strings.Fields(strings.ReplaceAll(inside, "DELIVERY_ID", s.name+"-customer42-EMAIL"))...)
+			}
+		}
+	}
+}
+
+// requireComposes wants a command of docker compose whose last words are flags and
+// services.
+func requireComposes(t *testing.T, words []string, services map[string]bool) {
+	t.Helper()
+	require.Greater(t, len(words), 2, words)
+	require.Equal(t, []string{"docker", "compose"}, words[:2])
+	switch rest := words[3:]; words[2] {
+	case "run", "logs", "exec":
+		require.NotEmpty(t, rest)
+		for len(rest) > 0 && strings.HasPrefix(rest[0], "--") {
+			rest = rest[1:]
+		}
+		require.True(t, services[rest[0]], "%s is not a service: %s", rest[0], words)
+	case "up":
+		if len(rest) == 3 {
+			service, _, _ := strings.Cut(rest[2], "=")
+			require.Equal(t, "--scale", rest[1])
+			require.True(t, services[service], words)
+		}
+	case "port":
+		require.True(t, services[rest[len(rest)-2]], words)
+	case "ps", "down", "build":
+	default:
+		t.Fatalf("a command of docker compose that this test does not know: %s", words)
+	}
+}
+
+func composeServices(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../docker-compose.yml")
+	require.NoError(t, err)
+	var file struct {
+		Services map[string]any `yaml:"services"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	services := map[string]bool{}
+	for name := range file.Services {
+		services[name] = true
+	}
+	return services
+}
