@@ -108,15 +108,17 @@ func beginAttempt(ctx context.Context, on querier, in notification.Begin, addres
 		           SELECT d.token FROM recipient_device d
 		           WHERE  d.user_type = b.user_type AND d.user_id = b.user_id AND d.active
 		           ORDER BY d.token
-		           LIMIT  $5) END
+		           LIMIT  $5) END,
+		       coalesce(p.push_kind, '')
 		FROM   begun b
-		LEFT JOIN recipient r USING (user_type, user_id)`
+		LEFT JOIN recipient r USING (user_type, user_id)
+		LEFT JOIN event_type_channel_routing p ON p.event_type = b.event_type AND p.channel_type = b.channel AND p.channel_type = 'PUSH'`
 
 	var a notification.Attempt
 	m := &a.Message
 	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices).Scan(
 		&a.Status, &a.Number, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected,
-		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices)
+		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind)
 	if err != nil {
 		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
 	}

@@ -80,6 +80,12 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		FROM   recipient r
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2`
+	const pushKind = `
+		SELECT push_kind
+		FROM   event_type_channel_routing
+		WHERE  event_type = $1
+		AND    channel_type = $2
+		AND    channel_type = 'PUSH'`
 	const templates = `
 		SELECT event_type, channel, locale, title, body
 		FROM   notification_template
@@ -92,6 +98,10 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 	batch.Queue(recipient, key.UserType, key.UserID, key.Channel, maxDevices).Query(func(rows pgx.Rows) error {
 		r := &attempt.Recipient
 		_, err := pgx.ForEachRow(rows, []any{&r.Name, &r.Locale, &attempt.Message.Devices}, func() error { return nil })
+		return err
+	})
+	batch.Queue(pushKind, key.EventType, key.Channel).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&attempt.Message.PushKind}, func() error { return nil })
 		return err
 	})
 	queueInto(batch, &attempt.Templates, templates, maxRulesPerEventType)
