@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 )
@@ -44,8 +45,12 @@ func serve(ctx context.Context, addr string, handler http.Handler) error {
 		_ = server.Shutdown(ctx)
 	})
 	defer stop()
-	slog.Info("health endpoints and metrics", "addr", addr)
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	slog.Info("health endpoints and metrics", "addr", listener.Addr().String())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 // metrics reads what a worker measures; empty without an answer.
 func (w *worker) metrics() string {
-	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr+"/metrics", nil)
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr()+"/metrics", nil)
 	require.NoError(w.t, err)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -125,7 +125,6 @@ func (s *system) environment() []string {
 type worker struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	addr   string // of its health endpoints
 	output *buffer
 	ended  chan struct{}
 	err    error // how it ended; after ended
@@ -149,9 +148,9 @@ func (s *system) startWorker(args ...string) *worker {
 // launchWorker starts a worker process and does not wait.
 func (s *system) launchWorker(args ...string) *worker {
 	s.t.Helper()
-	w := &worker{t: s.t, addr: freeAddress(s.t), output: &buffer{}, ended: make(chan struct{})}
+	w := &worker{t: s.t, output: &buffer{}, ended: make(chan struct{})}
 	w.cmd = exec.Command(filepath.Join(binaries, "worker"), args...)
-	w.cmd.Env = append(s.env, "WORKER_HTTP_ADDR="+w.addr)
+	w.cmd.Env = append(s.env, "WORKER_HTTP_ADDR=127.0.0.1:0")
 	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
 	require.NoError(s.t, w.cmd.Start())
 	go func() {
@@ -167,11 +166,22 @@ func (s *system) launchWorker(args ...string) *worker {
 	return w
 }
 
+// listensAt is what a worker logs of its health endpoints.
+var listensAt = regexp.MustCompile(`"msg":"health endpoints and metrics","addr":"([^"]+)"`)
+
+// addr is where its health endpoints are; empty before it has said so.
+func (w *worker) addr() string {
+	if said := listensAt.FindStringSubmatch(w.output.String()); said != nil {
+		return said[1]
+	}
+	return ""
+}
+
 // ready is the status of /readyz; 0 without an answer.
 func (w *worker) ready() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr()+"/readyz", nil)
 	require.NoError(w.t, err)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -290,14 +300,6 @@ func (s *system) accepted() map[string]int {
 			counts[line.DeliveryID]++
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // buffer collects a process's output; it is safe for concurrent use.
