@@ -38,7 +38,7 @@ type reader struct {
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	r := &reader{dir: t.TempDir()}
-	r.system = newSystem(t, "WORKER_HTTP_ADDR="+freeAddress(t))
+	r.system = newSystem(t, "WORKER_HTTP_ADDR=127.0.0.1:0")
 	r.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 	require.NoError(t, os.Symlink(binaries, filepath.Join(r.dir, "bin")))
 	return r
