@@ -102,7 +102,7 @@ func run(ctx context.Context, part part) error {
 	}
 	defer events.Close()
 	defer deliveries.Close()
-	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: string(cfg.RabbitMQURL), Logger: slog.Default()})
+	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Bounds: rabbitmq.Bounds{Length: cfg.QueueLength, TTL: cfg.QueueTTL}})
 	if err != nil {
 		return err
 	}
@@ -110,6 +110,7 @@ func run(ctx context.Context, part part) error {
 	metrics, err := newMetrics(watched{
 		outbox: events.OutboxState,
 		broker: broker.Ready,
+		queues: broker.Depths,
 	})
 	if err != nil {
 		return err

@@ -33,12 +33,15 @@ type metrics struct {
 type watched struct {
 	outbox func(context.Context) (postgres.OutboxState, error)
 	broker func() error // nil: messages can be published
+	queues func(context.Context) (map[string]int, error)
 }
 
 const (
 	// watchTimeout bounds the look at the database, so that one which hangs
 	// costs the reader its own figures and no others.
 	watchTimeout = 2 * time.Second
+	// queueLabel names a queue of the broker.
+	queueLabel = "queue"
 	// scrapesAtOnce bounds the readers; more are refused.
 	scrapesAtOnce = 4
 )
@@ -79,7 +82,7 @@ var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
-		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel)
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel)
 		if stream.Description == "" {
 			stream.Description = meanings[instrument.Name]
 		}
@@ -117,8 +120,10 @@ func (w watched) register(meter metric.Meter) error {
 	pending := gauge("herald_outbox_pending", "Events that wait to be started, counted up to 100,000.")
 	rejected := gauge("herald_outbox_failed", "Events that could not be started, counted up to 100,000.")
 	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest event that waits; 0: none does.", metric.WithUnit("s"))
+	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
+		w.observeDepths(ctx, observer, depth)
 		ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 		defer cancel()
 		outbox, err := w.outbox(ctx)
@@ -130,8 +135,21 @@ func (w watched) register(meter metric.Meter) error {
 		observer.ObserveFloat64(rejected, float64(outbox.Failed))
 		observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds())
 		return nil
-	}, brokerUp, databaseUp, pending, rejected, oldest)
+	}, brokerUp, databaseUp, pending, rejected, oldest, depth)
 	return errors.Join(append(failed, err)...)
+}
+
+// observeDepths says nothing of queues while the broker does not answer.
+func (w watched) observeDepths(ctx context.Context, observer metric.Observer, depth metric.Float64Observable) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	depths, err := w.queues(ctx)
+	if err != nil {
+		return
+	}
+	for queue, messages := range depths {
+		observer.ObserveFloat64(depth, float64(messages), metric.WithAttributes(attribute.String(queueLabel, queue)))
+	}
 }
 
 func number(ok bool) float64 {

@@ -41,12 +41,12 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 		want             []string
 	}{
 		{"all is well", nil, nil, []string{
-			"herald_broker_up 1", "herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7",
+			"herald_broker_up 1", "herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7", `herald_queue_depth{queue="q"} 3`,
 		}},
 		{"the broker is down", down, nil, []string{
 			"herald_broker_up 0", "herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7",
 		}},
-		{"the database is down", nil, down, []string{"herald_broker_up 1", "herald_database_up 0"}},
+		{"the database is down", nil, down, []string{"herald_broker_up 1", "herald_database_up 0", `herald_queue_depth{queue="q"} 3`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,6 +60,7 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 					return postgres.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}, tt.database
 				},
 				broker: func() error { return tt.broker },
+				queues: func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
 			})
 			require.NoError(t, err)
 			require.Equal(t, tt.want, scrape(t, m))
@@ -75,6 +76,7 @@ func TestMetricsHaveNoOtherLabels(t *testing.T) {
 	m, err := newMetrics(watched{
 		outbox: func(context.Context) (postgres.OutboxState, error) { return postgres.OutboxState{}, errors.New("down") },
 		broker: func() error { return nil },
+		queues: func(context.Context) (map[string]int, error) { return nil, nil },
 	})
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {

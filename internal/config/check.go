@@ -35,6 +35,10 @@ func (c *Config) check(found *problems) {
 	} else {
 		c.checkBrokerEncryption(found, broker)
 	}
+	within(found, "RABBITMQ_QUEUE_LENGTH", c.QueueLength, 0, 100_000_000)
+	if c.QueueTTL != 0 {
+		within(found, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits
+	}
 	if !isAddr(c.WorkerHTTPAddr) {
 		found.add("WORKER_HTTP_ADDR", "must be host:port or :port")
 	}

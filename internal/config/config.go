@@ -27,10 +27,12 @@ type Starter struct {
 type Config struct {
 	Starter
 
-	RabbitMQURL    Secret `env:"RABBITMQ_URL,required,notEmpty"`
-	PublishEvents  bool   `env:"PUBLISH_EVENTS" envDefault:"true"`
-	PublicURL      string `env:"PUBLIC_URL"` // where providers reach the gateway; empty: nowhere
-	WorkerHTTPAddr string `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
+	RabbitMQURL    Secret        `env:"RABBITMQ_URL,required,notEmpty"`
+	QueueLength    int           `env:"RABBITMQ_QUEUE_LENGTH"` // messages in each queue for others, where Herald creates it; 0: any number
+	QueueTTL       time.Duration `env:"RABBITMQ_QUEUE_TTL"`    // of their messages, 1 s to 45 days; 0: for ever
+	PublishEvents  bool          `env:"PUBLISH_EVENTS" envDefault:"true"`
+	PublicURL      string        `env:"PUBLIC_URL"` // where providers reach the gateway; empty: nowhere
+	WorkerHTTPAddr string        `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
 
 	SendGridAPIKey  Secret `env:"SENDGRID_API_KEY"` // empty: EMAIL is off
 	SendGridBaseURL string `env:"SENDGRID_BASE_URL" envDefault:"https://api.sendgrid.com"`

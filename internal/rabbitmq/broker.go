@@ -11,19 +11,22 @@ import (
 	"sync"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+	"golang.org/x/sync/singleflight"
 )
 
 // Config is what a [Broker] needs.
 type Config struct {
 	URL    string // amqp:// or amqps://, with credentials and vhost
 	Logger *slog.Logger
+	Bounds Bounds // of queues that do not exist yet
 }
 
 // Broker is a connection to RabbitMQ that is made anew whenever it breaks. It
 // serves any number of goroutines.
 type Broker struct {
-	url     string
+	cfg     Config
 	log     *slog.Logger
+	depths  singleflight.Group
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when the supervisor has ended
 
@@ -55,7 +58,7 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b := &Broker{
-		url:     cfg.URL,
+		cfg:     cfg,
 		log:     cfg.Logger,
 		stop:    stop,
 		stopped: make(chan struct{}),

@@ -28,6 +28,7 @@ const (
 type session struct {
 	conn    *amqp.Connection
 	log     *slog.Logger
+	bounds  Bounds
 	jobs    chan job
 	blocked atomic.Bool // by a memory or disk alarm of the broker
 	ctx     context.Context
@@ -40,8 +41,8 @@ type session struct {
 
 // openSession connects and declares the topology. Only the opening is bound to
 // ctx; the session itself lives until it is closed or lost.
-func openSession(ctx context.Context, url string, log *slog.Logger) (*session, error) {
-	s := &session{log: log, jobs: make(chan job)}
+func openSession(ctx context.Context, cfg Config) (*session, error) {
+	s := &session{log: cfg.Logger, bounds: cfg.Bounds, jobs: make(chan job)}
 	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
@@ -49,7 +50,7 @@ func openSession(ctx context.Context, url string, log *slog.Logger) (*session, e
 	opened := context.AfterFunc(ctx, func() { s.end(ctx.Err()) })
 	defer opened()
 
-	if err := s.open(url); err != nil {
+	if err := s.open(cfg.URL); err != nil {
 		s.end(err)
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (s *session) open(url string) error {
 	}
 	s.conn = conn
 	go s.watch(conn.NotifyClose(make(chan *amqp.Error, 1)), conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
-	return declare(conn)
+	return declare(conn, s.bounds, s.log)
 }
 
 func (s *session) dial(network, address string) (net.Conn, error) {
@@ -113,7 +114,7 @@ func (s *session) repair(seen int64) error {
 		return nil
 	}
 	s.log.Warn("RabbitMQ lost a part of the topology; declaring it again")
-	if err := declare(s.conn); err != nil {
+	if err := declare(s.conn, s.bounds, s.log); err != nil {
 		err = fmt.Errorf("declare the topology again: %w", err)
 		s.end(err)
 		return err

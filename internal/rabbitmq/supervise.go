@@ -44,7 +44,7 @@ func (b *Broker) supervise(ctx context.Context) {
 
 // serve opens a session and returns when it has ended, with the reason.
 func (b *Broker) serve(ctx context.Context) error {
-	s, err := openSession(ctx, b.url, b.log)
+	s, err := openSession(ctx, b.cfg)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

@@ -3,7 +3,9 @@ package rabbitmq
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -41,16 +43,39 @@ func EventQueue(audience string) string { return "notification." + audience }
 // messages.
 func WebSocketQueue(audience string) string { return "notification.websocket." + audience }
 
+// Bounds are those of the queues of domain messages and of [DeadLetterQueue],
+// which somebody consumes who may be away for days. A queue that is full takes no
+// more, and says so: Herald publishes again later, and nothing is lost.
+type Bounds struct {
+	Length int           // messages; 0: none
+	TTL    time.Duration // after which a message is dropped; 0: never
+}
+
+func (b Bounds) args() amqp.Table {
+	args := amqp.Table{}
+	if b.Length > 0 {
+		args[amqp.QueueMaxLenArg] = int64(b.Length)
+		args[amqp.QueueOverflowArg] = amqp.QueueOverflowRejectPublish
+	}
+	if b.TTL > 0 {
+		args[amqp.QueueMessageTTLArg] = b.TTL.Milliseconds()
+	}
+	return args
+}
+
 // queue is a durable queue, bound to [Exchange] by its own name.
 type queue struct {
 	name string
 	args amqp.Table
+	// any says that one which exists may have other bounds: consumers declare it
+	// too, and the bounds of a queue cannot change.
+	any bool
 }
 
-func queues() []queue {
-	all := []queue{{name: DeadLetterQueue}}
+func queues(bounds Bounds) []queue {
+	all := []queue{{DeadLetterQueue, bounds.args(), true}}
 	for _, audience := range EventAudiences() {
-		all = append(all, queue{name: EventQueue(audience)})
+		all = append(all, queue{EventQueue(audience), bounds.args(), true})
 	}
 	for _, audience := range append(WebSocketAudiences(), EveryAudience) {
 		all = append(all, queue{name: WebSocketQueue(audience), args: amqp.Table{
@@ -64,13 +89,13 @@ func queues() []queue {
 
 // routed says whether the topology has a queue for a routing key.
 func routed(key string) bool {
-	return slices.ContainsFunc(queues(), func(q queue) bool { return q.name == key })
+	return slices.ContainsFunc(queues(Bounds{}), func(q queue) bool { return q.name == key })
 }
 
 // declare creates what is missing of the exchange, its queues and their
 // bindings, and changes nothing that exists. It uses a channel of its own,
 // because the broker closes the channel on which a declaration fails.
-func declare(conn *amqp.Connection) error {
+func declare(conn *amqp.Connection, bounds Bounds, log *slog.Logger) error {
 	ch, err := conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open channel: %w", err)
@@ -78,8 +103,13 @@ func declare(conn *amqp.Connection) error {
 	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
 		return explain("exchange", Exchange, err)
 	}
-	for _, q := range queues() {
-		if _, err := ch.QueueDeclare(q.name, true, false, false, false, q.args); err != nil {
+	for _, q := range queues(bounds) {
+		_, err := ch.QueueDeclare(q.name, true, false, false, false, q.args)
+		if q.any && hasOtherBounds(err) {
+			log.Warn("a queue exists with other bounds than the settings', and keeps them; a policy of the broker can change them", "queue", q.name)
+			ch, err = conn.Channel()
+		}
+		if err != nil {
 			return explain("queue", q.name, err)
 		}
 		if err := ch.QueueBind(q.name, q.name, Exchange, false, nil); err != nil {
@@ -87,6 +117,18 @@ func declare(conn *amqp.Connection) error {
 		}
 	}
 	return ch.Close()
+}
+
+// hasOtherBounds says that a declaration was refused for nothing but the length or
+// the TTL of the queue that exists.
+func hasOtherBounds(err error) bool {
+	var refusal *amqp.Error
+	if !errors.As(err, &refusal) || refusal.Code != amqp.PreconditionFailed {
+		return false
+	}
+	return slices.ContainsFunc([]string{amqp.QueueMaxLenArg, amqp.QueueOverflowArg, amqp.QueueMessageTTLArg}, func(arg string) bool {
+		return strings.Contains(refusal.Reason, "'"+arg+"'")
+	})
 }
 
 // explain tells an operator what to do about a declaration that was refused.

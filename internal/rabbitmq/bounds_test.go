@@ -1,0 +1,112 @@
+package rabbitmq_test
+
+import (
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+)
+
+var narrow = rabbitmq.Bounds{Length: 2, TTL: time.Hour}
+
+func connectWith(t *testing.T, url string, bounds rabbitmq.Bounds) *rabbitmq.Broker {
+	t.Helper()
+	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: url, Logger: quiet(), Bounds: bounds})
+	require.NoError(t, err)
+	t.Cleanup(broker.Close)
+	return broker
+}
+
+// arguments are those of a queue.
+func arguments(t *testing.T, corner rabbitmqtest.Corner, name string) map[string]any {
+	t.Helper()
+	for _, queue := range corner.Queues(t) {
+		if queue.Name == name {
+			return queue.Arguments
+		}
+	}
+	require.Fail(t, "there is no queue "+name)
+	return nil
+}
+
+// A queue that is full takes no more, and loses nothing.
+func TestFullQueueRefuses(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connectWith(t, corner.URL, narrow)
+	want := map[string]any{"x-max-length": 2.0, "x-overflow": "reject-publish", "x-message-ttl": 3_600_000.0}
+	for _, queue := range []string{rabbitmq.DeadLetterQueue, "notification.restaurant", "notification.broadcast"} {
+		require.Equal(t, want, arguments(t, corner, queue))
+	}
+	require.NoError(t, broker.Publish(t.Context(), letter("1")))
+	require.NoError(t, broker.Publish(t.Context(), letter("2")))
+	requireFailure(t, broker.Publish(t.Context(), letter("3")), notification.Ambiguous, "negative confirmation")
+
+	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
+	require.Len(t, taken, 2)
+	require.Equal(t, []string{"1", "2"}, []string{taken[0].MessageId, taken[1].MessageId})
+	require.NoError(t, broker.Publish(t.Context(), letter("3")), "there is room again")
+}
+
+// The bounds of a queue that exists cannot change, and it does its work with
+// others, or with none.
+func TestQueuesWithOtherBounds(t *testing.T) {
+	t.Parallel()
+
+	for name, bounds := range map[string][2]rabbitmq.Bounds{
+		"bounded later":     {{}, narrow},
+		"unbounded later":   {narrow, {}},
+		"of another length": {narrow, {Length: 3}},
+		"of another TTL":    {narrow, {Length: 2, TTL: time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			corner := rabbitmqtest.Shared(t).VHost(t)
+			connectWith(t, corner.URL, bounds[0]).Close()
+			before := arguments(t, corner, rabbitmq.DeadLetterQueue)
+
+			broker := connectWith(t, corner.URL, bounds[1])
+
+			require.NoError(t, broker.Ready())
+			require.NoError(t, broker.Publish(t.Context(), letter("1")))
+			require.Len(t, corner.Take(t, rabbitmq.DeadLetterQueue), 1)
+			require.Equal(t, before, arguments(t, corner, rabbitmq.DeadLetterQueue))
+		})
+	}
+}
+
+// A queue that would not keep its messages is another matter.
+func TestQueueThatIsNotDurable(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	_, err := corner.Dial(t).QueueDeclare(rabbitmq.DeadLetterQueue, false, false, false, false, amqp.Table{amqp.QueueMaxLenArg: int64(5)})
+	require.NoError(t, err)
+	require.ErrorContains(t, connectWith(t, corner.URL, narrow).Ready(), "exists with other settings")
+}
+
+func TestDepths(t *testing.T) {
+	t.Parallel()
+
+	corner := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, corner.URL)
+	require.NoError(t, broker.Publish(t.Context(), letter("1")))
+	require.NoError(t, broker.Publish(t.Context(), letter("2")))
+
+	depths, err := broker.Depths(t.Context())
+
+	require.NoError(t, err)
+	require.Equal(t, 2, depths[rabbitmq.DeadLetterQueue])
+	require.Equal(t, 0, depths["notification.websocket.guest"])
+	require.Len(t, depths, len(corner.Queues(t)))
+	broker.Close()
+	_, err = broker.Depths(t.Context())
+	require.ErrorContains(t, err, "closed")
+}
