@@ -48,6 +48,7 @@ func TestEverySetting(t *testing.T) {
 	cfg, err := config.From(map[string]string{
 		"DATABASE_URL": "postgres://u:p@db:5433/h?sslmode=disable", "RABBITMQ_URL": "amqps://u:p@mq:5671/v", "TASK_QUEUE_PREFIX": "test-7", "ALLOW_CLEARTEXT": "true",
 		"OUTBOX_POLL_INTERVAL": "250ms", "OUTBOX_BATCH_SIZE": "1000", "OUTBOX_POLLERS": "16", "PUBLISH_EVENTS": "false",
+		"RABBITMQ_QUEUE_LENGTH": "1000000", "RABBITMQ_QUEUE_TTL": "720h",
 		"PUBLIC_URL": "https://herald.example.com/base/", "WORKER_HTTP_ADDR": "127.0.0.1:0",
 		"SENDGRID_API_KEY": "SG.key", "SENDGRID_BASE_URL": "http://127.0.0.1:9090/", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co",
 		"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "token", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090",
@@ -63,7 +64,7 @@ func TestEverySetting(t *testing.T) {
 			DatabaseURL: "postgres://u:p@db:5433/h?sslmode=disable", TaskQueuePrefix: "test-7", AllowCleartext: true,
 			OutboxPollInterval: 250 * time.Millisecond, OutboxBatchSize: 1000, OutboxPollers: 16,
 		},
-		RabbitMQURL: "amqps://u:p@mq:5671/v", PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
+		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
 		SendGridAPIKey: "SG.key", SendGridBaseURL: "http://127.0.0.1:9090", EmailFrom: "herald@example.com", EmailFromName: "Herald & Co",
 		TwilioAccountSID: "AC1", TwilioAuthToken: "token", TwilioFrom: "+15005550006", TwilioBaseURL: "http://127.0.0.1:9090",
 		FCMProjectID: "herald-demo", FCMBaseURL: "http://127.0.0.1:9090/v1", GoogleCredentials: "key.json",
@@ -89,7 +90,7 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.NoError(t, err)
 	empty := required()
 	for _, key := range []string{
-		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "PUBLISH_EVENTS", "PUBLIC_URL", "WORKER_HTTP_ADDR",
+		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "PUBLISH_EVENTS", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "WORKER_HTTP_ADDR",
 		"SENDGRID_API_KEY", "SENDGRID_BASE_URL", "EMAIL_FROM", "EMAIL_FROM_NAME", "TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_FROM",
 		"TWILIO_BASE_URL", "FCM_PROJECT_ID", "FCM_BASE_URL", "GOOGLE_APPLICATION_CREDENTIALS", "SLACK_ALLOWED_HOSTS", "EMAIL_MAX_ATTEMPTS",
 		"PUSH_RETRY_INTERVAL", "SMS_RETRY_COEFFICIENT", "WEBSOCKET_TIMEOUT", "SLACK_RATE_LIMIT", "SLACK_MAX_ATTEMPTS",

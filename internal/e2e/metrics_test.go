@@ -113,6 +113,7 @@ func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
 		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
+		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
 		"le":      regexp.MustCompile(`^([0-9.]+|\+Inf)$`),
 	}
 	for _, series := range regexp.MustCompile(`(?m)^herald_\w+\{(.*)\} `).FindAllStringSubmatch(page, -1) {
