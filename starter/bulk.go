@@ -47,9 +47,20 @@ type job struct {
 	noun  noun
 	flags bulkFlags
 	again bool // what was done would be done once more
-	do    func(ctx context.Context, id string) (outcome, error)
-	look  func(ctx context.Context, id string) (outcome, error) // says what do would do
+	plan  func(ctx context.Context, id string) (plan, error)
+	// record writes down who orders what, before anything is changed.
+	record func(ctx context.Context, target, detail string) error
 }
+
+// plan is what a job makes of one delivery or event, as it is now. A dry run ends
+// here, and a run begins here.
+type plan struct {
+	would outcome                                    // what a dry run says, and a run that changes nothing
+	do    func(ctx context.Context) (outcome, error) // nil: nothing is to be changed
+}
+
+// refuse is a plan to change nothing.
+func refuse(said outcome) plan { return plan{would: said} }
 
 // selection is the rows that filters name, in the order of a key of theirs. Rows
 // that come later than the command are left alone.
@@ -73,9 +84,6 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 	}
 	run := newBulkRun(a, j, len(ids))
 	run.keep = len(ids)
-	if j.flags.dryRun {
-		run.do = j.look
-	}
 	stop := func() {}
 	if len(ids) > 1 { // of one there is nothing to count
 		stop = a.progress(run.progress)
@@ -114,6 +122,11 @@ func (a *app) selected(ctx context.Context, j job, of selection) error {
 	if of.matched > maxUnasked && !j.flags.yes {
 		return tooMany(j, of.matched)
 	}
+	if of.matched > 0 {
+		if err := j.record(ctx, a.called.flags, j.noun.match(of.matched)); err != nil {
+			return err
+		}
+	}
 	run := newBulkRun(a, j, of.matched)
 	stop := a.progress(run.progress)
 	err := run.pages(ctx, of)
@@ -145,11 +158,11 @@ func (a *app) preview(ctx context.Context, j job, of selection) error {
 	}
 	result := changes{Matched: of.matched, DryRun: true, Skipped: map[string]int{}, Items: []outcome{}}
 	for _, item := range page {
-		would, err := j.look(ctx, item.id)
+		plan, err := j.plan(ctx, item.id)
 		if err != nil {
 			return err
 		}
-		result.Items = append(result.Items, would)
+		result.Items = append(result.Items, plan.would)
 	}
 	return a.print(result, result.printItems)
 }

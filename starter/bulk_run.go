@@ -25,8 +25,7 @@ const (
 // bulkRun is a job at work.
 type bulkRun struct {
 	app   *app
-	noun  noun
-	do    func(ctx context.Context, id string) (outcome, error)
+	job   job
 	keep  int // how many outcomes to keep
 	total int
 
@@ -37,7 +36,7 @@ type bulkRun struct {
 
 func newBulkRun(a *app, j job, total int) *bulkRun {
 	return &bulkRun{
-		app: a, noun: j.noun, do: j.do, total: total,
+		app: a, job: j, total: total,
 		changes: changes{Matched: total, DryRun: j.flags.dryRun, Skipped: map[string]int{}, Through: j.flags.after},
 	}
 }
@@ -94,12 +93,24 @@ func (r *bulkRun) one(ctx context.Context, item item) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	outcome, err := r.do(limited, item.id)
+	outcome, err := r.change(limited, item.id)
 	if err != nil && (ctx.Err() != nil || outOfReach(err)) {
 		return err
 	}
 	r.count(item, outcome, err)
 	return nil
+}
+
+// change does what is planned for one, or says what would be done.
+func (r *bulkRun) change(ctx context.Context, id string) (outcome, error) {
+	plan, err := r.job.plan(ctx, id)
+	if err != nil || plan.do == nil || r.job.flags.dryRun {
+		return plan.would, err
+	}
+	if err := r.job.record(ctx, id, r.app.called.flags); err != nil {
+		return outcome{}, err
+	}
+	return plan.do(ctx)
 }
 
 // outOfReach says that an error is not about one item: the next would end alike.
@@ -139,7 +150,7 @@ func (r *bulkRun) count(item item, outcome outcome, err error) {
 func (r *bulkRun) progress() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	line := fmt.Sprintf("%s of %s", grouped(r.through()), r.noun.count(r.total))
+	line := fmt.Sprintf("%s of %s", grouped(r.through()), r.job.noun.count(r.total))
 	if r.changes.Through != "" {
 		line += ", up to " + r.changes.Through
 	}

@@ -69,8 +69,11 @@ type world struct {
 	onDo    func(id string)
 	waits   func(id string) bool // until the others stop
 
-	mu   sync.Mutex
-	done []string
+	unrecorded string // a target that cannot be recorded
+
+	mu       sync.Mutex
+	done     []string
+	recorded []string
 }
 
 func (w *world) do(ctx context.Context, id string) (outcome, error) {
@@ -93,12 +96,23 @@ func (w *world) do(ctx context.Context, id string) (outcome, error) {
 	return outcome{ID: id, Done: true, Result: "changed"}, nil
 }
 
-func (w *world) look(_ context.Context, id string) (outcome, error) {
-	return outcome{ID: id, Done: true, Result: "would be changed"}, nil
+func (w *world) plan(_ context.Context, id string) (plan, error) {
+	would := outcome{ID: id, Done: true, Result: "would be changed"}
+	return plan{would, func(ctx context.Context) (outcome, error) { return w.do(ctx, id) }}, nil
+}
+
+func (w *world) record(_ context.Context, target, _ string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unrecorded != "" && w.unrecorded == target {
+		return errors.New("no place to record it")
+	}
+	w.recorded = append(w.recorded, target)
+	return nil
 }
 
 func (w *world) job(flags bulkFlags) job {
-	return job{verb: "change", noun: theDeliveries, flags: flags, do: w.do, look: w.look}
+	return job{verb: "change", noun: theDeliveries, flags: flags, plan: w.plan, record: w.record}
 }
 
 // rows are d1 to dn, whose numbers are ten times that.
@@ -324,4 +338,28 @@ func TestGrouped(t *testing.T) {
 	}
 	require.Equal(t, "1 event matches", theEvents.match(1))
 	require.Equal(t, "1,000 events match", theEvents.match(1000))
+}
+
+// Who ordered what is written down before it is done: the order with its filters,
+// and each that it changes. What cannot be written down is not done.
+func TestChangesAreRecorded(t *testing.T) {
+	t.Parallel()
+
+	w := &world{unrecorded: "d7"}
+	var s screen
+	a := s.app(inJSON)
+	a.called.flags = "--channel SMS"
+	require.ErrorContains(t, a.selected(t.Context(), w.job(bulkFlags{yes: true}), rows(9)), "1 delivery failed")
+
+	require.Equal(t, "--channel SMS", w.recorded[0])
+	require.ElementsMatch(t, []string{"d1", "d2", "d3", "d4", "d5", "d6", "d8", "d9"}, w.recorded[1:])
+	require.ElementsMatch(t, w.recorded[1:], w.done)
+
+	w = &world{unrecorded: "--channel SMS"}
+	require.ErrorContains(t, a.selected(t.Context(), w.job(bulkFlags{}), rows(9)), "no place to record it")
+	require.Empty(t, w.done)
+
+	w = &world{}
+	require.NoError(t, a.named(t.Context(), w.job(bulkFlags{dryRun: true}), []string{"d1"}))
+	require.Empty(t, w.recorded, "a dry run orders nothing")
 }

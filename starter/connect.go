@@ -70,6 +70,9 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	if err != nil {
 		return nil, &settingsError{err}
 	}
+	if options.Identity, err = a.actor(); err != nil {
+		return nil, err
+	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // what matters is returned
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,40 +58,46 @@ func (a *app) cancelDeliveries(ctx context.Context, ids []string, filter deliver
 		return misused(errors.New("--status: only PENDING can be cancelled"))
 	}
 	return a.operate(ctx, cancelWait, func(ctx context.Context, o *operator) error {
-		j := job{verb: "cancel", noun: theDeliveries, flags: flags, do: o.cancelDelivery, look: o.wouldCancel}
+		j := job{verb: "cancel", noun: theDeliveries, flags: flags, plan: o.planCancelDelivery, record: o.record}
 		return o.deliveries(ctx, j, ids, wanted)
 	})
 }
 
-func (o *operator) wouldCancel(ctx context.Context, id string) (outcome, error) {
+// planCancelDelivery asks the delivery's workflow to end, or its row alone where
+// none runs: its turn has not come yet, or it was terminated.
+func (o *operator) planCancelDelivery(ctx context.Context, id string) (plan, error) {
 	state, err := o.delivery(ctx, id)
 	if err != nil {
-		return outcome{}, err
+		return plan{}, err
 	}
-	if state.Status == notification.Pending {
-		return outcome{ID: id, Done: true, Result: "would be cancelled"}, nil
+	if wasSent(state) {
+		return refuse(sentAlready(id, state)), nil
 	}
-	return asItIs(id, state), nil
+	running, err := o.running(ctx, id)
+	would := outcome{ID: id, Done: true, Result: "would be cancelled"}
+	switch {
+	case err != nil:
+		return plan{}, err
+	case running:
+		return plan{would, func(ctx context.Context) (outcome, error) { return o.cancelDelivery(ctx, id) }}, nil
+	case state.Status == notification.Pending:
+		would.Detail = inTheTable
+		return plan{would, func(ctx context.Context) (outcome, error) { return o.cancelRow(ctx, id) }}, nil
+	default:
+		return refuse(asItIs(id, state)), nil
+	}
 }
+
+const inTheTable = "in the table alone, since no workflow was running"
 
 // cancelDelivery asks the delivery's workflow to end, and looks what came of it.
 func (o *operator) cancelDelivery(ctx context.Context, id string) (outcome, error) {
-	state, err := o.delivery(ctx, id)
-	if err != nil {
-		return outcome{}, err
-	}
-	if wasSent(state) {
-		return sentAlready(id, state), nil
-	}
-	accepted, err := o.cancelWorkflow(ctx, id)
-	if err != nil {
-		return outcome{}, err
-	}
-	if !accepted {
-		return o.cancelRow(ctx, id, state.Status)
+	if err := o.temporal.CancelWorkflow(ctx, id, ""); err != nil && !isNotFound(err) {
+		return outcome{}, fmt.Errorf("cancel %s: %w", id, err)
 	}
 	_, _ = o.patience.wait(ctx, o.temporal.GetWorkflow(ctx, id, "")) // its row says how it ended
-	if state, err = o.delivery(ctx, id); err != nil {
+	state, err := o.delivery(ctx, id)
+	if err != nil {
 		return outcome{}, err
 	}
 	switch state.Status {
@@ -106,20 +113,17 @@ func (o *operator) cancelDelivery(ctx context.Context, id string) (outcome, erro
 	}
 }
 
-// cancelRow cancels a delivery without a running workflow: one whose turn has
-// not come yet, or whose workflow was terminated.
-func (o *operator) cancelRow(ctx context.Context, id string, before notification.Status) (outcome, error) {
-	if before == notification.Pending {
-		if _, err := o.db.GiveUp(ctx, id, notification.Cancelled, cancelled); err != nil {
-			return outcome{}, err
-		}
+// cancelRow cancels a delivery without a running workflow.
+func (o *operator) cancelRow(ctx context.Context, id string) (outcome, error) {
+	if _, err := o.db.GiveUp(ctx, id, notification.Cancelled, cancelled); err != nil {
+		return outcome{}, err
 	}
 	state, err := o.delivery(ctx, id)
 	if err != nil {
 		return outcome{}, err
 	}
-	if before == notification.Pending && state.Status == notification.Cancelled {
-		return outcome{ID: id, Done: true, Result: cancelled, Detail: "in the table alone, since no workflow was running"}, nil
+	if state.Status == notification.Cancelled {
+		return outcome{ID: id, Done: true, Result: cancelled, Detail: inTheTable}, nil
 	}
 	return asItIs(id, state), nil
 }

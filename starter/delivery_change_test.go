@@ -65,13 +65,40 @@ func (d *desk) setStatus(status notification.Status) {
 
 // workflow lets Temporal know a workflow.
 func (d *desk) workflow(id string, status enums.WorkflowExecutionStatus) {
+	d.describes(id, status).Maybe()
+}
+
+func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.Call {
 	var err error
 	if status == noWorkflow {
 		err = serviceerror.NewNotFound("no such workflow")
 	}
-	d.temporal.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+	return d.temporal.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
-	}, err).Maybe()
+	}, err)
+}
+
+// planner is a verb of an operator.
+type planner func(ctx context.Context, id string) (plan, error)
+
+// would is a dry run of a verb.
+func (d *desk) would(verb planner, id string) (outcome, error) {
+	plan, err := verb(d.t.Context(), id)
+	return plan.would, err
+}
+
+// does runs a verb.
+func (d *desk) does(verb planner, id string) (outcome, error) {
+	run := newBulkRun(d.app, job{plan: verb, record: d.record}, 1)
+	return run.change(d.t.Context(), id)
+}
+
+func (d *desk) retrying(again bool) planner {
+	return func(ctx context.Context, id string) (plan, error) { return d.planRetryDelivery(ctx, id, again) }
+}
+
+func (d *desk) signalling(s instruction) planner {
+	return func(ctx context.Context, id string) (plan, error) { return d.planSignal(ctx, id, s) }
 }
 
 // ends lets a workflow's end come with err, after change.
@@ -105,7 +132,7 @@ func TestCancelDelivery(t *testing.T) {
 		d.temporal.On("CancelWorkflow", mock.Anything, "d1", "").Return(nil).Once()
 		d.temporal.On("GetWorkflow", mock.Anything, "d1", "").Return(ends(func() { d.setStatus(after) }, &temporal.WorkflowExecutionError{}))
 
-		got, err := d.cancelDelivery(t.Context(), "d1")
+		got, err := d.does(d.planCancelDelivery, "d1")
 
 		require.NoError(t, err)
 		require.Equal(t, want.Done, got.next == "", "%s: what was not done has an advice", after)
@@ -129,9 +156,9 @@ func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 			d.reset(before)
 			d.workflow("d1", status)
 
-			would, err := d.wouldCancel(t.Context(), "d1")
+			would, err := d.would(d.planCancelDelivery, "d1")
 			require.NoError(t, err)
-			got, err := d.cancelDelivery(t.Context(), "d1")
+			got, err := d.does(d.planCancelDelivery, "d1")
 			require.NoError(t, err)
 			require.Equal(t, want, got.said())
 			require.Equal(t, before == notification.Pending, got.Done)
@@ -182,9 +209,9 @@ func TestRetryDelivery(t *testing.T) {
 					Return(ends(func() { d.setStatus(notification.Sent) }, nil), nil).Once()
 			}
 
-			would, err := d.wouldRetry(t.Context(), "d1", again)
+			would, err := d.would(d.retrying(again), "d1")
 			require.NoError(t, err)
-			got, err := d.retryDelivery(t.Context(), "d1", again)
+			got, err := d.does(d.retrying(again), "d1")
 
 			require.NoError(t, err)
 			require.Equal(t, would.Done, got.Done)
@@ -202,7 +229,7 @@ func TestRetryDeliveryEnds(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	started := serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "")
+	started := serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "") // by somebody who was faster
 	tests := []struct {
 		name   string
 		answer error
@@ -218,13 +245,14 @@ func TestRetryDeliveryEnds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d.reset(notification.Pending)
+		d.workflow("d1", wasTerminated)
 		run := ends(func() { d.setStatus(tt.after) }, nil)
 		if tt.after == "" {
 			run, d.patience = hangs(), newPatience(time.Millisecond)
 		}
 		d.temporal.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, tt.answer).Once()
 
-		got, err := d.retryDelivery(t.Context(), "d1", false)
+		got, err := d.does(d.retrying(false), "d1")
 
 		require.NoError(t, err)
 		require.Equal(t, tt.want, got.said(), tt.name)
@@ -238,13 +266,12 @@ func TestRetryDeliveryWaitsForTheLastRun(t *testing.T) {
 
 	d := newDesk(t)
 	d.setStatus(notification.Failed)
-	start := func() *mock.Call {
-		return d.temporal.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything)
-	}
-	start().Return(nil, serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "")).Twice()
-	start().Return(ends(func() { d.setStatus(notification.Sent) }, nil), nil).Once()
+	d.describes("d1", isRunning).Twice()
+	d.describes("d1", wasCompleted)
+	d.temporal.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).
+		Return(ends(func() { d.setStatus(notification.Sent) }, nil), nil).Once()
 
-	got, err := d.retryDelivery(t.Context(), "d1", false)
+	got, err := d.does(d.retrying(false), "d1")
 
 	require.NoError(t, err)
 	require.Equal(t, "sent", got.Result)
@@ -263,24 +290,32 @@ func TestSignalDelivery(t *testing.T) {
 	} {
 		d.reset(before)
 		if before == notification.Pending { // others are not told: their workflows may be about to end
-			d.temporal.On("SignalWorkflow", mock.Anything, "d1", "", "send-now", nil).Return(serviceerror.NewNotFound("ended")).Once()
+			d.workflow("d1", wasTerminated)
+		} else {
+			d.workflow("d1", isRunning)
 		}
-		d.workflow("d1", wasTerminated)
 
-		would, err := d.wouldSignal(t.Context(), "d1", now)
+		would, err := d.would(d.signalling(now), "d1")
 		require.NoError(t, err)
-		got, err := d.signalDelivery(t.Context(), "d1", now)
+		got, err := d.does(d.signalling(now), "d1")
 		require.NoError(t, err)
 		require.Equal(t, want, got.said())
 		require.Equal(t, would, got)
 		require.NotEmpty(t, got.next)
 	}
 
-	d.reset(notification.Pending)
-	d.temporal.On("SignalWorkflow", mock.Anything, "d1", "", "send-now", nil).Return(nil).Once()
-	got, err := d.signalDelivery(t.Context(), "d1", now)
-	require.NoError(t, err)
-	require.True(t, got.Done)
+	for _, ended := range []bool{false, true} {
+		var gone error
+		if ended { // between the look and the signal
+			gone = serviceerror.NewNotFound("ended")
+		}
+		d.reset(notification.Pending)
+		d.workflow("d1", isRunning)
+		d.temporal.On("SignalWorkflow", mock.Anything, "d1", "", "send-now", nil).Return(gone).Once()
+		got, err := d.does(d.signalling(now), "d1")
+		require.NoError(t, err)
+		require.Equal(t, !ended, got.Done)
+	}
 }
 
 func TestRescheduled(t *testing.T) {
@@ -310,15 +345,9 @@ func TestNoSuchID(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	for name, change := range map[string]func(context.Context, string) (outcome, error){
-		"cancel": d.cancelDelivery, "cancel dry": d.wouldCancel,
-		"cancel event": d.cancelEvent, "cancel event dry": d.wouldCancelEvent,
-		"retry":           func(ctx context.Context, id string) (outcome, error) { return d.retryDelivery(ctx, id, true) },
-		"retry dry":       func(ctx context.Context, id string) (outcome, error) { return d.wouldRetry(ctx, id, true) },
-		"retry event":     func(ctx context.Context, id string) (outcome, error) { return d.retryEvent(ctx, id, false) },
-		"retry event dry": func(ctx context.Context, id string) (outcome, error) { return d.wouldRetryEvent(ctx, id, false) },
-		"signal":          func(ctx context.Context, id string) (outcome, error) { return d.signalDelivery(ctx, id, instruction{}) },
-		"signal dry":      func(ctx context.Context, id string) (outcome, error) { return d.wouldSignal(ctx, id, instruction{}) },
+	for name, change := range map[string]planner{
+		"cancel": d.planCancelDelivery, "cancel event": d.planCancelEvent, "retry": d.retrying(true), "signal": d.signalling(instruction{}),
+		"retry event": func(ctx context.Context, id string) (plan, error) { return d.planRetryEvent(ctx, id, false) },
 	} {
 		_, err := change(t.Context(), "x404")
 		require.ErrorContains(t, err, "x404: no such", name)

@@ -116,49 +116,37 @@ func (o *operator) warning(ctx context.Context, id string, s instruction) (strin
 
 func (a *app) signalDeliveries(ctx context.Context, ids []string, flags bulkFlags, s instruction) error {
 	return a.operate(ctx, 0, func(ctx context.Context, o *operator) error {
-		tell := func(ctx context.Context, id string) (outcome, error) { return o.signalDelivery(ctx, id, s) }
-		look := func(ctx context.Context, id string) (outcome, error) { return o.wouldSignal(ctx, id, s) }
-		return a.named(ctx, job{verb: s.verb, noun: theDeliveries, flags: flags, do: tell, look: look}, ids)
+		tell := func(ctx context.Context, id string) (plan, error) { return o.planSignal(ctx, id, s) }
+		return a.named(ctx, job{verb: s.verb, noun: theDeliveries, flags: flags, plan: tell, record: o.record}, ids)
 	})
 }
 
-func (o *operator) wouldSignal(ctx context.Context, id string, s instruction) (outcome, error) {
+// planSignal tells a delivery's workflow. One whose row is written may be about to
+// end, and would still take the signal.
+func (o *operator) planSignal(ctx context.Context, id string, s instruction) (plan, error) {
 	state, err := o.delivery(ctx, id)
 	if err != nil {
-		return outcome{}, err
+		return plan{}, err
 	}
 	running, err := o.running(ctx, id)
 	if err != nil || !running || state.Status != notification.Pending {
-		return asItIs(id, state), err
+		return refuse(asItIs(id, state)), err
 	}
 	warning, err := o.warning(ctx, id, s)
-	return outcome{ID: id, Done: true, Result: "would be told", Detail: s.name + warning}, err
+	would := outcome{ID: id, Done: true, Result: "would be told", Detail: s.name + warning}
+	return plan{would, func(ctx context.Context) (outcome, error) { return o.signalDelivery(ctx, id, s, warning) }}, err
 }
 
 // signalDelivery tells a delivery's workflow. One that does not wait takes no
 // notice, and ends as it would have.
-func (o *operator) signalDelivery(ctx context.Context, id string, s instruction) (outcome, error) {
-	state, err := o.delivery(ctx, id)
-	if err != nil {
-		return outcome{}, err
-	}
-	if state.Status != notification.Pending { // its workflow may be about to end, and would still take the signal
-		return asItIs(id, state), nil
-	}
-	err = o.temporal.SignalWorkflow(ctx, id, "", s.name, s.argument)
+func (o *operator) signalDelivery(ctx context.Context, id string, s instruction, warning string) (outcome, error) {
+	err := o.temporal.SignalWorkflow(ctx, id, "", s.name, s.argument)
 	if isNotFound(err) {
 		state, err := o.delivery(ctx, id)
-		if err != nil {
-			return outcome{}, err
-		}
-		return asItIs(id, state), nil
+		return asItIs(id, state), err
 	}
 	if err != nil {
 		return outcome{}, fmt.Errorf("tell %s: %w", id, err)
-	}
-	warning, err := o.warning(ctx, id, s)
-	if err != nil {
-		return outcome{}, fmt.Errorf("%s was told, but its quiet hours are unknown: %w", id, err)
 	}
 	return outcome{ID: id, Done: true, Result: s.result, Detail: s.detail + warning}, nil
 }

@@ -8,19 +8,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
+	enums "go.temporal.io/api/enums/v1"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/workflows"
 )
 
-const (
-	// retryWait is how long the outcome is waited for where ids are named.
-	retryWait = 30 * time.Second
-	// closeWait is how long a workflow may take to end after its row says so.
-	closeWait = 5 * time.Second
-)
+// retryWait is how long the outcome is waited for where ids are named.
+const retryWait = 30 * time.Second
 
 // retryFlags are those of `starter delivery retry` beside the filters.
 type retryFlags struct {
@@ -85,9 +81,9 @@ func (a *app) retryDeliveries(ctx context.Context, ids []string, filter delivery
 		wait = 0
 	}
 	return a.operate(ctx, wait, func(ctx context.Context, o *operator) error {
-		retry := func(ctx context.Context, id string) (outcome, error) { return o.retryDelivery(ctx, id, flags.again) }
-		look := func(ctx context.Context, id string) (outcome, error) { return o.wouldRetry(ctx, id, flags.again) }
-		return o.deliveries(ctx, job{verb: "retry", noun: theDeliveries, flags: flags.bulkFlags, again: flags.again, do: retry, look: look}, ids, wanted)
+		retry := func(ctx context.Context, id string) (plan, error) { return o.planRetryDelivery(ctx, id, flags.again) }
+		j := job{verb: "retry", noun: theDeliveries, flags: flags.bulkFlags, again: flags.again, plan: retry, record: o.record}
+		return o.deliveries(ctx, j, ids, wanted)
 	})
 }
 
@@ -108,33 +104,32 @@ func checkAgain(wanted postgres.DeliveryFilter, flags retryFlags) error {
 	}
 }
 
-func (o *operator) wouldRetry(ctx context.Context, id string, again bool) (outcome, error) {
+// planRetryDelivery starts a fresh run, unless one is under way.
+func (o *operator) planRetryDelivery(ctx context.Context, id string, again bool) (plan, error) {
 	state, err := o.delivery(ctx, id)
 	if err != nil {
-		return outcome{}, err
+		return plan{}, err
 	}
 	if wasSent(state) && !again {
-		return refuseAgain(id, state), nil
+		return refuse(refuseAgain(id, state)), nil
 	}
-	if state.Status == notification.Pending {
-		running, err := o.running(ctx, id)
-		if err != nil || running {
-			return underWay(id, state), err
-		}
+	status, err := o.lastStatus(ctx, id, state.Status != notification.Pending)
+	if err != nil {
+		return plan{}, err
 	}
-	return outcome{ID: id, Done: true, Result: "would be retried", Detail: "it is " + string(state.Status)}, nil
+	if status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return refuse(underWay(id, state)), nil
+	}
+	would := outcome{ID: id, Done: true, Result: "would be retried", Detail: "it is " + string(state.Status)}
+	return plan{would, func(ctx context.Context) (outcome, error) { return o.retryDelivery(ctx, id, state, again) }}, nil
 }
 
-func (o *operator) retryDelivery(ctx context.Context, id string, again bool) (outcome, error) {
-	state, err := o.delivery(ctx, id)
-	if err != nil {
-		return outcome{}, err
-	}
-	if wasSent(state) && !again {
-		return refuseAgain(id, state), nil
-	}
-	run, err := o.startRetry(ctx, id, state, again)
-	if errors.Is(err, workflows.ErrUnderWay) {
+func (o *operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, again bool) (outcome, error) {
+	run, err := o.starter().RetryDelivery(ctx, workflows.RetryInput{
+		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
+		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
+	})
+	if errors.Is(err, workflows.ErrUnderWay) { // somebody else was faster
 		return underWay(id, state), nil
 	}
 	if err != nil {
@@ -154,24 +149,6 @@ func (o *operator) retryDelivery(ctx context.Context, id string, again bool) (ou
 		return started, nil
 	default:
 		return asItIs(id, state), nil
-	}
-}
-
-// startRetry starts the fresh run. The last one may be about to end: its row
-// does so first.
-func (o *operator) startRetry(ctx context.Context, id string, state postgres.DeliveryState, again bool) (client.WorkflowRun, error) {
-	in := workflows.RetryInput{
-		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
-		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
-	}
-	for until := time.Now().Add(closeWait); ; {
-		run, err := o.starter().RetryDelivery(ctx, in)
-		if !errors.Is(err, workflows.ErrUnderWay) || state.Status == notification.Pending || time.Now().After(until) {
-			return run, err
-		}
-		if err := pause(ctx); err != nil {
-			return nil, err
-		}
 	}
 }
 

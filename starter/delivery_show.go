@@ -31,7 +31,8 @@ What decided about it, and what happens next, is told by starter delivery why.`,
 // deliveryView is what `starter delivery show` prints.
 type deliveryView struct {
 	postgres.DeliveryDetail
-	Workflow deliveryState `json:"workflow"`
+	Workflow deliveryState             `json:"workflow"`
+	Actions  []postgres.OperatorAction `json:"operator_actions"` // the latest first
 }
 
 func (a *app) showDelivery(ctx context.Context, id string) error {
@@ -44,7 +45,11 @@ func (a *app) showDelivery(ctx context.Context, id string) error {
 	if err != nil {
 		return noDelivery(id, err)
 	}
-	view := deliveryView{DeliveryDetail: detail, Workflow: a.deliveryWorkflow(ctx, id)}
+	actions, err := db.OperatorActions(ctx, postgres.ActionFilter{Target: id}, shownActions)
+	if err != nil {
+		return err
+	}
+	view := deliveryView{DeliveryDetail: detail, Workflow: a.deliveryWorkflow(ctx, id), Actions: actions}
 	return a.print(view, func(w io.Writer) { printDelivery(w, view) })
 }
 
@@ -55,6 +60,7 @@ func printDelivery(w io.Writer, view deliveryView) {
 	printDeliveryState(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)
 	printRetries(w, view.Retries)
+	printOperators(w, view.Actions)
 }
 
 func printDeliveryRow(w io.Writer, d postgres.DeliveryDetail) {

@@ -39,7 +39,8 @@ no addresses and no texts.`,
 // eventView is what `starter event show` prints.
 type eventView struct {
 	postgres.EventReport
-	Workflow workflowState `json:"workflow"`
+	Workflow workflowState             `json:"workflow"`
+	Actions  []postgres.OperatorAction `json:"operator_actions"` // the latest first
 }
 
 func (a *app) showEvent(ctx context.Context, id string) error {
@@ -52,7 +53,11 @@ func (a *app) showEvent(ctx context.Context, id string) error {
 	if err != nil {
 		return noEvent(id, err)
 	}
-	view := eventView{EventReport: report, Workflow: a.eventWorkflow(ctx, id)}
+	actions, err := db.OperatorActions(ctx, postgres.ActionFilter{Target: id}, shownActions)
+	if err != nil {
+		return err
+	}
+	view := eventView{EventReport: report, Workflow: a.eventWorkflow(ctx, id), Actions: actions}
 	return a.print(view, func(w io.Writer) { printEvent(w, view) })
 }
 
@@ -75,6 +80,7 @@ func printEvent(w io.Writer, view eventView) {
 		row(w, "processed_event", "none: its workflow was not started yet")
 	}
 	printWorkflow(w, view.Workflow)
+	printOperators(w, view.Actions)
 	if len(view.Recipients) == 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ it is retried. More than 100 at once need --yes.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: a.within(0, func(ctx context.Context, ids []string) error {
 			return a.operate(ctx, eventWait, func(ctx context.Context, o *operator) error {
-				return a.named(ctx, job{verb: "cancel", noun: theEvents, flags: flags, do: o.cancelEvent, look: o.wouldCancelEvent}, ids)
+				return a.named(ctx, job{verb: "cancel", noun: theEvents, flags: flags, plan: o.planCancelEvent, record: o.record}, ids)
 			})
 		}),
 		ValidArgsFunction: a.completeEvents,
@@ -35,63 +36,55 @@ it is retried. More than 100 at once need --yes.`,
 	return cmd
 }
 
-func (o *operator) wouldCancelEvent(ctx context.Context, id string) (outcome, error) {
+// planCancelEvent asks the event's workflow to end, or keeps it from being started.
+// The row is read first: what it says was started by then, Temporal knows.
+func (o *operator) planCancelEvent(ctx context.Context, id string) (plan, error) {
 	state, err := o.event(ctx, id)
 	if err != nil {
-		return outcome{}, err
+		return plan{}, err
 	}
 	running, err := o.running(ctx, id)
 	switch {
 	case err != nil:
-		return outcome{}, err
+		return plan{}, err
 	case running:
-		return outcome{ID: id, Done: true, Result: "would be cancelled", Detail: "its workflow runs"}, nil
+		would := outcome{ID: id, Done: true, Result: "would be cancelled", Detail: "its workflow runs"}
+		return plan{would, func(ctx context.Context) (outcome, error) { return o.cancelEvent(ctx, id) }}, nil
 	case state.Outbox == "PENDING":
-		return outcome{ID: id, Done: true, Result: "would be withdrawn", Detail: "it was not started yet"}, nil
+		would := outcome{ID: id, Done: true, Result: "would be withdrawn", Detail: "it was not started yet"}
+		return plan{would, func(ctx context.Context) (outcome, error) { return o.withdrawEvent(ctx, id) }}, nil
 	default:
-		return o.endedEvent(ctx, id, state)
+		said, err := o.endedEvent(ctx, id, state)
+		return refuse(said), err
 	}
 }
 
-// cancelEvent asks the event's workflow to end, or keeps it from being started.
-// A poller may have it in its hands: then it is either started or given back.
-func (o *operator) cancelEvent(ctx context.Context, id string) (outcome, error) {
-	before, err := o.event(ctx, id)
+// withdrawEvent keeps an event from being started. A poller may have it in its
+// hands: then it is either started or given back, and planned for anew.
+func (o *operator) withdrawEvent(ctx context.Context, id string) (outcome, error) {
+	withdrawn, err := o.db.WithdrawEvent(ctx, id)
 	if err != nil {
 		return outcome{}, err
 	}
-	for {
-		accepted, err := o.cancelWorkflow(ctx, id)
-		if err != nil {
-			return outcome{}, err
-		}
-		if accepted {
-			return o.cancelledEvent(ctx, id)
-		}
-		withdrawn, err := o.db.WithdrawEvent(ctx, id)
-		if err != nil {
-			return outcome{}, err
-		}
-		if withdrawn {
-			return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + quoted(id) + "` brings it back"}, nil
-		}
-		now, err := o.event(ctx, id)
-		if err != nil {
-			return outcome{}, err
-		}
-		if now == before && now.Outbox != "PENDING" {
-			return o.endedEvent(ctx, id, now)
-		}
-		before = now
-		if err := pause(ctx); err != nil {
-			return outcome{}, err
-		}
+	if withdrawn {
+		return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + quoted(id) + "` brings it back"}, nil
 	}
+	if err := pause(ctx); err != nil {
+		return outcome{}, err
+	}
+	next, err := o.planCancelEvent(ctx, id)
+	if err != nil || next.do == nil {
+		return next.would, err
+	}
+	return next.do(ctx)
 }
 
-// cancelledEvent waits for the end of an event that was told to end, and says
-// what came of its deliveries.
-func (o *operator) cancelledEvent(ctx context.Context, id string) (outcome, error) {
+// cancelEvent asks the event's workflow to end, waits for that, and says what
+// came of its deliveries.
+func (o *operator) cancelEvent(ctx context.Context, id string) (outcome, error) {
+	if err := o.temporal.CancelWorkflow(ctx, id, ""); err != nil && !isNotFound(err) {
+		return outcome{}, fmt.Errorf("cancel %s: %w", id, err)
+	}
 	through, endErr := o.patience.wait(ctx, o.temporal.GetWorkflow(ctx, id, ""))
 	counts, err := o.db.EventCounts(ctx, id)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestCancelEvent(t *testing.T) {
 		d.temporal.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(nil).Once()
 		d.temporal.On("GetWorkflow", mock.Anything, "evt-1", "").Return(tt.end)
 
-		got, err := d.cancelEvent(t.Context(), "evt-1")
+		got, err := d.does(d.planCancelEvent, "evt-1")
 
 		require.NoError(t, err)
 		require.Equal(t, tt.want, got.said(), tt.name)
@@ -71,9 +71,9 @@ func TestCancelEventWithoutWorkflow(t *testing.T) {
 		if rows[1] != "" {
 			d.exec(`INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)`, rows[1])
 		}
-		would, err := d.wouldCancelEvent(t.Context(), "evt-1")
+		would, err := d.would(d.planCancelEvent, "evt-1")
 		require.NoError(t, err)
-		got, err := d.cancelEvent(t.Context(), "evt-1")
+		got, err := d.does(d.planCancelEvent, "evt-1")
 		require.NoError(t, err)
 		require.Equal(t, want, got.said())
 		require.Equal(t, rows[0] == "PENDING", got.Done)
@@ -98,7 +98,7 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	d.temporal.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(nil).Once()
 	d.temporal.On("GetWorkflow", mock.Anything, "evt-1", "").Return(ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
 
-	got, err := d.cancelEvent(t.Context(), "evt-1")
+	got, err := d.does(d.planCancelEvent, "evt-1")
 
 	require.NoError(t, err)
 	require.Equal(t, "cancelled", got.Result)
@@ -124,6 +124,10 @@ func TestWhyNotRetry(t *testing.T) {
 	}
 }
 
+func (d *desk) retryingEvents(all bool) planner {
+	return func(ctx context.Context, id string) (plan, error) { return d.planRetryEvent(ctx, id, all) }
+}
+
 func TestRetryEvent(t *testing.T) {
 	t.Parallel()
 
@@ -137,23 +141,23 @@ func TestRetryEvent(t *testing.T) {
 		return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}}
 	}
 	describe().Return(info(wasCanceled), nil).Twice()
-	refused, err := d.retryEvent(t.Context(), "evt-1", true)
+	refused, err := d.does(d.retryingEvents(true), "evt-1")
 	require.NoError(t, err)
 	require.Equal(t, "was cancelled: name it to retry it", refused.said())
-	would, err := d.wouldRetryEvent(t.Context(), "evt-1", false)
+	would, err := d.would(d.retryingEvents(false), "evt-1")
 	require.NoError(t, err)
 	require.True(t, would.Done)
 	describe().Return(info(isRunning), nil).Once() // it wrote down its end, and is about to end
 	describe().Return(info(wasCanceled), nil)
 
-	got, err := d.retryEvent(t.Context(), "evt-1", false)
+	got, err := d.does(d.retryingEvents(false), "evt-1")
 
 	require.NoError(t, err)
 	require.Equal(t, "is pending again: 1 of its deliveries stay cancelled; `starter delivery retry --event evt-1 --status CANCELLED` makes them after all", got.said())
 	state, err := d.db.EventState(t.Context(), "evt-1")
 	require.NoError(t, err)
 	require.Equal(t, postgres.EventState{Outbox: "PENDING"}, state)
-	got, err = d.retryEvent(t.Context(), "evt-1", false)
+	got, err = d.does(d.retryingEvents(false), "evt-1")
 	require.NoError(t, err)
 	require.Equal(t, "is pending: a poller will start it", got.said())
 }
@@ -173,8 +177,7 @@ func TestRetryFailedEvents(t *testing.T) {
 	for i := range 150 {
 		d.workflow(fmt.Sprintf("evt-%d", i+1), noWorkflow)
 	}
-	retry := func(ctx context.Context, id string) (outcome, error) { return d.retryEvent(ctx, id, true) }
-	j := job{verb: "retry", noun: theEvents, do: retry}
+	j := job{verb: "retry", noun: theEvents, plan: d.retryingEvents(true), record: d.record}
 
 	var misuse *usageError
 	require.ErrorAs(t, d.failedEvents(t.Context(), j, postgres.FailedEventFilter{}), &misuse)

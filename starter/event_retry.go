@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,9 +28,10 @@ func (a *app) retryEventCommand() *cobra.Command {
 		Short: "Put events back into the outbox that failed or were cancelled",
 		Long: `Put events back into the outbox, so that a poller starts them once more: those that could
 not be started, whose workflow failed or was terminated, or that were cancelled.
-Deliveries that were sent stay sent, those that failed are tried again, and those
-that were cancelled stay cancelled. --all-failed leaves out events that an operator
-cancelled: name them. More than 100 at once need --yes.`,
+Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
+Those that failed are tried again, but for ` + words(bestEffortChannels()) + `, which get one
+attempt: ` + "`starter delivery retry`" + ` makes them once more. --all-failed leaves out
+events that an operator cancelled: name them. More than 100 at once need --yes.`,
 		Example: `  starter event retry evt-1
   starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
   starter event retry --all-failed --yes`,
@@ -45,6 +47,11 @@ cancelled: name them. More than 100 at once need --yes.`,
 	return cmd
 }
 
+// bestEffortChannels are those whose failed delivery has ended well enough.
+func bestEffortChannels() []notification.Channel {
+	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
+}
+
 func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) error {
 	if err := flags.choose("retry", "--all-failed", ids, flags.all); err != nil {
 		return err
@@ -58,9 +65,8 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 	}
 	return a.operate(ctx, 0, func(ctx context.Context, o *operator) error {
 		o.warnOfPollers(ctx)
-		retry := func(ctx context.Context, id string) (outcome, error) { return o.retryEvent(ctx, id, flags.all) }
-		look := func(ctx context.Context, id string) (outcome, error) { return o.wouldRetryEvent(ctx, id, flags.all) }
-		j := job{verb: "retry", noun: theEvents, flags: flags.bulkFlags, do: retry, look: look}
+		retry := func(ctx context.Context, id string) (plan, error) { return o.planRetryEvent(ctx, id, flags.all) }
+		j := job{verb: "retry", noun: theEvents, flags: flags.bulkFlags, plan: retry, record: o.record}
 		if len(ids) > 0 {
 			return a.named(ctx, j, ids)
 		}
@@ -98,19 +104,24 @@ func (o *operator) warnOfPollers(ctx context.Context) {
 	o.app.warnOfPollers(state)
 }
 
-func (o *operator) wouldRetryEvent(ctx context.Context, id string, all bool) (outcome, error) {
-	refused, err := o.refuseEvent(ctx, id, all)
-	if err != nil || refused.Result != "" {
-		return refused, err
+// planRetryEvent puts an event back that failed.
+func (o *operator) planRetryEvent(ctx context.Context, id string, all bool) (plan, error) {
+	state, err := o.event(ctx, id)
+	if err != nil {
+		return plan{}, err
 	}
-	return outcome{ID: id, Done: true, Result: "would be retried"}, nil
+	status, err := o.lastStatus(ctx, id, state.Processed == "FAILED")
+	if err != nil {
+		return plan{}, err
+	}
+	if result, detail := whyNotRetry(state, status, all); result != "" {
+		return refuse(outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + quoted(id) + "`"}), nil
+	}
+	would := outcome{ID: id, Done: true, Result: "would be retried"}
+	return plan{would, func(ctx context.Context) (outcome, error) { return o.retryEvent(ctx, id) }}, nil
 }
 
-func (o *operator) retryEvent(ctx context.Context, id string, all bool) (outcome, error) {
-	refused, err := o.refuseEvent(ctx, id, all)
-	if err != nil || refused.Result != "" {
-		return refused, err
-	}
+func (o *operator) retryEvent(ctx context.Context, id string) (outcome, error) {
 	retried, err := o.db.RetryEvent(ctx, id)
 	if err != nil {
 		return outcome{}, err
@@ -124,20 +135,6 @@ func (o *operator) retryEvent(ctx context.Context, id string, all bool) (outcome
 		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", grouped(count), quoted(id))
 	}
 	return said, err
-}
-
-// refuseEvent says why an event is not to be put back; without a result: it is.
-func (o *operator) refuseEvent(ctx context.Context, id string, all bool) (outcome, error) {
-	state, err := o.event(ctx, id)
-	if err != nil {
-		return outcome{}, err
-	}
-	status, err := o.lastStatus(ctx, id, state)
-	if err != nil {
-		return outcome{}, err
-	}
-	result, detail := whyNotRetry(state, status, all)
-	return outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + quoted(id) + "`"}, nil
 }
 
 // whyNotRetry is empty for an event that failed. One that still counts as
@@ -158,19 +155,5 @@ func whyNotRetry(state postgres.EventState, status enums.WorkflowExecutionStatus
 		return "has ended", "processed_event no longer tells how"
 	default:
 		return "", ""
-	}
-}
-
-// lastStatus is that of an event's last workflow; UNSPECIFIED: Temporal knows
-// none. One that wrote down its end is about to end.
-func (o *operator) lastStatus(ctx context.Context, id string, state postgres.EventState) (enums.WorkflowExecutionStatus, error) {
-	for until := time.Now().Add(closeWait); ; {
-		status, err := o.workflowStatus(ctx, id)
-		if err != nil || status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING || state.Processed != "FAILED" || time.Now().After(until) {
-			return status, err
-		}
-		if err := pause(ctx); err != nil {
-			return 0, err
-		}
 	}
 }

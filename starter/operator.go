@@ -45,6 +45,11 @@ func (o *operator) starter() *workflows.Starter {
 	return &workflows.Starter{Client: o.temporal, Prefix: o.prefix}
 }
 
+// record writes down that the target is about to change.
+func (o *operator) record(ctx context.Context, target, detail string) error {
+	return o.app.record(ctx, o.db, detail, target)
+}
+
 // delivery reads one delivery.
 func (o *operator) delivery(ctx context.Context, id string) (postgres.DeliveryState, error) {
 	state, err := o.db.DeliveryState(ctx, id)
@@ -75,21 +80,21 @@ func (o *operator) running(ctx context.Context, id string) (bool, error) {
 	return status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }
 
-// cancelWorkflow asks a workflow to end, and says whether there is one that runs:
-// Temporal itself takes the request for one that has ended, too.
-func (o *operator) cancelWorkflow(ctx context.Context, id string) (accepted bool, err error) {
-	running, err := o.running(ctx, id)
-	if err != nil || !running {
-		return false, err
+// closeWait is how long a workflow may take to end after its row says so.
+const closeWait = 5 * time.Second
+
+// lastStatus is that of the last run of a workflow; UNSPECIFIED: Temporal knows
+// none. One that wrote down its end is about to end, and is waited for.
+func (o *operator) lastStatus(ctx context.Context, id string, written bool) (enums.WorkflowExecutionStatus, error) {
+	for until := time.Now().Add(closeWait); ; {
+		status, err := o.workflowStatus(ctx, id)
+		if err != nil || status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING || !written || time.Now().After(until) {
+			return status, err
+		}
+		if err := pause(ctx); err != nil {
+			return 0, err
+		}
 	}
-	err = o.temporal.CancelWorkflow(ctx, id, "")
-	if isNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cancel %s: %w", id, err)
-	}
-	return true, nil
 }
 
 // wasSent says that a delivery is past changing.

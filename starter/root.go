@@ -18,6 +18,7 @@ type app struct {
 	environment map[string]string
 	output      format
 	begun       bool // a command took over: what fails now is not its usage
+	called      invocation
 }
 
 // The exit codes.
@@ -74,7 +75,7 @@ func (a *app) command() *cobra.Command {
 	}) // it fails only for a flag that there is not
 	root.AddCommand(
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
-		a.statusCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
+		a.statusCommand(), a.auditCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
 	)
 	return root
 }
@@ -96,7 +97,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 // emptyFilter refuses a filter without a value: a script's variable that was not
 // set would otherwise choose all there is.
 func emptyFilter(cmd *cobra.Command) error {
-	for _, name := range []string{"event", "event-type", "type", "aggregate", "recipient", "status", "channel", "since", "until"} {
+	for _, name := range []string{"event", "event-type", "type", "aggregate", "recipient", "status", "channel", "since", "until", "target", "actor", "command"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && slices.Contains([]string{"", "[]"}, flag.Value.String()) {
 			return fmt.Errorf("--%s is empty: give it a value, or leave it out", name)
 		}
@@ -114,7 +115,7 @@ func (a *app) within(limit time.Duration, f func(ctx context.Context, args []str
 		if err := emptyFilter(cmd); err != nil {
 			return err
 		}
-		a.begun = true
+		a.begun, a.called = true, invocationOf(cmd)
 		ctx := cmd.Context()
 		if limit > 0 {
 			var cancel context.CancelFunc

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/postgres"
+)
+
+// shownActions bounds what `event show` and `delivery show` tell of operators.
+const shownActions = 50
+
+func (a *app) auditCommand() *cobra.Command {
+	var filter postgres.ActionFilter
+	var since string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show who changed what, the latest first",
+		Long: `Show who ordered which change through starter: of an event, a delivery, a poller or
+the tables, the latest first. The actor is HERALD_ACTOR, else user@host. An order is
+written down before it is carried out, so that one which failed or was interrupted is
+there as well. What is done in Temporal's own UI stands in Temporal's histories alone.`,
+		Example: `  starter audit
+  starter audit --target evt-1
+  starter audit --actor ada@ops --since 24h -o json`,
+		Args: cobra.NoArgs,
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
+			var err error
+			if filter.Since, err = optionalWhen("--since", since, time.Now()); err != nil {
+				return misused(err)
+			}
+			return a.audit(ctx, filter, limit)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&filter.Target, "target", "", "only what was done to this: an id of an event, a delivery or a poller, a table")
+	flags.StringVar(&filter.Actor, "actor", "", "only what this actor did")
+	flags.StringVar(&filter.Command, "command", "", `only this command: "event retry"`)
+	flags.StringVar(&since, "since", "", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	registerLimit(cmd, &limit)
+	return cmd
+}
+
+// actionList is what `starter audit` prints.
+type actionList struct {
+	Actions []postgres.OperatorAction `json:"actions"`
+	More    bool                      `json:"more"` // there are others behind these
+}
+
+func (a *app) audit(ctx context.Context, filter postgres.ActionFilter, limit int) error {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	actions, err := db.OperatorActions(ctx, filter, limit+1)
+	if err != nil {
+		return err
+	}
+	list := actionList{Actions: actions[:min(limit, len(actions))], More: len(actions) > limit}
+	return a.print(list, func(w io.Writer) {
+		if len(list.Actions) == 0 {
+			row(w, "nothing was changed")
+			return
+		}
+		printActions(w, list.Actions, true)
+		printMore(w, list.More)
+	})
+}
+
+// printActions prints what operators did, and to what where that is not known
+// already.
+func printActions(w io.Writer, actions []postgres.OperatorAction, targets bool) {
+	l := listing{header: []string{"AT", "ACTOR", "COMMAND", "DETAIL"}}
+	if targets {
+		l.header = []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"}
+	}
+	for _, action := range actions {
+		cells := []string{clock(&action.At), action.Actor, action.Command, action.Target, dash(action.Detail)}
+		if !targets {
+			cells = append(cells[:3], cells[4])
+		}
+		l.add(cells...)
+	}
+	l.print(w)
+}
+
+// printOperators shows what operators did to what is shown above.
+func printOperators(w io.Writer, actions []postgres.OperatorAction) {
+	if len(actions) == 0 {
+		return
+	}
+	row(w)
+	row(w, "WHAT OPERATORS DID")
+	printActions(w, actions, false)
+}
