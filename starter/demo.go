@@ -101,6 +101,9 @@ func (d *demo) play(ctx context.Context) error {
 	for i, event := range d.events {
 		written[i] = event.InRun(d.run)
 	}
+	if err := d.app.record(ctx, d.db, fmt.Sprintf("%d events of the example", len(written)), "demo-"+d.run); err != nil {
+		return err
+	}
 	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
 	if err := d.db.InsertEvents(ctx, written); err != nil {
 		return err

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/postgres"
+	"herald/migrations"
 )
 
 func TestMigrate(t *testing.T) {
@@ -24,12 +26,12 @@ func TestMigrate(t *testing.T) {
 	require.True(t, newest.Applied)
 	require.Contains(t, c.must(t, "migrate", "up"), "nothing to apply")
 
-	require.Contains(t, c.must(t, "migrate", "down"), "took back  "+newest.Name)
+	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "took back  "+newest.Name)
 	require.False(t, status()[len(all)-1].Applied)
 	require.Regexp(t, newest.Name+" +missing", c.must(t, "migrate", "status"))
 
 	for status()[4].Applied { // which has the table of a delivery's retries
-		c.must(t, "migrate", "down")
+		c.must(t, "migrate", "down", "--yes")
 	}
 	got := c.run(t, "delivery", "show", "evt-1-staff10-EMAIL")
 	require.Equal(t, failed, got.code)
@@ -45,10 +47,42 @@ func TestMigrateDownToNothing(t *testing.T) {
 	c := withDatabase(t)
 	for {
 		var down map[string]string
-		require.NoError(t, json.Unmarshal([]byte(c.must(t, "migrate", "down", "-o", "json")), &down))
+		require.NoError(t, json.Unmarshal([]byte(c.must(t, "migrate", "down", "--yes", "-o", "json")), &down))
 		if down["taken_back"] == "" {
 			break
 		}
 	}
-	require.Contains(t, c.must(t, "migrate", "down"), "nothing to take back")
+	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "nothing to take back")
+}
+
+// Nobody takes a migration back by accident, and who is told to say so is told
+// what goes with it.
+func TestMigrateDownWantsYes(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Pool.Exec(t.Context(), `
+		INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'purge', 'x' FROM generate_series(1, 1234);
+		INSERT INTO processed_event (event_id, outcome) VALUES ('evt-1', 'NO_ROUTING')`)
+	require.NoError(t, err)
+	before := c.must(t, "migrate", "status")
+
+	got := c.run(t, "migrate", "down")
+
+	require.Equal(t, calledWrong, got.code)
+	require.Contains(t, got.err, "would be taken back, and was not")
+	require.Contains(t, got.err, "to do it add --yes")
+	require.Equal(t, before, c.must(t, "migrate", "status"))
+
+	facts, err := migrations.FS.ReadFile("0007_facts.sql")
+	require.NoError(t, err)
+	losses, err := lossesOf(t.Context(), db, string(facts))
+	require.NoError(t, err)
+	require.Contains(t, losses, "table operator_action (1,234 rows)")
+	require.Contains(t, losses, "column processed_event.outcome (1 row)")
+	require.Contains(t, losses, "column notification.entity_type (0 rows)")
+	require.NotContains(t, strings.Join(losses, ","), "CONSTRAINT")
 }

@@ -64,8 +64,28 @@ func (a *app) pollers(limit time.Duration, f func(context.Context, client.Client
 	})
 }
 
+// recordPollers writes down what the pollers are about to be told.
+func (a *app) recordPollers(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return a.record(ctx, db, "", ids...)
+}
+
 func (a *app) startPollers(ctx context.Context, temporal client.Client, cfg config.Starter) error {
 	starter := workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix}
+	var ids []string
+	for n := 1; n <= cfg.OutboxPollers; n++ {
+		ids = append(ids, workflows.PollerID(cfg.TaskQueuePrefix, n))
+	}
+	if err := a.recordPollers(ctx, ids); err != nil {
+		return err
+	}
 	for n := 1; n <= cfg.OutboxPollers; n++ {
 		if err := starter.StartPoller(ctx, n); err != nil {
 			return err
@@ -115,12 +135,14 @@ func (a *app) stopPollers(ctx context.Context, temporal client.Client, cfg confi
 	if err != nil {
 		return err
 	}
-	stopped := []string{}
-	for _, p := range state.Pollers {
-		if err := temporal.CancelWorkflow(ctx, p.ID, ""); err != nil && !isNotFound(err) {
-			return fmt.Errorf("cancel %s: %w", p.ID, err)
+	stopped := state.ids()
+	if err := a.recordPollers(ctx, stopped); err != nil {
+		return err
+	}
+	for _, id := range stopped {
+		if err := temporal.CancelWorkflow(ctx, id, ""); err != nil && !isNotFound(err) {
+			return fmt.Errorf("cancel %s: %w", id, err)
 		}
-		stopped = append(stopped, p.ID)
 	}
 	if len(stopped) > 0 {
 		a.warnOfWorkers(state)

@@ -68,12 +68,14 @@ func (a *app) order(ctx context.Context, temporal commander, cfg config.Starter,
 	if len(state.Pollers) == 0 {
 		return advise(errors.New("no poller runs"), "`starter poller start` starts them; `starter poller status` shows how they ended")
 	}
-	ids := []string{}
-	for _, p := range state.Pollers {
-		if err := temporal.SignalWorkflow(ctx, p.ID, "", order.signal, time.Now().UTC()); err != nil {
-			return fmt.Errorf("signal %s: %w", p.ID, err)
+	ids := state.ids()
+	if err := a.recordPollers(ctx, ids); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := temporal.SignalWorkflow(ctx, id, "", order.signal, time.Now().UTC()); err != nil {
+			return fmt.Errorf("signal %s: %w", id, err)
 		}
-		ids = append(ids, p.ID)
 	}
 	if state.Workers == 0 {
 		return advise(fmt.Errorf("no worker polls the task queue %s; the order is kept until one does", state.TaskQueue),

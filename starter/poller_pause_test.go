@@ -10,6 +10,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 
 	"herald/internal/config"
+	"herald/internal/postgres/postgrestest"
 )
 
 var (
@@ -32,7 +33,7 @@ func twoPollers(workers ...time.Duration) *server {
 func tell(t *testing.T, temporal *server, order pollerOrder) (string, error) {
 	t.Helper()
 	var out, problems bytes.Buffer
-	a := &app{out: &out, err: &problems, output: table}
+	a := &app{out: &out, err: &problems, output: table, environment: map[string]string{"DATABASE_URL": postgrestest.URL(t)}}
 	err := a.order(t.Context(), temporal, config.Starter{TaskQueuePrefix: "test"}, order)
 	return out.String(), err
 }

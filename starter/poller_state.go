@@ -31,6 +31,14 @@ type pollersState struct {
 	Pollers   []pollerState `json:"pollers"`
 }
 
+func (s pollersState) ids() []string {
+	ids := []string{}
+	for _, p := range s.Pollers {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
 // pollerState is one poller's workflow and its activity.
 type pollerState struct {
 	ID            string     `json:"id"`

@@ -17,8 +17,6 @@ import (
 const (
 	// minRetention is the least that rows are kept: less is a slip of the pen.
 	minRetention = time.Hour
-	// youngRetention is where an operator has to mean it.
-	youngRetention = day
 	// maxPurgeCount bounds the counting before a purge; it deletes more.
 	maxPurgeCount = 100_000
 )
@@ -42,9 +40,11 @@ What goes, once it is old enough:
                       more, and "event retry" would send them again
   --decisions         why somebody was told or was not, where nothing is PENDING and the
                       event has ended
+  --actions           who did what through starter: kept for ever, unless it has an age
+                      of its own here
 
 It can be interrupted, and run beside everything else: run it again, and it goes on
-with the rest. Below 24h, and where more than 100 rows would go, it wants --yes.`,
+with the rest. Where anything would go, it wants --yes.`,
 		Example: `  starter purge --older-than 30d --dry-run
   starter purge --older-than 30d --processed-events 365d --yes
   starter purge --outbox 720h --yes -o json`,
@@ -58,14 +58,15 @@ with the rest. Below 24h, and where more than 100 rows would go, it wants --yes.
 	cmd.Flags().Var(&flags.processed, "processed-events", "`AGE` for processed_event")
 	cmd.Flags().Var(&flags.notifications, "notifications", "`AGE` for notification")
 	cmd.Flags().Var(&flags.decisions, "decisions", "`AGE` for notification_decision")
+	cmd.Flags().Var(&flags.actions, "actions", "`AGE` for operator_action, which --older-than leaves alone")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
-	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete more than 100 rows, or what is younger than 24h")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete what --dry-run counts")
 	return cmd
 }
 
 type purgeFlags struct {
-	olderThan, outbox, processed, notifications, decisions retention
-	dryRun, yes                                            bool
+	olderThan, outbox, processed, notifications, decisions, actions retention
+	dryRun, yes                                                     bool
 }
 
 // retention is how long rows are kept; zero: for ever.
@@ -113,20 +114,16 @@ func (f purgeFlags) plan() ([]purgedTable, error) {
 		table postgres.PurgeTable
 		kept  retention
 	}{
-		{postgres.PurgeOutbox, f.outbox}, {postgres.PurgeProcessed, f.processed},
-		{postgres.PurgeNotifications, f.notifications}, {postgres.PurgeDecisions, f.decisions},
+		{postgres.PurgeOutbox, cmp.Or(f.outbox, f.olderThan)}, {postgres.PurgeProcessed, cmp.Or(f.processed, f.olderThan)},
+		{postgres.PurgeNotifications, cmp.Or(f.notifications, f.olderThan)}, {postgres.PurgeDecisions, cmp.Or(f.decisions, f.olderThan)},
+		{postgres.PurgeActions, f.actions},
 	} {
-		kept := cmp.Or(t.kept, f.olderThan)
-		if kept.age == 0 {
-			continue
+		if t.kept.age > 0 {
+			tables = append(tables, purgedTable{Table: t.table, OlderThan: t.kept.text, age: t.kept.age})
 		}
-		if kept.age < youngRetention && !f.yes && !f.dryRun {
-			return nil, fmt.Errorf("%s is less than 24h, and nothing was deleted: where it is meant add --yes, to look first --dry-run", kept.text)
-		}
-		tables = append(tables, purgedTable{Table: t.table, OlderThan: kept.text, age: kept.age})
 	}
 	if len(tables) == 0 {
-		return nil, errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --decisions AGE")
+		return nil, errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --decisions, --actions AGE")
 	}
 	return tables, nil
 }
@@ -149,9 +146,11 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 	if flags.dryRun {
 		return a.print(view, view.write)
 	}
-	if total > maxUnasked && !flags.yes {
-		return misused(fmt.Errorf("%s rows would go, and nothing was deleted: to delete more than %d at once add --yes, to look first --dry-run",
-			counted, maxUnasked))
+	if total > 0 && !flags.yes {
+		return misused(fmt.Errorf("%s rows would go, and nothing was deleted: to delete them add --yes, to look first --dry-run", counted))
+	}
+	if err := a.recordPurge(ctx, db, tables); err != nil {
+		return err
 	}
 	deleteErr := a.deleteOld(ctx, db, &view)
 	if err := a.print(view, view.write); err != nil {
@@ -161,6 +160,17 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 		return advise(fmt.Errorf("stopped: %w", deleteErr), "what was deleted is gone; run it again, and it goes on with the rest")
 	}
 	return nil
+}
+
+// recordPurge writes down whose rows go.
+func (a *app) recordPurge(ctx context.Context, db *postgres.Store, tables []purgedTable) error {
+	var names []string
+	for _, t := range tables {
+		if t.Matched > 0 {
+			names = append(names, string(t.Table))
+		}
+	}
+	return a.record(ctx, db, a.called.flags, names...)
 }
 
 // count counts what may go, and returns how many that is, in words as well.

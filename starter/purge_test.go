@@ -56,7 +56,7 @@ func TestPurge(t *testing.T) {
 	require.Equal(t, map[string]int{"event_outbox": 4, "processed_event": 4, "notification_decision": 4}, rowsOf(t, db))
 
 	var view purgeView
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "purge", "--older-than", "30d", "--processed-events", "365d", "-o", "json")), &view))
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "purge", "--older-than", "30d", "--processed-events", "365d", "--yes", "-o", "json")), &view))
 	require.Len(t, view.Tables, 4)
 	for i, want := range []purgedTable{
 		{Table: "event_outbox", OlderThan: "30d", Matched: 3, Deleted: 3},
@@ -70,7 +70,7 @@ func TestPurge(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 4, "notification_decision": 1}, rowsOf(t, db))
 
-	require.Regexp(t, `(?m)^processed_event +720h .+ 3 +3$`, c.must(t, "purge", "--processed-events", "720h"))
+	require.Regexp(t, `(?m)^processed_event +720h .+ 3 +3$`, c.must(t, "purge", "--processed-events", "720h", "--yes"))
 	require.Regexp(t, `(?m)^processed_event +720h .+ 0 +0$`, c.must(t, "purge", "--processed-events", "720h"))
 	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 1, "notification_decision": 1}, rowsOf(t, db))
 }
@@ -85,8 +85,8 @@ func TestPurgeWantsYes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"many", []string{"--older-than", "30d"}, "180 rows would go, and nothing was deleted: to delete more than 100 at once add --yes"},
-		{"young", []string{"--outbox", "23h"}, "23h is less than 24h, and nothing was deleted: where it is meant add --yes"},
+		{"many", []string{"--older-than", "30d"}, "180 rows would go, and nothing was deleted: to delete them add --yes"},
+		{"few", []string{"--outbox", "959h"}, "60 rows would go, and nothing was deleted: to delete them add --yes"},
 	} {
 		got := c.run(t, append([]string{"purge"}, tt.args...)...)
 		require.Equal(t, calledWrong, got.code, tt.name)
@@ -138,7 +138,7 @@ func TestPurgeStopped(t *testing.T) {
 		CREATE TRIGGER refuse BEFORE DELETE ON processed_event FOR EACH ROW EXECUTE FUNCTION refuse()`)
 	require.NoError(t, err)
 
-	got := c.run(t, "purge", "--older-than", "30d")
+	got := c.run(t, "purge", "--older-than", "30d", "--yes")
 
 	require.Equal(t, failed, got.code)
 	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +3$`, got.out)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -145,4 +146,18 @@ func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
 		statuses = append(statuses, MigrationStatus{Name: source.Source.Path, Applied: source.State == goose.StateApplied})
 	}
 	return statuses, nil
+}
+
+// CountRows counts the rows of a table, up to a limit; where a column is named,
+// those that have a value in it.
+func (s *Store) CountRows(ctx context.Context, table, column string, limit int) (int, error) {
+	query := "SELECT count(*) FROM (SELECT FROM " + pgx.Identifier{table}.Sanitize()
+	if column != "" {
+		query += " WHERE " + pgx.Identifier{column}.Sanitize() + " IS NOT NULL"
+	}
+	var count int
+	if err := s.Pool.QueryRow(ctx, query+" LIMIT $1) r", limit).Scan(&count); err != nil {
+		return 0, fmt.Errorf("count rows of %s: %w", table, err)
+	}
+	return count, nil
 }

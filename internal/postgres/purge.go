@@ -15,6 +15,7 @@ const (
 	PurgeProcessed     PurgeTable = "processed_event"
 	PurgeNotifications PurgeTable = "notification" // with its attempts and retries
 	PurgeDecisions     PurgeTable = "notification_decision"
+	PurgeActions       PurgeTable = "operator_action"
 )
 
 // purgeBatch is how many rows one transaction deletes: some ten milliseconds,
@@ -42,6 +43,8 @@ func (table PurgeTable) rule() (age, mayGo string) {
 		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
 	case PurgeNotifications:
 		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
+	case PurgeActions:
+		return "at", "true"
 	default: // the decisions
 		return "decided_at", notUnderWay + ` AND ` + notToStart + `
 			AND (
