@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,23 +17,26 @@ import (
 
 func (a *app) seedCommand() *cobra.Command {
 	var slackURL string
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "seed",
 		Short: "Load the example directory, rules and templates",
 		Long: `Load the example: two restaurants, an agency, customers, admins and a guest, with
-their rules and templates. What is there already becomes as it was; nothing else
-is touched. It can be repeated.`,
-		Example: "  starter seed\n  starter seed --slack-url http://127.0.0.1:9090",
+their rules and templates. It can be repeated. Rows that have the example's keys and
+other contents, your customer 42 for instance, are counted and left alone, and so is
+everything: with --yes they become the example's.`,
+		Example: "  starter seed\n  starter seed --slack-url http://127.0.0.1:9090 --yes",
 		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			return a.seed(ctx, slackURL)
+			return a.seed(ctx, slackURL, yes)
 		}),
 	}
 	cmd.Flags().StringVar(&slackURL, "slack-url", "https://hooks.slack.com", "where the example's Slack webhooks are: scheme and host")
+	cmd.Flags().BoolVar(&yes, "yes", false, "overwrite rows that have the example's keys and other contents")
 	return cmd
 }
 
-func (a *app) seed(ctx context.Context, slackURL string) error {
+func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 	if err := checkBaseURL(slackURL); err != nil {
 		return misused(fmt.Errorf("--slack-url: %w", err))
 	}
@@ -38,12 +45,27 @@ func (a *app) seed(ctx context.Context, slackURL string) error {
 		return err
 	}
 	defer db.Close()
-	if err := example.Seed(ctx, db, slackURL); err != nil {
+	confirm := func(ctx context.Context, changed map[string]int) error {
+		if len(changed) > 0 && !yes {
+			return misused(fmt.Errorf("rows that differ from the example's would be overwritten, and nothing was changed: %s; to do it add --yes", rowsByTable(changed)))
+		}
+		return a.record(ctx, db, cmp.Or(rowsByTable(changed), "nothing overwritten"), "the example")
+	}
+	if err := example.Seed(ctx, db, slackURL, confirm); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
 	return a.print(map[string]bool{"seeded": true}, func(w io.Writer) {
 		row(w, "the example directory, rules and templates are in place")
 	})
+}
+
+// rowsByTable is 2 of recipient, 1 of notification_template.
+func rowsByTable(counts map[string]int) string {
+	var said []string
+	for _, table := range slices.Sorted(maps.Keys(counts)) {
+		said = append(said, grouped(counts[table])+" of "+table)
+	}
+	return strings.Join(said, ", ")
 }
 
 // checkBaseURL accepts scheme and host, and nothing behind them.

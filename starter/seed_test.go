@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
 )
 
 func TestSeed(t *testing.T) {
@@ -12,6 +14,36 @@ func TestSeed(t *testing.T) {
 	c := withDatabase(t)
 	require.Contains(t, c.must(t, "seed"), "in place")
 	require.JSONEq(t, `{"seeded":true}`, c.must(t, "seed", "-o", "json"))
+}
+
+// A customer of yours who has the id of one of the example's stays as they are,
+// unless you say so.
+func TestSeedOverwritesNobody(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Pool.Exec(t.Context(), `
+		INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '42', 'Maria Rossi', 'maria@rossi.test'), ('CUSTOMER', '4242', 'Nobody', NULL);
+		INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('*', '*', 'en', 'ours', 'ours')`)
+	require.NoError(t, err)
+	email := func() (address string) {
+		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT email FROM recipient WHERE user_id = '42'").Scan(&address))
+		return address
+	}
+
+	got := c.run(t, "seed")
+	require.Equal(t, calledWrong, got.code)
+	require.Contains(t, got.err, "nothing was changed: 1 of notification_template, 1 of recipient; to do it add --yes")
+	require.NotContains(t, got.err, "Rossi")
+	require.Equal(t, "maria@rossi.test", email())
+
+	c.must(t, "seed", "--yes")
+	require.Equal(t, "chiara@example.com", email())
+	c.must(t, "seed") // nothing differs any more
+	require.Contains(t, c.must(t, "audit", "--command", "seed"), "1 of notification_template, 1 of recipient")
 }
 
 func TestCheckBaseURL(t *testing.T) {

@@ -6,6 +6,16 @@ set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$REPO"
+
+# The demo's worker sends whatever waits in the outbox to the sandbox, and its seed overwrites:
+# neither may meet events and customers that are real.
+theirs=$(tools/stack.sh theirs | paste -sd ' ')
+if [[ -n $theirs ]]; then
+  echo "demo: ${theirs// /, } names a server of yours. The demo would mark its pending events as sent, and overwrite" >&2
+  echo "demo: customers that have the example's ids. Run it on the local stack: (unset $theirs; make demo)" >&2
+  exit 1
+fi
+
 tools/stack.sh up
 
 eval "$(tools/stack.sh env)"
@@ -62,7 +72,7 @@ answers 60 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
   fail "the worker does not become ready"
 }
 
-bin/starter seed --slack-url "$SANDBOX_URL"
+bin/starter seed --yes --slack-url "$SANDBOX_URL"
 bin/starter poller start
 code=0
 bin/starter demo --sandbox-url "$SANDBOX_URL" || code=$?

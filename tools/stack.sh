@@ -16,6 +16,7 @@ usage: tools/stack.sh COMMAND [SERVICE ...]
   status    say what is running; exit 1 if anything is not
   logs      follow the logs
   env       print the settings as `export` lines, for eval
+  theirs    print the settings that name a server of yours
 
 Services: postgres, rabbitmq, temporal; without any, all of them.
 
@@ -162,7 +163,7 @@ restart)
   ;;
 kill) exclusively down kill ;;
 destroy) exclusively destroy ;;
-status | logs) "$COMMAND" ;;
+status | logs | theirs) "$COMMAND" ;;
 env) settings ;;
 help | -h | --help) usage ;;
 *)

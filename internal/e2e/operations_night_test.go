@@ -30,7 +30,7 @@ type nightShift struct {
 func newNightShift(t *testing.T) *nightShift {
 	t.Helper()
 	n := &nightShift{word: randomWord(len("night")), prefix: randomWord(len("herald")), dir: t.TempDir()}
-	n.system = newSystem(t, "TASK_QUEUE_PREFIX="+n.prefix, "PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	n.system = newSystem(t, "TASK_QUEUE_PREFIX="+n.prefix, "HERALD_ACTOR=ada@ops", "PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	n.starter("migrate", "up")
 	n.starter("seed", "--slack-url", n.sandbox.URL)
 	n.exec(nightDirectory)

@@ -113,7 +113,7 @@ const (
 
 // looking is a command that changes nothing, and can be repeated until it shows
 // what the document says.
-var looking = regexp.MustCompile(`^starter (status|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
+var looking = regexp.MustCompile(`^starter (status|audit|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
 
 // expectOutput runs a command of the document and returns what it prints, which
 // is to be what the document says. A command that changes something has one try.

@@ -31,7 +31,7 @@ func TestPurge(t *testing.T) {
 	require.Regexp(t, `(?m)^notification +30d .+ 9 +-$`, s.starter("purge", "--older-than", "30d", "--dry-run"))
 	require.Equal(t, 12, s.count(`SELECT count(*) FROM notification`))
 	s.refused("name an age", "purge")
-	require.Regexp(t, `(?m)^notification +30d .+ 9 +9$`, s.starter("purge", "--older-than", "30d"))
+	require.Regexp(t, `(?m)^notification +30d .+ 9 +9$`, s.starter("purge", "--older-than", "30d", "--yes"))
 
 	for table, want := range map[string]int{
 		"event_outbox": 1, "processed_event": 1, "notification": 3, "notification_decision": 1, "delivery_attempt": 2,

@@ -37,7 +37,9 @@ SET    name              = excluded.name,
        slack_webhook_url = excluded.slack_webhook_url,
        locale            = excluded.locale,
        timezone          = excluded.timezone,
-       active            = excluded.active;
+       active            = excluded.active
+WHERE  (recipient.name, recipient.email, recipient.phone, recipient.slack_webhook_url, recipient.locale, recipient.timezone, recipient.active)
+       IS DISTINCT FROM (excluded.name, excluded.email, excluded.phone, excluded.slack_webhook_url, excluded.locale, excluded.timezone, excluded.active);
 
 INSERT INTO recipient_device (user_type, user_id, token, active)
 VALUES ('RESTAURANT_USER', '10', 'example-device-staff10', true),
@@ -54,7 +56,8 @@ VALUES ('RESTAURANT_USER', '10', 'example-device-staff10', true),
        ('CUSTOMER', '44', 'example-device-customer44', true),
        ('CUSTOMER', '46', 'example-device-customer46', true)
 ON CONFLICT (user_type, user_id, token) DO UPDATE
-SET    active = excluded.active;
+SET    active = excluded.active
+WHERE  recipient_device.active IS DISTINCT FROM excluded.active;
 
 INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role, active)
 VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '10', 'MANAGER', true),
@@ -71,4 +74,6 @@ VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '10', 'MANAGER', true),
        ('AGENCY', '10', 'AGENCY_USER', '32', 'ACCOUNTANT', true)
 ON CONFLICT (entity_type, entity_id, user_type, user_id) DO UPDATE
 SET    role   = excluded.role,
-       active = excluded.active;
+       active = excluded.active
+WHERE  (entity_member.role, entity_member.active)
+       IS DISTINCT FROM (excluded.role, excluded.active);

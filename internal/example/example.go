@@ -26,12 +26,16 @@ var templatesSQL string
 var eventsJSON []byte
 
 // Seed loads the directory, the rules and the templates, all or nothing. Those
-// that are there already become again as they were. slackURL, scheme and host,
-// is where the example's Slack webhooks are.
-func Seed(ctx context.Context, db *postgres.Store, slackURL string) error {
+// that are there already become again as they were: confirm is told how many rows
+// of which tables are others than they were, and its error leaves all as it is.
+// slackURL, scheme and host, is where the example's Slack webhooks are.
+func Seed(ctx context.Context, db *postgres.Store, slackURL string, confirm func(ctx context.Context, changed map[string]int) error) error {
 	scripts := []string{directorySQL, rulesSQL, templatesSQL}
-	return db.RunScripts(ctx, scripts, map[string]string{"herald.slack_url": slackURL})
+	return db.RunScripts(ctx, scripts, map[string]string{"herald.slack_url": slackURL}, confirm)
 }
+
+// Overwrite confirms whatever it is told.
+func Overwrite(context.Context, map[string]int) error { return nil }
 
 // Event is an event of the example, and what must come of it.
 type Event struct {

@@ -65,7 +65,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com"))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
 	before := contents(t, db)
 
 	// What the example's world came to, and what somebody changed, becomes again as it was.
@@ -73,7 +73,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))
 
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com"))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
 	require.Equal(t, before, contents(t, db))
 }
 
@@ -81,7 +81,7 @@ func TestSeedPutsSlackWhereItIs(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "http://127.0.0.1:9090"))
+	require.NoError(t, example.Seed(t.Context(), db, "http://127.0.0.1:9090", example.Overwrite))
 
 	var webhooks []string
 	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(slack_webhook_url) FROM recipient WHERE slack_webhook_url IS NOT NULL").Scan(&webhooks))
@@ -113,7 +113,7 @@ func TestPlansAreAsExpected(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com"))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
 	for _, event := range events(t) {
 		t.Run(event.Name, func(t *testing.T) {
 			t.Parallel()

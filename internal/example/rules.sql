@@ -23,7 +23,8 @@ VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,
        ('PARTNER_ASSIGNMENT', 'AGENCY_USER', 'AGENCY', 'agencyId,agency_id,@aggregate', '{AGENT,MANAGER}'),
        ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF}')
 ON CONFLICT ON CONSTRAINT event_type_recipients_once DO UPDATE
-SET    roles = excluded.roles;
+SET    roles = excluded.roles
+WHERE  event_type_recipients.roles IS DISTINCT FROM excluded.roles;
 
 -- SYSTEM_ALERT, PROMOTION, CHAT_MESSAGE_SENT and TABLE_READY have no rows above: their aggregate decides.
 -- MENU_UPDATED has no row below: it is routed nowhere.
@@ -62,7 +63,9 @@ SET    mandatory          = excluded.mandatory,
        delivery_strategy  = excluded.delivery_strategy,
        delay              = excluded.delay,
        quiet_hours_action = excluded.quiet_hours_action,
-       priority           = excluded.priority;
+       priority           = excluded.priority
+WHERE  (event_type_channel_routing.mandatory, event_type_channel_routing.delivery_strategy, event_type_channel_routing.delay, event_type_channel_routing.quiet_hours_action, event_type_channel_routing.priority)
+       IS DISTINCT FROM (excluded.mandatory, excluded.delivery_strategy, excluded.delay, excluded.quiet_hours_action, excluded.priority);
 
 -- Reviews show at once on the screen, and come together in one mail.
 INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
@@ -72,7 +75,9 @@ VALUES ('REVIEW_POSTED', 'WEBSOCKET', 'IMMEDIATE', '5 minutes', 'DROP'),
 ON CONFLICT (event_type, channel_type) DO UPDATE
 SET    delivery_strategy  = excluded.delivery_strategy,
        digest_window      = excluded.digest_window,
-       quiet_hours_action = excluded.quiet_hours_action;
+       quiet_hours_action = excluded.quiet_hours_action
+WHERE  (event_type_channel_routing.delivery_strategy, event_type_channel_routing.digest_window, event_type_channel_routing.quiet_hours_action)
+       IS DISTINCT FROM (excluded.delivery_strategy, excluded.digest_window, excluded.quiet_hours_action);
 
 INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
 VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),
@@ -84,7 +89,9 @@ VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),
 ON CONFLICT ON CONSTRAINT entity_notification_settings_once DO UPDATE
 SET    enabled        = excluded.enabled,
        max_recipients = excluded.max_recipients,
-       allowed_roles  = excluded.allowed_roles;
+       allowed_roles  = excluded.allowed_roles
+WHERE  (entity_notification_settings.enabled, entity_notification_settings.max_recipients, entity_notification_settings.allowed_roles)
+       IS DISTINCT FROM (excluded.enabled, excluded.max_recipients, excluded.allowed_roles);
 
 -- Quiet hours here last all day but for a moment after midnight, so that the example ends alike at any hour. The moment is
 -- a second where a delivery waits for it, and a microsecond elsewhere.
@@ -106,4 +113,6 @@ SET    enabled             = excluded.enabled,
        quiet_hours_enabled = excluded.quiet_hours_enabled,
        quiet_hours_start   = excluded.quiet_hours_start,
        quiet_hours_end     = excluded.quiet_hours_end,
-       priority            = excluded.priority;
+       priority            = excluded.priority
+WHERE  (user_notification_preferences.enabled, user_notification_preferences.quiet_hours_enabled, user_notification_preferences.quiet_hours_start, user_notification_preferences.quiet_hours_end, user_notification_preferences.priority)
+       IS DISTINCT FROM (excluded.enabled, excluded.quiet_hours_enabled, excluded.quiet_hours_start, excluded.quiet_hours_end, excluded.priority);

@@ -58,4 +58,6 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
         '<p>Ciao {{.recipient.name}},</p>{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}')
 ON CONFLICT (event_type, channel, locale) DO UPDATE
 SET    title = excluded.title,
-       body  = excluded.body;
+       body  = excluded.body
+WHERE  (notification_template.title, notification_template.body)
+       IS DISTINCT FROM (excluded.title, excluded.body);

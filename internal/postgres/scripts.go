@@ -9,9 +9,14 @@ import (
 
 // RunScripts runs scripts of several statements each, in their order and in one
 // transaction. They read the settings, whose names have a dot in them, with
-// current_setting.
-func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[string]string) error {
+// current_setting. Before anything is committed, confirm is told how many rows of
+// which tables they changed or deleted; its error takes everything back.
+func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[string]string, confirm func(ctx context.Context, changed map[string]int) error) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		before, err := changedRows(ctx, tx)
+		if err != nil {
+			return err
+		}
 		for name, value := range settings {
 			if _, err := tx.Exec(ctx, "SELECT set_config($1, $2, true)", name, value); err != nil {
 				return fmt.Errorf("set %s: %w", name, err)
@@ -22,10 +27,43 @@ func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[s
 				return fmt.Errorf("script %d: %w", i+1, err)
 			}
 		}
-		return nil
+		changed, err := changedRows(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for table, count := range before {
+			if changed[table] -= count; changed[table] == 0 {
+				delete(changed, table)
+			}
+		}
+		return confirm(ctx, changed)
 	})
 	if err != nil {
 		return fmt.Errorf("run scripts: %w", err)
 	}
 	return nil
+}
+
+// changedRows counts the rows that this session has changed or deleted, by table,
+// without those of transactions whose counts are on the server's books already.
+func changedRows(ctx context.Context, tx pgx.Tx) (map[string]int, error) {
+	const query = `
+		SELECT relname, n_tup_upd + n_tup_del
+		FROM   pg_stat_xact_user_tables
+		WHERE  n_tup_upd + n_tup_del > 0`
+
+	rows, err := tx.Query(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("count changed rows: %w", err)
+	}
+	counts := map[string]int{}
+	var table string
+	var count int
+	if _, err := pgx.ForEachRow(rows, []any{&table, &count}, func() error {
+		counts[table] += count
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("count changed rows: %w", err)
+	}
+	return counts, nil
 }

@@ -1,12 +1,16 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/postgres/postgrestest"
 )
+
+func approve(context.Context, map[string]int) error { return nil }
 
 func TestRunScripts(t *testing.T) {
 	t.Parallel()
@@ -18,7 +22,7 @@ func TestRunScripts(t *testing.T) {
 	}
 	const hostile = "it's; DROP TABLE said"
 
-	require.NoError(t, s.RunScripts(t.Context(), scripts, map[string]string{"test.word": hostile}))
+	require.NoError(t, s.RunScripts(t.Context(), scripts, map[string]string{"test.word": hostile}, approve))
 	require.Equal(t, []string{"and more", hostile}, get[[]string](t, s, "SELECT array_agg(text ORDER BY text) FROM said"))
 }
 
@@ -27,8 +31,31 @@ func TestRunScriptsAllOrNothing(t *testing.T) {
 
 	s := postgrestest.New(t)
 
-	err := s.RunScripts(t.Context(), []string{"CREATE TABLE said (text text)", "SELECT 1/0"}, nil)
+	err := s.RunScripts(t.Context(), []string{"CREATE TABLE said (text text)", "SELECT 1/0"}, nil, approve)
 
 	require.ErrorContains(t, err, "script 2")
 	require.Equal(t, 0, get[int](t, s, "SELECT count(*) FROM pg_tables WHERE tablename = 'said'"))
+}
+
+// What scripts change is counted, what they add is not; who does not want it
+// keeps all as it was.
+func TestRunScriptsConfirmed(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '1'), ('ADMIN', '2'), ('ADMIN', '3')")
+	exec(t, s, "UPDATE recipient SET name = 'before'") // by the same session, perhaps
+	scripts := []string{
+		"UPDATE recipient SET name = 'x' WHERE user_id = '1'; DELETE FROM recipient WHERE user_id = '2'",
+		"INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '4')",
+	}
+	no := errors.New("no")
+	var told map[string]int
+	err := s.RunScripts(t.Context(), scripts, nil, func(_ context.Context, changed map[string]int) error {
+		told = changed
+		return no
+	})
+	require.ErrorIs(t, err, no)
+	require.Equal(t, map[string]int{"recipient": 2}, told)
+	require.Equal(t, 3, get[int](t, s, "SELECT count(*) FROM recipient WHERE name = 'before'"))
 }

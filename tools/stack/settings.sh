@@ -30,6 +30,14 @@ with_password() { # URL
   if [[ -n $password ]]; then echo "${1/herald@/herald:$password@}"; else echo "$1"; fi
 }
 
+# theirs prints the settings by which the environment names servers that are not ours.
+theirs() {
+  local name
+  for name in DATABASE_URL RABBITMQ_URL TEMPORAL_ADDRESS; do
+    if external "$name"; then echo "$name"; fi
+  done
+}
+
 settings() {
   echo "export HERALD_STACK=$BASE"
   if wanted postgres; then setting DATABASE_URL DATABASE_URL; fi

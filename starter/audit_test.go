@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+)
+
+func TestActor(t *testing.T) {
+	t.Parallel()
+
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	for _, environment := range []map[string]string{nil, {"HERALD_ACTOR": ""}} {
+		name, err := (&app{environment: environment}).actor()
+		require.NoError(t, err)
+		require.Regexp(t, "^.+@"+host+"$", name)
+	}
+	for name, good := range map[string]bool{
+		"ada@ops": true, "Ada Brooks, 東京": true, strings.Repeat("x", 100): true,
+		strings.Repeat("x", 101): false, " ": false, "ada\x1b[2J": false, "ada\nroot": false, "\u202eada": false, "\xff": false,
+	} {
+		got, err := (&app{environment: map[string]string{"HERALD_ACTOR": name}}).actor()
+		require.Equal(t, good, err == nil, "%q", name)
+		require.Equal(t, good, got == name, "%q", name)
+	}
+}
+
+// Whatever changes something leaves a row, also before the schema had a place for
+// it; what only looks leaves none.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	c.environment["HERALD_ACTOR"] = "ada@ops"
+	for _, args := range [][]string{
+		{"seed"},
+		{"emit", "--event-id", "evt-1", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", `{"secret":"of Maria"}`},
+		{"event", "list"}, {"event", "show", "evt-1"}, {"status"}, {"migrate", "status"}, {"migrate", "up"}, {"purge", "--older-than", "30d", "--dry-run"},
+		{"purge", "--older-than", "30d", "--yes"},
+	} {
+		c.must(t, args...)
+	}
+	read := func(args ...string) []postgres.OperatorAction {
+		var list actionList
+		require.NoError(t, json.Unmarshal([]byte(c.must(t, append([]string{"audit", "-o", "json"}, args...)...)), &list))
+		for i := range list.Actions {
+			require.False(t, list.Actions[i].At.IsZero())
+			list.Actions[i].ID, list.Actions[i].At = 0, list.Actions[0].At
+		}
+		return list.Actions
+	}
+	got := read()
+	require.Len(t, got, 2, "nothing was old enough to be purged")
+	require.Equal(t, []postgres.OperatorAction{
+		{At: got[0].At, Actor: "ada@ops", Command: "emit", Target: "evt-1", Detail: "T of ADMIN/1, 1"},
+		{At: got[0].At, Actor: "ada@ops", Command: "seed", Target: "the example", Detail: "nothing overwritten"},
+	}, got)
+	require.Len(t, read("--target", "evt-1"), 1)
+	require.Len(t, read("--command", "seed", "--actor", "ada@ops", "--since", "1h"), 1)
+	require.Empty(t, read("--actor", "eve"))
+	require.Regexp(t, `(?m)^WHAT OPERATORS DID\nAT +ACTOR +COMMAND +DETAIL\n.+ada@ops +emit +T of ADMIN/1, 1$`, c.must(t, "event", "show", "evt-1"))
+	require.Contains(t, c.must(t, "audit", "--limit", "1"), "… and more")
+
+	for c.run(t, "audit").code == succeeded { // down to a schema without a place for it
+		c.must(t, "migrate", "down", "--yes")
+	}
+	c.must(t, "migrate", "up")
+	require.Equal(t, "0007_facts.sql", read("--target", "0007_facts.sql")[0].Target)
+}
+
+// What cannot be recorded is not done.
+func TestNothingIsDoneUnrecorded(t *testing.T) {
+	t.Parallel()
+
+	c, db := withOldEvents(t, 3)
+	before := rowsOf(t, db)
+	_, err := db.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (false)")
+	require.NoError(t, err)
+	for _, args := range [][]string{
+		{"purge", "--older-than", "30d", "--yes"}, {"seed"}, {"migrate", "down", "--yes"},
+		{"emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}"},
+	} {
+		got := c.run(t, args...)
+		require.Equal(t, failed, got.code, args)
+		require.Contains(t, got.err, "record who does it", args)
+	}
+	require.Equal(t, before, rowsOf(t, db))
+	require.NotContains(t, c.must(t, "migrate", "status"), "missing")
+
+	c.environment["HERALD_ACTOR"] = "x\n"
+	require.Contains(t, c.run(t, "purge", "--older-than", "30d", "--yes").err, "HERALD_ACTOR must be a name")
+}
+
+// What operators did is kept for ever, unless they say otherwise.
+func TestPurgeActions(t *testing.T) {
+	t.Parallel()
+
+	c, db := withOldEvents(t, 1)
+	_, err := db.Exec(t.Context(), "INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days')")
+	require.NoError(t, err)
+	c.must(t, "purge", "--older-than", "30d", "--yes")
+	require.Contains(t, c.must(t, "audit"), "ada")
+	require.Regexp(t, `(?m)^operator_action +365d .+ 1 +1$`, c.must(t, "purge", "--actions", "365d", "--yes"))
+	require.NotContains(t, c.must(t, "audit", "--actor", "ada"), "ada")
+}
