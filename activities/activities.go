@@ -20,6 +20,8 @@ type Activities struct {
 	Joiner     DigestJoiner
 	Retries    RetryStore
 	Events     EventStore
+	Sweeps     SweepStore
+	Sweeper    Sweeper
 	Broker     Broker
 	Senders    map[notification.Channel]Sender // a channel without one is off
 	Policies   map[notification.Channel]DeliveryPolicy

@@ -15,6 +15,7 @@ import (
 const (
 	OutboxClaimsMetric    = "herald_outbox_claims"
 	OutboxResultsMetric   = "herald_outbox_results"
+	SweepMetric           = "herald_sweep"
 	DeliveriesMetric      = "herald_deliveries"
 	AttemptsMetric        = "herald_attempts"
 	RetriesMetric         = "herald_retries"
@@ -40,6 +41,13 @@ const (
 	resultKept     = "KEPT"
 )
 
+// The outcomes of SweepMetric.
+const (
+	sweepStartedAgain = "STARTED_AGAIN"
+	sweepClosed       = "CLOSED"
+	sweepFailed       = "FAILED"
+)
+
 var attemptOutcomes = []notification.AttemptOutcome{
 	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy,
 	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeError,
@@ -51,6 +59,9 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel)
 	metrics.Counter(OutboxClaimsMetric).Inc(0)
 	for _, outcome := range []string{resultStarted, resultFailed, resultReleased, resultKept} {
 		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(0)
+	}
+	for _, outcome := range []string{sweepStartedAgain, sweepClosed, sweepFailed} {
+		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(0)
 	}
 	for _, channel := range channels {
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
@@ -87,6 +98,18 @@ func countBatch(ctx context.Context, batch batchResult) {
 		resultKept:     batch.Claimed - batch.Started - batch.Failed - batch.Released,
 	} {
 		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(int64(count))
+	}
+}
+
+// countSweep counts what a sweep found, once that is on record.
+func countSweep(ctx context.Context, found notification.Sweep) {
+	metrics := activity.GetMetricsHandler(ctx)
+	for outcome, count := range map[string]int{
+		sweepStartedAgain: found.StartedAgain,
+		sweepClosed:       found.Closed,
+		sweepFailed:       found.Failed,
+	} {
+		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(int64(count))
 	}
 }
 

@@ -258,7 +258,7 @@ func TestReplayBadInput(t *testing.T) {
 		{
 			"another program's",
 			[]string{"--history", told(t, "deliver_sent", renamed("workflowExecutionStartedEventAttributes", "workflowType", 1))},
-			"is of a workflow of the type Other, which this build does not have; it has PollOutbox, NotifyEvent,",
+			"is of a workflow of the type Other, which this build does not have; it has Sweep, PollOutbox, NotifyEvent,",
 		},
 	}
 	for _, tt := range tests {

@@ -30,6 +30,7 @@ func (a *app) statusCommand() *cobra.Command {
 // statusView is what `starter status` prints.
 type statusView struct {
 	postgres.Backlog
+	sweepView
 	OldestSeconds float64       `json:"oldest_pending_seconds"` // 0: nothing is pending
 	Since         string        `json:"since"`
 	Pollers       *pollersState `json:"pollers"` // null: Temporal is out of reach
@@ -50,7 +51,11 @@ func (a *app) status(ctx context.Context, since string) error {
 	if err != nil {
 		return err
 	}
-	view := statusView{Backlog: backlog, OldestSeconds: backlog.OldestPending.Seconds(), Since: since}
+	swept, err := readSweep(ctx, db)
+	if err != nil {
+		return err
+	}
+	view := statusView{Backlog: backlog, sweepView: swept, OldestSeconds: backlog.OldestPending.Seconds(), Since: since}
 	view.Pollers, err = a.pollersNow(ctx, cfg)
 	if err != nil {
 		view.PollerProblem = err.Error()
@@ -81,6 +86,7 @@ func printStatus(w io.Writer, view statusView) {
 	if view.Pending > 0 {
 		row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
+	printSweep(w, view.sweepView)
 	row(w)
 	printCounts(w, view)
 	row(w)

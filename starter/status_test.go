@@ -21,6 +21,8 @@ func TestStatusWithoutTemporal(t *testing.T) {
 	require.Contains(t, out, "no deliveries were planned in the last 1h")
 	require.Contains(t, out, "unknown: Temporal is out of reach")
 	require.NotContains(t, out, "oldest pending")
+	require.Contains(t, out, "last sweep")
+	require.Contains(t, out, "none yet")
 }
 
 func TestPrintStatus(t *testing.T) {
@@ -34,14 +36,17 @@ func TestPrintStatus(t *testing.T) {
 			OutboxState: postgres.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
 			Deliveries:  []postgres.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 		},
-		Since:   "24h",
-		Pollers: &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
+		sweepView: sweepView{Incomplete: 2, LastSweep: &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2}},
+		Since:     "24h",
+		Pollers:   &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
 	})
 	require.NoError(t, w.Flush())
 
-	require.Equal(t, `pending events  3
-failed events   1
-oldest pending  1m30s
+	require.Equal(t, `pending events     3
+failed events      1
+oldest pending     1m30s
+incomplete events  2
+last sweep         2026-11-21 08:00:00.000Z: 9 looked at, 3 started again, 1 closed, 2 failed
 
 deliveries planned in the last 24h
 CHANNEL  STATUS  COUNT

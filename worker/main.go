@@ -135,6 +135,8 @@ func run(ctx context.Context, part part) error {
 		Joiner:     starter,
 		Retries:    deliveries,
 		Events:     events,
+		Sweeps:     events,
+		Sweeper:    starter,
 		Broker:     broker,
 		Senders:    senders,
 		Policies:   deliveryPolicies(cfg),
@@ -145,6 +147,12 @@ func run(ctx context.Context, part part) error {
 	group.Go(func() error {
 		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(events, broker, temporal, running), metrics.page))
 	})
+	if part.events {
+		group.Go(func() error {
+			scheduleSweep(ctx, starter)
+			return nil
+		})
+	}
 	group.Go(func() error { return running.run(ctx, temporal, namespace, cfg, part, acts) })
 	return group.Wait()
 }

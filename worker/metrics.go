@@ -97,6 +97,7 @@ func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 var meanings = map[string]string{
 	activities.OutboxClaimsMetric:    "Events claimed from the outbox.",
 	activities.OutboxResultsMetric:   "Claims of events that ended, by what became of them.",
+	activities.SweepMetric:           "Events and deliveries without a workflow, by what a sweep did about them.",
 	activities.DeliveriesMetric:      "Deliveries that ended.",
 	activities.AttemptsMetric:        "Attempts at deliveries and digests that ended.",
 	activities.RetriesMetric:         "Attempts beyond the first of a run.",

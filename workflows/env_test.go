@@ -24,6 +24,7 @@ const (
 	notifyPage          = "NotifyPage"
 	deliverNotification = "DeliverNotification"
 	digestWorkflow      = "Digest"
+	sweepWorkflow       = "Sweep"
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -23,7 +24,7 @@ import (
 type recording struct{ name, workflow, end string }
 
 // recordings are those of each release. Those of a release never change again.
-var recordings = slices.Concat(v01)
+var recordings = slices.Concat(v01, v02)
 
 var v01 = of("v0.1", []recording{
 	{"poll_cancelled", pollOutbox, "cancelled"},
@@ -97,6 +98,11 @@ var v01 = of("v0.1", []recording{
 	{"digest_cancelled_too_late", digestWorkflow, "completed SENT"},
 	{"digest_continued", digestWorkflow, "continued"},
 	{"digest_of_a_late_joiner", digestWorkflow, "completed"},
+})
+
+var v02 = of("v0.2", []recording{
+	{"sweep_done", sweepWorkflow, "completed"},
+	{"sweep_gave_up", sweepWorkflow, "completed"},
 })
 
 // of puts the recordings of a release into its folder.
@@ -186,6 +192,11 @@ func delayed(name string) any {
 		return func(ctx workflow.Context, in workflows.PageInput) error {
 			before(ctx)
 			return workflows.NotifyPage(ctx, in)
+		}
+	case sweepWorkflow:
+		return func(ctx workflow.Context) (notification.Sweep, error) {
+			before(ctx)
+			return workflows.Sweep(ctx)
 		}
 	case digestWorkflow:
 		return func(ctx workflow.Context, in workflows.DigestInput) (workflows.DigestResult, error) {

@@ -112,7 +112,7 @@ func documented(t *testing.T) map[string]measured {
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
-		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
+		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
 		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
 		"le":      regexp.MustCompile(`^([0-9.]+|\+Inf)$`),
 	}

@@ -27,6 +27,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/rabbitmq/rabbitmqtest"
 	"herald/internal/sandbox"
+	"herald/workflows"
 )
 
 // binaries is the folder of the real worker and starter, built once.
@@ -99,6 +100,7 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	s.temporal, err = client.Dial(client.Options{HostPort: on.temporalAddress, Logger: log.NewStructuredLogger(discard())})
 	require.NoError(t, err)
 	t.Cleanup(s.temporal.Close)
+	t.Cleanup(s.unschedule)
 
 	s.env = append(s.environment(), settings...)
 	return s
@@ -119,6 +121,13 @@ func (s *system) environment() []string {
 		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms",
 		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // a busy machine takes its time, and a timeout repeats a message
 	)
+}
+
+// unschedule leaves no sweep to Temporal, whose other tests go on.
+func (s *system) unschedule() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_ = s.temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(s.name)).Delete(ctx) // there may be none
 }
 
 // worker is one running worker process.

@@ -151,24 +151,15 @@ func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDR
 	var deliveries []notification.Delivery
 	var ids notification.IDRange
 	var row struct {
-		id        int64
-		d         notification.Delivery
-		sendAfter *time.Time
-		strategy  notification.Strategy
-		timezone  string
+		id int64
+		d  notification.Delivery
+		w  wait
 	}
-	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.sendAfter, &row.strategy, &row.timezone}
+	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone}
 	now := time.Now()
 	_, err := pgx.ForEachRow(rows, fields, func() error {
 		d := row.d
-		d.Digest = row.strategy == notification.Aggregate
-		if row.sendAfter != nil && !d.Digest { // a digest judges for itself when it is sent
-			why := notification.WaitQuietHours
-			if row.strategy == notification.Delayed {
-				why = notification.WaitDelay
-			}
-			d.SendAfter, d.Wait = row.sendAfter.UTC(), notification.WaitText(*row.sendAfter, now, row.timezone, why)
-		}
+		row.w.of(&d, now)
 		if len(deliveries) == 0 {
 			ids.First = row.id
 		}
@@ -177,4 +168,24 @@ func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDR
 		return nil
 	})
 	return deliveries, ids, err
+}
+
+// wait is what a row of notification says of a delivery's time.
+type wait struct {
+	sendAfter *time.Time
+	strategy  notification.Strategy
+	timezone  string
+}
+
+// of tells a delivery what it waits for.
+func (w wait) of(d *notification.Delivery, now time.Time) {
+	d.Digest = w.strategy == notification.Aggregate
+	if w.sendAfter == nil || d.Digest { // a digest judges for itself when it is sent
+		return
+	}
+	why := notification.WaitQuietHours
+	if w.strategy == notification.Delayed {
+		why = notification.WaitDelay
+	}
+	d.SendAfter, d.Wait = w.sendAfter.UTC(), notification.WaitText(*w.sendAfter, now, w.timezone, why)
 }

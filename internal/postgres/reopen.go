@@ -71,7 +71,8 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			       body              = CASE WHEN $6 THEN n.body ELSE $8 END,
 			       strategy          = 'IMMEDIATE',
 			       send_after        = NULL,
-			       digest_id         = NULL
+			       digest_id         = NULL,
+			       restarts          = 0
 			FROM   retry r
 			WHERE  n.delivery_id = r.delivery_id
 			RETURNING n.status, n.attempt_count, n.last_error

@@ -53,6 +53,11 @@ func (a *actors) PollOutbox(ctx context.Context) (activities.PollOutboxResult, e
 	return activities.PollOutboxResult{}, nil
 }
 
+// Sweep finds what the scenario says.
+func (a *actors) Sweep(ctx context.Context) (activities.SweepResult, error) {
+	return *a.of(activity.GetInfo(ctx).WorkflowExecution.ID).swept, nil
+}
+
 // PlanDeliveries returns the scenario's pages, one after another.
 func (a *actors) PlanDeliveries(_ context.Context, in activities.PlanInput) (activities.PlanResult, error) {
 	s := a.of(in.EventID)

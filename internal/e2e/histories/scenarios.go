@@ -35,6 +35,8 @@ type scenario struct {
 	reopened   *activities.ReopenResult // of a delivery that is retried; nil: that cannot be
 	givenUp    []notification.Status    // by GiveUp, in turn; then what it was asked for
 
+	swept *activities.SweepResult // what a sweep finds; the ids of its deliveries are made of the scenario's
+
 	reached, released chan struct{} // an activity is where it should be, and may go on
 	polls             atomic.Int32  // calls of the activity that the scenario is about
 	giveUps           atomic.Int32
@@ -54,7 +56,7 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 
 // scenarios are all that are recorded. The stamp makes their ids new.
 func scenarios(stamp string) []*scenario {
-	all := pollers()
+	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
 	all = append(all, deliveries()...)
 	all = append(all, interruptedDeliveries()...)
@@ -81,6 +83,18 @@ func pollers() []*scenario {
 	return []*scenario{poller("poll_cancelled", cancelWhenReached), poller("poll_paused", pauseForAWhile)}
 }
 
+// sweeps are the ends of a sweep.
+func sweeps() []*scenario {
+	sweep := func(name string, givenUp ...notification.Channel) *scenario {
+		swept := &activities.SweepResult{Sweep: notification.Sweep{Looked: 7, StartedAgain: 1, Closed: 1, Failed: len(givenUp)}}
+		for _, channel := range givenUp {
+			swept.GiveUp = append(swept.GiveUp, activities.GiveUpInput{Channel: channel, Status: notification.Failed, Reason: "started again 3 times in vain"})
+		}
+		return &scenario{name: name, workflow: workflows.Sweep, queue: workflows.EventsQueue(prefix), swept: swept}
+	}
+	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack)}
+}
+
 // prepare makes the parts that name the scenario.
 func (s *scenario) prepare() {
 	for i, input := range s.input {
@@ -92,6 +106,11 @@ func (s *scenario) prepare() {
 			s.id += "-staff10-" + string(in.Channel)
 			in.DeliveryID = s.id
 			s.input[i] = in
+		}
+	}
+	if s.swept != nil {
+		for i, lost := range s.swept.GiveUp {
+			s.swept.GiveUp[i].DeliveryID = notification.DeliveryID(s.id, notification.RestaurantUser, "10", lost.Channel)
 		}
 	}
 	for i := range s.pages {

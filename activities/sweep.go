@@ -1,0 +1,300 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// SweepStore is what the sweep needs of the database.
+type SweepStore interface {
+	LastSweep(ctx context.Context) (notification.Sweep, error)
+	RecordSweep(ctx context.Context, sweep notification.Sweep) error
+	StuckEvents(ctx context.Context, after string, age time.Duration, limit int) ([]notification.StuckEvent, error)
+	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, error)
+	EventRestarted(ctx context.Context, eventID string) error
+	DeliveryRestarted(ctx context.Context, deliveryID string) error
+	EndStuckEvent(ctx context.Context, eventID string, outcome notification.Status, age time.Duration) error
+}
+
+// Sweeper is what the sweep needs of Temporal.
+type Sweeper interface {
+	EventState(ctx context.Context, eventID string) (WorkflowState, error)
+	DeliveryState(ctx context.Context, deliveryID string, channel notification.Channel) (WorkflowState, error)
+	// The two that start something return no error where it runs already, and a
+	// [notification.IDTakenError] where another workflow that runs has the id.
+	StartEventAgain(ctx context.Context, event notification.PendingEvent) error
+	StartDeliveryAgain(ctx context.Context, delivery notification.StuckDelivery, policy DeliveryPolicy) error
+}
+
+// WorkflowState is what Temporal knows of an event's or a delivery's workflow.
+type WorkflowState string
+
+// The states of a workflow, as far as the sweep is concerned.
+const (
+	WorkflowUnknown    WorkflowState = "unknown" // there is none, or another has its id
+	WorkflowRunning    WorkflowState = "running"
+	WorkflowTerminated WorkflowState = "terminated" // by an operator
+	WorkflowCancelled  WorkflowState = "cancelled"  // by an operator
+	WorkflowClosed     WorkflowState = "closed"     // in another way
+)
+
+// stopped says that an operator ended the workflow.
+func (s WorkflowState) stopped() bool { return s == WorkflowTerminated || s == WorkflowCancelled }
+
+const (
+	// SweepHeartbeat bounds how long a dead worker goes unnoticed. It is above
+	// what reading a page may take.
+	SweepHeartbeat = time.Minute
+	// sweepTime is how long one sweep looks; the next one goes on from there.
+	sweepTime = 8 * time.Minute
+	// stuckAge is how old a row must be before its workflow is asked for.
+	stuckAge = 15 * time.Minute
+	// sweepPage is how many rows are read at once. What an operator does with
+	// them meanwhile is not seen, so they are few.
+	sweepPage = 100
+	// sweepPace is the time from one question to Temporal to the next, so that
+	// an installation with many waiting deliveries leaves Temporal to others.
+	sweepPace = 10 * time.Millisecond
+	// maxRestarts is how often an event or a delivery is started again.
+	maxRestarts = 3
+	// maxGivenUp bounds the deliveries that one sweep gives up, and its history.
+	maxGivenUp = 100
+)
+
+// SweepResult is the result of [Activities.Sweep].
+type SweepResult struct {
+	notification.Sweep
+	GiveUp []GiveUpInput `json:",omitempty"` // deliveries that were started again in vain
+}
+
+// Sweep compares the tables with Temporal: events that are PROCESSING and
+// deliveries that are PENDING for long, and whose workflow does not run. One that
+// an operator ended is closed in the tables too. Any other, lost in a failover,
+// never started, or ended without a word, is started again, three times at most.
+// It describes each workflow, since Temporal's lists may be late.
+//
+// A process that dies leaves what it did on record; the next attempt goes on
+// behind the last row that was dealt with. To look at a row twice does no harm.
+func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
+	s, err := a.beginSweep(ctx)
+	if err != nil {
+		return SweepResult{}, err
+	}
+	defer s.pace.Stop()
+	if err := s.events(ctx); err != nil {
+		return SweepResult{}, err
+	}
+	if err := s.deliveries(ctx); err != nil {
+		return SweepResult{}, err
+	}
+	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
+		return SweepResult{}, err
+	}
+	countSweep(ctx, s.found.Sweep)
+	return s.found, nil
+}
+
+// sweep is one sweep under way.
+type sweep struct {
+	*Activities
+	found SweepResult
+	until time.Time
+	pace  *time.Ticker
+	event struct { // the last one that was asked for: deliveries of one event stand side by side
+		id    string
+		state WorkflowState
+	}
+}
+
+// beginSweep goes on where this activity's last attempt ended, or else where the
+// last sweep did.
+func (a *Activities) beginSweep(ctx context.Context) (*sweep, error) {
+	s := &sweep{Activities: a, until: time.Now().Add(sweepTime)}
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &s.found); err != nil {
+			return nil, fmt.Errorf("read how far the sweep came: %w", err)
+		}
+	} else {
+		last, err := a.Sweeps.LastSweep(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.found.AfterEvent, s.found.AfterNotification = last.AfterEvent, last.AfterNotification
+	}
+	s.pace = time.NewTicker(sweepPace)
+	return s, nil
+}
+
+// spent says that the rest is left to the next sweep.
+func (s *sweep) spent() bool {
+	return !time.Now().Before(s.until) || len(s.found.GiveUp) >= maxGivenUp
+}
+
+// look waits for its turn, and counts.
+func (s *sweep) look(ctx context.Context) error {
+	select {
+	case <-s.pace.C:
+		s.found.Looked++
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *sweep) events(ctx context.Context) error {
+	for !s.spent() {
+		page, err := s.Sweeps.StuckEvents(ctx, s.found.AfterEvent, stuckAge, sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, event := range page {
+			if err := s.stuckEvent(ctx, event); err != nil {
+				return err
+			}
+			s.found.AfterEvent = event.ID
+			activity.RecordHeartbeat(ctx, s.found)
+		}
+		if len(page) < sweepPage {
+			s.found.AfterEvent = ""
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) error {
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	state, err := s.Sweeper.EventState(ctx, event.ID)
+	switch {
+	case err != nil || state == WorkflowRunning:
+		return err
+	case state.stopped():
+		s.found.Closed++
+		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.Cancelled, stuckAge)
+	case event.Purged || event.Restarts >= maxRestarts:
+		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
+	}
+	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
+	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
+		return s.failEvent(ctx, event.ID, taken.Error())
+	}
+	if err != nil {
+		return s.notStarted(ctx, event.ID, err)
+	}
+	s.found.StartedAgain++
+	return s.Sweeps.EventRestarted(ctx, event.ID)
+}
+
+func (s *sweep) failEvent(ctx context.Context, id, why string) error {
+	activity.GetLogger(ctx).Error("the sweep gives an event up", "event_id", id, "reason", why)
+	s.found.Failed++
+	return s.Sweeps.EndStuckEvent(ctx, id, notification.Failed, stuckAge)
+}
+
+// notStarted leaves what Temporal does not start to the next sweep. That says
+// nothing about it, so it is not counted.
+func (s *sweep) notStarted(ctx context.Context, id string, err error) error {
+	activity.GetLogger(ctx).Warn("the sweep cannot start a workflow again", "workflow_id", id, "error", err)
+	return ctx.Err()
+}
+
+func (s *sweep) deliveries(ctx context.Context) error {
+	for !s.spent() {
+		page, err := s.Sweeps.StuckDeliveries(ctx, s.found.AfterNotification, stuckAge, sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, delivery := range page {
+			if s.spent() {
+				return nil
+			}
+			if err := s.stuckDelivery(ctx, delivery); err != nil {
+				return err
+			}
+			s.found.AfterNotification = delivery.ID
+			activity.RecordHeartbeat(ctx, s.found)
+		}
+		if len(page) < sweepPage {
+			s.found.AfterNotification = 0
+			return nil
+		}
+	}
+	return nil
+}
+
+// stuckDelivery sees to a delivery unless its event's workflow runs, or its own:
+// that of the event runs for as long as any page of it does.
+func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
+	event, err := s.stateOfEvent(ctx, delivery.EventID)
+	if err != nil || event == WorkflowRunning {
+		return err
+	}
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	own, err := s.Sweeper.DeliveryState(ctx, delivery.DeliveryID, delivery.Channel)
+	switch {
+	case err != nil || own == WorkflowRunning:
+		return err
+	case own.stopped():
+		return s.closeDelivery(ctx, delivery, own)
+	case event.stopped():
+		return s.closeDelivery(ctx, delivery, event)
+	case delivery.Restarts >= maxRestarts:
+		s.failDelivery(delivery, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
+		return nil
+	}
+	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
+	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
+		s.failDelivery(delivery, taken.Error())
+		return nil
+	}
+	if err != nil {
+		return s.notStarted(ctx, delivery.DeliveryID, err)
+	}
+	s.found.StartedAgain++
+	return s.Sweeps.DeliveryRestarted(ctx, delivery.DeliveryID)
+}
+
+func (s *sweep) stateOfEvent(ctx context.Context, id string) (WorkflowState, error) {
+	if s.event.id == id {
+		return s.event.state, nil
+	}
+	if err := s.look(ctx); err != nil {
+		return "", err
+	}
+	state, err := s.Sweeper.EventState(ctx, id)
+	if err == nil {
+		s.event.id, s.event.state = id, state
+	}
+	return state, err
+}
+
+// closeDelivery writes down what an operator decided. One that was sent meanwhile
+// stays sent.
+func (s *sweep) closeDelivery(ctx context.Context, delivery notification.StuckDelivery, how WorkflowState) error {
+	status, err := s.GiveUp(ctx, GiveUpInput{
+		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Cancelled, Reason: string(how),
+	})
+	if status == notification.Cancelled {
+		s.found.Closed++
+	}
+	return err
+}
+
+// failDelivery leaves the delivery to the workflow, whose history keeps that it
+// is to be told to the dead-letter queue.
+func (s *sweep) failDelivery(delivery notification.StuckDelivery, why string) {
+	s.found.Failed++
+	s.found.GiveUp = append(s.found.GiveUp, GiveUpInput{
+		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Failed, Reason: why,
+	})
+}

@@ -1,0 +1,150 @@
+package e2e_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// TestSweep has rows without workflows, as a failover of Temporal's store leaves
+// them, and an event that was terminated. What was lost is sent, what an operator
+// ended is closed, and what is on its way is left alone.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startWorker()
+	s.scheduled()
+	s.starter("poller", "start")
+	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour'`)
+	s.writeEvents("waiting", 1)
+	s.writeEvents("terminated", 1)
+	s.eventually(time.Minute, func() bool { return s.count(`SELECT count(*) FROM notification`) == 2*loadChannels }, "not planned")
+	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'IMMEDIATE', delay = DEFAULT`)
+	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), s.eventID("terminated", 0), "", "an operator's word"))
+	s.lostDelivery(s.eventID("terminated", 0), "2", 0)
+	s.lostEvent("lost")
+	s.lostEvent("ended")
+	s.exec(`UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE' WHERE event_id = $1`, s.eventID("ended", 0))
+	s.lostDelivery(s.eventID("ended", 0), "1", 0)
+	s.exec(`UPDATE processed_event SET created_at = now() - interval '16 minutes'`)
+	s.exec(`UPDATE notification SET created_at = now() - interval '16 minutes'`)
+	require.Regexp(t, `incomplete events +1`, s.starter("status"))
+
+	found := s.sweep()
+
+	require.Equal(t, 2, found.StartedAgain, "the event that was lost, and the delivery")
+	require.GreaterOrEqual(t, found.Closed, 2, "the event that was terminated, and its delivery; those that began end by themselves")
+	require.Zero(t, found.Failed)
+	s.waitForSent(s.eventID("lost", 0), loadChannels)
+	s.waitForSent(s.eventID("ended", 0), 1)
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'`, s.eventID("terminated", 0)))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND user_id = '2' AND status = 'CANCELLED' AND last_error = 'terminated'`, s.eventID("terminated", 0)))
+	require.Equal(t, loadChannels, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'PENDING' AND restarts = 0`, s.eventID("waiting", 0)))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'PROCESSING' AND restarts = 0`, s.eventID("waiting", 0)))
+
+	require.Zero(t, s.sweep().StartedAgain)
+	require.NotContains(t, s.starter("status"), "incomplete events")
+	require.Regexp(t, `last sweep .+ 0 started again, 0 closed, 0 failed`, s.starter("status"))
+	require.NoError(t, w.stop())
+}
+
+// TestSweepGivesUp loses a delivery's workflow as often as it is started again.
+func TestSweepGivesUp(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startWorker()
+	s.lostEvent("gone")
+	event := s.eventID("gone", 0)
+	id := event + "-customer1-EMAIL"
+	s.exec(`UPDATE processed_event SET status = 'SUCCESS', created_at = now() - interval '1 hour'`)
+	s.lostDelivery(event, "1", 0)
+	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 day'`)
+
+	for range 3 {
+		require.Equal(t, 1, s.sweep().StartedAgain)
+		require.Zero(t, s.sweep().StartedAgain, "it waits until tomorrow")
+		s.lose(id)
+	}
+	require.Equal(t, 1, s.sweep().Failed)
+
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
+	letters := s.drain("notification.dead-letter")
+	require.Len(t, letters, 1)
+	require.Contains(t, string(letters[0].Body), id)
+	require.NoError(t, w.stop())
+}
+
+// scheduled waits until Temporal has the schedule of the sweeps.
+func (s *system) scheduled() {
+	s.t.Helper()
+	s.eventually(time.Minute, func() bool {
+		_, err := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name)).Describe(s.t.Context())
+		return err == nil
+	}, "nobody scheduled the sweep")
+}
+
+// sweep runs one sweep, and returns what it found.
+func (s *system) sweep() notification.Sweep {
+	s.t.Helper()
+	options := client.StartWorkflowOptions{ID: workflows.SweepID(s.name) + "-" + uuid.NewString(), TaskQueue: workflows.EventsQueue(s.name)}
+	run, err := s.temporal.ExecuteWorkflow(s.t.Context(), options, workflows.Sweep)
+	require.NoError(s.t, err)
+	var found notification.Sweep
+	require.NoError(s.t, run.Get(s.t.Context(), &found))
+	return found
+}
+
+// lostEvent writes an event that was started, of which Temporal knows nothing.
+func (s *system) lostEvent(round string) {
+	s.t.Helper()
+	id := s.eventID(round, 0)
+	s.exec(`
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
+		VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}', 'PROCESSED', now())`, id)
+	s.exec(`INSERT INTO processed_event (event_id) VALUES ($1)`, id)
+}
+
+// lostDelivery writes a delivery by e-mail that was planned, of which Temporal
+// knows nothing.
+func (s *system) lostDelivery(event, user string, restarts int) {
+	s.t.Helper()
+	s.exec(`
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, restarts)
+		VALUES ($1, 'LOAD', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', 'ada@example.com', $4)`,
+		event, user, notification.DeliveryID(event, notification.Customer, user, notification.Email), restarts)
+}
+
+// lose makes Temporal forget a workflow.
+func (s *system) lose(id string) {
+	s.t.Helper()
+	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(s.t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+	})
+	require.NoError(s.t, err)
+	s.eventually(time.Minute, func() bool {
+		_, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		var unknown *serviceerror.NotFound
+		return errors.As(err, &unknown)
+	}, "%s is not forgotten", id)
+}
+
+func (s *system) waitForSent(event string, n int) {
+	s.t.Helper()
+	s.eventually(time.Minute, func() bool {
+		return s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'`, event) == n
+	}, "%s was not sent", event)
+}

@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// StuckEvents reads events that are PROCESSING for longer than age: up to limit
+// of those behind after, in the order of their ids.
+func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration, limit int) ([]notification.StuckEvent, error) {
+	const query = `
+		SELECT p.event_id,
+		       coalesce(o.event_type, ''), coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''), coalesce(o.correlation_id, ''),
+		       p.restarts,
+		       o.event_id IS NULL
+		FROM   processed_event p
+		LEFT JOIN event_outbox o USING (event_id)
+		WHERE  p.status = 'PROCESSING'
+		AND    p.created_at < now() - $2::interval
+		AND    p.event_id > $1
+		ORDER BY p.event_id
+		LIMIT  $3`
+
+	rows, err := s.Pool.Query(ctx, query, after, age, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read stuck events: %w", err)
+	}
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e notification.StuckEvent, err error) {
+		err = row.Scan(&e.ID, &e.Type, &e.AggregateType, &e.AggregateID, &e.CorrelationID, &e.Restarts, &e.Purged)
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read stuck events: %w", err)
+	}
+	return events, nil
+}
+
+// StuckDeliveries reads deliveries that are PENDING for longer than age: up to
+// limit of those whose notification.id is above after. Those of an event that is
+// about to be started, or was in that time, are left out: that run sees to them.
+func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, error) {
+	const query = `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.created_at, n.restarts,
+		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''),
+		       n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
+		FROM   notification n
+		LEFT JOIN recipient r USING (user_type, user_id)
+		LEFT JOIN event_outbox o ON o.event_id = n.event_id
+		LEFT JOIN processed_event p ON p.event_id = n.event_id
+		WHERE  n.status = 'PENDING'
+		AND    n.created_at < now() - $2::interval
+		AND    n.id > $1
+		AND    o.status IS DISTINCT FROM 'PENDING'
+		AND    (p.created_at IS NULL OR p.created_at < now() - $2::interval)
+		ORDER BY n.id
+		LIMIT  $3`
+
+	rows, err := s.Pool.Query(ctx, query, after, age, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read stuck deliveries: %w", err)
+	}
+	now := time.Now()
+	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
+		var w wait
+		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.CreatedAt, &d.Restarts,
+			&d.Aggregate.Type, &d.Aggregate.ID, &w.sendAfter, &w.strategy, &w.timezone)
+		w.of(&d.Delivery, now)
+		return d, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read stuck deliveries: %w", err)
+	}
+	return deliveries, nil
+}
+
+// EventRestarted counts that the sweep has started an event again.
+func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
+	_, err := s.Pool.Exec(ctx, "UPDATE processed_event SET restarts = restarts + 1 WHERE event_id = $1", eventID)
+	if err != nil {
+		return fmt.Errorf("count restart of event: %w", err)
+	}
+	return nil
+}
+
+// DeliveryRestarted counts that the sweep has started a delivery again.
+func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error {
+	_, err := s.Pool.Exec(ctx, "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
+	if err != nil {
+		return fmt.Errorf("count restart of delivery: %w", err)
+	}
+	return nil
+}
+
+// EndStuckEvent marks an event as FAILED, with an outcome, that is PROCESSING for
+// longer than age. One that was begun anew meanwhile stays as it is.
+func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.Status, age time.Duration) error {
+	const query = `
+		UPDATE processed_event
+		SET    status     = 'FAILED',
+		       outcome    = $2,
+		       updated_at = now()
+		WHERE  event_id = $1
+		AND    status = 'PROCESSING'
+		AND    created_at < now() - $3::interval`
+
+	if _, err := s.Pool.Exec(ctx, query, eventID, outcome, age); err != nil {
+		return fmt.Errorf("end stuck event: %w", err)
+	}
+	return nil
+}
+
+// RecordSweep keeps what a sweep found, for the next one and for operators. An
+// event that was INCOMPLETE is so no longer once all its deliveries have ended.
+func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
+	const insert = `
+		INSERT INTO sweep (looked, started_again, closed, failed, after_event, after_notification)
+		VALUES ($1, $2, $3, $4, $5, $6)`
+	const forget = `
+		DELETE FROM sweep
+		WHERE  id <= (SELECT id FROM sweep ORDER BY id DESC OFFSET 100 LIMIT 1)`
+	const complete = `
+		UPDATE processed_event
+		SET    outcome = NULL
+		WHERE  event_id IN (
+			SELECT event_id
+			FROM   processed_event p
+			WHERE  outcome = 'INCOMPLETE'
+			AND    NOT EXISTS (SELECT FROM notification n WHERE n.event_id = p.event_id AND n.status = 'PENDING')
+			LIMIT  1000)`
+
+	batch := &pgx.Batch{}
+	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification)
+	batch.Queue(forget)
+	batch.Queue(complete)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("record sweep: %w", err)
+	}
+	return nil
+}
+
+// LastSweep reads what the last sweep found. The zero value: there was none.
+func (s *Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
+	const query = `
+		SELECT at, looked, started_again, closed, failed, after_event, after_notification
+		FROM   sweep
+		ORDER BY id DESC
+		LIMIT  1`
+
+	var last notification.Sweep
+	err := s.Pool.QueryRow(ctx, query).Scan(&last.At, &last.Looked, &last.StartedAgain, &last.Closed, &last.Failed, &last.AfterEvent, &last.AfterNotification)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return notification.Sweep{}, fmt.Errorf("read last sweep: %w", err)
+	}
+	return last, nil
+}
+
+// IncompleteEvents counts the events that ended with deliveries left PENDING, up
+// to [MostCounted]: the sweep sees to these.
+func (s *Store) IncompleteEvents(ctx context.Context) (int, error) {
+	const query = `
+		SELECT count(*)
+		FROM  (SELECT
+		       FROM   processed_event
+		       WHERE  outcome = 'INCOMPLETE'
+		       LIMIT  $1) AS any_of_them`
+
+	var count int
+	if err := s.Pool.QueryRow(ctx, query, MostCounted).Scan(&count); err != nil {
+		return 0, fmt.Errorf("count incomplete events: %w", err)
+	}
+	return count, nil
+}

@@ -1,0 +1,171 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+const quarter = 15 * time.Minute
+
+// process writes n events that are PROCESSING for as long as age.
+func process(t *testing.T, s *postgres.Store, n int, age string) {
+	t.Helper()
+	emit(t, s, n)
+	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
+	exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT event_id, now() - $1::interval FROM event_outbox", age)
+}
+
+func TestStuckEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 6, "16 minutes")
+	exec(t, s, "UPDATE event_outbox SET correlation_id = 'c-1' WHERE event_id = 'evt-1'")
+	exec(t, s, "UPDATE processed_event SET restarts = 2 WHERE event_id = 'evt-1'")
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'")
+	exec(t, s, "UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-3'")
+	exec(t, s, "UPDATE processed_event SET created_at = now() - interval '14 minutes' WHERE event_id = 'evt-4'")
+	exec(t, s, "DELETE FROM event_outbox WHERE event_id = 'evt-5'")
+
+	first, err := s.StuckEvents(t.Context(), "", quarter, 2)
+	require.NoError(t, err)
+	rest, err := s.StuckEvents(t.Context(), "evt-5", quarter, 2)
+	require.NoError(t, err)
+
+	pending := notification.PendingEvent{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
+	require.Equal(t, []notification.StuckEvent{
+		{PendingEvent: pending, Restarts: 2},
+		{PendingEvent: notification.PendingEvent{ID: "evt-5"}, Purged: true},
+	}, first)
+	require.Len(t, rest, 1)
+	require.Equal(t, "evt-6", rest[0].ID)
+}
+
+func TestStuckDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	tomorrow := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Microsecond)
+	delayed, digest := planned(notification.SMS), planned(notification.Push)
+	delayed.Strategy, delayed.SendAfter, digest.Strategy = notification.Delayed, tomorrow, notification.Aggregate
+	savePlan(t, s, decided("10", planned(notification.Email), delayed, digest), decided("11", planned(notification.Email), planned(notification.SMS)))
+	exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes' WHERE delivery_id <> 'evt-1-staff11-SMS'")
+	setStatus(t, s, "evt-1-staff11-EMAIL", notification.Failed)
+
+	stuck := stuckDeliveries(t, s, 0)
+
+	require.Len(t, stuck, 3)
+	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
+	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, email.Aggregate)
+	require.Equal(t, "evt-1", email.EventID)
+	require.Equal(t, "10", email.UserID)
+	require.False(t, email.Waits())
+	require.Equal(t, tomorrow, sms.SendAfter)
+	require.Contains(t, sms.Wait, "delay")
+	require.True(t, push.Digest)
+	require.Len(t, stuckDeliveries(t, s, min(email.ID, sms.ID, push.ID)), 2)
+
+	for name, change := range map[string]string{
+		"started a minute ago": "UPDATE processed_event SET created_at = now() - interval '1 minute'",
+		"about to be started":  "UPDATE event_outbox SET status = 'PENDING', published_at = NULL",
+	} {
+		exec(t, s, change)
+		require.Empty(t, stuckDeliveries(t, s, 0), name)
+	}
+	exec(t, s, "DELETE FROM event_outbox")
+	exec(t, s, "DELETE FROM processed_event")
+	require.Len(t, stuckDeliveries(t, s, 0), 3, "purged")
+}
+
+func stuckDeliveries(t *testing.T, s *postgres.Store, after int64) map[string]notification.StuckDelivery {
+	t.Helper()
+	page, err := s.StuckDeliveries(t.Context(), after, quarter, 100)
+	require.NoError(t, err)
+	byID := map[string]notification.StuckDelivery{}
+	for _, d := range page {
+		byID[d.DeliveryID] = d
+	}
+	return byID
+}
+
+func TestRestartsAreCounted(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	savePlan(t, s, decided("10", planned(notification.Email)))
+	exec(t, s, "UPDATE notification SET created_at = now() - interval '1 hour'")
+
+	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
+	require.NoError(t, s.DeliveryRestarted(t.Context(), "evt-1-staff10-EMAIL"))
+
+	events, err := s.StuckEvents(t.Context(), "", quarter, 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, events[0].Restarts)
+	require.Equal(t, 1, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts)
+
+	_, err = s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true})
+	require.NoError(t, err)
+	require.Zero(t, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts, "an operator's retry begins anew")
+}
+
+// What an operator has begun anew meanwhile, or what has ended, stays as it is.
+func TestEndStuckEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 3, "1 hour")
+	exec(t, s, "UPDATE processed_event SET created_at = now() WHERE event_id = 'evt-2'")
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-3'")
+	for _, id := range []string{"evt-1", "evt-2", "evt-3"} {
+		require.NoError(t, s.EndStuckEvent(t.Context(), id, notification.Cancelled, quarter))
+	}
+
+	require.Equal(t, "FAILED", processed(t, s, "evt-1"))
+	require.Equal(t, "CANCELLED", get[string](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
+	require.Equal(t, "PROCESSING", processed(t, s, "evt-2"))
+	require.Equal(t, "SUCCESS", processed(t, s, "evt-3"))
+}
+
+func TestRecordSweep(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	last, err := s.LastSweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, notification.Sweep{}, last)
+	process(t, s, 2, "1 hour")
+	savePlan(t, s, decided("10", planned(notification.Email)))
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE'")
+	require.Equal(t, 2, incomplete(t, s))
+
+	for i := 1; i <= 120; i++ {
+		require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7}))
+	}
+
+	last, err = s.LastSweep(t.Context())
+	require.NoError(t, err)
+	require.False(t, last.At.IsZero())
+	last.At = time.Time{}
+	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7}, last)
+	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM sweep"))
+	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
+	setStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
+	require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{}))
+	require.Zero(t, incomplete(t, s))
+}
+
+func incomplete(t *testing.T, s *postgres.Store) int {
+	t.Helper()
+	count, err := s.IncompleteEvents(t.Context())
+	require.NoError(t, err)
+	return count
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// sweepView is what `starter status` shows of lost workflows.
+type sweepView struct {
+	Incomplete int                 `json:"incomplete_events"` // ended, and left deliveries PENDING to the sweep
+	LastSweep  *notification.Sweep `json:"last_sweep"`        // null: there was none
+}
+
+func readSweep(ctx context.Context, db *postgres.Store) (sweepView, error) {
+	incomplete, err := db.IncompleteEvents(ctx)
+	if err != nil {
+		return sweepView{}, err
+	}
+	last, err := db.LastSweep(ctx)
+	if err != nil {
+		return sweepView{}, err
+	}
+	view := sweepView{Incomplete: incomplete}
+	if !last.At.IsZero() {
+		view.LastSweep = &last
+	}
+	return view, nil
+}
+
+func printSweep(w io.Writer, view sweepView) {
+	if view.Incomplete > 0 {
+		row(w, "incomplete events", view.Incomplete)
+	}
+	if view.LastSweep == nil {
+		row(w, "last sweep", "none yet")
+		return
+	}
+	last := view.LastSweep
+	row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
+		clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
+}

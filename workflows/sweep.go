@@ -1,0 +1,42 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// sweepOptions: a sweep looks for some minutes at most. Whatever fails is tried
+// again; the schedule starts no other meanwhile.
+var sweepOptions = workflow.ActivityOptions{
+	StartToCloseTimeout: 15 * time.Minute,
+	HeartbeatTimeout:    activities.SweepHeartbeat,
+	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	Summary:             "compare the tables with Temporal",
+}
+
+// Sweep finds events and deliveries whose workflows were lost, and sees to them.
+// A schedule starts it. Those that it gives up are ended one by one, so that each
+// is on record, and told to the dead-letter queue, whatever dies meanwhile.
+func Sweep(ctx workflow.Context) (notification.Sweep, error) {
+	var result activities.SweepResult
+	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sweepOptions), acts.Sweep).Get(ctx, &result); err != nil {
+		return notification.Sweep{}, err
+	}
+	ctx = workflow.WithActivityOptions(ctx, recordOptions)
+	var ends []workflow.Future
+	for _, lost := range result.GiveUp {
+		ends = append(ends, workflow.ExecuteActivity(ctx, acts.GiveUp, lost))
+	}
+	var err error
+	for _, end := range ends {
+		if endErr := end.Get(ctx, nil); err == nil {
+			err = endErr
+		}
+	}
+	return result.Sweep, err
+}
