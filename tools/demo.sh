@@ -61,13 +61,13 @@ programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT"
 say "starting the sandbox"
 detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl"
-answers 15 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
+answers 60 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
   tail -n 20 "$DEV/log/sandbox.log" >&2
   fail "the sandbox does not answer"
 }
 say "starting a worker"
 detach "$(program_pid worker)" "$DEV/log/worker.log" "$(program worker)"
-answers 60 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
+answers 180 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
   tail -n 20 "$DEV/log/worker.log" >&2
   fail "the worker does not become ready"
 }

@@ -4,7 +4,7 @@
 # too, so it asks for a password, which only the owner of the dev folder can read.
 
 PG_PASSWORD_FILE=$DEV/run/postgres.password
-PG_TIMEOUT=60 # seconds to start or stop; recovery after a crash included
+PG_TIMEOUT=300 # seconds to start or stop; recovery after a crash included
 
 # pg_bin prints the folder of the newest server, or of the one that made our data.
 # Debian keeps it off the PATH.
@@ -117,7 +117,7 @@ postgres_stop() { # graceful, immediate or kill
   if [[ $1 == kill ]]; then
     pid=$(pid_of "$home/data/postmaster.pid")
     pg_kill "$pid"
-    within 10 gone "$home/data/postmaster.pid" postgres || fail "postgres does not end"
+    within 60 gone "$home/data/postmaster.pid" postgres || fail "postgres does not end"
     return
   fi
   if [[ $1 == immediate ]]; then mode=immediate; fi

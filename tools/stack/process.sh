@@ -68,7 +68,7 @@ finish() { # PIDFILE MARK WAY
     pid=$(pid_of "$1")
     if [[ $3 == kill ]] || ! { kill -TERM "$pid" && within 30 gone "$1" "$2"; }; then
       kill -KILL "$pid" 2>/dev/null || true
-      within 10 gone "$1" "$2" || fail "process $pid does not end"
+      within 60 gone "$1" "$2" || fail "process $pid does not end"
     fi
   fi
   rm -f "$1"

@@ -31,8 +31,8 @@ rabbitmq_start() {
   rabbitmq_configure
   rabbitmq_env epmd -address 127.0.0.1 -port "$EPMD_PORT" -daemon 9>&-
   rabbitmq_env detach "$RABBITMQ_PID" "$DEV/log/rabbitmq.log" "$(rabbitmq_bin)"
-  answers 90 "$RABBITMQ_PID" speaks_amqp || return 1
-  answers 30 "$RABBITMQ_PID" listening "$MANAGEMENT_PORT"
+  answers 300 "$RABBITMQ_PID" speaks_amqp || return 1
+  answers 120 "$RABBITMQ_PID" listening "$MANAGEMENT_PORT"
 }
 
 rabbitmq_configure() {

@@ -17,8 +17,8 @@ temporal_start() {
   # The password goes by the environment: everybody can read a command line.
   PGPASSWORD=$(pg_password) GOGC=400 detach "$TEMPORAL_PID" "$DEV/log/temporal.log" "$TEMPORAL" \
     -port "$TEMPORAL_PORT" -ui-port "$UI_PORT" -postgres "127.0.0.1:$PG_PORT"
-  answers 90 "$TEMPORAL_PID" "$TEMPORAL" -check -port "$TEMPORAL_PORT" || return 1
-  answers 30 "$TEMPORAL_PID" listening "$UI_PORT"
+  answers 300 "$TEMPORAL_PID" "$TEMPORAL" -check -port "$TEMPORAL_PORT" || return 1
+  answers 120 "$TEMPORAL_PID" listening "$UI_PORT"
 }
 
 temporal_running() { runs "$TEMPORAL_PID" "$TEMPORAL"; }
