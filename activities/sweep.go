@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -147,154 +146,9 @@ func (s *sweep) look(ctx context.Context) error {
 	}
 }
 
-func (s *sweep) events(ctx context.Context) error {
-	for !s.spent() {
-		page, err := s.Sweeps.StuckEvents(ctx, s.found.AfterEvent, stuckAge, sweepPage)
-		if err != nil {
-			return err
-		}
-		for _, event := range page {
-			if err := s.stuckEvent(ctx, event); err != nil {
-				return err
-			}
-			s.found.AfterEvent = event.ID
-			activity.RecordHeartbeat(ctx, s.found)
-		}
-		if len(page) < sweepPage {
-			s.found.AfterEvent = ""
-			return nil
-		}
-	}
-	return nil
-}
-
-func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) error {
-	if err := s.look(ctx); err != nil {
-		return err
-	}
-	state, err := s.Sweeper.EventState(ctx, event.ID)
-	switch {
-	case err != nil || state == WorkflowRunning:
-		return err
-	case state.stopped():
-		s.found.Closed++
-		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.Cancelled, stuckAge)
-	case event.Purged || event.Restarts >= maxRestarts:
-		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
-	}
-	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
-	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
-		return s.failEvent(ctx, event.ID, taken.Error())
-	}
-	if err != nil {
-		return s.notStarted(ctx, event.ID, err)
-	}
-	s.found.StartedAgain++
-	return s.Sweeps.EventRestarted(ctx, event.ID)
-}
-
-func (s *sweep) failEvent(ctx context.Context, id, why string) error {
-	activity.GetLogger(ctx).Error("the sweep gives an event up", "event_id", id, "reason", why)
-	s.found.Failed++
-	return s.Sweeps.EndStuckEvent(ctx, id, notification.Failed, stuckAge)
-}
-
 // notStarted leaves what Temporal does not start to the next sweep. That says
 // nothing about it, so it is not counted.
 func (s *sweep) notStarted(ctx context.Context, id string, err error) error {
 	activity.GetLogger(ctx).Warn("the sweep cannot start a workflow again", "workflow_id", id, "error", err)
 	return ctx.Err()
-}
-
-func (s *sweep) deliveries(ctx context.Context) error {
-	for !s.spent() {
-		page, err := s.Sweeps.StuckDeliveries(ctx, s.found.AfterNotification, stuckAge, sweepPage)
-		if err != nil {
-			return err
-		}
-		for _, delivery := range page {
-			if s.spent() {
-				return nil
-			}
-			if err := s.stuckDelivery(ctx, delivery); err != nil {
-				return err
-			}
-			s.found.AfterNotification = delivery.ID
-			activity.RecordHeartbeat(ctx, s.found)
-		}
-		if len(page) < sweepPage {
-			s.found.AfterNotification = 0
-			return nil
-		}
-	}
-	return nil
-}
-
-// stuckDelivery sees to a delivery unless its event's workflow runs, or its own:
-// that of the event runs for as long as any page of it does.
-func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
-	event, err := s.stateOfEvent(ctx, delivery.EventID)
-	if err != nil || event == WorkflowRunning {
-		return err
-	}
-	if err := s.look(ctx); err != nil {
-		return err
-	}
-	own, err := s.Sweeper.DeliveryState(ctx, delivery.DeliveryID, delivery.Channel)
-	switch {
-	case err != nil || own == WorkflowRunning:
-		return err
-	case own.stopped():
-		return s.closeDelivery(ctx, delivery, own)
-	case event.stopped():
-		return s.closeDelivery(ctx, delivery, event)
-	case delivery.Restarts >= maxRestarts:
-		s.failDelivery(delivery, fmt.Sprintf("started again %d times in vain", delivery.Restarts))
-		return nil
-	}
-	err = s.Sweeper.StartDeliveryAgain(ctx, delivery, s.Policies[delivery.Channel])
-	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
-		s.failDelivery(delivery, taken.Error())
-		return nil
-	}
-	if err != nil {
-		return s.notStarted(ctx, delivery.DeliveryID, err)
-	}
-	s.found.StartedAgain++
-	return s.Sweeps.DeliveryRestarted(ctx, delivery.DeliveryID)
-}
-
-func (s *sweep) stateOfEvent(ctx context.Context, id string) (WorkflowState, error) {
-	if s.event.id == id {
-		return s.event.state, nil
-	}
-	if err := s.look(ctx); err != nil {
-		return "", err
-	}
-	state, err := s.Sweeper.EventState(ctx, id)
-	if err == nil {
-		s.event.id, s.event.state = id, state
-	}
-	return state, err
-}
-
-// closeDelivery writes down what an operator decided. One that was sent meanwhile
-// stays sent.
-func (s *sweep) closeDelivery(ctx context.Context, delivery notification.StuckDelivery, how WorkflowState) error {
-	status, err := s.GiveUp(ctx, GiveUpInput{
-		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Cancelled, Reason: string(how),
-	})
-	if status == notification.Cancelled {
-		s.found.Closed++
-	}
-	return err
-}
-
-// failDelivery leaves the delivery to the workflow, whose history keeps that it
-// is to be told to the dead-letter queue.
-func (s *sweep) failDelivery(delivery notification.StuckDelivery, why string) {
-	s.found.Failed++
-	s.found.GiveUp = append(s.found.GiveUp, GiveUpInput{
-		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Failed, Reason: why,
-	})
 }

@@ -67,6 +67,7 @@ func TestSweepGivesUp(t *testing.T) {
 	s := newSystem(t)
 	s.prepareLoad()
 	w := s.startWorker()
+	s.scheduled()
 	s.lostEvent("gone")
 	event := s.eventID("gone", 0)
 	id := event + "-customer1-EMAIL"
@@ -88,13 +89,18 @@ func TestSweepGivesUp(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// scheduled waits until Temporal has the schedule of the sweeps.
+// scheduled waits until Temporal has the schedule of the sweeps, and pauses it:
+// none runs beside those of the test.
 func (s *system) scheduled() {
 	s.t.Helper()
+	schedule := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name))
 	s.eventually(time.Minute, func() bool {
-		_, err := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name)).Describe(s.t.Context())
-		return err == nil
+		return schedule.Pause(s.t.Context(), client.SchedulePauseOptions{}) == nil
 	}, "nobody scheduled the sweep")
+	s.eventually(time.Minute, func() bool {
+		described, err := schedule.Describe(s.t.Context())
+		return err == nil && len(described.Info.RunningWorkflows) == 0
+	}, "a sweep does not end")
 }
 
 // sweep runs one sweep, and returns what it found.
