@@ -22,6 +22,7 @@ type Activities struct {
 	Events     EventStore
 	Sweeps     SweepStore
 	Sweeper    Sweeper
+	Executions Executions
 	Broker     Broker
 	Senders    map[notification.Channel]Sender // a channel without one is off
 	Policies   map[notification.Channel]DeliveryPolicy

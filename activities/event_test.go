@@ -20,15 +20,15 @@ type eventStore struct {
 	err   error
 
 	counts   notification.Counts
-	finished map[string]bool // success, by event
+	finished activities.FinishEventInput
 }
 
 func (e *eventStore) Event(context.Context, string) (notification.Event, []notification.RecipientRule, error) {
 	return e.event, e.rules, e.err
 }
 
-func (e *eventStore) FinishEvent(_ context.Context, eventID string, success bool) (notification.Counts, error) {
-	e.finished = map[string]bool{eventID: success}
+func (e *eventStore) FinishEvent(_ context.Context, eventID string, success bool, outcome string) (notification.Counts, error) {
+	e.finished = activities.FinishEventInput{EventID: eventID, Success: success, Outcome: outcome}
 	return e.counts, e.err
 }
 
@@ -93,15 +93,16 @@ func TestPublishEventFailure(t *testing.T) {
 func TestFinishEvent(t *testing.T) {
 	t.Parallel()
 
-	for _, success := range []bool{true, false} {
+	for _, in := range []activities.FinishEventInput{{EventID: "evt-1", Success: true}, {EventID: "evt-1", Outcome: "CANCELLED"}} {
 		store := &eventStore{counts: notification.Counts{
+			Outcome:    "INCOMPLETE",
 			Deliveries: map[notification.Status]int{notification.Sent: 2},
 			Decisions:  map[notification.Decision]int{notification.DecisionSelected: 2},
 		}}
 		a := &activities.Activities{Events: store}
-		counts, err := run[notification.Counts](a, a.FinishEvent, activities.FinishEventInput{EventID: "evt-1", Success: success})
+		counts, err := run[notification.Counts](a, a.FinishEvent, in)
 		require.NoError(t, err)
 		require.Equal(t, store.counts, counts)
-		require.Equal(t, map[string]bool{"evt-1": success}, store.finished)
+		require.Equal(t, in, store.finished)
 	}
 }

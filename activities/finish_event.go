@@ -9,11 +9,13 @@ import (
 // FinishEventInput is the input of [Activities.FinishEvent].
 type FinishEventInput struct {
 	EventID string
-	Success bool // false: cancelled, or it could not be planned
+	Success bool   // false: cancelled, or it could not be planned
+	Outcome string `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
 }
 
 // FinishEvent marks an event as ended and counts what became of it. The counts
-// are the tables' own, so that the two cannot disagree.
+// are the tables' own, so that the two cannot disagree. An event that succeeded with deliveries left
+// PENDING has the outcome INCOMPLETE.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
-	return a.Events.FinishEvent(ctx, in.EventID, in.Success)
+	return a.Events.FinishEvent(ctx, in.EventID, in.Success, in.Outcome)
 }

@@ -3,13 +3,11 @@ package activities
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
 	"herald/internal/notification"
-	"herald/internal/template"
 )
 
 // PlanStore is what planning needs of the database.
@@ -17,18 +15,27 @@ type PlanStore interface {
 	EventRules(ctx context.Context, eventID string) (notification.EventRules, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
+	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
+	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
+	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error)
+	LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error)
 	Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error)
 }
 
-// pageSize is how many recipients are planned at once. With five channels each,
-// a page has at most 500 deliveries: a quarter of what Temporal allows one
-// workflow as open children, and about 5,000 events of history.
-const pageSize = 100
+const (
+	// pageSize is how many recipients are planned at once.
+	pageSize = 100
+	// pageDeliveries is how many deliveries one workflow makes, which is what a
+	// page of recipients has at most: a quarter of what Temporal allows one
+	// workflow as open children, and about 5,000 events of history.
+	pageDeliveries = 500
+)
 
 // PlanInput is the input of [Activities.PlanDeliveries].
 type PlanInput struct {
 	EventID string
 	After   notification.Cursor // the zero value: the first page
+	Pages   int                 `json:",omitempty"` // how many, at most; 0: one, with the result that release 0.1 wants
 }
 
 // Outcomes of an event that reaches nobody, for HeraldOutcome.
@@ -44,11 +51,14 @@ type PlanResult struct {
 	Outcome   string `json:",omitempty"` // NO_RECIPIENTS or NO_ROUTING; empty: there may be deliveries
 	Problem   string `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
 
-	Batch     DeliveryBatch        // of the event's only page; empty where there are several
+	Batch DeliveryBatch        // all that is to be delivered, where that is little; else empty
+	Lanes []notification.Lane  `json:",omitempty"` // which there are deliveries for by now; with an empty Batch
+	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
+
+	// For events that release 0.1 started.
 	Stored    notification.IDRange // where this page's deliveries are
 	Immediate int                  // how many of them are to be sent at once
 	Waiting   int                  // how many wait for a time of their own
-	Next      *notification.Cursor `json:",omitempty"` // nil: this was the last page
 }
 
 // DeliveryBatch is deliveries, and how those of each channel are made.
@@ -57,71 +67,146 @@ type DeliveryBatch struct {
 	Policies   map[notification.Channel]DeliveryPolicy
 }
 
-// PlanDeliveries plans one page of an event's recipients: it reads them with
+// PlanDeliveries plans some pages of an event's recipients: it reads them with
 // all that concerns them, applies the rules, renders the texts and stores the
-// result, in three round trips however many they are. A repeat returns what the
-// first call stored.
+// result, in three round trips a page however many they are. It ends early when
+// half of its time is used. A repeat returns what the first call stored.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
 	rules, err := a.Plans.EventRules(ctx, in.EventID)
 	if err != nil {
 		return PlanResult{}, failure(err)
 	}
-	event := rules.Event
-	result := PlanResult{EventType: event.Type, Aggregate: notification.Entity{Type: event.AggregateType, ID: event.AggregateID}}
-	if len(rules.Routing) == 0 {
-		result.Outcome, result.Problem = NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
-		return result, nil
-	}
-	targets, problems := notification.Targets(event, rules.Recipients)
-	result.Problem = strings.Join(problems, "; ")
-	page, err := a.Plans.Recipients(ctx, event.Type, targets, in.After, pageSize)
-	if err != nil {
-		return PlanResult{}, err
-	}
-	if len(page.Recipients) == 0 && in.After.UserID == "" {
-		result.Outcome, result.Problem = NoRecipients, cmp.Or(result.Problem, "nobody in the directory is an active recipient of it")
-		return result, nil
-	}
-	decided, used := decide(rules, page, in.After.Used, time.Now())
-	deliveries, stored, err := a.Plans.SavePlan(ctx, event, decided)
-	if err != nil {
-		return PlanResult{}, err
-	}
-	result.Stored, result.Next = stored, page.Next
-	result.count(deliveries)
-	if result.Next != nil {
-		result.Next.Used = used
-	} else if in.After.UserID == "" {
-		result.Batch = a.batch(deliveries)
-	}
-	activity.GetLogger(ctx).Info("planned", "event_id", event.ID, "recipients", len(page.Recipients), "deliveries", len(deliveries))
-	return result, nil
-}
-
-func (r *PlanResult) count(deliveries []notification.Delivery) {
-	for _, d := range deliveries {
-		if d.Waits() {
-			r.Waiting++
-		} else {
-			r.Immediate++
+	p := newPlanning(rules)
+	if p.result.Outcome == "" {
+		if err := a.planPages(ctx, p, in); err != nil {
+			return PlanResult{}, err
 		}
 	}
+	if in.Pages == 0 {
+		return a.resultV01(p, in), nil
+	}
+	return a.handOut(ctx, p, in)
+}
+
+// planPages plans page after page, as many as it was asked for.
+func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) error {
+	started, after := time.Now(), in.After
+	for page := 1; ; page++ {
+		found, err := a.Plans.Recipients(ctx, p.rules.Event.Type, p.targets, after, pageSize)
+		if err != nil {
+			return err
+		}
+		if len(found.Recipients) == 0 && after.UserID == "" {
+			p.result.Outcome, p.result.Problem = NoRecipients, cmp.Or(p.result.Problem, "nobody in the directory is an active recipient of it")
+			return nil
+		}
+		if err := a.planPage(ctx, p, found, after.Used); err != nil {
+			return err
+		}
+		if p.result.Next == nil || page >= in.Pages || halfOver(ctx, started) {
+			return nil
+		}
+		after = *p.result.Next
+	}
+}
+
+// halfOver says that half of the time is used that ctx gave a work at its start.
+func halfOver(ctx context.Context, started time.Time) bool {
+	deadline, found := ctx.Deadline()
+	return found && time.Since(started) > time.Until(deadline)
+}
+
+func (a *Activities) planPage(ctx context.Context, p *planning, found notification.RecipientPage, before notification.Used) error {
+	decided, used, err := p.decide(ctx, found, before, time.Now())
+	if err != nil {
+		return err
+	}
+	p.stored, p.ids, err = a.Plans.SavePlan(ctx, p.rules.Event, decided)
+	if err != nil {
+		return err
+	}
+	activity.RecordHeartbeat(ctx)
+	p.result.Next = found.Next
+	if found.Next != nil {
+		p.result.Next.Used = used
+	}
+	activity.GetLogger(ctx).Info("planned", "event_id", p.rules.Event.ID, "recipients", len(found.Recipients), "deliveries", len(p.stored))
+	return nil
+}
+
+// handOut adds what is to be delivered, by the rows and not by the plan: rows of
+// an earlier planning are among them, of recipients who have left since.
+func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
+	result, eventID := p.result, p.rules.Event.ID
+	if in.After.UserID == "" && result.Next == nil {
+		deliveries, err := a.Plans.Undelivered(ctx, eventID, pageDeliveries+1)
+		if err != nil {
+			return PlanResult{}, err
+		}
+		if len(deliveries) <= pageDeliveries {
+			result.Batch = a.batch(deliveries)
+			return result, nil
+		}
+	}
+	lanes, err := a.Plans.Lanes(ctx, eventID)
+	result.Lanes = lanes
+	return result, err
+}
+
+// resultV01 is the result that events want which release 0.1 started.
+func (a *Activities) resultV01(p *planning, in PlanInput) PlanResult {
+	result := p.result
+	result.Stored = p.ids
+	for _, d := range p.stored {
+		if d.Waits() {
+			result.Waiting++
+		} else {
+			result.Immediate++
+		}
+	}
+	if in.After.UserID == "" && result.Next == nil && result.Outcome == "" {
+		result.Batch = a.batch(p.stored)
+	}
+	return result
 }
 
 // ListInput is the input of [Activities.ListDeliveries].
 type ListInput struct {
 	EventID string
 	IDs     notification.IDRange
-	Waiting bool // those that wait for a time of their own; else those to be sent at once
+	Waiting bool                 // those that wait for a time of their own; else those to be sent at once
+	Channel notification.Channel `json:",omitempty"` // empty: all that were planned, as release 0.1 wants it
+	Left    bool                 `json:",omitempty"` // only what is PENDING; else also what FAILED before
 }
 
 // ListDeliveries returns the deliveries of one planned page.
 func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (DeliveryBatch, error) {
-	deliveries, err := a.Plans.Deliveries(ctx, in.EventID, in.IDs, in.Waiting)
+	var deliveries []notification.Delivery
+	var err error
+	if in.Channel == "" {
+		deliveries, err = a.Plans.Deliveries(ctx, in.EventID, in.IDs, in.Waiting)
+	} else {
+		lane := notification.Lane{Channel: in.Channel, Waiting: in.Waiting}
+		deliveries, err = a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, in.Left)
+	}
 	if err != nil {
 		return DeliveryBatch{}, err
 	}
 	return a.batch(deliveries), nil
+}
+
+// NextInput is the input of [Activities.NextDeliveries].
+type NextInput struct {
+	EventID string
+	Lane    notification.Lane
+	After   int64 // a notification.id
+	Left    bool  `json:",omitempty"` // only what is PENDING; else also what FAILED before
+}
+
+// NextDeliveries finds the next stretch of rows of a lane that are to be
+// delivered: a page of them at most. The zero value: there is none, for now.
+func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (notification.IDRange, error) {
+	return a.Plans.NextDeliveries(ctx, in.EventID, in.Lane, in.After, in.Left, pageDeliveries)
 }
 
 func (a *Activities) batch(deliveries []notification.Delivery) DeliveryBatch {
@@ -130,46 +215,4 @@ func (a *Activities) batch(deliveries []notification.Delivery) DeliveryBatch {
 		policies[d.Channel] = a.Policies[d.Channel]
 	}
 	return DeliveryBatch{Deliveries: deliveries, Policies: policies}
-}
-
-// decide applies the rules to a page of recipients and renders the texts of
-// what was selected. It returns how much of max_recipients is used after them.
-func decide(rules notification.EventRules, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used) {
-	used := before.Clone()
-	event := rules.Event
-	texts := template.NewSet(event, rules.Templates)
-	decisions := notification.Rules{Routing: rules.Routing, Supported: rules.Supported, Settings: page.Settings}
-	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
-	for _, recipient := range page.Recipients {
-		r := notification.DecidedRecipient{
-			UserType: recipient.UserType, UserID: recipient.UserID, Entity: recipient.Entity,
-			Decisions: map[notification.Channel]notification.Decision{},
-		}
-		for _, choice := range decisions.Decide(recipient, now, used) {
-			r.Decisions[choice.Channel] = choice.Decision
-			if choice.Decision == notification.DecisionSelected {
-				r.Deliveries = append(r.Deliveries, planned(event, recipient, choice, texts))
-			}
-		}
-		decided = append(decided, r)
-	}
-	return decided, used
-}
-
-func planned(event notification.Event, recipient notification.Recipient, choice notification.Choice, texts *template.Set) notification.PlannedDelivery {
-	id := notification.DeliveryID(event.ID, recipient.UserType, recipient.UserID, choice.Channel)
-	delivery := notification.PlannedDelivery{
-		DeliveryID: id,
-		Channel:    choice.Channel,
-		Address:    recipient.Address(choice.Channel),
-		Strategy:   choice.Strategy,
-		Priority:   choice.Priority,
-		SendAfter:  choice.SendAfter(id),
-	}
-	text, err := texts.Render(choice.Channel, recipient)
-	if err != nil {
-		delivery.Problem = err.Error()
-	}
-	delivery.Title, delivery.Body = text.Title, text.Body
-	return delivery
 }

@@ -26,7 +26,10 @@ type plans struct {
 	after   notification.Cursor
 	limit   int
 	decided []notification.DecidedRecipient
-	listed  activities.ListInput // as Deliveries was asked for
+	listed  activities.ListInput    // as deliveries were asked for
+	next    activities.NextInput    // as NextDeliveries was asked for
+	left    []notification.Delivery // by an earlier planning
+	pages   int                     // how many were read
 }
 
 func (p *plans) EventRules(context.Context, string) (notification.EventRules, error) {
@@ -35,6 +38,7 @@ func (p *plans) EventRules(context.Context, string) (notification.EventRules, er
 
 func (p *plans) Recipients(_ context.Context, _ string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
 	p.asked, p.after, p.limit = targets, after, limit
+	p.pages++
 	return p.page, p.later
 }
 
@@ -47,6 +51,27 @@ func (p *plans) Deliveries(_ context.Context, eventID string, ids notification.I
 	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: waiting}
 	return stored(p.decided), p.later
 }
+
+func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {
+	left := append(p.left, stored(p.decided)...)
+	return left[:min(len(left), limit)], p.later
+}
+
+func (p *plans) Lanes(context.Context, string) ([]notification.Lane, error) {
+	return lanes, p.later
+}
+
+func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error) {
+	p.next = activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: onlyPending}
+	return notification.IDRange{First: after + 1, Last: after + int64(limit)}, p.later
+}
+
+func (p *plans) LaneDeliveries(_ context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error) {
+	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: onlyPending}
+	return stored(p.decided), p.later
+}
+
+var lanes = []notification.Lane{{Channel: notification.WebSocket}, {Channel: notification.Email, Waiting: true}}
 
 // stored is what a store returns for a page.
 func stored(page []notification.DecidedRecipient) []notification.Delivery {
@@ -327,11 +352,26 @@ func TestListDeliveries(t *testing.T) {
 	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
 	require.NoError(t, err)
 	a := &activities.Activities{Plans: db, Policies: policies}
-	for _, waiting := range []bool{false, true} {
-		in := activities.ListInput{EventID: "evt-1", IDs: notification.IDRange{First: 1, Last: 100}, Waiting: waiting}
+	ids := notification.IDRange{First: 1, Last: 100}
+	for _, in := range []activities.ListInput{
+		{EventID: "evt-1", IDs: ids}, {EventID: "evt-1", IDs: ids, Waiting: true},
+		{EventID: "evt-1", IDs: ids, Channel: notification.SMS}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Waiting: true, Left: true},
+	} {
 		batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, in)
 		require.NoError(t, err)
 		require.Equal(t, in, db.listed)
 		require.Equal(t, activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies}, batch)
 	}
+}
+
+func TestNextDeliveries(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	a := &activities.Activities{Plans: db}
+	in := activities.NextInput{EventID: "evt-1", Lane: lanes[1], After: 7, Left: true}
+	ids, err := run[notification.IDRange](a, a.NextDeliveries, in)
+	require.NoError(t, err)
+	require.Equal(t, in, db.next)
+	require.Equal(t, notification.IDRange{First: 8, Last: 507}, ids)
 }

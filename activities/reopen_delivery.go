@@ -72,7 +72,10 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 		return notification.Reopened{}, err
 	}
 	plan.KeepText = false
-	text, err := template.NewSet(rules.Event, rules.Templates).Render(found.Channel, found.Recipient)
+	text, err := template.NewSet(rules.Event, rules.Templates).Render(ctx, found.Channel, found.Recipient)
+	if err := ctx.Err(); err != nil {
+		return notification.Reopened{}, err
+	}
 	if err != nil {
 		plan.Problem = err.Error()
 		return plan, nil

@@ -137,6 +137,7 @@ func run(ctx context.Context, part part) error {
 		Events:     events,
 		Sweeps:     events,
 		Sweeper:    starter,
+		Executions: starter,
 		Broker:     broker,
 		Senders:    senders,
 		Policies:   deliveryPolicies(cfg),

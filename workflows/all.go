@@ -1,7 +1,7 @@
 package workflows
 
 // OfEvents returns the workflows that the workers of the events' queue register.
-func OfEvents() []any { return []any{Sweep, PollOutbox, NotifyEvent, NotifyPage} }
+func OfEvents() []any { return []any{Sweep, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage} }
 
 // OfDeliveries returns those that the workers of each channel's queue register.
 func OfDeliveries() []any { return []any{DeliverNotification, Digest} }

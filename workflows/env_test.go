@@ -21,6 +21,7 @@ var acts *activities.Activities
 const (
 	pollOutbox          = "PollOutbox"
 	notifyEvent         = "NotifyEvent"
+	notifyChannel       = "NotifyChannel"
 	notifyPage          = "NotifyPage"
 	deliverNotification = "DeliverNotification"
 	digestWorkflow      = "Digest"
@@ -35,6 +36,7 @@ type environment struct {
 
 	deliveries children[workflows.DeliverInput] // where they are children
 	pages      children[workflows.PageInput]
+	lanes      children[workflows.ChannelInput]
 }
 
 // newEnv is the environment of a workflow that has no children.
@@ -58,7 +60,7 @@ func newEnv(t *testing.T, children ...string) *environment {
 
 func newEventEnv(t *testing.T) *environment {
 	t.Helper()
-	return newEnv(t, deliverNotification, notifyPage)
+	return newEnv(t, deliverNotification, notifyPage, notifyChannel)
 }
 
 func newPageEnv(t *testing.T) *environment {
@@ -67,10 +69,14 @@ func newPageEnv(t *testing.T) *environment {
 }
 
 func (e *environment) fake(name string) any {
-	if name == notifyPage {
+	switch name {
+	case notifyPage:
 		return e.pages.run
+	case notifyChannel:
+		return e.lanes.run
+	default:
+		return e.deliveries.run
 	}
-	return e.deliveries.run
 }
 
 // requireOutcome checks what operators find under HeraldOutcome; empty: nothing.

@@ -70,20 +70,32 @@ func takes[Input any](d time.Duration) func(workflow.Context, Input) error {
 	return func(ctx workflow.Context, _ Input) error { return workflow.Sleep(ctx, d) }
 }
 
-// plans expects the planning of the page behind after.
+// plans expects the planning of the pages behind after: the first alone.
 func (e *environment) plans(after notification.Cursor, planned activities.PlanResult) {
-	e.plansAfter(0, after, planned)
+	in := activities.PlanInput{EventID: eventID, After: after, Pages: 1}
+	if after.UserID != "" {
+		in.Pages = 100
+	}
+	e.plansIn(0, in, planned)
 }
 
-// plansAfter expects the same, and that it takes d.
-func (e *environment) plansAfter(d time.Duration, after notification.Cursor, planned activities.PlanResult) {
+// plansIn expects a planning, and that it takes d.
+func (e *environment) plansIn(d time.Duration, in activities.PlanInput, planned activities.PlanResult) {
 	planned.EventType, planned.Aggregate = "RESERVATION_REQUESTED", aggregate
-	e.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID, After: after}).After(d).Return(planned, nil).Once()
+	e.OnActivity(acts.PlanDeliveries, mock.Anything, in).After(d).Return(planned, nil).Once()
 }
 
-// finishes expects the end of the event.
-func (e *environment) finishes(success bool) {
-	e.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Success: success}).Return(counts, nil).Once()
+// finishes expects the end of the event; an empty outcome: all went its way.
+func (e *environment) finishes(outcome string) {
+	e.finishesWith(outcome, outcome)
+}
+
+// finishesWith expects the end of an event of whose outcome the tables know better.
+func (e *environment) finishesWith(told, found string) {
+	ended := counts
+	ended.Outcome = found
+	in := activities.FinishEventInput{EventID: eventID, Success: told != "CANCELLED" && told != "FAILED", Outcome: told}
+	e.OnActivity(acts.FinishEvent, mock.Anything, in).Return(ended, nil).Once()
 }
 
 // requireNotified checks the result of an event that completed.

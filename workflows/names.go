@@ -37,6 +37,8 @@ func SearchAttributes() []string {
 // The types of the workflows that others are asked for, as Temporal names them.
 const (
 	notifyEventType         = "NotifyEvent"
+	notifyChannelType       = "NotifyChannel"
+	notifyPageType          = "NotifyPage"
 	deliverNotificationType = "DeliverNotification"
 )
 

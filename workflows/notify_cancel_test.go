@@ -18,7 +18,7 @@ func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
 	env := newEventEnv(t)
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	env.plans(notification.Cursor{}, onlyPage(batch(150)))
-	env.finishes(false)
+	env.finishes("CANCELLED")
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
@@ -30,33 +30,13 @@ func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
 	env.AssertExpectations(t)
 }
 
-func TestNotifyEventCancelledWithOpenPages(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.pages.end = takes[workflows.PageInput](time.Hour)
-	for n := 1; n <= 5; n++ { // the fifth waits for a place
-		env.plans(cursor(n-1), page(n, 9))
-	}
-	env.finishes(false)
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	env.requireOutcome(t, "CANCELLED")
-	require.Len(t, env.pages.started, 4)
-	require.Equal(t, 4, env.pages.cancelled)
-	env.AssertExpectations(t)
-}
-
 func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
 	t.Parallel()
 
 	env := newEventEnv(t)
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID}).Return(activities.PlanResult{}, panicky.err) // again and again
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // again and again
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
-	env.finishes(false)
+	env.finishes("CANCELLED")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
@@ -74,7 +54,7 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, panicky.err)
 	env.plans(notification.Cursor{}, onlyPage(batch(2)))
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
-	env.finishes(false)
+	env.finishes("CANCELLED")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, in)
 
@@ -92,7 +72,7 @@ func TestNotifyEventCancelledWaitsForItsChildren(t *testing.T) {
 	env := newEventEnv(t)
 	env.deliveries.end = takesRegardless(time.Hour)
 	env.plans(notification.Cursor{}, onlyPage(batch(2)))
-	env.finishes(false)
+	env.finishes("CANCELLED")
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)

@@ -1,10 +1,8 @@
 package workflows
 
 import (
-	"fmt"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -12,19 +10,19 @@ import (
 	"herald/internal/notification"
 )
 
-// NotifyInput is the input of [NotifyEvent]. Only EventID is set at the start;
-// the rest is what a long broadcast hands to its next run.
+// NotifyInput is the input of [NotifyEvent].
 type NotifyInput struct {
 	EventID   string
 	Publish   bool                 // publish the event's message to RabbitMQ
 	After     *notification.Cursor `json:",omitempty"` // recipients up to here were told by earlier runs
 	Pages     int                  `json:",omitempty"` // how many pages those were
 	Published bool                 `json:",omitempty"`
+	Commands  int                  `json:",omitempty"` // [Commands] as of the start; 0: release 0.1's, which alone uses After, Pages and Published
 }
 
 // NotifyResult is the result of [NotifyEvent].
 type NotifyResult struct {
-	Outcome    string                        `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING; empty: somebody was to be told
+	Outcome    string                        `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, INCOMPLETE; empty: all went its way
 	Problem    string                        `json:",omitempty"` // why, or what was wrong with some of the rules
 	Deliveries map[notification.Status]int   // by status
 	Decisions  map[notification.Decision]int // by reason
@@ -33,8 +31,8 @@ type NotifyResult struct {
 // The activities of an event are short, and are tried until they succeed: to
 // lose an event is worse than to wait for a database or a broker.
 var (
-	planOptions    = eventOptions(time.Minute, "plan the deliveries of a page of recipients")
-	listOptions    = eventOptions(30*time.Second, "read a planned page")
+	planOptions    = planning(5*time.Minute, time.Minute)
+	listOptions    = eventOptions(30*time.Second, "read planned deliveries")
 	publishOptions = eventOptions(20*time.Second, "publish the event to RabbitMQ")
 	finishOptions  = eventOptions(time.Minute, "count the deliveries and mark the event as ended")
 )
@@ -47,45 +45,52 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 	}
 }
 
-const (
-	// openPages bounds the pages of a broadcast that are being sent at once.
-	openPages = 4
-	// waitingPages bounds those whose deliveries wait for a time of their own:
-	// 40,000 recipients, if there is one on every page. Beyond it, the next
-	// page is planned when the first of them are through.
-	waitingPages = 400
-	// waitedHistory is how long the history may become while pages wait; then
-	// they are waited for, since children do not survive continue-as-new.
-	waitedHistory = 9_000
-)
+// planning takes long, and tells by heartbeats that it goes on: the longest
+// statement takes 30 s.
+func planning(timeout, heartbeat time.Duration) workflow.ActivityOptions {
+	options := eventOptions(timeout, "plan the deliveries to the next recipients")
+	options.HeartbeatTimeout = heartbeat
+	return options
+}
+
+// Commands is the order of commands that new starts of an event ask for. Zero
+// is that of release 0.1: see notify_event_v01.go.
+const Commands = 1
+
+// pagesAtOnce bounds the pages of recipients that one activity plans, so that a
+// broadcast to a million is a few hundred events in its workflow's history.
+const pagesAtOnce = 100
 
 // NotifyEvent tells everybody who should hear of one event. It publishes the
-// event's message beside the deliveries, plans page by page, and starts one
-// child per recipient and channel: its own where the recipients fit on a page,
-// those of page workflows otherwise. It ends when all of them have. A delivery
-// that fails fails neither its siblings nor the event.
+// event's message beside the deliveries and plans them. Where the recipients fit
+// on a page, it starts one child per recipient and channel. Otherwise it starts
+// one [NotifyChannel] per channel, so that each goes at its own pace. It ends
+// when all of them have. A delivery that fails fails neither its siblings nor
+// the event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
-	published := publishEvent(ctx, in)
-	result, next, err := deliverAll(ctx, in)
-	if next != nil && err == nil {
-		next.Published = published.IsReady() // if not, the next run publishes, perhaps once more
-		return NotifyResult{}, workflow.NewContinueAsNewError(ctx, NotifyEvent, *next)
+	if in.Commands == 0 {
+		return notifyEventV01(ctx, in)
 	}
+	published := publishEvent(ctx, in)
+	result, err := deliverAll(ctx, in.EventID)
 	if publishErr := published.Get(ctx, nil); err == nil {
 		err = publishErr
 	}
-	return finishEvent(ctx, in.EventID, result, err)
+	return finishEvent(ctx, in, result, err)
 }
 
 // finishEvent records how the event ended, even when it was cancelled.
-func finishEvent(ctx workflow.Context, eventID string, result NotifyResult, err error) (NotifyResult, error) {
+func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err error) (NotifyResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	var counts notification.Counts
-	finish := activities.FinishEventInput{EventID: eventID, Success: err == nil}
+	finish := activities.FinishEventInput{EventID: in.EventID, Success: err == nil, Outcome: eventOutcome(result, err)}
 	finishErr := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, finishOptions), acts.FinishEvent, finish).Get(ctx, &counts)
 	if err == nil {
 		err = finishErr
+	}
+	if err == nil && in.Commands > 0 {
+		result.Outcome = counts.Outcome
 	}
 	result.Deliveries, result.Decisions = counts.Deliveries, counts.Decisions
 	setOutcome(ctx, eventOutcome(result, err))
@@ -103,85 +108,41 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	return workflow.ExecuteActivity(ctx, acts.PublishEvent, activities.PublishEventInput{EventID: in.EventID})
 }
 
-// pages are the open page workflows of a broadcast.
-type pages struct {
-	sending, waiting *window
+// deliverAll plans the deliveries to all recipients, and waits until every one
+// has ended.
+func deliverAll(ctx workflow.Context, eventID string) (NotifyResult, error) {
+	lanes := newLanes(ctx, eventID)
+	result, err := plan(ctx, eventID, lanes)
+	if waitErr := lanes.wait(ctx); err == nil {
+		err = waitErr
+	}
+	return result, err
 }
 
-// deliverAll tells all recipients, and waits until every delivery has ended. A
-// next input is what is left for another run, whose history starts anew.
-func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, *NotifyInput, error) {
-	open := pages{sending: newWindow(ctx, openPages), waiting: newWindow(ctx, waitingPages)}
-	result, next, err := planPages(ctx, in, open)
-	for _, window := range []*window{open.sending, open.waiting} {
-		if waitErr := window.wait(ctx); err == nil {
-			err = waitErr
-		}
-	}
-	return result, next, err
-}
-
-// planPages plans page by page and hands each page on as soon as it is planned.
-func planPages(ctx workflow.Context, in NotifyInput, open pages) (result NotifyResult, next *NotifyInput, err error) {
-	plan := activities.PlanInput{EventID: in.EventID}
-	if in.After != nil {
-		plan.After = *in.After
-	}
-	for page := in.Pages + 1; ; page++ {
+// plan plans the first page alone, so that sending begins soon, and then many at
+// once. What is planned is handed on as soon as the activity has told of it; the
+// lanes that run read the rows by themselves.
+func plan(ctx workflow.Context, eventID string, lanes *lanes) (result NotifyResult, err error) {
+	ctx = workflow.WithActivityOptions(ctx, planOptions)
+	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
+	for in := (activities.PlanInput{EventID: eventID, Pages: 1}); ; in.Pages = pagesAtOnce {
 		var planned activities.PlanResult
-		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, planOptions), acts.PlanDeliveries, plan).Get(ctx, &planned); err != nil {
-			return result, nil, err
+		if err := workflow.ExecuteActivity(ctx, acts.PlanDeliveries, in).Get(ctx, &planned); err != nil {
+			return result, err
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
+		event := batchEvent{eventID, planned.EventType, planned.Aggregate}
 		if len(planned.Batch.Deliveries) > 0 {
-			return result, nil, deliverBatch(ctx, batchEvent{in.EventID, planned.EventType, planned.Aggregate}, planned.Batch)
+			return result, deliverBatch(ctx, event, planned.Batch)
 		}
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of recipients planned; each that has deliveries is a child workflow", page))
-		if err := startPage(ctx, in.EventID, page, planned, open); err != nil || planned.Next == nil {
-			return result, nil, err
+		for _, lane := range planned.Lanes {
+			lanes.start(ctx, event, lane)
 		}
-		plan.After = *planned.Next
-		info := workflow.GetInfo(ctx)
-		if info.GetContinueAsNewSuggested() && (open.waiting.open == 0 || info.GetCurrentHistoryLength() > waitedHistory) {
-			return result, &NotifyInput{EventID: in.EventID, Publish: in.Publish, After: planned.Next, Pages: page}, nil
+		if planned.Next == nil {
+			workflow.SetCurrentDetails(ctx, "all recipients are planned; each channel is a child workflow")
+			return result, nil
 		}
-	}
-}
-
-// startPage starts the workflows of a page: one for what is to be sent at once,
-// and one for what waits. Its only error is cancellation.
-func startPage(ctx workflow.Context, eventID string, page int, planned activities.PlanResult, open pages) error {
-	start := func(in *window, waiting bool) error {
-		input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored, Waiting: waiting}
-		return in.run(ctx, func(ctx workflow.Context) {
-			ctx = workflow.WithChildOptions(ctx, pageOptions(eventID, page, waiting))
-			_ = workflow.ExecuteChildWorkflow(ctx, NotifyPage, input).Get(ctx, nil) // it reports through its rows
-		})
-	}
-	if planned.Immediate > 0 { // first, for a place among those that wait may not be free until the morning
-		if err := start(open.sending, false); err != nil {
-			return err
-		}
-	}
-	if planned.Waiting > 0 {
-		return start(open.waiting, true)
-	}
-	return nil
-}
-
-// pageOptions let a page run again when its event does: what was delivered then
-// is not delivered twice, since the deliveries' own ids see to that.
-func pageOptions(eventID string, page int, waiting bool) workflow.ChildWorkflowOptions {
-	id, summary := fmt.Sprintf("%s-page-%d", eventID, page), fmt.Sprintf("page %d of the recipients", page)
-	if waiting {
-		id, summary = id+"-waiting", summary+": what is sent later"
-	}
-	return workflow.ChildWorkflowOptions{
-		WorkflowID:            id,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		WaitForCancellation:   true,
-		StaticSummary:         summary,
+		in.After = *planned.Next
 	}
 }
 

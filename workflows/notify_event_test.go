@@ -16,7 +16,10 @@ import (
 	"herald/workflows"
 )
 
-var notifyInput = workflows.NotifyInput{EventID: eventID}
+var notifyInput = workflows.NotifyInput{EventID: eventID, Commands: workflows.Commands}
+
+// firstPage asks for the planning of the first page.
+var firstPage = activities.PlanInput{EventID: eventID, Pages: 1}
 
 func TestNotifyEvent(t *testing.T) {
 	t.Parallel()
@@ -47,7 +50,7 @@ func TestNotifyEvent(t *testing.T) {
 
 			env := newEventEnv(t)
 			env.plans(notification.Cursor{}, tt.plan)
-			env.finishes(true)
+			env.finishes(tt.want.Outcome)
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
@@ -70,7 +73,7 @@ func TestNotifyEventNamesItsChildren(t *testing.T) {
 	several.Policies[notification.SMS] = policy(notification.SMS)
 	several.Deliveries = append(several.Deliveries, notification.Delivery{DeliveryID: "evt-1-customer7-SMS", Channel: notification.SMS, UserType: notification.Customer, UserID: "7"})
 	env.plans(notification.Cursor{}, onlyPage(several))
-	env.finishes(true)
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
@@ -103,7 +106,7 @@ func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
 		return activities.PublishEventResult{}, nil
 	})
 	env.plans(notification.Cursor{}, onlyPage(batch(3)))
-	env.finishes(true)
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, in)
 
@@ -119,7 +122,7 @@ func TestNotifyEventPublishesOnce(t *testing.T) {
 	in, env := notifyInput, newEventEnv(t)
 	in.Publish, in.Published = true, true
 	env.plans(notification.Cursor{}, activities.PlanResult{})
-	env.finishes(true)
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, in)
 
@@ -145,9 +148,9 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 
 			in, env := notifyInput, newEventEnv(t)
 			in.Publish = true
-			env.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID}).Return(activities.PlanResult{}, tt.plan).Once()
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.plan).Once()
 			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, tt.publishing).Once()
-			env.finishes(false)
+			env.finishes("FAILED")
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, in)
 
@@ -164,10 +167,10 @@ func TestNotifyEventOutlastsAnOutage(t *testing.T) {
 
 	env := newEventEnv(t)
 	outage := errors.New("database out of reach")
-	env.OnActivity(acts.PlanDeliveries, mock.Anything, activities.PlanInput{EventID: eventID}).Return(activities.PlanResult{}, outage).Times(6)
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, outage).Times(6)
 	env.plans(notification.Cursor{}, onlyPage(batch(2)))
 	env.OnActivity(acts.FinishEvent, mock.Anything, activities.FinishEventInput{EventID: eventID, Success: true}).Return(notification.Counts{}, outage).Times(6)
-	env.finishes(true)
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
@@ -191,7 +194,7 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 	twice := batch(3)
 	twice.Deliveries = append(twice.Deliveries, twice.Deliveries[2]) // its workflow ID is taken
 	env.plans(notification.Cursor{}, onlyPage(twice))
-	env.finishes(true)
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
@@ -208,7 +211,7 @@ func TestNotifyEventOpensAWindowOfDeliveries(t *testing.T) {
 	env.deliveries.end = takes[workflows.DeliverInput](time.Second)
 	all := batch(130)
 	env.plans(notification.Cursor{}, onlyPage(all))
-	env.finishes(true)
+	env.finishes("")
 	start := env.Now()
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)

@@ -18,11 +18,13 @@ type PageInput struct {
 	EventType string
 	Aggregate notification.Entity
 	IDs       notification.IDRange
-	Waiting   bool `json:",omitempty"` // its deliveries that wait for a time of their own; else those to be sent at once
+	Waiting   bool                 `json:",omitempty"` // its deliveries that wait for a time of their own; else those to be sent at once
+	Channel   notification.Channel `json:",omitempty"` // its deliveries over this channel; empty: over all, as release 0.1 has it
+	Left      bool                 `json:",omitempty"` // only what is PENDING; else also what FAILED before
 }
 
-// openDeliveries bounds the children of one workflow that are being sent. Those
-// that wait for a delay or for the end of quiet hours take no place among them:
+// openDeliveries bounds the children of one workflow over one channel that are
+// being sent. Those that wait for a delay or for the end of quiet hours take no place among them:
 // they would hold up everybody else until the morning. A page has at most 500.
 const openDeliveries = 100
 
@@ -30,11 +32,15 @@ const openDeliveries = 100
 // the number of its recipients.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
 	var batch activities.DeliveryBatch
-	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs, Waiting: in.Waiting}
+	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs, Channel: in.Channel, Waiting: in.Waiting, Left: in.Left}
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, listOptions), acts.ListDeliveries, list).Get(ctx, &batch); err != nil {
 		return err
 	}
-	return deliverBatch(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, batch)
+	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
+	if in.Channel == "" {
+		return deliverBatchV01(ctx, event, batch)
+	}
+	return deliverBatch(ctx, event, batch)
 }
 
 // batchEvent is the event whose deliveries a batch is.
@@ -43,25 +49,60 @@ type batchEvent struct {
 	aggregate     notification.Entity
 }
 
-// deliverBatch starts one child per delivery, a window of them at a time, and
-// waits for all. How they end is in their rows. Its only error is cancellation.
+// deliverBatch starts one child per delivery, and waits for all. Each channel has
+// a window of its own, so that none waits for another. How the deliveries end is
+// in their rows. Its only error is cancellation.
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
-	open := newWindow(ctx, openDeliveries)
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
-	for _, d := range batch.Deliveries {
-		policy := batch.Policies[d.Channel]
-		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
-		deliver := func(ctx workflow.Context) {
-			ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
-			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input).Get(ctx, nil)
+	channels := newWindow(ctx, 0)
+	for _, deliveries := range byChannel(batch.Deliveries) {
+		policy := batch.Policies[deliveries[0].Channel]
+		channels.start(ctx, func(ctx workflow.Context) { deliverOver(ctx, event, deliveries, policy) })
+	}
+	return channels.wait(ctx)
+}
+
+// byChannel splits deliveries by channel, in the order in which these come up.
+func byChannel(all []notification.Delivery) [][]notification.Delivery {
+	var split [][]notification.Delivery
+	place := map[notification.Channel]int{}
+	for _, d := range all {
+		i, found := place[d.Channel]
+		if !found {
+			i = len(split)
+			place[d.Channel], split = i, append(split, nil)
 		}
+		split[i] = append(split[i], d)
+	}
+	return split
+}
+
+// deliverOver makes the deliveries of one channel, a window of them at a time.
+func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notification.Delivery, policy activities.DeliveryPolicy) {
+	open := newWindow(ctx, openDeliveries)
+	for _, d := range deliveries {
+		deliver := func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) }
 		if d.Waits() {
 			open.start(ctx, deliver)
 		} else if err := open.run(ctx, deliver); err != nil {
 			break
 		}
 	}
-	return open.wait(ctx)
+	_ = open.wait(ctx)
+}
+
+// deliverOne runs a delivery's workflow, as soon as nothing else has its id. A
+// stranger that has it fails the delivery.
+func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
+	ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
+	input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
+	stranger := runOnceFree(ctx, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotificationType, TaskQueue: policy.TaskQueue}, func() workflow.ChildWorkflowFuture {
+		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input)
+	})
+	if stranger != "" {
+		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + stranger}
+		_ = record(ctx, acts.GiveUp, failed, nil)
+	}
 }
 
 // batchDetails tells operators what an event's workflow waits for.

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,9 +9,11 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -67,12 +70,13 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
-		name string
-		end  error // of the first delivery, which comes up again when that has ended
-		want int
+		name  string
+		end   error // of the first delivery, which comes up again when that has ended
+		asked int   // who has its id
+		want  int
 	}{
-		{"sent", nil, 100},
-		{"failed", temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed), 101},
+		{"sent", nil, 1, 100},
+		{"failed", temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed), 0, 101},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,11 +91,15 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 			}
 			all.Deliveries = append(all.Deliveries, all.Deliveries[0])
 			env.lists(all, nil)
+			if tt.asked > 0 {
+				env.holder(all.Deliveries[0]).Return(activities.HolderResult{Completed: true}, nil).Times(tt.asked)
+			}
 
 			env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
 
 			require.NoError(t, env.GetWorkflowError())
 			require.Len(t, env.deliveries.started, tt.want)
+			env.AssertExpectations(t)
 		})
 	}
 }
@@ -111,12 +119,89 @@ func TestNotifyPageCancelled(t *testing.T) {
 	require.Equal(t, 100, env.deliveries.cancelled)
 }
 
+// A delivery whose id is still in use, by an earlier run that closes or by a
+// retry, is made when that has ended, however long it takes.
+func TestNotifyPageWaitsForWhoHasAnID(t *testing.T) {
+	t.Parallel()
+
+	env, all := newPageEnv(t), batch(2)
+	all.Deliveries[1] = all.Deliveries[0] // its workflow ID is taken
+	env.lists(all, nil)
+	running := temporal.NewApplicationError("it still runs", activities.StillRunning)
+	asked := 0
+	env.holder(all.Deliveries[0]).Return(func(context.Context, activities.HolderInput) (activities.HolderResult, error) {
+		if asked++; env.deliveries.open > 0 {
+			env.deliveries.end = func(workflow.Context, workflows.DeliverInput) error { return nil }
+			return activities.HolderResult{}, running
+		}
+		return activities.HolderResult{}, nil
+	})
+	env.deliveries.end = func(ctx workflow.Context, _ workflows.DeliverInput) error {
+		_ = workflow.Sleep(ctx, time.Minute)
+		return errors.New("terminated")
+	}
+
+	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, inputs(all), env.deliveries.started)
+	require.Equal(t, 8, asked)
+}
+
+// A stranger that has the id fails the delivery, and no other.
+func TestNotifyPageWithATakenID(t *testing.T) {
+	t.Parallel()
+
+	env, all := newPageEnv(t), batch(3)
+	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+	all.Deliveries[1] = all.Deliveries[0]
+	env.lists(all, nil)
+	env.holder(all.Deliveries[0]).Return(activities.HolderResult{Stranger: "the workflow NotifyEvent of task queue herald-events"}, nil).Once()
+	env.OnActivity(acts.GiveUp, mock.Anything, activities.GiveUpInput{
+		DeliveryID: all.Deliveries[0].DeliveryID, Channel: notification.Email, Status: notification.Failed,
+		Reason: "the id is taken by the workflow NotifyEvent of task queue herald-events",
+	}).Return(notification.Failed, nil).Once()
+
+	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, env.deliveries.started, 2)
+	env.AssertExpectations(t)
+}
+
+// A page that release 0.1 started reads all that was planned of it.
+func TestNotifyPageV01(t *testing.T) {
+	t.Parallel()
+
+	env := newPageEnv(t)
+	env.deliveries.end = takes[workflows.DeliverInput](time.Second)
+	env.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3)}).Return(batch(130), nil).Once()
+
+	env.ExecuteWorkflow(workflows.NotifyPage, pageInputV01(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.ElementsMatch(t, inputs(batch(130)), env.deliveries.started)
+	require.Equal(t, 100, env.deliveries.mostOpen)
+}
+
+// holder expects the question who has a delivery's id.
+func (e *environment) holder(d notification.Delivery) *testsuite.MockCallWrapper {
+	return e.OnActivity(acts.AwaitHolder, mock.Anything, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotification, TaskQueue: "herald-email"})
+}
+
+// pageInput is the n-th page of a lane.
+func pageInput(n int) workflows.PageInput {
+	in := pageInputV01(n)
+	in.Channel = notification.Email
+	return in
+}
+
 // lists expects that what is to be sent at once of the third page is read.
 func (e *environment) lists(b activities.DeliveryBatch, err error) {
-	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3)}).Return(b, err).Once()
+	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email}).Return(b, err).Once()
 }
 
 // listsWaiting expects that what waits of the third page is read.
 func (e *environment) listsWaiting(b activities.DeliveryBatch) {
-	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Waiting: true}).Return(b, nil).Once()
+	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email, Waiting: true}).Return(b, nil).Once()
 }

@@ -30,7 +30,7 @@ func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
 		return workflow.Sleep(ctx, time.Second)
 	}
 	env.plans(notification.Cursor{}, onlyPage(all))
-	env.finishes(true)
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
@@ -49,7 +49,7 @@ func TestNotifyEventCancelledWithWaitingDeliveries(t *testing.T) {
 	env := newEventEnv(t)
 	env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
 	env.plans(notification.Cursor{}, onlyPage(waiting(batch(150))))
-	env.finishes(false)
+	env.finishes("CANCELLED")
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
@@ -101,4 +101,35 @@ func TestNotifyPageThatWaits(t *testing.T) {
 			env.AssertExpectations(t)
 		})
 	}
+}
+
+// A channel that stands, with more deliveries than it may have open, holds up no
+// other.
+func TestNotifyEventHasAWindowPerChannel(t *testing.T) {
+	t.Parallel()
+
+	env, all := newEventEnv(t), batch(260)
+	all.Policies[notification.SMS] = policy(notification.SMS)
+	for i := range 130 {
+		all.Deliveries[i].Channel = notification.SMS
+	}
+	sent := map[notification.Channel][]time.Duration{}
+	start := env.Now()
+	env.deliveries.end = func(ctx workflow.Context, in workflows.DeliverInput) error {
+		defer func() { sent[in.Channel] = append(sent[in.Channel], workflow.Now(ctx).Sub(start)) }()
+		if in.Channel == notification.SMS {
+			return workflow.Sleep(ctx, 10*time.Hour)
+		}
+		return workflow.Sleep(ctx, time.Second)
+	}
+	env.plans(notification.Cursor{}, onlyPage(all))
+	env.finishes("")
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.ElementsMatch(t, inputs(all), env.deliveries.started)
+	require.Equal(t, 200, env.deliveries.mostOpen)
+	require.Equal(t, 2*time.Second, sent[notification.Email][129])
+	require.Equal(t, 20*time.Hour, sent[notification.SMS][129])
 }

@@ -103,6 +103,32 @@ var v01 = of("v0.1", []recording{
 var v02 = of("v0.2", []recording{
 	{"sweep_done", sweepWorkflow, "completed"},
 	{"sweep_gave_up", sweepWorkflow, "completed"},
+	{"notify_sent", notifyEvent, "completed"},
+	{"notify_partly_failed", notifyEvent, "completed"},
+	{"notify_nothing_selected", notifyEvent, "completed"},
+	{"notify_no_recipients", notifyEvent, "completed NO_RECIPIENTS"},
+	{"notify_no_routing", notifyEvent, "completed NO_ROUTING"},
+	{"notify_incomplete", notifyEvent, "completed INCOMPLETE"},
+	{"notify_waits_for_holder", notifyEvent, "completed"},
+	{"notify_id_taken", notifyEvent, "completed"},
+	{"notify_failed", notifyEvent, "failed NoSuchRow FAILED"},
+	{"notify_paged", notifyEvent, "completed"},
+	{"notify_paged_followed", notifyEvent, "completed"},
+	{"notify_paged_waiting", notifyEvent, "completed"},
+	{"notify_cancelled", notifyEvent, "cancelled CANCELLED"},
+	{"notify_paged_cancelled", notifyEvent, "cancelled CANCELLED"},
+	{"notify_cancelled_late", notifyEvent, "cancelled CANCELLED"},
+	{"notify_paged_cancelled_waiting", notifyEvent, "cancelled CANCELLED"},
+	{"notify_paged_cancelled_late", notifyEvent, "cancelled CANCELLED"},
+	{"lane_sent", notifyChannel, "completed"},
+	{"lane_followed", notifyChannel, "completed"},
+	{"lane_waiting", notifyChannel, "completed"},
+	{"lane_cancelled", notifyChannel, "cancelled"},
+	{"lane_cancelled_waiting", notifyChannel, "cancelled"},
+	{"page_sent", notifyPage, "completed"},
+	{"page_waiting", notifyPage, "completed"},
+	{"page_cancelled", notifyPage, "cancelled"},
+	{"page_cancelled_waiting", notifyPage, "cancelled"},
 })
 
 // of puts the recordings of a release into its folder.
@@ -187,6 +213,11 @@ func delayed(name string) any {
 		return func(ctx workflow.Context, in workflows.NotifyInput) (workflows.NotifyResult, error) {
 			before(ctx)
 			return workflows.NotifyEvent(ctx, in)
+		}
+	case notifyChannel:
+		return func(ctx workflow.Context, in workflows.ChannelInput) error {
+			before(ctx)
+			return workflows.NotifyChannel(ctx, in)
 		}
 	case notifyPage:
 		return func(ctx workflow.Context, in workflows.PageInput) error {

@@ -33,7 +33,7 @@ func (s *Starter) StartEvent(ctx context.Context, event notification.PendingEven
 }
 
 func (s *Starter) startEvent(ctx context.Context, options client.StartWorkflowOptions) error {
-	_, err := s.Client.ExecuteWorkflow(ctx, options, NotifyEvent, NotifyInput{EventID: options.ID, Publish: s.PublishEvents})
+	_, err := s.Client.ExecuteWorkflow(ctx, options, NotifyEvent, NotifyInput{EventID: options.ID, Publish: s.PublishEvents, Commands: Commands})
 	return s.orStarted(ctx, err, options, notifyEventType)
 }
 

@@ -56,7 +56,7 @@ func TestStartEvent(t *testing.T) {
 				return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
 					o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY && o.WorkflowExecutionErrorWhenAlreadyStarted
 			})
-			in := workflows.NotifyInput{EventID: "evt-1", Publish: tt.publish}
+			in := workflows.NotifyInput{EventID: "evt-1", Publish: tt.publish, Commands: workflows.Commands}
 			temporal.On("ExecuteWorkflow", mock.Anything, once, mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
 			if tt.found != nil {

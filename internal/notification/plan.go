@@ -82,9 +82,17 @@ type IDRange struct {
 	First, Last int64
 }
 
+// Lane is the deliveries of an event over one channel that are to be sent at once,
+// or those that wait for a time of their own.
+type Lane struct {
+	Channel Channel
+	Waiting bool
+}
+
 // Counts is how an event ended: its deliveries by status, and its recipients'
 // channels by decision.
 type Counts struct {
+	Outcome    string `json:",omitempty"` // as processed_event has it; empty: all went its way
 	Deliveries map[Status]int
 	Decisions  map[Decision]int
 }

@@ -12,14 +12,19 @@ import (
 // FinishEvent marks an event as ended in processed_event and counts what became
 // of it. success is false for an event that was cancelled or could not be
 // planned: its deliveries that are still PENDING then become CANCELLED, since
-// nobody is left to send them. It can be repeated.
-func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool) (notification.Counts, error) {
+// nobody is left to send them. Where an event has succeeded and deliveries are
+// PENDING all the same, its outcome is INCOMPLETE. It can be repeated.
+func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, outcome string) (notification.Counts, error) {
 	const mark = `
-		INSERT INTO processed_event AS p (event_id, status)
-		VALUES ($1, CASE WHEN $2 THEN 'SUCCESS' ELSE 'FAILED' END)
+		INSERT INTO processed_event (event_id, status, outcome)
+		VALUES ($1,
+		        CASE WHEN $2 THEN 'SUCCESS' ELSE 'FAILED' END,
+		        CASE WHEN $2 AND EXISTS (SELECT FROM notification WHERE event_id = $1 AND status = 'PENDING') THEN 'INCOMPLETE' ELSE nullif($3, '') END)
 		ON CONFLICT (event_id) DO UPDATE
-		SET    status = excluded.status,
-		       updated_at = now()`
+		SET    status     = excluded.status,
+		       outcome    = excluded.outcome,
+		       updated_at = now()
+		RETURNING coalesce(outcome, '')`
 	const cancel = `
 		UPDATE notification
 		SET    status = 'CANCELLED',
@@ -40,8 +45,8 @@ func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool) (
 
 	counts := notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}
 	batch := &pgx.Batch{}
-	batch.Queue(mark, eventID, success)
 	batch.Queue(cancel, eventID, success)
+	batch.Queue(mark, eventID, success, outcome).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
 	queueCounts(batch, counts.Deliveries, byStatus, eventID)
 	queueCounts(batch, counts.Decisions, byDecision, eventID)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {

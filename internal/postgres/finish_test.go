@@ -32,11 +32,14 @@ func TestFinishEvent(t *testing.T) {
 	tests := []struct {
 		name    string
 		success bool
+		knows   string // the workflow, of the outcome
 		want    map[notification.Status]int
 		status  string
+		outcome string
 	}{
-		{"success", true, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS"},
-		{"cancelled", false, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, "FAILED"},
+		{"success, with something left", true, "", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", "INCOMPLETE"},
+		{"nobody, with something left", true, "NO_RECIPIENTS", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", "INCOMPLETE"},
+		{"cancelled", false, "CANCELLED", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, "FAILED", "CANCELLED"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,10 +47,11 @@ func TestFinishEvent(t *testing.T) {
 
 			s := ofThree(t)
 			for range 2 { // the second is a repeat
-				counts, err := s.FinishEvent(t.Context(), "evt-1", tt.success)
+				counts, err := s.FinishEvent(t.Context(), "evt-1", tt.success, tt.knows)
 				require.NoError(t, err)
-				require.Equal(t, notification.Counts{Deliveries: tt.want, Decisions: decisions}, counts)
+				require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: tt.want, Decisions: decisions}, counts)
 				require.Equal(t, tt.status, processed(t, s, "evt-1"))
+				require.Equal(t, tt.outcome, get[string](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 			}
 			require.Equal(t, "PENDING", delivery(t, s, "evt-2-staff10-EMAIL").Status)
 		})
@@ -58,7 +62,7 @@ func TestFinishEventCancels(t *testing.T) {
 	t.Parallel()
 
 	s := ofThree(t)
-	_, err := s.FinishEvent(t.Context(), "evt-1", false)
+	_, err := s.FinishEvent(t.Context(), "evt-1", false, "CANCELLED")
 	require.NoError(t, err)
 	require.Equal(t, ptr("event cancelled"), delivery(t, s, "evt-1-staff11-PUSH").Error)
 	require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
@@ -67,9 +71,13 @@ func TestFinishEventCancels(t *testing.T) {
 func TestFinishEventWithoutDeliveries(t *testing.T) {
 	t.Parallel()
 
-	counts, err := postgrestest.New(t).FinishEvent(t.Context(), "evt-1", true)
-	require.NoError(t, err)
-	require.Equal(t, notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
+	s := postgrestest.New(t)
+	for _, outcome := range []string{"NO_ROUTING", ""} { // a second run, after the rules were mended
+		counts, err := s.FinishEvent(t.Context(), "evt-1", true, outcome)
+		require.NoError(t, err)
+		require.Equal(t, notification.Counts{Outcome: outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
+		require.Equal(t, outcome, get[string](t, s, "SELECT coalesce(outcome, '') FROM processed_event"))
+	}
 }
 
 // A workflow may be through before the poller has written that it was started.
@@ -80,7 +88,7 @@ func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 		s := postgrestest.New(t)
 		emit(t, s, 1)
 		claim(t, s, "a", 1)
-		_, err := s.FinishEvent(t.Context(), "evt-1", success)
+		_, err := s.FinishEvent(t.Context(), "evt-1", success, "")
 		require.NoError(t, err)
 		finished := processed(t, s, "evt-1")
 		require.NotEqual(t, "PROCESSING", finished)
@@ -98,7 +106,7 @@ func TestFinishEventAfterAFailure(t *testing.T) {
 
 	s := postgrestest.New(t)
 	for _, success := range []bool{false, true} {
-		_, err := s.FinishEvent(t.Context(), "evt-1", success)
+		_, err := s.FinishEvent(t.Context(), "evt-1", success, "")
 		require.NoError(t, err)
 	}
 	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"))

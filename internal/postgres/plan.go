@@ -125,26 +125,16 @@ func queueInto[T any](batch *pgx.Batch, into *[]T, query string, args ...any) {
 }
 
 // Deliveries reads the deliveries of an event whose notification.id is in ids:
-// those that wait for a time of their own, or those that do not.
+// those that wait for a time of their own, or those that do not. Events that
+// release 0.1 started read their pages so.
 func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
-	const query = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
-		FROM   notification n
-		LEFT JOIN recipient r USING (user_type, user_id)
+	const query = selectDeliveries + `
 		WHERE  n.event_id = $1
 		AND    n.id BETWEEN $2 AND $3
 		AND    (n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE') = $4
 		ORDER BY n.id`
 
-	rows, err := s.Pool.Query(ctx, query, eventID, ids.First, ids.Last, waiting)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
-	deliveries, _, err := collectDeliveries(rows)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
-	return deliveries, nil
+	return s.readDeliveries(ctx, query, eventID, ids.First, ids.Last, waiting)
 }
 
 func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDRange, error) {

@@ -24,6 +24,8 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	}
 	var page notification.RecipientPage
 	batch := &pgx.Batch{}
+	// The planner expects a hundred targets, and would compile the query for a second that takes milliseconds.
+	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
 	queueSettings(batch, eventType, wanted, &page.Settings)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
@@ -49,48 +51,111 @@ func targetRows(targets []notification.Target) []targetRow {
 	return rows
 }
 
+const (
+	// number is a user id as a number, the highest where it is none. The indexes
+	// recipient_in_order and entity_member_in_order have the same expressions.
+	number = `CASE WHEN x.user_id ~ '^[0-9]{1,18}$' THEN x.user_id::bigint ELSE 9223372036854775807 END`
+	// rank puts managers first.
+	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
+	// namedBefore says that an earlier target names x too. Each is looked up by its key.
+	namedBefore = `EXISTS (
+		SELECT FROM target o
+		WHERE  o.ord < t.ord
+		AND    o.user_type IN ('', x.user_type)
+		AND    CASE o.entity_type
+		           WHEN 'BROADCAST' THEN true
+		           WHEN 'ADMIN' THEN x.user_type = 'ADMIN'
+		           WHEN 'CUSTOMER' THEN x.user_type = 'CUSTOMER' AND x.user_id = o.entity_id
+		           ELSE EXISTS (
+		               SELECT FROM entity_member b
+		               WHERE  b.entity_type = o.entity_type
+		               AND    b.entity_id = o.entity_id
+		               AND    b.user_type = x.user_type
+		               AND    b.user_id = x.user_id
+		               AND    b.active
+		               AND    (o.roles IS NULL OR b.role = ANY (o.roles))
+		               OFFSET 0)
+		       END)`
+)
+
 // recipientsQuery names everybody once, in the order of [notification.Cursor], and
-// reads the details of one page.
+// reads the details of one page. Of each target it reads no more than the page
+// may hold, in the order of an index, from the cursor on; so the last page costs
+// what the first one does. OFFSET 0 keeps the planner from joining whole tables.
+// Where the directory is views, a member may come with several roles.
 const recipientsQuery = `
 	WITH target AS (
 		SELECT *
 		FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
-	), candidate AS (
-		SELECT t.ord, t.entity_type, t.entity_id, m.user_type, m.user_id, m.role
+	), named AS (
+		SELECT t.entity_type, t.entity_id, m.*
 		FROM   target t
-		JOIN   entity_member m ON m.entity_type = t.entity_type AND m.entity_id = t.entity_id
-		JOIN   recipient r ON r.user_type = m.user_type AND r.user_id = m.user_id
-		WHERE  m.active
-		AND    r.active
-		AND    t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
-		AND    t.user_type IN ('', m.user_type)
-		AND    (t.roles IS NULL OR m.role = ANY (t.roles))
+		CROSS JOIN LATERAL (
+		    SELECT DISTINCT ON (` + rank + `, ` + number + `, x.user_id, x.user_type)
+		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type, x.role
+		    FROM   entity_member x
+		    WHERE  x.entity_type = t.entity_type
+		    AND    x.entity_id = t.entity_id
+		    AND    x.active
+		    AND    x.user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
+		    AND    octet_length(x.user_id) BETWEEN 1 AND 64
+		    AND    t.user_type IN ('', x.user_type)
+		    AND    (t.roles IS NULL OR x.role = ANY (t.roles))
+		    AND    (` + rank + `, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    EXISTS (
+		               SELECT FROM recipient r
+		               WHERE  r.user_type = x.user_type
+		               AND    r.user_id = x.user_id
+		               AND    r.active
+		               OFFSET 0)
+		    AND    (x.role = 'MANAGER' OR 'MANAGER' <> ALL (t.roles) OR NOT EXISTS (
+		               SELECT FROM entity_member b
+		               WHERE  b.entity_type = x.entity_type
+		               AND    b.entity_id = x.entity_id
+		               AND    b.user_type = x.user_type
+		               AND    b.user_id = x.user_id
+		               AND    b.active
+		               AND    b.role = 'MANAGER'
+		               OFFSET 0))
+		    AND    NOT ` + namedBefore + `
+		    ORDER BY ` + rank + `, ` + number + `, x.user_id, x.user_type
+		    LIMIT  $6) m
+		WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
 		UNION ALL
-		SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
+		SELECT t.entity_type, t.entity_id, r.*
 		FROM   target t
-		JOIN   recipient r ON r.user_type = 'CUSTOMER' AND r.user_id = t.entity_id
+		JOIN   unnest(ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST']) AS u (user_type) ON t.user_type IN ('', u.user_type)
+		CROSS JOIN LATERAL (
+		    SELECT DISTINCT ON (` + number + `, x.user_id)
+		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, ''
+		    FROM   recipient x
+		    WHERE  x.user_type = u.user_type
+		    AND    x.active
+		    AND    octet_length(x.user_id) BETWEEN 1 AND 64
+		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index; this is for the order:
+		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    NOT ` + namedBefore + `
+		    ORDER BY ` + number + `, x.user_id
+		    LIMIT  $6) r
+		WHERE  t.entity_type = 'BROADCAST'
+		OR     (t.entity_type = 'ADMIN' AND u.user_type = 'ADMIN')
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, r.*
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, ''
+		    FROM   recipient x
+		    WHERE  x.user_type = 'CUSTOMER'
+		    AND    x.user_id = t.entity_id
+		    AND    x.active
+		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
+		    AND    NOT ` + namedBefore + `
+		    LIMIT  1) r
 		WHERE  t.entity_type = 'CUSTOMER'
 		AND    t.user_type IN ('', 'CUSTOMER')
-		AND    r.active
-		UNION ALL
-		SELECT t.ord, t.entity_type, t.entity_id, r.user_type, r.user_id, ''
-		FROM   target t
-		JOIN   recipient r ON t.user_type IN ('', r.user_type)
-		WHERE  r.active
-		AND    (t.entity_type = 'BROADCAST' OR (t.entity_type = 'ADMIN' AND r.user_type = 'ADMIN'))
-	), named_once AS (
-		SELECT DISTINCT ON (user_type, user_id)
-		       *,
-		       CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END AS rank,
-		       CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint ELSE 9223372036854775807 END AS number
-		FROM   candidate
-		ORDER BY user_type, user_id, ord, CASE role WHEN 'MANAGER' THEN 0 ELSE 1 END
 	), page AS (
 		SELECT *
-		FROM   named_once
-		WHERE  user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
-		AND    octet_length(user_id) BETWEEN 1 AND 64
-		AND    ($4 = '' OR (rank, number, user_id, user_type) > ($2, $3, $4, $5))
+		FROM   named
 		ORDER BY rank, number, user_id, user_type
 		LIMIT  $6
 	)
@@ -120,8 +185,7 @@ const recipientsQuery = `
 	ORDER BY p.rank, p.number, p.user_id, p.user_type`
 
 func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor, limit int, page *notification.RecipientPage) {
-	// One more than asked for tells whether there is a next page.
-	batch.Queue(recipientsQuery, targets, after.Rank, after.Number, after.UserID, after.UserType, limit+1).Query(func(rows pgx.Rows) error {
+	batch.Queue(recipientsQuery, recipientsArgs(targets, after, limit)...).Query(func(rows pgx.Rows) error {
 		var last notification.Cursor
 		for rows.Next() {
 			if len(page.Recipients) == limit {
@@ -136,6 +200,19 @@ func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor
 		}
 		return rows.Err()
 	})
+}
+
+// recipientsArgs asks for one more than limit, which tells whether there is a
+// next page.
+func recipientsArgs(targets []byte, after notification.Cursor, limit int) []any {
+	number, userID := after.Number, after.UserID
+	if after.Rank == 0 { // behind a manager, or before the first: all others are still to come
+		number, userID = -1, ""
+	}
+	if after.UserID == "" {
+		after.Rank = -1
+	}
+	return []any{targets, after.Rank, after.Number, after.UserID, after.UserType, limit + 1, number, userID}
 }
 
 func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {

@@ -46,7 +46,7 @@ func TestRenderIsBounded(t *testing.T) {
 				t.Parallel()
 
 				row := notification.Template{EventType: "*", Channel: string(channel), Locale: "en", Title: "x", Body: tt.body}
-				_, err := template.NewSet(event(`{}`), []notification.Template{row}).Render(channel, recipient())
+				_, err := template.NewSet(event(`{}`), []notification.Template{row}).Render(t.Context(), channel, recipient())
 
 				require.EqualError(t, err, "template */"+string(channel)+"/en: "+tt.want)
 			})
@@ -59,7 +59,7 @@ func TestRenderBoundlessRecursion(t *testing.T) {
 	t.Parallel()
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Body: `{{define "t"}}{{template "t"}}{{end}}{{template "t"}}`}
-	_, err := template.NewSet(event(`{}`), []notification.Template{row}).Render(notification.SMS, recipient())
+	_, err := template.NewSet(event(`{}`), []notification.Template{row}).Render(t.Context(), notification.SMS, recipient())
 	require.ErrorContains(t, err, "template */*/en: body")
 }
 
@@ -75,7 +75,7 @@ func TestSetServesManyAtOnce(t *testing.T) {
 	for i := range texts {
 		all.Go(func() {
 			channel := notification.Channels()[i%5]
-			texts[i], _ = set.Render(channel, recipient())
+			texts[i], _ = set.Render(t.Context(), channel, recipient())
 		})
 	}
 	all.Wait()

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"context"
 	htmltemplate "html/template"
 
 	"herald/internal/notification"
@@ -25,5 +26,5 @@ func Digest(rows []notification.Template, eventType string, channel notification
 		}
 	}
 	data := map[string]any{"event": map[string]any{"type": eventType}, "Items": list}
-	return newSet(rows).write(digest, channel, recipient, data)
+	return newSet(rows).write(context.Background(), digest, channel, recipient, data)
 }

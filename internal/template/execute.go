@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -16,13 +17,13 @@ var (
 
 // render executes a part. Its errors are our own words: those of the template
 // packages may quote the data.
-func (p part) render(data map[string]any) (text string, err error) {
+func (p part) render(ctx context.Context, data map[string]any) (text string, err error) {
 	defer func() {
 		if recover() != nil {
 			text, err = "", fmt.Errorf("%s cannot be rendered", p.name)
 		}
 	}()
-	out := &limited{start: time.Now()}
+	out := &limited{ctx: ctx, start: time.Now()}
 	if err := p.template.Execute(out, data); err != nil {
 		return "", p.explain(err)
 	}
@@ -42,6 +43,7 @@ func storable(text string) string {
 // limited keeps what a template writes, and stops it when it writes too much,
 // or writes after its time.
 type limited struct {
+	ctx    context.Context // when it ends, nobody waits for the text any more
 	text   bytes.Buffer
 	start  time.Time
 	writes int
@@ -54,6 +56,9 @@ const patient = 256
 
 func (w *limited) Write(p []byte) (int, error) {
 	w.writes++
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
 	took := time.Since(w.start)
 	if took > maxTime && (w.writes > patient || took > 10*maxTime) {
 		return 0, errTooSlow

@@ -1,10 +1,14 @@
 package template
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
 )
 
 // A busy machine is not held against a template of few steps; a limit there is
@@ -27,9 +31,37 @@ func TestLimitedByTime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			out := &limited{start: time.Now().Add(-tt.began), writes: tt.writes - 1}
+			out := &limited{ctx: t.Context(), start: time.Now().Add(-tt.began), writes: tt.writes - 1}
 			_, err := out.Write([]byte("x"))
 			require.ErrorIs(t, err, tt.want)
 		})
 	}
+}
+
+// A template that is slow for everybody is tried three times, and then fails at
+// once for the same reason; its neighbours do not.
+func TestSetLosesPatience(t *testing.T) {
+	t.Parallel()
+
+	event := notification.Event{Type: "T", Payload: []byte(`{"many": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`)}
+	body := strings.Repeat("{{range $.payload.many}}", 8) + strings.Repeat("{{end}}", 8)
+	s := NewSet(event, []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Body: body}, {EventType: "*", Channel: "SMS", Locale: "en", Body: "x"}})
+	for range 20 {
+		_, err := s.Render(t.Context(), notification.Push, notification.Recipient{})
+		require.EqualError(t, err, "template */*/en: body: took longer than 100 ms")
+		_, err = s.Render(t.Context(), notification.SMS, notification.Recipient{})
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[key]int{{"*", "*", "en"}: patience}, s.slow)
+}
+
+func TestRenderEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := NewSet(notification.Event{Type: "T", Payload: []byte("{}")}, []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Body: "x"}})
+	_, err := s.Render(ctx, notification.Push, notification.Recipient{})
+	require.Error(t, err)
+	require.Empty(t, s.slow)
 }

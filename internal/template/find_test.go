@@ -36,12 +36,12 @@ func TestSelection(t *testing.T) {
 		for i := len(rows) - 1; i >= 0; i-- { // their order in the table does not matter
 			reversed = append(reversed, rows[i])
 		}
-		text, err := template.NewSet(event(`{}`), reversed).Render(notification.SMS, recipient())
+		text, err := template.NewSet(event(`{}`), reversed).Render(t.Context(), notification.SMS, recipient())
 		require.NoError(t, err)
 		require.Equal(t, best.Body, text.Body)
 		rows = rows[1:]
 	}
-	_, err := template.NewSet(event(`{}`), strangers).Render(notification.SMS, recipient())
+	_, err := template.NewSet(event(`{}`), strangers).Render(t.Context(), notification.SMS, recipient())
 	require.EqualError(t, err, "no template for RESERVATION_REQUESTED/SMS/it-CH")
 }
 
@@ -78,7 +78,7 @@ func TestSelectionByLocale(t *testing.T) {
 			reader := recipient()
 			reader.Locale = tt.locale
 
-			text, err := template.NewSet(event(`{}`), rows).Render(notification.SMS, reader)
+			text, err := template.NewSet(event(`{}`), rows).Render(t.Context(), notification.SMS, reader)
 
 			require.Equal(t, tt.want == "", err != nil)
 			require.Equal(t, tt.want, text.Body)

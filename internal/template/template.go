@@ -4,6 +4,8 @@
 package template
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"html"
 	"strings"
@@ -35,7 +37,12 @@ type Set struct {
 
 	mu       sync.Mutex
 	compiled map[key]*compiled
+	slow     map[key]int // how often each has run into its time-out
 }
+
+// patience is how often a template may run into its time-out. After that it is
+// not tried again: it is slow for everybody, and each try costs its time.
+const patience = 3
 
 // key is what a template is found by; its locale is in canonical form.
 type key struct{ eventType, channel, locale string }
@@ -50,7 +57,7 @@ func NewSet(event notification.Event, rows []notification.Template) *Set {
 }
 
 func newSet(rows []notification.Template) *Set {
-	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}}
+	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, slow: map[key]int{}}
 	for _, row := range rows {
 		k := key{row.EventType, row.Channel, canonical(row.Locale)}
 		if _, found := s.rows[k]; !found {
@@ -62,21 +69,22 @@ func newSet(rows []notification.Template) *Set {
 
 // Render writes the text for one recipient over one channel, from the most
 // specific template there is. An error names the template and, where one is
-// missing, the key; it holds nothing of the payload or of the recipient.
-func (s *Set) Render(channel notification.Channel, recipient notification.Recipient) (Text, error) {
+// missing, the key; it holds nothing of the payload or of the recipient. When ctx
+// ends, the error is of no account.
+func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (Text, error) {
 	eventType, _ := s.event["type"].(string)
-	return s.write(eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
+	return s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
 }
 
 // write fills in the most specific template of a name, with data about the
 // recipient beside that which is given.
-func (s *Set) write(name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (Text, error) {
+func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (Text, error) {
 	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
 		return Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
 	}
 	data["recipient"] = recipientData(recipient)
-	text, err := s.render(k, channel, data)
+	text, err := s.render(ctx, k, channel, data)
 	if err != nil {
 		row := s.rows[k]
 		return Text{}, fmt.Errorf("template %s/%s/%s: %w", row.EventType, row.Channel, row.Locale, err)
@@ -84,7 +92,7 @@ func (s *Set) write(name string, channel notification.Channel, recipient notific
 	return text, nil
 }
 
-func (s *Set) render(k key, channel notification.Channel, data map[string]any) (Text, error) {
+func (s *Set) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (Text, error) {
 	if s.problem != nil {
 		return Text{}, s.problem
 	}
@@ -92,14 +100,31 @@ func (s *Set) render(k key, channel notification.Channel, data map[string]any) (
 	if t.err != nil {
 		return Text{}, t.err
 	}
-	title, err := t.title.render(data)
+	text, err := t.render(ctx, k, channel, data)
+	if errors.Is(err, errTooSlow) {
+		s.tooSlow(k, err)
+	}
+	return text, err
+}
+
+// tooSlow counts a time-out, and gives a template up that had too many.
+func (s *Set) tooSlow(k key, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slow[k]++; s.slow[k] >= patience {
+		s.compiled[k] = &compiled{err: err}
+	}
+}
+
+func (t *compiled) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (Text, error) {
+	title, err := t.title.render(ctx, data)
 	if err != nil {
 		return Text{}, err
 	}
 	if err := checkTitle(title, channel); err != nil {
 		return Text{}, err
 	}
-	body, err := t.body.render(data)
+	body, err := t.body.render(ctx, data)
 	if err != nil {
 		return Text{}, err
 	}

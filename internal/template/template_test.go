@@ -54,7 +54,7 @@ func TestRender(t *testing.T) {
 			t.Parallel()
 
 			row := notification.Template{EventType: "RESERVATION_REQUESTED", Channel: string(tt.channel), Locale: "en", Title: tt.title, Body: tt.body}
-			got, err := template.NewSet(event(payload), []notification.Template{row}).Render(tt.channel, recipient())
+			got, err := template.NewSet(event(payload), []notification.Template{row}).Render(t.Context(), tt.channel, recipient())
 
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got)
@@ -69,11 +69,11 @@ func TestRenderPlainTextAsMail(t *testing.T) {
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "{{.payload.name}} <1>", Body: "Dear {{.payload.name}},\r\n1 < 2 &\nbye"}
 	set := template.NewSet(event(`{"name": "<Ada>"}`), []notification.Template{row})
 
-	mail, err := set.Render(notification.Email, recipient())
+	mail, err := set.Render(t.Context(), notification.Email, recipient())
 	require.NoError(t, err)
 	require.Equal(t, template.Text{Title: "<Ada> <1>", Body: "Dear &lt;Ada&gt;,<br>\n1 &lt; 2 &amp;<br>\nbye"}, mail)
 
-	text, err := set.Render(notification.SMS, recipient())
+	text, err := set.Render(t.Context(), notification.SMS, recipient())
 	require.NoError(t, err)
 	require.Equal(t, template.Text{Title: "<Ada> <1>", Body: "Dear <Ada>,\r\n1 < 2 &\nbye"}, text)
 }
@@ -116,7 +116,7 @@ func TestRenderErrors(t *testing.T) {
 			t.Parallel()
 
 			row := notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it_CH", Title: tt.title, Body: tt.body}
-			got, err := template.NewSet(event(payload), []notification.Template{row}).Render(notification.Email, recipient())
+			got, err := template.NewSet(event(payload), []notification.Template{row}).Render(t.Context(), notification.Email, recipient())
 
 			require.EqualError(t, err, "template */EMAIL/it_CH: "+tt.want)
 			require.Empty(t, got)
@@ -130,9 +130,9 @@ func TestRenderPlainTextTooLongAsMail(t *testing.T) {
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: strings.Repeat("&", 20_000)}
 	set := template.NewSet(event(`{}`), []notification.Template{row})
 
-	_, err := set.Render(notification.Email, recipient())
+	_, err := set.Render(t.Context(), notification.Email, recipient())
 	require.EqualError(t, err, "template */*/en: body: longer than 64 KiB")
-	_, err = set.Render(notification.SMS, recipient())
+	_, err = set.Render(t.Context(), notification.SMS, recipient())
 	require.NoError(t, err)
 }
 
@@ -140,7 +140,7 @@ func TestRenderPayloadThatIsNoJSON(t *testing.T) {
 	t.Parallel()
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: "x"}
-	_, err := template.NewSet(event(`{"name": "hunter2`), []notification.Template{row}).Render(notification.SMS, recipient())
+	_, err := template.NewSet(event(`{"name": "hunter2`), []notification.Template{row}).Render(t.Context(), notification.SMS, recipient())
 	require.EqualError(t, err, "template */*/en: the payload is no JSON")
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/workflows"
 )
 
 // actors play the activities of [activities.Activities], by the same names.
@@ -58,13 +60,21 @@ func (a *actors) Sweep(ctx context.Context) (activities.SweepResult, error) {
 	return *a.of(activity.GetInfo(ctx).WorkflowExecution.ID).swept, nil
 }
 
-// PlanDeliveries returns the scenario's pages, one after another.
-func (a *actors) PlanDeliveries(_ context.Context, in activities.PlanInput) (activities.PlanResult, error) {
+// PlanDeliveries returns the scenario's pages, one after another. The second one
+// waits until the lane of the first has looked in vain, where that is wanted.
+func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (activities.PlanResult, error) {
 	s := a.of(in.EventID)
 	if len(s.pages) == 0 {
 		return activities.PlanResult{}, permanent("no such event in event_outbox", activities.NoSuchRow)
 	}
 	n := int(in.After.Number)
+	if n == 1 && s.idle > 0 {
+		select {
+		case <-s.reached:
+		case <-ctx.Done():
+			return activities.PlanResult{}, ctx.Err()
+		}
+	}
 	planned := s.pages[n]
 	planned.EventType, planned.Aggregate = "RESERVATION_REQUESTED", notification.Entity{Type: "RESTAURANT", ID: "5"}
 	if n+1 < len(s.pages) {
@@ -73,18 +83,41 @@ func (a *actors) PlanDeliveries(_ context.Context, in activities.PlanInput) (act
 	return planned, nil
 }
 
-// ListDeliveries returns two deliveries to a recipient of the page's own, and
-// two others where those that wait are asked for.
+// NextDeliveries finds the scenario's stretches of a lane, one after another, and
+// nothing left over.
+func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (notification.IDRange, error) {
+	s := a.of(in.EventID)
+	if s.idle > 0 && in.After == 0 && !in.Left {
+		switch looks := s.polls.Add(1); {
+		case looks == s.idle+1:
+			close(s.reached)
+		case looks <= s.idle:
+			return notification.IDRange{}, nil
+		}
+	}
+	if next := in.After/10 + 1; next <= s.stretches && !in.Left {
+		return notification.IDRange{First: next * 10, Last: next*10 + 1}, nil
+	}
+	return notification.IDRange{}, nil
+}
+
+// ListDeliveries returns a delivery to each of two recipients of the page's own.
 func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (activities.DeliveryBatch, error) {
-	user, channels := strconv.FormatInt(in.IDs.First, 10), notification.Channels()
-	if !in.Waiting {
-		return batch(in.EventID, user, channels[:2]), nil
+	channels := []notification.Channel{in.Channel}
+	all := batch(in.EventID, strconv.FormatInt(in.IDs.First, 10), channels)
+	all.Deliveries = append(all.Deliveries, batch(in.EventID, strconv.FormatInt(in.IDs.Last, 10), channels).Deliveries...)
+	for i := range all.Deliveries {
+		if in.Waiting {
+			all.Deliveries[i].SendAfter = time.Now().UTC().Add(a.of(in.EventID).waits)
+		}
 	}
-	waiting := batch(in.EventID, user, channels[2:4])
-	for i := range waiting.Deliveries {
-		waiting.Deliveries[i].SendAfter = time.Now().UTC().Add(a.of(in.EventID).waits)
-	}
-	return waiting, nil
+	return all, nil
+}
+
+// AwaitHolder asks the server, as the activity itself does.
+func (a *actors) AwaitHolder(ctx context.Context, in activities.HolderInput) (activities.HolderResult, error) {
+	asking := &activities.Activities{Executions: &workflows.Starter{Client: a.temporal, Prefix: prefix}}
+	return asking.AwaitHolder(ctx, in)
 }
 
 // PublishEvent succeeds, unless there is no event.
@@ -95,9 +128,12 @@ func (a *actors) PublishEvent(_ context.Context, in activities.PublishEventInput
 	return activities.PublishEventResult{Audiences: []string{"restaurant"}}, nil
 }
 
-// FinishEvent counts nothing.
-func (a *actors) FinishEvent(context.Context, activities.FinishEventInput) (notification.Counts, error) {
-	return notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, nil
+// FinishEvent counts nothing, and finds the outcome that the scenario says.
+func (a *actors) FinishEvent(_ context.Context, in activities.FinishEventInput) (notification.Counts, error) {
+	return notification.Counts{
+		Outcome:    cmp.Or(a.of(in.EventID).outcome, in.Outcome),
+		Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{},
+	}, nil
 }
 
 // Send answers as the scenario says, or else that it sent.

@@ -27,7 +27,7 @@ import (
 func main() {
 	dir := flag.String("dir", "workflows/testdata/v0.2", "`folder` of the histories: that of the release in the making")
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := run(ctx, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "histories:", err)
@@ -72,6 +72,11 @@ func run(ctx context.Context, dir string) error {
 
 // record plays one scenario to its end and writes down what happened.
 func record(ctx context.Context, temporal client.Client, s *scenario, dir string) error {
+	if s.before != nil {
+		if err := s.before(ctx, temporal, s); err != nil {
+			return err
+		}
+	}
 	options := client.StartWorkflowOptions{ID: s.id, TaskQueue: s.queue}
 	run, err := temporal.ExecuteWorkflow(ctx, options, s.workflow, s.input...)
 	if err != nil {

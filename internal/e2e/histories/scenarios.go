@@ -24,9 +24,13 @@ type scenario struct {
 	input     []any
 	meanwhile meanwhileFunc // nil: nothing
 
-	pages []activities.PlanResult // of an event; none: it cannot be planned
-	waits time.Duration           // how long its deliveries that wait do
-	send  func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
+	before    meanwhileFunc           // before it is started; nil: nothing
+	pages     []activities.PlanResult // of an event; none: it cannot be planned
+	stretches int64                   // of each lane
+	idle      int32                   // looks of its lane that find nothing, while the second page is planned
+	outcome   string                  // that its end finds; empty: what the event knows
+	waits     time.Duration           // how long its deliveries that wait do
+	send      func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
 	window     time.Duration            // of the digest that a delivery joins
 	joined     notification.Status      // of a delivery that joins; empty: PENDING
@@ -58,6 +62,7 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 func scenarios(stamp string) []*scenario {
 	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
+	all = append(all, largeEvents()...)
 	all = append(all, deliveries()...)
 	all = append(all, interruptedDeliveries()...)
 	all = append(all, hastenedDeliveries()...)

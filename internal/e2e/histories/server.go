@@ -45,7 +45,8 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	worker.SetStickyWorkflowCacheSize(0)
 	queues := []string{workflows.EventsQueue(prefix)}
 	for _, channel := range notification.Channels() {
-		queues = append(queues, workflows.ChannelQueue(prefix, channel))
+		queue := workflows.ChannelQueue(prefix, channel)
+		queues = append(queues, queue, workflows.RecordsQueue(queue))
 	}
 	var started []worker.Worker
 	stop = func() {
@@ -86,7 +87,7 @@ func await(ctx context.Context, done func() (bool, error)) error {
 
 // happened waits until a history has had events of these types, in this order.
 func happened(ctx context.Context, temporal client.Client, id string, types ...enums.EventType) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for events := temporal.GetWorkflowHistory(ctx, id, "", true, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		event, err := events.Next()

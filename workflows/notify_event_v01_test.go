@@ -15,9 +15,9 @@ import (
 	"herald/workflows"
 )
 
-// page is the plan of the n-th of last pages, which count from 1: all of it is
+// pageV01 is the plan of the n-th of last pages, which count from 1: all of it is
 // to be sent at once.
-func page(n, last int) activities.PlanResult {
+func pageV01(n, last int) activities.PlanResult {
 	planned := activities.PlanResult{Stored: stored(n), Immediate: 100}
 	if n < last {
 		next := cursor(n)
@@ -26,13 +26,13 @@ func page(n, last int) activities.PlanResult {
 	return planned
 }
 
-func pageInput(n int) workflows.PageInput {
+func pageInputV01(n int) workflows.PageInput {
 	return workflows.PageInput{EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, IDs: stored(n)}
 }
 
 // Each page is planned from where the last one ended, max_recipients and all,
 // and is delivered by one workflow.
-func TestNotifyEventDeliversPages(t *testing.T) {
+func TestNotifyEventV01DeliversPages(t *testing.T) {
 	t.Parallel()
 
 	for _, last := range []int{2, 3, 4, 5, 11} {
@@ -44,12 +44,12 @@ func TestNotifyEventDeliversPages(t *testing.T) {
 			var want []workflows.PageInput
 			var ids []string
 			for n := 1; n <= last; n++ {
-				env.plans(cursor(n-1), page(n, last))
-				want, ids = append(want, pageInput(n)), append(ids, fmt.Sprintf("evt-1-page-%d", n))
+				env.plansV01(cursor(n-1), pageV01(n, last))
+				want, ids = append(want, pageInputV01(n)), append(ids, fmt.Sprintf("evt-1-page-%d", n))
 			}
-			env.finishes(true)
+			env.finishes("")
 
-			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 			env.requireNotified(t, workflows.NotifyResult{})
 			require.ElementsMatch(t, want, env.pages.started)
@@ -63,7 +63,7 @@ func TestNotifyEventDeliversPages(t *testing.T) {
 }
 
 // A page of recipients that nothing was selected for is passed over.
-func TestNotifyEventPassesOverAnEmptyPage(t *testing.T) {
+func TestNotifyEventV01PassesOverAnEmptyPage(t *testing.T) {
 	t.Parallel()
 
 	for _, empty := range []int{1, 2, 3} {
@@ -73,17 +73,17 @@ func TestNotifyEventPassesOverAnEmptyPage(t *testing.T) {
 			env := newEventEnv(t)
 			var want []workflows.PageInput
 			for n := 1; n <= 3; n++ {
-				planned := page(n, 3)
+				planned := pageV01(n, 3)
 				if n == empty {
 					planned.Stored, planned.Immediate = notification.IDRange{}, 0
 				} else {
-					want = append(want, pageInput(n))
+					want = append(want, pageInputV01(n))
 				}
-				env.plans(cursor(n-1), planned)
+				env.plansV01(cursor(n-1), planned)
 			}
-			env.finishes(true)
+			env.finishes("")
 
-			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 			env.requireNotified(t, workflows.NotifyResult{})
 			require.ElementsMatch(t, want, env.pages.started)
@@ -92,7 +92,7 @@ func TestNotifyEventPassesOverAnEmptyPage(t *testing.T) {
 	}
 }
 
-func TestNotifyEventWithAPageThatFails(t *testing.T) {
+func TestNotifyEventV01WithAPageThatFails(t *testing.T) {
 	t.Parallel()
 
 	env := newEventEnv(t)
@@ -102,11 +102,11 @@ func TestNotifyEventWithAPageThatFails(t *testing.T) {
 		}
 		return workflow.Sleep(ctx, time.Minute)
 	}
-	env.plans(cursor(0), page(1, 2))
-	env.plans(cursor(1), page(2, 2))
-	env.finishes(true)
+	env.plansV01(cursor(0), pageV01(1, 2))
+	env.plansV01(cursor(1), pageV01(2, 2))
+	env.finishes("")
 
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Len(t, env.pages.started, 2)
@@ -115,7 +115,7 @@ func TestNotifyEventWithAPageThatFails(t *testing.T) {
 
 // A long broadcast goes on in a new run, once the pages of this one have ended;
 // event and history are only ended by the last run.
-func TestNotifyEventContinuesAsNew(t *testing.T) {
+func TestNotifyEventV01ContinuesAsNew(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -141,7 +141,7 @@ func TestNotifyEventContinuesAsNew(t *testing.T) {
 			}
 			env.SetContinueAsNewSuggested(true)
 			env.pages.end = takes[workflows.PageInput](time.Minute)
-			env.plans(cursor(tt.from), page(tt.from+1, 100))
+			env.plansV01(cursor(tt.from), pageV01(tt.from+1, 100))
 			env.publishesAfter(tt.publishes)
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, tt.in)
@@ -157,13 +157,13 @@ func TestNotifyEventContinuesAsNew(t *testing.T) {
 }
 
 // The last page needs no further run, however long the history is.
-func TestNotifyEventEndsWhereItWouldContinue(t *testing.T) {
+func TestNotifyEventV01EndsWhereItWouldContinue(t *testing.T) {
 	t.Parallel()
 
 	env, after := newEventEnv(t), cursor(41)
 	env.SetContinueAsNewSuggested(true)
-	env.plans(after, page(42, 42))
-	env.finishes(true)
+	env.plansV01(after, pageV01(42, 42))
+	env.finishes("")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, workflows.NotifyInput{EventID: eventID, After: &after, Pages: 41})
 
@@ -181,4 +181,36 @@ func nextInput(t *testing.T, env *environment) workflows.NotifyInput {
 	var in workflows.NotifyInput
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
 	return in
+}
+
+var notifyInputV01 = workflows.NotifyInput{EventID: eventID}
+
+// plansV01 expects the planning of the page behind after.
+func (e *environment) plansV01(after notification.Cursor, planned activities.PlanResult) {
+	e.plansAfterV01(0, after, planned)
+}
+
+// plansAfterV01 expects the same, and that it takes d.
+func (e *environment) plansAfterV01(d time.Duration, after notification.Cursor, planned activities.PlanResult) {
+	e.plansIn(d, activities.PlanInput{EventID: eventID, After: after}, planned)
+}
+
+func TestNotifyEventV01CancelledWithOpenPages(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.pages.end = takes[workflows.PageInput](time.Hour)
+	for n := 1; n <= 5; n++ { // the fifth waits for a place
+		env.plansV01(cursor(n-1), pageV01(n, 9))
+	}
+	env.finishes("CANCELLED")
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
+
+	env.requireCancelled(t)
+	env.requireOutcome(t, "CANCELLED")
+	require.Len(t, env.pages.started, 4)
+	require.Equal(t, 4, env.pages.cancelled)
+	env.AssertExpectations(t)
 }

@@ -16,7 +16,7 @@ import (
 
 // A page has one workflow for what is sent at once, one for what waits, and
 // neither where it would have nothing to do.
-func TestNotifyEventSplitsPages(t *testing.T) {
+func TestNotifyEventV01SplitsPages(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -33,18 +33,18 @@ func TestNotifyEventSplitsPages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env, first := newEventEnv(t), page(1, 2)
+			env, first := newEventEnv(t), pageV01(1, 2)
 			first.Immediate, first.Waiting = tt.immediate, tt.waiting
-			env.plans(cursor(0), first)
-			env.plans(cursor(1), activities.PlanResult{})
-			env.finishes(true)
+			env.plansV01(cursor(0), first)
+			env.plansV01(cursor(1), activities.PlanResult{})
+			env.finishes("")
 
-			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 			env.requireNotified(t, workflows.NotifyResult{})
 			require.Equal(t, tt.want, sorted(env.pages.ids))
 			for i, in := range env.pages.started {
-				want := pageInput(1)
+				want := pageInputV01(1)
 				want.Waiting = env.pages.ids[i] == "evt-1-page-1-waiting"
 				require.Equal(t, want, in)
 			}
@@ -56,7 +56,7 @@ func TestNotifyEventSplitsPages(t *testing.T) {
 
 // Pages that wait hold up no later page, until there are very many of them; and
 // then, what can be sent of the last page that was planned is sent.
-func TestNotifyEventSendsPagesBesideWhatWaits(t *testing.T) {
+func TestNotifyEventV01SendsPagesBesideWhatWaits(t *testing.T) {
 	t.Parallel()
 
 	const night = 24 * time.Hour
@@ -80,9 +80,9 @@ func TestNotifyEventSendsPagesBesideWhatWaits(t *testing.T) {
 				return nil
 			}
 			env.plansPartlyWaiting(last)
-			env.finishes(true)
+			env.finishes("")
 
-			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 			env.requireNotified(t, workflows.NotifyResult{})
 			require.Equal(t, want, sent)
@@ -92,7 +92,7 @@ func TestNotifyEventSendsPagesBesideWhatWaits(t *testing.T) {
 	}
 }
 
-func TestNotifyEventCancelledWithWaitingPages(t *testing.T) {
+func TestNotifyEventV01CancelledWithWaitingPages(t *testing.T) {
 	t.Parallel()
 
 	env := newEventEnv(t)
@@ -100,12 +100,12 @@ func TestNotifyEventCancelledWithWaitingPages(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		planned := partlyWaiting(n, 6)
 		planned.Immediate = 0
-		env.plans(cursor(n-1), planned)
+		env.plansV01(cursor(n-1), planned)
 	}
-	env.finishes(false)
+	env.finishes("CANCELLED")
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 	env.requireCancelled(t)
 	require.Len(t, env.pages.started, 6)
@@ -115,7 +115,7 @@ func TestNotifyEventCancelledWithWaitingPages(t *testing.T) {
 
 // Children do not survive continue-as-new, so an event goes on in the same run
 // while pages wait, as long as its history can bear it.
-func TestNotifyEventContinuesAsNewWithWaitingPages(t *testing.T) {
+func TestNotifyEventV01ContinuesAsNewWithWaitingPages(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -138,17 +138,17 @@ func TestNotifyEventContinuesAsNewWithWaitingPages(t *testing.T) {
 			env.pages.end = takes[workflows.PageInput](tt.waits)
 			last := 4
 			for n := 1; n <= last && (tt.pages == 0 || n <= tt.pages); n++ {
-				planned := page(n, last)
+				planned := pageV01(n, last)
 				if planned.Immediate = 0; n == 1 {
 					planned.Waiting = 3
 				}
-				env.plansAfter(time.Minute, cursor(n-1), planned)
+				env.plansAfterV01(time.Minute, cursor(n-1), planned)
 			}
 			if tt.pages == 0 {
-				env.finishes(true)
+				env.finishes("")
 			}
 
-			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
 
 			if tt.pages == 0 {
 				env.requireNotified(t, workflows.NotifyResult{})
@@ -166,21 +166,21 @@ func TestNotifyEventContinuesAsNewWithWaitingPages(t *testing.T) {
 
 // An event that runs again has the same pages again, and reads what is left of
 // them to do.
-func TestNotifyEventRepeatsItsPages(t *testing.T) {
+func TestNotifyEventV01RepeatsItsPages(t *testing.T) {
 	t.Parallel()
 
 	env := newEventEnv(t)
 	for range 2 {
-		env.plans(cursor(0), partlyWaiting(1, 2))
-		env.plans(cursor(1), activities.PlanResult{})
-		env.finishes(true)
+		env.plansV01(cursor(0), partlyWaiting(1, 2))
+		env.plansV01(cursor(1), activities.PlanResult{})
+		env.finishes("")
 	}
 
 	env.ExecuteWorkflow(func(ctx workflow.Context) (workflows.NotifyResult, error) {
-		if result, err := workflows.NotifyEvent(ctx, notifyInput); err != nil {
+		if result, err := workflows.NotifyEvent(ctx, notifyInputV01); err != nil {
 			return result, err
 		}
-		return workflows.NotifyEvent(ctx, notifyInput)
+		return workflows.NotifyEvent(ctx, notifyInputV01)
 	})
 
 	env.requireNotified(t, workflows.NotifyResult{})
@@ -198,7 +198,7 @@ func (e *environment) plansPartlyWaiting(last int) {
 
 // partlyWaiting is the plan of the n-th of last pages, a part of which waits.
 func partlyWaiting(n, last int) activities.PlanResult {
-	planned := page(n, last)
+	planned := pageV01(n, last)
 	planned.Immediate, planned.Waiting = 60, 40
 	return planned
 }

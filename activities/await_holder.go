@@ -1,0 +1,58 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+)
+
+// Executions knows the workflows that Temporal remembers.
+type Executions interface {
+	// Execution describes the last run of a workflow; the zero value: there is none.
+	Execution(ctx context.Context, workflowID string) (Execution, error)
+}
+
+// Execution is the last run of a workflow.
+type Execution struct {
+	Type      string
+	TaskQueue string
+	Open      bool // it has not ended
+	Completed bool // it ended, and well
+}
+
+// HolderInput is the input of [Activities.AwaitHolder].
+type HolderInput struct {
+	WorkflowID string
+	Type       string // of the workflow that should have the id
+	TaskQueue  string // where that one runs
+}
+
+// HolderResult is the result of [Activities.AwaitHolder].
+type HolderResult struct {
+	Stranger  string `json:",omitempty"` // what has the id and should not; empty: nothing has
+	Completed bool   `json:",omitempty"` // what should have it has completed
+}
+
+// StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.
+const StillRunning = "StillRunning"
+
+// AwaitHolder finds out who has a workflow ID. While that is what should have it,
+// and it still runs, the activity fails, to be tried again.
+func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderResult, error) {
+	found, err := a.Executions.Execution(ctx, in.WorkflowID)
+	switch {
+	case err != nil:
+		return HolderResult{}, err
+	case found == Execution{}:
+		return HolderResult{}, nil
+	case found.Type != in.Type || found.TaskQueue != in.TaskQueue:
+		return HolderResult{Stranger: fmt.Sprintf("the workflow %s of task queue %s", found.Type, found.TaskQueue)}, nil
+	case found.Open:
+		return HolderResult{}, temporal.NewApplicationErrorWithOptions(in.WorkflowID+" still runs", StillRunning, temporal.ApplicationErrorOptions{
+			Category: temporal.ApplicationErrorCategoryBenign,
+		})
+	default:
+		return HolderResult{Completed: found.Completed}, nil
+	}
+}

@@ -1,0 +1,67 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+)
+
+// executions is an Executions with one workflow.
+type executions struct {
+	found activities.Execution
+	err   error
+}
+
+func (e executions) Execution(context.Context, string) (activities.Execution, error) {
+	return e.found, e.err
+}
+
+func TestAwaitHolder(t *testing.T) {
+	t.Parallel()
+
+	page := activities.Execution{Type: "NotifyPage", TaskQueue: "herald-events"}
+	running, completed, stranger, elsewhere := page, page, page, page
+	running.Open = true
+	completed.Completed = true
+	stranger.Type, stranger.Open = "NotifyEvent", true
+	elsewhere.TaskQueue = "other-events"
+	tests := []struct {
+		name    string
+		found   activities.Execution
+		want    activities.HolderResult
+		failure string
+	}{
+		{"nobody", activities.Execution{}, activities.HolderResult{}, ""},
+		{"it runs", running, activities.HolderResult{}, activities.StillRunning},
+		{"it was terminated", page, activities.HolderResult{}, ""},
+		{"it has completed", completed, activities.HolderResult{Completed: true}, ""},
+		{"another type", stranger, activities.HolderResult{Stranger: "the workflow NotifyEvent of task queue herald-events"}, ""},
+		{"another installation", elsewhere, activities.HolderResult{Stranger: "the workflow NotifyPage of task queue other-events"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			a := &activities.Activities{Executions: executions{found: tt.found}}
+			got, err := run[activities.HolderResult](a, a.AwaitHolder, activities.HolderInput{WorkflowID: "evt-1-page-EMAIL-1", Type: "NotifyPage", TaskQueue: "herald-events"})
+			if tt.failure != "" {
+				requireFailure(t, err, tt.failure, false, 0)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestAwaitHolderOutOfReach(t *testing.T) {
+	t.Parallel()
+
+	a := &activities.Activities{Executions: executions{err: errors.New("unavailable")}}
+	_, err := run[activities.HolderResult](a, a.AwaitHolder, activities.HolderInput{})
+	requireFailure(t, err, "", false, 0)
+}

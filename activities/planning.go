@@ -1,0 +1,79 @@
+package activities
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// planning is what the pages share that one activity plans.
+type planning struct {
+	rules   notification.EventRules
+	texts   *template.Set
+	targets []notification.Target
+	result  PlanResult
+	stored  []notification.Delivery // of the last page
+	ids     notification.IDRange
+}
+
+func newPlanning(rules notification.EventRules) *planning {
+	event := rules.Event
+	p := &planning{rules: rules, texts: template.NewSet(event, rules.Templates)}
+	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
+	if len(rules.Routing) == 0 {
+		p.result.Outcome, p.result.Problem = NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
+		return p
+	}
+	targets, problems := notification.Targets(event, rules.Recipients)
+	p.targets, p.result.Problem = targets, strings.Join(problems, "; ")
+	return p
+}
+
+// decide applies the rules to a page of recipients and renders the texts of
+// what was selected. It returns how much of max_recipients is used after them.
+func (p *planning) decide(ctx context.Context, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used, error) {
+	used := before.Clone()
+	decisions := notification.Rules{Routing: p.rules.Routing, Supported: p.rules.Supported, Settings: page.Settings}
+	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
+	for _, recipient := range page.Recipients {
+		activity.RecordHeartbeat(ctx)
+		r := notification.DecidedRecipient{
+			UserType: recipient.UserType, UserID: recipient.UserID, Entity: recipient.Entity,
+			Decisions: map[notification.Channel]notification.Decision{},
+		}
+		for _, choice := range decisions.Decide(recipient, now, used) {
+			r.Decisions[choice.Channel] = choice.Decision
+			if choice.Decision == notification.DecisionSelected {
+				r.Deliveries = append(r.Deliveries, p.planned(ctx, recipient, choice))
+			}
+		}
+		if err := ctx.Err(); err != nil { // nobody waits for the result any more, and texts may lack for that alone
+			return nil, nil, err
+		}
+		decided = append(decided, r)
+	}
+	return decided, used, nil
+}
+
+func (p *planning) planned(ctx context.Context, recipient notification.Recipient, choice notification.Choice) notification.PlannedDelivery {
+	id := notification.DeliveryID(p.rules.Event.ID, recipient.UserType, recipient.UserID, choice.Channel)
+	delivery := notification.PlannedDelivery{
+		DeliveryID: id,
+		Channel:    choice.Channel,
+		Address:    recipient.Address(choice.Channel),
+		Strategy:   choice.Strategy,
+		Priority:   choice.Priority,
+		SendAfter:  choice.SendAfter(id),
+	}
+	text, err := p.texts.Render(ctx, choice.Channel, recipient)
+	if err != nil {
+		delivery.Problem = err.Error()
+	}
+	delivery.Title, delivery.Body = text.Title, text.Body
+	return delivery
+}

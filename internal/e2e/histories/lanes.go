@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+var (
+	sentChannels    = notification.Channels()[:2]
+	waitingChannels = notification.Channels()[2:4]
+)
+
+// largeEvents are the outcomes of events with lanes and pages.
+func largeEvents() []*scenario {
+	paged := large("notify_paged", 5, now(), now(), now())
+	paged.also = map[string]string{"-lane-EMAIL": "lane_sent", "-page-EMAIL-1": "page_sent"}
+	waiting := large("notify_paged_waiting", 2, now(), both())
+	waiting.waits, waiting.also = 2*time.Second, map[string]string{"-lane-SMS-waiting": "lane_waiting", "-page-SMS-1-waiting": "page_waiting"}
+	followed := large("notify_paged_followed", 1, activities.PlanResult{Lanes: now().Lanes[1:]}, now())
+	followed.idle, followed.also = 2, map[string]string{"-lane-EMAIL": "lane_followed"}
+	cancelled := large("notify_paged_cancelled", 1, now(), now())
+	cancelled.send, cancelled.meanwhile = outage, cancelWithOpenPage
+	cancelled.also = map[string]string{"-lane-EMAIL": "lane_cancelled", "-page-EMAIL-1": "page_cancelled"}
+	cancelledWaiting := large("notify_paged_cancelled_waiting", 2, both(), both())
+	cancelledWaiting.waits, cancelledWaiting.meanwhile = 24*time.Hour, cancelWithWaitingPages
+	cancelledWaiting.also = map[string]string{"-lane-SMS-waiting": "lane_cancelled_waiting", "-page-SMS-1-waiting": "page_cancelled_waiting"}
+	late := large("notify_paged_cancelled_late", 1, now(), now())
+	late.send, late.meanwhile = emailWhenReleased, cancelSendingChild
+	return []*scenario{paged, waiting, followed, cancelled, cancelledWaiting, late}
+}
+
+// large is an event whose lanes have so many stretches each.
+func large(name string, stretches int64, pages ...activities.PlanResult) *scenario {
+	s := event(name, pages...)
+	s.stretches = stretches
+	return s
+}
+
+// now is the plan of pages that are to be sent at once.
+func now() activities.PlanResult {
+	var planned activities.PlanResult
+	for _, channel := range sentChannels {
+		planned.Lanes = append(planned.Lanes, notification.Lane{Channel: channel})
+	}
+	return planned
+}
+
+// both is the plan of pages of which something waits.
+func both() activities.PlanResult {
+	planned := now()
+	for _, channel := range waitingChannels {
+		planned.Lanes = append(planned.Lanes, notification.Lane{Channel: channel, Waiting: true})
+	}
+	return planned
+}
+
+// cancelWithOpenPage cancels an event one of whose pages' deliveries was begun.
+func cancelWithOpenPage(ctx context.Context, temporal client.Client, s *scenario) error {
+	return cancelOnceBegun(ctx, temporal, s, s.id+"-page-EMAIL-1", emailOf(s))
+}
+
+// cancelWithWaitingPages cancels an event when the deliveries of its waiting
+// pages wait, and what could be sent was sent.
+func cancelWithWaitingPages(ctx context.Context, temporal client.Client, s *scenario) error {
+	for _, channel := range waitingChannels {
+		for page := 1; page <= int(s.stretches); page++ {
+			child := notification.DeliveryID(s.id, notification.RestaurantUser, strconv.Itoa(page*10), channel)
+			if err := begun(ctx, temporal, child); err != nil {
+				return err
+			}
+			if err := happened(ctx, temporal, child, enums.EVENT_TYPE_TIMER_STARTED); err != nil {
+				return err
+			}
+			waiting := fmt.Sprintf("%s-page-%s-%d-waiting", s.id, channel, page)
+			started := enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED
+			if err := happened(ctx, temporal, waiting, started, started, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED); err != nil {
+				return err
+			}
+		}
+	}
+	if err := happened(ctx, temporal, s.id, enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED); err != nil {
+		return err
+	}
+	return temporal.CancelWorkflow(ctx, s.id, "")
+}

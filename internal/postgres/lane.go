@@ -1,0 +1,121 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+const (
+	// laneKind is the kind of a delivery; the index notification_undelivered has
+	// the same expression.
+	laneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' THEN 'NOW' ELSE 'LATER' END`
+	// undelivered are the rows of that index: what FAILED may be tried again.
+	undelivered = `n.status IN ('PENDING', 'FAILED')`
+	// selectDeliveries has the columns that collectDeliveries reads.
+	selectDeliveries = `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
+		FROM   notification n
+		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id`
+)
+
+func kindOf(lane notification.Lane) string {
+	if lane.Waiting {
+		return "LATER"
+	}
+	return "NOW"
+}
+
+// Undelivered reads the first deliveries of an event that are still to be made.
+func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error) {
+	const query = selectDeliveries + `
+		WHERE  n.event_id = $1
+		AND    ` + undelivered + `
+		ORDER BY n.id
+		LIMIT  $2`
+
+	return s.readDeliveries(ctx, query, eventID, limit)
+}
+
+// LaneDeliveries reads the deliveries of a lane that are still to be made, whose
+// notification.id is in ids.
+func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error) {
+	const query = selectDeliveries + `
+		WHERE  n.event_id = $1
+		AND    n.channel = $2
+		AND    ` + laneKind + ` = $3
+		AND    ` + undelivered + `
+		AND    (n.status = 'PENDING' OR NOT $4)
+		AND    n.id BETWEEN $5 AND $6
+		ORDER BY n.id
+		LIMIT  $7`
+
+	return s.readDeliveries(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, ids.First, ids.Last, maxPage)
+}
+
+// maxPage bounds a page whose stretch has got more rows since it was found; what
+// is beyond is found by the lane's last look.
+const maxPage = 1000
+
+func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) ([]notification.Delivery, error) {
+	rows, err := s.Pool.Query(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	deliveries, _, err := collectDeliveries(rows)
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	return deliveries, nil
+}
+
+// NextDeliveries finds where the next deliveries of a lane are that are still to
+// be made: up to limit of them, behind after. The zero value: there are none.
+func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error) {
+	const query = `
+		SELECT coalesce(min(id), 0), coalesce(max(id), 0)
+		FROM  (SELECT n.id
+		       FROM   notification n
+		       WHERE  n.event_id = $1
+		       AND    n.channel = $2
+		       AND    ` + laneKind + ` = $3
+		       AND    ` + undelivered + `
+		       AND    (n.status = 'PENDING' OR NOT $4)
+		       AND    n.id > $5
+		       ORDER BY n.id
+		       LIMIT  $6) AS next`
+
+	var ids notification.IDRange
+	if err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, after, limit).Scan(&ids.First, &ids.Last); err != nil {
+		return notification.IDRange{}, fmt.Errorf("find next deliveries: %w", err)
+	}
+	return ids, nil
+}
+
+// Lanes returns the lanes of an event in which a delivery is still to be made.
+func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane, error) {
+	const query = `
+		SELECT c.channel, k.kind = 'LATER' AS waiting
+		FROM   unnest($2::text[]) WITH ORDINALITY AS c (channel, place)
+		CROSS JOIN (VALUES ('NOW'), ('LATER')) AS k (kind)
+		WHERE  EXISTS (
+		    SELECT FROM notification n
+		    WHERE  n.event_id = $1
+		    AND    n.channel = c.channel
+		    AND    ` + laneKind + ` = k.kind
+		    AND    ` + undelivered + `)
+		ORDER BY c.place, waiting`
+
+	rows, err := s.Pool.Query(ctx, query, eventID, notification.Channels())
+	if err != nil {
+		return nil, fmt.Errorf("read lanes: %w", err)
+	}
+	lanes, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.Lane])
+	if err != nil {
+		return nil, fmt.Errorf("read lanes: %w", err)
+	}
+	return lanes, nil
+}

@@ -1,0 +1,93 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// lanes are the [NotifyChannel] workflows of an event.
+type lanes struct {
+	eventID string
+	begun   []notification.Lane
+	open    *window
+	planned bool // all recipients are
+}
+
+func newLanes(ctx workflow.Context, eventID string) *lanes {
+	return &lanes{eventID: eventID, open: newWindow(ctx, 0)}
+}
+
+// start starts a lane, unless it was before.
+func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.Lane) {
+	if slices.Contains(l.begun, lane) {
+		return
+	}
+	l.begun = append(l.begun, lane)
+	l.open.start(ctx, func(ctx workflow.Context) {
+		options := laneOptions(l.eventID, lane)
+		ctx = workflow.WithChildOptions(ctx, options)
+		holder := activities.HolderInput{WorkflowID: options.WorkflowID, Type: notifyChannelType, TaskQueue: workflow.GetInfo(ctx).TaskQueueName}
+		stranger := runOnceFree(ctx, holder, func() workflow.ChildWorkflowFuture {
+			in := ChannelInput{EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Planned: l.planned}
+			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
+			if !in.Planned {
+				workflow.Go(ctx, func(ctx workflow.Context) { l.tell(ctx, child) })
+			}
+			return child
+		})
+		logStranger(ctx, options.WorkflowID, stranger)
+	})
+}
+
+// tell tells a lane once that all recipients are planned.
+func (l *lanes) tell(ctx workflow.Context, child workflow.ChildWorkflowFuture) {
+	if err := workflow.Await(ctx, func() bool { return l.planned }); err == nil {
+		_ = child.SignalChildWorkflow(ctx, allPlanned, nil).Get(ctx, nil) // it fails where the lane does not run, and then nobody needs it
+	}
+}
+
+// wait waits until all lanes have ended. Its only error is cancellation.
+func (l *lanes) wait(ctx workflow.Context) error {
+	l.planned = true
+	return l.open.wait(ctx)
+}
+
+// logStranger tells of an id that is taken by something else. The deliveries stay
+// PENDING, which the event's outcome says.
+func logStranger(ctx workflow.Context, id, stranger string) {
+	if stranger != "" {
+		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", id, "by", stranger)
+	}
+}
+
+const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+
+// laneOptions let a lane run again when its event does: what was delivered then
+// is not delivered twice, since the rows and the deliveries' own ids see to that.
+func laneOptions(eventID string, lane notification.Lane) workflow.ChildWorkflowOptions {
+	return partOptions(fmt.Sprintf("%s-lane-%s", eventID, lane.Channel), fmt.Sprintf("all deliveries by %s", lane.Channel), lane.Waiting)
+}
+
+// pageOptions let a page run again, as a lane.
+func pageOptions(eventID string, lane notification.Lane, page int) workflow.ChildWorkflowOptions {
+	return partOptions(fmt.Sprintf("%s-page-%s-%d", eventID, lane.Channel, page), fmt.Sprintf("page %d of the deliveries by %s", page, lane.Channel), lane.Waiting)
+}
+
+func partOptions(id, summary string, waiting bool) workflow.ChildWorkflowOptions {
+	if waiting {
+		id, summary = id+"-waiting", summary+": what is sent later"
+	}
+	return workflow.ChildWorkflowOptions{
+		WorkflowID:            id,
+		WorkflowIDReusePolicy: allowDuplicate,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WaitForCancellation:   true,
+		StaticSummary:         summary,
+	}
+}

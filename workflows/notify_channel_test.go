@@ -1,0 +1,213 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+func newLaneEnv(t *testing.T) *environment {
+	t.Helper()
+	return newEnv(t, notifyPage)
+}
+
+// finds expects that the lane looks behind a row, and finds a stretch.
+func (e *environment) finds(lane notification.Lane, after int64, left bool, found notification.IDRange) {
+	in := activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: left}
+	e.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(found, nil).Once()
+}
+
+// findsPages expects that a lane finds n pages, then nothing, and nothing left.
+func (e *environment) findsPages(lane notification.Lane, n int) {
+	for page := 1; page <= n; page++ {
+		e.finds(lane, int64((page-1)*100), false, stored(page))
+	}
+	e.finds(lane, int64(n*100), false, notification.IDRange{})
+	e.finds(lane, 0, true, notification.IDRange{})
+}
+
+func pageOf(lane notification.Lane, n int) workflows.PageInput {
+	in := pageInputV01(n)
+	in.Channel, in.Waiting = lane.Channel, lane.Waiting
+	return in
+}
+
+// A lane hands on its rows in pages, a few at a time; those that wait, many.
+func TestNotifyChannel(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		lane notification.Lane
+		id   string
+		open int
+	}{
+		{mails, "evt-1-page-EMAIL-%d", 4},
+		{laterSMS, "evt-1-page-SMS-%d-waiting", 12},
+	} {
+		t.Run(tt.id, func(t *testing.T) {
+			t.Parallel()
+
+			env, in := newLaneEnv(t), laneInput(tt.lane)
+			in.Planned = true
+			env.pages.end = takes[workflows.PageInput](time.Hour)
+			env.findsPages(tt.lane, 12)
+			var want []workflows.PageInput
+			var ids []string
+			for n := 1; n <= 12; n++ {
+				want, ids = append(want, pageOf(tt.lane, n)), append(ids, fmt.Sprintf(tt.id, n))
+			}
+
+			env.ExecuteWorkflow(workflows.NotifyChannel, in)
+
+			require.NoError(t, env.GetWorkflowError())
+			require.ElementsMatch(t, want, env.pages.started)
+			require.ElementsMatch(t, ids, env.pages.ids)
+			require.Equal(t, tt.open, env.pages.mostOpen)
+			env.AssertExpectations(t)
+		})
+	}
+}
+
+// While the event plans, a lane that has nothing to do looks again, ever more
+// seldom; the word that all is planned wakes it.
+func TestNotifyChannelFollowsThePlanning(t *testing.T) {
+	t.Parallel()
+
+	env := newLaneEnv(t)
+	var looks []time.Duration
+	start := env.Now()
+	nothing := func(after int64) {
+		in := activities.NextInput{EventID: eventID, Lane: mails, After: after}
+		env.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(notification.IDRange{}, nil).Once().Run(func(mock.Arguments) {
+			looks = append(looks, env.Now().Sub(start))
+		})
+	}
+	for range 6 {
+		nothing(0)
+	}
+	env.finds(mails, 0, false, stored(1))
+	for range 3 {
+		nothing(100)
+	}
+	env.finds(mails, 100, false, stored(2))
+	nothing(200)
+	env.finds(mails, 0, true, notification.IDRange{})
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 40*time.Second)
+
+	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(mails))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, env.pages.started, 2)
+	seconds := []int{0, 1, 3, 7, 15, 25, 35, 36, 38, 40}
+	for i, at := range seconds {
+		require.Equal(t, time.Duration(at)*time.Second, looks[i].Round(time.Second))
+	}
+	env.AssertExpectations(t)
+}
+
+// Rows that were stored late, behind the last that was read, are found at the end.
+func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
+	t.Parallel()
+
+	env, in := newLaneEnv(t), laneInput(mails)
+	in.Planned = true
+	env.finds(mails, 0, false, stored(2))
+	env.finds(mails, 200, false, notification.IDRange{})
+	env.finds(mails, 0, true, stored(1))
+	env.finds(mails, 100, true, notification.IDRange{})
+
+	env.ExecuteWorkflow(workflows.NotifyChannel, in)
+
+	require.NoError(t, env.GetWorkflowError())
+	left := pageOf(mails, 1)
+	left.Left = true
+	require.Equal(t, []workflows.PageInput{pageOf(mails, 2), left}, env.pages.started)
+	require.Equal(t, []string{"evt-1-page-EMAIL-1", "evt-1-page-EMAIL-2"}, env.pages.ids)
+	env.AssertExpectations(t)
+}
+
+// A lane that is long goes on in a new run, once its pages have ended; one that
+// waits only when it must.
+func TestNotifyChannelContinuesAsNew(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		lane    notification.Lane
+		history int
+		planned bool
+		pages   int
+	}{
+		{"sending", mails, 5_000, false, 1},
+		{"all planned", mails, 5_000, true, 1},
+		{"waiting", laterSMS, 9_000, true, 0},
+		{"waiting, and very long", laterSMS, 9_001, true, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, in := newLaneEnv(t), laneInput(tt.lane)
+			env.SetContinueAsNewSuggested(true)
+			env.SetCurrentHistoryLength(tt.history)
+			env.pages.end = takes[workflows.PageInput](time.Hour)
+			in.Planned = tt.planned
+			if tt.pages == 0 {
+				env.finds(tt.lane, 0, false, stored(1))
+				env.finds(tt.lane, 100, false, stored(2))
+				env.finds(tt.lane, 200, false, notification.IDRange{})
+				env.finds(tt.lane, 0, true, notification.IDRange{})
+			} else {
+				env.finds(tt.lane, 0, false, stored(1))
+			}
+
+			env.ExecuteWorkflow(workflows.NotifyChannel, in)
+
+			require.Zero(t, env.pages.open)
+			env.AssertExpectations(t)
+			if tt.pages == 0 {
+				require.NoError(t, env.GetWorkflowError())
+				return
+			}
+			in.After, in.Pages = 100, 1
+			require.Equal(t, in, nextLane(t, env))
+		})
+	}
+}
+
+func nextLane(t *testing.T, env *environment) workflows.ChannelInput {
+	t.Helper()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &next)
+	require.Equal(t, notifyChannel, next.WorkflowType.Name)
+	var in workflows.ChannelInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	return in
+}
+
+func TestNotifyChannelCancelled(t *testing.T) {
+	t.Parallel()
+
+	env := newLaneEnv(t)
+	env.pages.end = takes[workflows.PageInput](time.Hour)
+	for n := 1; n <= 5; n++ { // the fifth waits for a place
+		env.finds(mails, int64((n-1)*100), false, stored(n))
+	}
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(mails))
+
+	env.requireCancelled(t)
+	require.Len(t, env.pages.started, 4)
+	require.Equal(t, 4, env.pages.cancelled)
+	env.AssertExpectations(t)
+}

@@ -1,0 +1,142 @@
+package workflows
+
+import (
+	"fmt"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+)
+
+// Events that release 0.1 started go on as they began: page by page, with one
+// window over all channels. This file can go once none of them runs any more.
+
+const (
+	// openPagesV01 bounds the pages of a broadcast that are being sent at once.
+	openPagesV01 = 4
+	// waitingPagesV01 bounds those whose deliveries wait for a time of their own:
+	// 40,000 recipients, if there is one on every page. Beyond it, the next
+	// page is planned when the first of them are through.
+	waitingPagesV01 = 400
+	// waitedHistoryV01 is how long the history may become while pages wait; then
+	// they are waited for, since children do not survive continue-as-new.
+	waitedHistoryV01 = 9_000
+)
+
+// notifyEventV01 is [NotifyEvent] as release 0.1 had it.
+func notifyEventV01(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
+	published := publishEvent(ctx, in)
+	result, next, err := deliverAllV01(ctx, in)
+	if next != nil && err == nil {
+		next.Published = published.IsReady() // if not, the next run publishes, perhaps once more
+		return NotifyResult{}, workflow.NewContinueAsNewError(ctx, NotifyEvent, *next)
+	}
+	if publishErr := published.Get(ctx, nil); err == nil {
+		err = publishErr
+	}
+	return finishEvent(ctx, in, result, err)
+}
+
+// pagesV01 are the open page workflows of a broadcast.
+type pagesV01 struct {
+	sending, waiting *window
+}
+
+// deliverAllV01 tells all recipients, and waits until every delivery has ended. A
+// next input is what is left for another run, whose history starts anew.
+func deliverAllV01(ctx workflow.Context, in NotifyInput) (NotifyResult, *NotifyInput, error) {
+	open := pagesV01{sending: newWindow(ctx, openPagesV01), waiting: newWindow(ctx, waitingPagesV01)}
+	result, next, err := planPagesV01(ctx, in, open)
+	for _, window := range []*window{open.sending, open.waiting} {
+		if waitErr := window.wait(ctx); err == nil {
+			err = waitErr
+		}
+	}
+	return result, next, err
+}
+
+// planPagesV01 plans page by page and hands each page on as soon as it is planned.
+func planPagesV01(ctx workflow.Context, in NotifyInput, open pagesV01) (result NotifyResult, next *NotifyInput, err error) {
+	plan := activities.PlanInput{EventID: in.EventID}
+	if in.After != nil {
+		plan.After = *in.After
+	}
+	for page := in.Pages + 1; ; page++ {
+		var planned activities.PlanResult
+		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, planOptions), acts.PlanDeliveries, plan).Get(ctx, &planned); err != nil {
+			return result, nil, err
+		}
+		result.Outcome, result.Problem = planned.Outcome, planned.Problem
+		if len(planned.Batch.Deliveries) > 0 {
+			return result, nil, deliverBatchV01(ctx, batchEvent{in.EventID, planned.EventType, planned.Aggregate}, planned.Batch)
+		}
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of recipients planned; each that has deliveries is a child workflow", page))
+		if err := startPageV01(ctx, in.EventID, page, planned, open); err != nil || planned.Next == nil {
+			return result, nil, err
+		}
+		plan.After = *planned.Next
+		info := workflow.GetInfo(ctx)
+		if info.GetContinueAsNewSuggested() && (open.waiting.open == 0 || info.GetCurrentHistoryLength() > waitedHistoryV01) {
+			return result, &NotifyInput{EventID: in.EventID, Publish: in.Publish, After: planned.Next, Pages: page}, nil
+		}
+	}
+}
+
+// startPageV01 starts the workflows of a page: one for what is to be sent at once,
+// and one for what waits. Its only error is cancellation.
+func startPageV01(ctx workflow.Context, eventID string, page int, planned activities.PlanResult, open pagesV01) error {
+	start := func(in *window, waiting bool) error {
+		input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored, Waiting: waiting}
+		return in.run(ctx, func(ctx workflow.Context) {
+			ctx = workflow.WithChildOptions(ctx, pageOptionsV01(eventID, page, waiting))
+			_ = workflow.ExecuteChildWorkflow(ctx, NotifyPage, input).Get(ctx, nil) // it reports through its rows
+		})
+	}
+	if planned.Immediate > 0 { // first, for a place among those that wait may not be free until the morning
+		if err := start(open.sending, false); err != nil {
+			return err
+		}
+	}
+	if planned.Waiting > 0 {
+		return start(open.waiting, true)
+	}
+	return nil
+}
+
+// pageOptionsV01 let a page run again when its event does: what was delivered then
+// is not delivered twice, since the deliveries' own ids see to that.
+func pageOptionsV01(eventID string, page int, waiting bool) workflow.ChildWorkflowOptions {
+	id, summary := fmt.Sprintf("%s-page-%d", eventID, page), fmt.Sprintf("page %d of the recipients", page)
+	if waiting {
+		id, summary = id+"-waiting", summary+": what is sent later"
+	}
+	return workflow.ChildWorkflowOptions{
+		WorkflowID:            id,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WaitForCancellation:   true,
+		StaticSummary:         summary,
+	}
+}
+
+// deliverBatchV01 starts one child per delivery, a window of them at a time, and
+// waits for all. How they end is in their rows. Its only error is cancellation.
+func deliverBatchV01(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
+	open := newWindow(ctx, openDeliveries)
+	workflow.SetCurrentDetails(ctx, batchDetails(batch))
+	for _, d := range batch.Deliveries {
+		policy := batch.Policies[d.Channel]
+		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
+		deliver := func(ctx workflow.Context) {
+			ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
+			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input).Get(ctx, nil)
+		}
+		if d.Waits() {
+			open.start(ctx, deliver)
+		} else if err := open.run(ctx, deliver); err != nil {
+			break
+		}
+	}
+	return open.wait(ctx)
+}
