@@ -22,7 +22,8 @@ type digests struct {
 	sealed  notification.SealedDigest
 	attempt notification.DigestAttempt
 
-	sealedBy string // what it was told
+	asked    notification.BeginDigest // what it was told
+	sealedBy string
 	window   time.Duration
 	results  []notification.DigestResult
 	gaveUp   string
@@ -41,7 +42,8 @@ func (d *digests) SealDigest(_ context.Context, id string, _ notification.Digest
 	return d.sealed, d.err
 }
 
-func (d *digests) BeginDigest(context.Context, string, notification.DigestKey) (notification.DigestAttempt, error) {
+func (d *digests) BeginDigest(_ context.Context, in notification.BeginDigest) (notification.DigestAttempt, error) {
+	d.asked = in
 	return d.attempt, d.err
 }
 
@@ -153,6 +155,31 @@ func TestSealDigest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A group that wants quiet drops its own items, not those of others: each is judged
+// when the digest is sent.
+func TestSealDigestInQuietHoursOfAGroup(t *testing.T) {
+	t.Parallel()
+
+	check := notification.QuietCheck{
+		Action: notification.Drop, Preference: notification.Preference{Channel: notification.Email, QuietHours: never}, Groups: []notification.Setting{{QuietHours: always}},
+	}
+	db := &digests{quiet: check, attempt: notification.DigestAttempt{Sent: 1}}
+	result, err := sealDigest(db, true)
+	require.NoError(t, err)
+	require.Equal(t, activities.SealResult{JudgeItems: true}, result)
+	require.Equal(t, "digest-1", db.sealedBy)
+
+	a := &activities.Activities{Digests: db}
+	_, err = run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, JudgeQuiet: true})
+	require.NoError(t, err)
+	require.Equal(t, notification.BeginDigest{DigestID: "digest-1", Key: reviewMails, JudgeQuiet: true}, db.asked)
+
+	db.quiet.Action = notification.Defer
+	result, err = sealDigest(db, true)
+	require.NoError(t, err)
+	require.NotZero(t, result.NotBefore, "one message waits for all")
 }
 
 func TestSealDigestFails(t *testing.T) {

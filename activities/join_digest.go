@@ -13,7 +13,7 @@ type DigestStore interface {
 	DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error)
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
 	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
-	BeginDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.DigestAttempt, error)
+	BeginDigest(ctx context.Context, in notification.BeginDigest) (notification.DigestAttempt, error)
 	EndDigestAttempt(ctx context.Context, result notification.DigestResult) error
 	// GiveUpDigest returns why items were dropped before, by delivery id.
 	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)

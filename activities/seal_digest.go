@@ -20,7 +20,11 @@ type SealResult struct {
 	notification.SealedDigest
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sealed; it is quiet until then
 	Wait      string    `json:",omitempty"` // the same for people
-	Quiet     bool      `json:",omitempty"` // it is quiet, and the routing says DROP
+	Quiet     bool      `json:",omitempty"` // it is quiet for the recipient, and what comes then is dropped
+
+	// JudgeItems says that some of the items' groups want quiet, and that what comes
+	// then is dropped: the others are sent.
+	JudgeItems bool `json:",omitempty"`
 }
 
 // SealDigest decides what a digest lists, unless it is quiet and the routing
@@ -32,11 +36,14 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		if err != nil {
 			return SealResult{}, err
 		}
-		judged := judge(check, in.Key.String(), time.Now())
+		now := time.Now()
+		judged := judge(check, in.Key.String(), now)
 		if !judged.NotBefore.IsZero() {
 			return SealResult{NotBefore: judged.NotBefore, Wait: judged.Wait}, nil
 		}
-		result.Quiet = judged.Quiet
+		own := notification.Quiet(check.Preference, check.Timezone, now)
+		result.Quiet = judged.Quiet && own.Quiet
+		result.JudgeItems = judged.Quiet && !own.Quiet
 	}
 	sealed, err := a.Digests.SealDigest(ctx, in.DigestID, in.Key, in.Window)
 	result.SealedDigest = sealed

@@ -18,6 +18,7 @@ type SendDigestInput struct {
 	MaxAttempts int
 	FirstRetry  time.Duration `json:",omitempty"` // as in [SendInput]
 	Coefficient float64       `json:",omitempty"`
+	JudgeQuiet  bool          `json:",omitempty"` // as [SealResult.JudgeItems] says
 }
 
 // SendDigestResult is the result of [Activities.SendDigest].
@@ -65,7 +66,7 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (notification.DigestAttempt, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	return a.Digests.BeginDigest(ctx, in.DigestID, in.Key)
+	return a.Digests.BeginDigest(ctx, notification.BeginDigest{DigestID: in.DigestID, Key: in.Key, JudgeQuiet: in.JudgeQuiet})
 }
 
 // attemptDigest writes the message and calls the provider, unless there is

@@ -193,6 +193,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 	input := activities.SendDigestInput{
 		DigestID: d.id, Key: d.Key, Timeout: d.Policy.Timeout,
 		MaxAttempts: d.Policy.MaxAttempts, FirstRetry: d.Policy.FirstRetry, Coefficient: d.Policy.Coefficient,
+		JudgeQuiet: sealed.JudgeItems,
 	}
 	for {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))

@@ -47,3 +47,24 @@ func TestDigestTellsItsItemsApart(t *testing.T) {
 		})
 	}
 }
+
+// Where groups want quiet, the items are judged one by one when the digest is sent.
+func TestDigestJudgesItsItems(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	answer := sealed(2)
+	answer.JudgeItems = true
+	env.seals(answer)
+	p := policy(digestKey.Channel)
+	input := activities.SendDigestInput{
+		DigestID: digestID, Key: digestKey, Timeout: p.Timeout, MaxAttempts: p.MaxAttempts, FirstRetry: p.FirstRetry, Coefficient: p.Coefficient, JudgeQuiet: true,
+	}
+	env.OnActivity(acts.SendDigest, mock.Anything, input).Return(activities.SendDigestResult{Items: 1, Dropped: map[string]string{items(2)[1]: "quiet hours"}}, nil).Once()
+	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)[0])
+	env.tells(workflows.DigestEnded{Status: notification.Cancelled, Reason: "quiet hours"}, items(2)[1])
+
+	env.ExecuteWorkflow(workflows.Digest, digestInput())
+
+	env.AssertExpectations(t)
+}

@@ -60,6 +60,13 @@ type DigestItem struct {
 	CreatedAt  time.Time
 }
 
+// BeginDigest asks for an attempt at a digest.
+type BeginDigest struct {
+	DigestID   string
+	Key        DigestKey
+	JudgeQuiet bool // drop the items whose group wants quiet
+}
+
 // DigestAttempt is what a digest needs in order to be sent once more, read and
 // counted in one statement.
 type DigestAttempt struct {

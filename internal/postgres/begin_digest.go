@@ -16,29 +16,30 @@ import (
 // Each item is judged by the rules as they are now. One that may not be told any
 // more is CANCELLED here, and is among the dropped of this attempt and of those
 // that follow.
-func (s *Store) BeginDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.DigestAttempt, error) {
+func (s *Store) BeginDigest(ctx context.Context, in notification.BeginDigest) (notification.DigestAttempt, error) {
+	key := in.Key
 	attempt := notification.DigestAttempt{Recipient: notification.Recipient{UserType: key.UserType, UserID: key.UserID}}
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		items, err := readWaited(ctx, tx, "n.digest_id = $1 AND n.status = 'PENDING'", digestID)
+		items, err := readWaited(ctx, tx, "n.digest_id = $1 AND n.status = 'PENDING'", in.DigestID)
 		if err != nil {
 			return err
 		}
 		batch := &pgx.Batch{}
-		address := queueDropped(batch, items)
-		queueDigest(batch, digestID, key, address, &attempt)
+		address := queueDropped(batch, items, in.JudgeQuiet)
+		queueDigest(batch, in.DigestID, key, address, &attempt)
 		return tx.SendBatch(ctx, batch).Close()
 	})
 	if err != nil {
 		return notification.DigestAttempt{}, fmt.Errorf("begin digest: %w", err)
 	}
 	m := &attempt.Message
-	m.DeliveryID, m.EventType, m.UserType, m.UserID, m.Name = digestID, key.EventType, key.UserType, key.UserID, attempt.Recipient.Name
+	m.DeliveryID, m.EventType, m.UserType, m.UserID, m.Name = in.DigestID, key.EventType, key.UserType, key.UserID, attempt.Recipient.Name
 	return attempt, nil
 }
 
 // queueDropped cancels the items that the rules do not allow any more, and returns
 // the address of the recipient, whom they have in common.
-func queueDropped(batch *pgx.Batch, items []waited) (address string) {
+func queueDropped(batch *pgx.Batch, items []waited, judgeQuiet bool) (address string) {
 	const query = `
 		UPDATE notification n
 		SET    status     = 'CANCELLED',
@@ -49,7 +50,8 @@ func queueDropped(batch *pgx.Batch, items []waited) (address string) {
 	var ids, reasons []string
 	for _, item := range items {
 		address = item.Recipient.Address(item.Channel)
-		if verdict := item.Judge(item.now); verdict.Held() {
+		item.JudgeQuiet = judgeQuiet
+		if verdict := item.Judge(item.now); verdict.Dropped != "" {
 			ids, reasons = append(ids, item.DeliveryID), append(reasons, verdict.Dropped)
 		}
 	}

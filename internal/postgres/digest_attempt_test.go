@@ -77,7 +77,7 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	exec(t, s, "UPDATE notification SET recipient_address = NULL")
 	seal(t, s, "digest-1", pushes)
 
-	attempt, err := s.BeginDigest(t.Context(), "digest-1", pushes)
+	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: pushes})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, attempt.Message.Devices)
 	require.Empty(t, attempt.Message.To)
@@ -89,7 +89,7 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 
 func beginPushes(t *testing.T, s *postgres.Store, key notification.DigestKey) []string {
 	t.Helper()
-	attempt, err := s.BeginDigest(t.Context(), "digest-1", key)
+	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: key})
 	require.NoError(t, err)
 	return attempt.Message.Devices
 }

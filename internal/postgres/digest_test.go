@@ -58,7 +58,7 @@ func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey
 
 func beginDigest(t *testing.T, s *postgres.Store, id string) notification.DigestAttempt {
 	t.Helper()
-	attempt, err := s.BeginDigest(t.Context(), id, reviewMails)
+	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: id, Key: reviewMails})
 	require.NoError(t, err)
 	return attempt
 }

@@ -42,7 +42,7 @@ func TestPushKind(t *testing.T) {
 			exec(t, s, "UPDATE notification SET digest_id = 'digest-' || channel, status = 'PENDING'")
 			for channel, want := range map[notification.Channel]notification.PushKind{notification.Push: tt.push, notification.Email: tt.mail} {
 				key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: channel, EventType: "RESERVATION_REQUESTED"}
-				attempt, err := s.BeginDigest(t.Context(), "digest-"+string(channel), key)
+				attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-" + string(channel), Key: key})
 				require.NoError(t, err)
 				require.Equal(t, want, attempt.Message.PushKind)
 			}

@@ -183,18 +183,22 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 func TestBeginDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 
-	s := withItems(t, 4)
+	s := withItems(t, 5)
 	exec(t, s, "UPDATE recipient SET email = 'new@example.com'")
 	exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = id - (SELECT min(id) FROM notification) + 1")
 	exec(t, s, `
 		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
-		SELECT 'RESTAURANT', i, 'RESTAURANT_USER', '10', 'CHEF' FROM generate_series(2, 4) AS i`)
+		SELECT 'RESTAURANT', i, 'RESTAURANT_USER', '10', 'CHEF' FROM generate_series(2, 5) AS i`)
 	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '3', 'EMAIL', false)")
+	exec(t, s, `
+		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_start, quiet_hours_end)
+		VALUES ('RESTAURANT', '5', 'EMAIL', '00:00', '23:59:59.999999')`)
 	seal(t, s, "digest-1", reviewMails)
 
-	attempt := beginDigest(t, s, "digest-1")
+	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: reviewMails, JudgeQuiet: true})
+	require.NoError(t, err)
 
-	dropped := map[string]string{item(1): "no longer a recipient", item(3): "GROUP_DISABLED"}
+	dropped := map[string]string{item(1): "no longer a recipient", item(3): "GROUP_DISABLED", item(5): "quiet hours"}
 	require.Equal(t, items(2, 2), listedIn(attempt)[:1])
 	require.Equal(t, items(4, 4), listedIn(attempt)[1:])
 	require.Equal(t, dropped, attempt.Dropped)
