@@ -29,6 +29,7 @@ type pollersState struct {
 	TaskQueue string        `json:"task_queue"`
 	Workers   int           `json:"workers"`
 	Pollers   []pollerState `json:"pollers"`
+	Others    []string      `json:"other_installations,omitempty"` // by `starter status`: their task queues
 }
 
 func (s pollersState) ids() []string {

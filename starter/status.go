@@ -15,8 +15,11 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "Show the backlog, the deliveries and the pollers",
+		Use:   "status",
+		Short: "Show the backlog, the deliveries and the pollers",
+		Long: `Show the backlog, the deliveries and the pollers. It warns where nothing is started,
+and where other installations run in the same namespace of Temporal: their events
+must have other ids than yours. What shares the broker cannot be seen from here.`,
 		Example: "  starter status\n  starter status --since 1h -o json",
 		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
@@ -63,6 +66,7 @@ func (a *app) status(ctx context.Context, since string) error {
 	} else {
 		a.warnOfWorkers(*view.Pollers)
 		a.warnOfPollers(*view.Pollers)
+		a.warnOfNeighbours(view.Pollers.Others)
 	}
 	return a.print(view, func(w io.Writer) { printStatus(w, view) })
 }
@@ -76,6 +80,9 @@ func (a *app) pollersNow(ctx context.Context, cfg config.Starter) (*pollersState
 	state, err := readPollers(ctx, temporal, cfg.TaskQueuePrefix, cfg.OutboxPollers)
 	if err != nil {
 		return nil, err
+	}
+	if state.Others, err = neighbours(ctx, temporal, cfg.TaskQueuePrefix); err != nil {
+		a.note("warning: %v", err) // visibility can be down alone
 	}
 	return &state, nil
 }

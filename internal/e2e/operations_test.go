@@ -146,6 +146,7 @@ var changing = []struct {
 }{
 	{regexp.MustCompile(`(?m)^\d[\d,]* of \d[\d,]* .*\n`), ""},                 // progress, where it takes longer
 	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                           // one may come at any time
+	{regexp.MustCompile(`(?m)^warning: other installations .*\n`), ""},         // the other tests
 	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"}, // of a history
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
 	{regexp.MustCompile(`\b(SM[0-9a-f]{32}|[A-Z2-7]{26})\b`), "MESSAGE"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
 )
 
 // TestPollerPaused pauses and resumes the poller, with and without a worker, and
@@ -14,7 +15,7 @@ import (
 func TestPollerPaused(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t)
+	s := newSystem(t, "HERALD_ACTOR=e2e@host")
 	s.prepareLoad()
 	s.refused("no poller runs", "poller", "pause")
 	w := s.startWorker()
@@ -24,6 +25,8 @@ func TestPollerPaused(t *testing.T) {
 
 	require.Contains(t, s.starter("poller", "pause"), "paused  "+s.name+"-outbox-poller-1")
 	s.starter("poller", "pause") // changes nothing
+	require.Regexp(t, "e2e@host +poller pause +"+s.name+"-outbox-poller-1", s.starter("audit", "--target", s.name+"-outbox-poller-1"))
+	require.Equal(t, "e2e@host", s.signalledBy(s.name+"-outbox-poller-1"))
 	s.writeEvents("meanwhile", 2)
 	require.Equal(t, "PAUSED", s.pollerStatus())
 	require.Contains(t, s.starter("status"), "PAUSED")
@@ -49,6 +52,19 @@ func TestPollerPaused(t *testing.T) {
 	require.Contains(t, s.starter("poller", "stop"), "stopped  "+s.name+"-outbox-poller-1") // a paused one, too
 	require.Equal(t, "CANCELED", s.pollerStatus())
 	require.NoError(t, w.stop())
+}
+
+// signalledBy is who Temporal's history says that signalled a workflow last.
+func (s *system) signalledBy(id string) (identity string) {
+	s.t.Helper()
+	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		require.NoError(s.t, err)
+		if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal != nil {
+			identity = signal.GetIdentity()
+		}
+	}
+	return identity
 }
 
 func (s *system) pollerStatus() string {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,18 @@ func TestEventIDTaken(t *testing.T) {
 	t.Cleanup(func() {
 		_ = s.temporal.TerminateWorkflow(context.Background(), theirs, other.GetRunID(), "end of the test")
 	})
+
+	options.ID = s.name + "-another-outbox-poller-1"
+	poller, err := s.temporal.ExecuteWorkflow(t.Context(), options, "PollOutbox", map[string]any{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = s.temporal.TerminateWorkflow(context.Background(), options.ID, poller.GetRunID(), "end of the test")
+	})
+	s.eventually(time.Minute, func() bool { // the newest of them are listed
+		said := s.starter("status")
+		require.NotContains(t, said, " "+s.name+"-events,")
+		return strings.Contains(said, options.TaskQueue)
+	}, "status does not warn of the other installation")
 
 	taken := map[string]string{
 		s.name + "-outbox-poller-1":               "PollOutbox of task queue " + s.name + "-events",
