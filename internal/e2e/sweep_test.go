@@ -97,9 +97,11 @@ func (s *system) scheduled() {
 	s.eventually(time.Minute, func() bool {
 		return schedule.Pause(s.t.Context(), client.SchedulePauseOptions{}) == nil
 	}, "nobody scheduled the sweep")
+	again := workflows.Starter{Client: s.temporal, Prefix: s.name}
+	require.NoError(s.t, again.ScheduleSweep(s.t.Context()), "another worker starts")
 	s.eventually(time.Minute, func() bool {
 		described, err := schedule.Describe(s.t.Context())
-		return err == nil && len(described.Info.RunningWorkflows) == 0
+		return err == nil && described.Schedule.State.Paused && len(described.Info.RunningWorkflows) == 0
 	}, "a sweep does not end")
 }
 
