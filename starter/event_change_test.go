@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,4 +190,14 @@ func TestRetryFailedEvents(t *testing.T) {
 	var pending int
 	require.NoError(t, d.db.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'").Scan(&pending))
 	require.Equal(t, 149, pending)
+}
+
+// What is promised of failed deliveries is what the workflow does: a best-effort
+// one has completed, and is not started again.
+func TestRetryEventPromises(t *testing.T) {
+	t.Parallel()
+
+	help := terminal{}.must(t, "event", "retry", "--help")
+	require.Contains(t, strings.Join(strings.Fields(help), " "),
+		"Those that failed are tried again, but for WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` makes them once more.")
 }
