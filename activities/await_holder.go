@@ -7,20 +7,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Executions knows the workflows that Temporal remembers.
-type Executions interface {
-	// Execution describes the last run of a workflow; the zero value: there is none.
-	Execution(ctx context.Context, workflowID string) (Execution, error)
-}
-
-// Execution is the last run of a workflow.
-type Execution struct {
-	Type      string
-	TaskQueue string
-	Open      bool // it has not ended
-	Completed bool // it ended, and well
-}
-
 // HolderInput is the input of [Activities.AwaitHolder].
 type HolderInput struct {
 	WorkflowID string
@@ -44,15 +30,15 @@ func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderRes
 	switch {
 	case err != nil:
 		return HolderResult{}, err
-	case found == Execution{}:
+	case found.State == WorkflowUnknown:
 		return HolderResult{}, nil
 	case found.Type != in.Type || found.TaskQueue != in.TaskQueue:
 		return HolderResult{Stranger: fmt.Sprintf("the workflow %s of task queue %s", found.Type, found.TaskQueue)}, nil
-	case found.Open:
+	case found.State == WorkflowRunning:
 		return HolderResult{}, temporal.NewApplicationErrorWithOptions(in.WorkflowID+" still runs", StillRunning, temporal.ApplicationErrorOptions{
 			Category: temporal.ApplicationErrorCategoryBenign,
 		})
 	default:
-		return HolderResult{Completed: found.Completed}, nil
+		return HolderResult{Completed: found.State == WorkflowCompleted}, nil
 	}
 }

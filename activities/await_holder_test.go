@@ -23,11 +23,11 @@ func (e executions) Execution(context.Context, string) (activities.Execution, er
 func TestAwaitHolder(t *testing.T) {
 	t.Parallel()
 
-	page := activities.Execution{Type: "NotifyPage", TaskQueue: "herald-events"}
+	page := activities.Execution{Type: "NotifyPage", TaskQueue: "herald-events", State: activities.WorkflowFailed}
 	running, completed, stranger, elsewhere := page, page, page, page
-	running.Open = true
-	completed.Completed = true
-	stranger.Type, stranger.Open = "NotifyEvent", true
+	running.State = activities.WorkflowRunning
+	completed.State = activities.WorkflowCompleted
+	stranger.Type, stranger.State = "NotifyEvent", activities.WorkflowRunning
 	elsewhere.TaskQueue = "other-events"
 	tests := []struct {
 		name    string

@@ -80,7 +80,7 @@ func startFailure(err error) notification.ClaimOutcome {
 	switch serviceerror.ToStatus(err).Code() {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted,
 		codes.PermissionDenied, codes.Unauthenticated, codes.NotFound, codes.FailedPrecondition:
-		return notification.ClaimReleased // NotFound: of the namespace, or of a workflow forgotten just now; FailedPrecondition: it is active elsewhere
+		return notification.ClaimReleased // NotFound: of the namespace; FailedPrecondition: it is active elsewhere
 	default:
 		return notification.ClaimKept
 	}

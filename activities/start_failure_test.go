@@ -82,7 +82,6 @@ func TestStartFailure(t *testing.T) {
 		"our deadline":        {context.DeadlineExceeded, notification.ClaimReleased},
 		"our cancellation":    {fmt.Errorf("start: %w", context.Canceled), notification.ClaimReleased},
 		"namespace not found": {serviceerror.NewNamespaceNotFound("herald"), notification.ClaimReleased},
-		"forgotten meanwhile": {fmt.Errorf("ask who has the id: %w", serviceerror.NewNotFound("no such workflow")), notification.ClaimReleased},
 		"id taken":            {&notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}, notification.ClaimFailed},
 		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"), notification.ClaimReleased},
 		"no gRPC error":       {errors.New("encode payload"), notification.ClaimKept},

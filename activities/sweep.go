@@ -23,6 +23,7 @@ type SweepStore interface {
 
 // Sweeper is what the sweep needs of Temporal.
 type Sweeper interface {
+	// The state of another workflow that has the id is [WorkflowUnknown].
 	EventState(ctx context.Context, eventID string) (WorkflowState, error)
 	DeliveryState(ctx context.Context, deliveryID string, channel notification.Channel) (WorkflowState, error)
 	// The two that start something return no error where it runs already, and a
@@ -30,21 +31,6 @@ type Sweeper interface {
 	StartEventAgain(ctx context.Context, event notification.PendingEvent) error
 	StartDeliveryAgain(ctx context.Context, delivery notification.StuckDelivery, policy DeliveryPolicy) error
 }
-
-// WorkflowState is what Temporal knows of an event's or a delivery's workflow.
-type WorkflowState string
-
-// The states of a workflow, as far as the sweep is concerned.
-const (
-	WorkflowUnknown    WorkflowState = "unknown" // there is none, or another has its id
-	WorkflowRunning    WorkflowState = "running"
-	WorkflowTerminated WorkflowState = "terminated" // by an operator
-	WorkflowCancelled  WorkflowState = "cancelled"  // by an operator
-	WorkflowClosed     WorkflowState = "closed"     // in another way
-)
-
-// stopped says that an operator ended the workflow.
-func (s WorkflowState) stopped() bool { return s == WorkflowTerminated || s == WorkflowCancelled }
 
 const (
 	// SweepHeartbeat bounds how long a dead worker goes unnoticed. It is above

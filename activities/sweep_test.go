@@ -127,7 +127,7 @@ func TestSweepEvents(t *testing.T) {
 	}{
 		{activities.WorkflowRunning, "", nil, "PROCESSING restarts 0", notification.Sweep{Looked: 1}},
 		{activities.WorkflowUnknown, "", nil, "PROCESSING restarts 1", notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{activities.WorkflowClosed, "", nil, "PROCESSING restarts 1", notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{activities.WorkflowCompleted, "", nil, "PROCESSING restarts 1", notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{activities.WorkflowTerminated, "", nil, "FAILED CANCELLED restarts 0", notification.Sweep{Looked: 1, Closed: 1}},
 		{activities.WorkflowCancelled, "", nil, "FAILED CANCELLED restarts 0", notification.Sweep{Looked: 1, Closed: 1}},
 		{activities.WorkflowUnknown, "UPDATE processed_event SET restarts = 2", nil, "PROCESSING restarts 3", notification.Sweep{Looked: 1, StartedAgain: 1}},
@@ -158,7 +158,7 @@ func TestSweepDeliveries(t *testing.T) {
 	t.Parallel()
 
 	const id = "evt-1-customer1-EMAIL"
-	const running, unknown, closed = activities.WorkflowRunning, activities.WorkflowUnknown, activities.WorkflowClosed
+	const running, unknown, closed = activities.WorkflowRunning, activities.WorkflowUnknown, activities.WorkflowCompleted
 	const terminated, cancelled = activities.WorkflowTerminated, activities.WorkflowCancelled
 	tests := []struct {
 		event, own activities.WorkflowState

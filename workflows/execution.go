@@ -23,8 +23,23 @@ func (s *Starter) Execution(ctx context.Context, workflowID string) (activities.
 	}
 	info := described.GetWorkflowExecutionInfo()
 	return activities.Execution{
-		Type: info.GetType().GetName(), TaskQueue: info.GetTaskQueue(),
-		Open:      info.GetCloseTime() == nil,
-		Completed: info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+		Type:      info.GetType().GetName(),
+		TaskQueue: described.GetExecutionConfig().GetTaskQueue().GetName(),
+		State:     stateOf(info.GetStatus()),
 	}, nil
+}
+
+func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {
+	switch status {
+	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_PAUSED, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		return activities.WorkflowRunning
+	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return activities.WorkflowCompleted
+	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return activities.WorkflowTerminated
+	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return activities.WorkflowCancelled
+	default:
+		return activities.WorkflowFailed
+	}
 }

@@ -63,19 +63,22 @@ func (s *Starter) orStarted(ctx context.Context, err error, options client.Start
 	if !errors.As(err, &already) {
 		return err
 	}
-	found, err := s.Client.DescribeWorkflowExecution(ctx, options.ID, "")
-	if err != nil {
-		return fmt.Errorf("ask who has the id: %w", err)
+	found, err := s.Execution(ctx, options.ID)
+	switch {
+	case err != nil:
+		return err
+	case found.State == activities.WorkflowUnknown:
+		return errForgotten
+	case found.Type != workflowType || found.TaskQueue != options.TaskQueue:
+		return &notification.IDTakenError{WorkflowType: found.Type, TaskQueue: found.TaskQueue}
+	default:
+		return nil
 	}
-	taken := notification.IDTakenError{
-		WorkflowType: found.GetWorkflowExecutionInfo().GetType().GetName(),
-		TaskQueue:    found.GetExecutionConfig().GetTaskQueue().GetName(),
-	}
-	if taken.WorkflowType != workflowType || taken.TaskQueue != options.TaskQueue {
-		return &taken
-	}
-	return nil
 }
+
+// errForgotten means that the workflow which had the id is gone by now. The start
+// may be tried again, as when Temporal is out of reach.
+var errForgotten = serviceerror.NewUnavailable("the workflow that had the id was forgotten meanwhile")
 
 // JoinDigest tells the digest of a delivery's kind that the delivery is there, and
 // starts it if it does not run. It returns the digest's workflow ID.

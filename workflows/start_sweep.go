@@ -7,7 +7,6 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -58,28 +57,11 @@ func (s *Starter) DeliveryState(ctx context.Context, deliveryID string, channel 
 }
 
 func (s *Starter) state(ctx context.Context, id, workflowType, queue string) (activities.WorkflowState, error) {
-	found, err := s.Client.DescribeWorkflowExecution(ctx, id, "")
-	var unknown *serviceerror.NotFound
-	if errors.As(err, &unknown) {
-		return activities.WorkflowUnknown, nil
+	found, err := s.Execution(ctx, id)
+	if err != nil || found.Type != workflowType || found.TaskQueue != queue {
+		return activities.WorkflowUnknown, err
 	}
-	if err != nil {
-		return "", fmt.Errorf("describe workflow: %w", err)
-	}
-	info := found.GetWorkflowExecutionInfo()
-	if info.GetType().GetName() != workflowType || found.GetExecutionConfig().GetTaskQueue().GetName() != queue {
-		return activities.WorkflowUnknown, nil
-	}
-	switch info.GetStatus() {
-	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_PAUSED, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		return activities.WorkflowRunning, nil
-	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return activities.WorkflowTerminated, nil
-	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return activities.WorkflowCancelled, nil
-	default:
-		return activities.WorkflowClosed, nil
-	}
+	return found.State, nil
 }
 
 // StartEventAgain starts an event's workflow, however an earlier one ended. What

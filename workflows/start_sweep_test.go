@@ -42,16 +42,16 @@ func TestScheduleSweep(t *testing.T) {
 func TestWorkflowState(t *testing.T) {
 	t.Parallel()
 
-	const unknown, running, closed = activities.WorkflowUnknown, activities.WorkflowRunning, activities.WorkflowClosed
+	const unknown, running, failed = activities.WorkflowUnknown, activities.WorkflowRunning, activities.WorkflowFailed
 	states := map[enums.WorkflowExecutionStatus]activities.WorkflowState{
-		enums.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED:      closed,
+		enums.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED:      failed,
 		enums.WORKFLOW_EXECUTION_STATUS_RUNNING:          running,
-		enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:        closed,
-		enums.WORKFLOW_EXECUTION_STATUS_FAILED:           closed,
+		enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:        activities.WorkflowCompleted,
+		enums.WORKFLOW_EXECUTION_STATUS_FAILED:           failed,
 		enums.WORKFLOW_EXECUTION_STATUS_CANCELED:         activities.WorkflowCancelled,
 		enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:       activities.WorkflowTerminated,
 		enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW: running,
-		enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:        closed,
+		enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:        failed,
 		enums.WORKFLOW_EXECUTION_STATUS_PAUSED:           running,
 	}
 	require.Len(t, states, len(enums.WorkflowExecutionStatus_name))

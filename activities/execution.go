@@ -1,0 +1,32 @@
+package activities
+
+import "context"
+
+// Executions knows the workflows that Temporal remembers.
+type Executions interface {
+	// Execution describes the last run of a workflow; the zero value: there is none.
+	Execution(ctx context.Context, workflowID string) (Execution, error)
+}
+
+// Execution is the last run of a workflow.
+type Execution struct {
+	Type      string
+	TaskQueue string
+	State     WorkflowState
+}
+
+// WorkflowState is how far a workflow has come.
+type WorkflowState string
+
+// The states of a workflow.
+const (
+	WorkflowUnknown    WorkflowState = "" // Temporal knows none
+	WorkflowRunning    WorkflowState = "running"
+	WorkflowCompleted  WorkflowState = "completed"
+	WorkflowTerminated WorkflowState = "terminated" // by an operator
+	WorkflowCancelled  WorkflowState = "cancelled"  // by an operator
+	WorkflowFailed     WorkflowState = "failed"     // or timed out
+)
+
+// stopped says that an operator ended the workflow.
+func (s WorkflowState) stopped() bool { return s == WorkflowTerminated || s == WorkflowCancelled }
