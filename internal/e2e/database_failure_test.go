@@ -26,11 +26,11 @@ func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
 	said := ""
 	s.eventually(time.Minute, func() bool {
 		description, err := s.temporal.DescribeWorkflowExecution(t.Context(), id, "")
-		if err != nil || len(description.GetPendingActivities()) == 0 {
+		if err != nil || len(description.GetPendingActivities()) == 0 || description.GetPendingActivities()[0].GetLastFailure() == nil {
 			return false
 		}
 		said = description.GetPendingActivities()[0].GetLastFailure().String()
-		return said != ""
+		return true
 	}, "%s has no failed attempt", id)
 	require.Contains(t, said, "begin attempt: SQLSTATE P0007")
 	require.NotContains(t, said, "ada@")
