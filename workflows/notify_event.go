@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -46,10 +47,11 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 }
 
 // planning takes long, and tells by heartbeats that it goes on: the longest
-// statement takes 30 s.
+// statement takes 30 s. When the event is cancelled it is waited for, so that it
+// stores nothing after the event has closed its books.
 func planning(timeout, heartbeat time.Duration) workflow.ActivityOptions {
 	options := eventOptions(timeout, "plan the deliveries to the next recipients")
-	options.HeartbeatTimeout = heartbeat
+	options.HeartbeatTimeout, options.WaitForCancellation = heartbeat, true
 	return options
 }
 
@@ -128,7 +130,7 @@ func plan(ctx workflow.Context, eventID string, lanes *lanes) (result NotifyResu
 	for in := (activities.PlanInput{EventID: eventID, Pages: 1}); ; in.Pages = pagesAtOnce {
 		var planned activities.PlanResult
 		if err := workflow.ExecuteActivity(ctx, acts.PlanDeliveries, in).Get(ctx, &planned); err != nil {
-			return result, err
+			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled is an error of its own
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
 		event := batchEvent{eventID, planned.EventType, planned.Aggregate}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
@@ -23,6 +24,8 @@ const (
 	// they are waited for, since children do not survive continue-as-new.
 	waitedHistoryV01 = 9_000
 )
+
+var planOptionsV01 = eventOptions(time.Minute, "plan the deliveries of a page of recipients")
 
 // notifyEventV01 is [NotifyEvent] as release 0.1 had it.
 func notifyEventV01(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
@@ -64,7 +67,7 @@ func planPagesV01(ctx workflow.Context, in NotifyInput, open pagesV01) (result N
 	}
 	for page := in.Pages + 1; ; page++ {
 		var planned activities.PlanResult
-		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, planOptions), acts.PlanDeliveries, plan).Get(ctx, &planned); err != nil {
+		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, planOptionsV01), acts.PlanDeliveries, plan).Get(ctx, &planned); err != nil {
 			return result, nil, err
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
