@@ -115,6 +115,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 	exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'old-' || n, E'T\\x1b', 'ADMIN', 0, '{}' FROM generate_series(1, 5000) n")
 	long, err := s.Pool.Begin(t.Context())
 	require.NoError(t, err)
+	defer func() { _ = long.Rollback(context.Background()) }() // where the test has failed
 	_, err = long.Exec(t.Context(), "LOCK TABLE event_outbox, notification IN ROW EXCLUSIVE MODE")
 	require.NoError(t, err)
 	beside := produce(t, s)
@@ -131,6 +132,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 	}
 	old, err := s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // which an index built CONCURRENTLY waits for
 	require.NoError(t, err)
+	defer func() { _ = old.Rollback(context.Background()) }()
 	_, err = old.Exec(t.Context(), "SELECT 1")
 	require.NoError(t, err)
 	require.NoError(t, long.Commit(t.Context()))
