@@ -118,6 +118,7 @@ var v02 = of("v0.2", []recording{
 	{"notify_cancelled", notifyEvent, "cancelled CANCELLED"},
 	{"notify_paged_cancelled", notifyEvent, "cancelled CANCELLED"},
 	{"notify_cancelled_late", notifyEvent, "cancelled CANCELLED"},
+	{"notify_cancelled_planning", notifyEvent, "cancelled CANCELLED"},
 	{"notify_paged_cancelled_waiting", notifyEvent, "cancelled CANCELLED"},
 	{"notify_paged_cancelled_late", notifyEvent, "cancelled CANCELLED"},
 	{"lane_sent", notifyChannel, "completed"},

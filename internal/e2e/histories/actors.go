@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,9 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 	if len(s.pages) == 0 {
 		return activities.PlanResult{}, permanent("no such event in event_outbox", activities.NoSuchRow)
 	}
+	if s.planning {
+		return activities.PlanResult{}, untilCancelled(ctx, s)
+	}
 	n := int(in.After.Number)
 	if n == 1 && s.idle > 0 {
 		select {
@@ -81,6 +85,19 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 		planned.Next = &notification.Cursor{Rank: 1, Number: int64(n + 1), UserID: "10", UserType: notification.RestaurantUser}
 	}
 	return planned, nil
+}
+
+// untilCancelled plans on until the event is cancelled, and fails as a statement does.
+func untilCancelled(ctx context.Context, s *scenario) error {
+	close(s.reached)
+	for ctx.Err() == nil {
+		activity.RecordHeartbeat(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("save plan: %w", ctx.Err())
 }
 
 // NextDeliveries finds the scenario's stretches of a lane, one after another, and

@@ -24,6 +24,8 @@ func events() []*scenario {
 	cancelled.send, cancelled.meanwhile = outage, cancelWithOpenChild
 	late := event("notify_cancelled_late", small())
 	late.send, late.meanwhile = emailWhenReleased, cancelSendingChild
+	planning := event("notify_cancelled_planning", small())
+	planning.planning, planning.meanwhile = true, cancelWhenReached
 	incomplete := event("notify_incomplete", small())
 	incomplete.outcome = "INCOMPLETE"
 	held := event("notify_waits_for_holder", small())
@@ -36,7 +38,7 @@ func events() []*scenario {
 		event("notify_no_recipients", activities.PlanResult{Outcome: activities.NoRecipients, Problem: nobody}),
 		event("notify_no_routing", activities.PlanResult{Outcome: activities.NoRouting, Problem: unrouted}),
 		event("notify_failed"),
-		failing, cancelled, late, incomplete, held, taken,
+		failing, cancelled, late, planning, incomplete, held, taken,
 	}
 }
 

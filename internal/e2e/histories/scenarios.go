@@ -26,6 +26,7 @@ type scenario struct {
 
 	before    meanwhileFunc           // before it is started; nil: nothing
 	pages     []activities.PlanResult // of an event; none: it cannot be planned
+	planning  bool                    // it is planned until it is cancelled
 	stretches int64                   // of each lane
 	idle      int32                   // looks of its lane that find nothing, while the second page is planned
 	outcome   string                  // that its end finds; empty: what the event knows

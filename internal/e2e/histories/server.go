@@ -55,7 +55,7 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 		}
 	}
 	for _, queue := range queues {
-		w := worker.New(temporal, queue, worker.Options{})
+		w := worker.New(temporal, queue, worker.Options{MaxHeartbeatThrottleInterval: time.Second}) // by heartbeats a cancellation is heard
 		for _, workflow := range workflows.All() {
 			w.RegisterWorkflow(workflow)
 		}
