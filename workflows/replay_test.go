@@ -24,9 +24,10 @@ import (
 type recording struct{ name, workflow, end string }
 
 // recordings are those of each release. Those of a release never change again.
-var recordings = slices.Concat(v01, v02)
+var recordings = slices.Concat(of("v0.1", both), of("v0.2", both), of("v0.2", addedInV02))
 
-var v01 = of("v0.1", []recording{
+// both releases have these, and end them alike.
+var both = []recording{
 	{"poll_cancelled", pollOutbox, "cancelled"},
 	{"poll_paused", pollOutbox, "cancelled"},
 	{"notify_sent", notifyEvent, "completed"},
@@ -98,46 +99,33 @@ var v01 = of("v0.1", []recording{
 	{"digest_cancelled_too_late", digestWorkflow, "completed SENT"},
 	{"digest_continued", digestWorkflow, "continued"},
 	{"digest_of_a_late_joiner", digestWorkflow, "completed"},
-})
+}
 
-var v02 = of("v0.2", []recording{
+var addedInV02 = []recording{
 	{"sweep_done", sweepWorkflow, "completed"},
 	{"sweep_gave_up", sweepWorkflow, "completed"},
-	{"notify_sent", notifyEvent, "completed"},
-	{"notify_partly_failed", notifyEvent, "completed"},
-	{"notify_nothing_selected", notifyEvent, "completed"},
-	{"notify_no_recipients", notifyEvent, "completed NO_RECIPIENTS"},
-	{"notify_no_routing", notifyEvent, "completed NO_ROUTING"},
 	{"notify_incomplete", notifyEvent, "completed INCOMPLETE"},
 	{"notify_waits_for_holder", notifyEvent, "completed"},
 	{"notify_id_taken", notifyEvent, "completed"},
-	{"notify_failed", notifyEvent, "failed NoSuchRow FAILED"},
-	{"notify_paged", notifyEvent, "completed"},
 	{"notify_paged_followed", notifyEvent, "completed"},
-	{"notify_paged_waiting", notifyEvent, "completed"},
-	{"notify_cancelled", notifyEvent, "cancelled CANCELLED"},
-	{"notify_paged_cancelled", notifyEvent, "cancelled CANCELLED"},
-	{"notify_cancelled_late", notifyEvent, "cancelled CANCELLED"},
 	{"notify_cancelled_planning", notifyEvent, "cancelled CANCELLED"},
-	{"notify_paged_cancelled_waiting", notifyEvent, "cancelled CANCELLED"},
-	{"notify_paged_cancelled_late", notifyEvent, "cancelled CANCELLED"},
 	{"lane_sent", notifyChannel, "completed"},
 	{"lane_followed", notifyChannel, "completed"},
 	{"lane_waiting", notifyChannel, "completed"},
 	{"lane_cancelled", notifyChannel, "cancelled"},
 	{"lane_cancelled_waiting", notifyChannel, "cancelled"},
-	{"page_sent", notifyPage, "completed"},
-	{"page_waiting", notifyPage, "completed"},
-	{"page_cancelled", notifyPage, "cancelled"},
-	{"page_cancelled_waiting", notifyPage, "cancelled"},
-})
+	{"deliver_opted_out", deliverNotification, "completed CANCELLED CANCELLED"},
+	{"deliver_in_digest_opted_out", deliverNotification, "completed CANCELLED CANCELLED"},
+	{"digest_opted_out", digestWorkflow, "completed CANCELLED CANCELLED"},
+}
 
-// of puts the recordings of a release into its folder.
+// of names the recordings of a release by its folder.
 func of(release string, all []recording) []recording {
-	for i := range all {
-		all[i].name = path.Join(release, all[i].name)
+	named := slices.Clone(all)
+	for i := range named {
+		named[i].name = path.Join(release, named[i].name)
 	}
-	return all
+	return named
 }
 
 // Whatever a running installation has begun, this code goes on with.
