@@ -156,7 +156,7 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 	const name = "event_outbox_correlation_id"
 	s := postgrestest.New(t)
 	m := newMigrator(t, s)
-	downTo(t, m, "0013")
+	downTo(t, m, "0012")
 	emit(t, s, 2)
 	exec(t, s, "UPDATE event_outbox SET correlation_id = 'both'")
 	_, err := s.Pool.Exec(t.Context(), "CREATE UNIQUE INDEX CONCURRENTLY "+name+" ON event_outbox (correlation_id)")
