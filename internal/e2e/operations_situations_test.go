@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
 )
 
 // situations are those of docs/operations.md, and what happened before the
@@ -86,14 +88,19 @@ func (n *nightShift) remind(ids ...string) {
 // history is a workflow's history as the temporal CLI and the Web UI write it.
 func (n *nightShift) history(id string) string {
 	n.t.Helper()
+	return historyOf(n.t, n.temporal, n.own(id))
+}
+
+func historyOf(t *testing.T, temporal client.Client, id string) string {
+	t.Helper()
 	var recorded historypb.History
-	for events := n.temporal.GetWorkflowHistory(n.t.Context(), n.own(id), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+	for events := temporal.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		event, err := events.Next()
-		require.NoError(n.t, err)
+		require.NoError(t, err)
 		recorded.Events = append(recorded.Events, event)
 	}
 	text, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(&recorded)
-	require.NoError(n.t, err)
+	require.NoError(t, err)
 	return string(text)
 }
 

@@ -1,0 +1,228 @@
+package e2e_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHelpExamples runs every example of `starter … --help` as it stands there,
+// but for ids and addresses, and for what helpValues names. Each must succeed.
+func TestHelpExamples(t *testing.T) {
+	t.Parallel()
+
+	h := newHelp(t)
+	all := h.examples()
+	require.Greater(t, len(all), 40)
+	last := "starter migrate down"
+	for _, example := range all {
+		if !strings.HasPrefix(example, last) {
+			h.try(example)
+		}
+	}
+	h.emittedAreSent()
+	for _, example := range all {
+		if strings.HasPrefix(example, last) {
+			h.try(example)
+		}
+	}
+}
+
+// help is an installation on which somebody tries the examples. evt-1 in them is
+// an event of restaurant 5.
+type help struct {
+	*reader
+	sent string // an event all of whose deliveries were sent
+}
+
+func newHelp(t *testing.T) *help {
+	t.Helper()
+	h := &help{reader: newReader(t)}
+	h.env = append(h.env, "PATH="+h.dir+":"+binaries+":"+os.Getenv("PATH"))
+	h.starter("migrate", "up")
+	h.starter("seed", "--slack-url", h.sandbox.URL)
+	h.startWorker()
+	h.starter("poller", "start")
+	h.save("promotion.json", `{"restaurant": "Trattoria", "discount": 15}`)
+	h.sent = h.event("evt-sent")
+	h.allSent("evt-sent", 9)
+	return h
+}
+
+func (h *help) save(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700))
+}
+
+// examples are those of all commands, a continued line with what it continues.
+func (h *help) examples(command ...string) []string {
+	h.t.Helper()
+	text := h.starter(append(command, "--help")...)
+	var found []string
+	section := ""
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "\\\r")) {
+		line = strings.TrimSpace(strings.ReplaceAll(line, "\\\r", "\\\n"))
+		name, _, _ := strings.Cut(line, " ")
+		switch {
+		case strings.HasSuffix(line, ":"):
+			section = line
+		case line == "":
+		case section == "Examples:":
+			found = append(found, line)
+		case section == "Available Commands:" && name != "help" && name != "completion":
+			found = append(found, h.examples(append(command[:len(command):len(command)], name)...)...)
+		}
+	}
+	return found
+}
+
+// helpStates are what an example needs to find, by how it begins: an event whose
+// e-mail waits or failed, or that the outbox gave up. The others find one that was sent.
+var helpStates = []struct {
+	begins  string
+	prepare func(h *help) (event string)
+}{
+	{"starter delivery cancel evt-1", (*help).waiting},
+	{"starter delivery reschedule evt-1", (*help).waiting},
+	{"starter delivery send-now evt-1", (*help).waiting},
+	{"starter delivery retry evt-1-staff10-EMAIL --again", func(h *help) string { return h.sent }},
+	{"starter delivery retry evt-1", (*help).failed},
+	{"starter event cancel evt-1", (*help).waiting},
+	{"starter event retry evt-1", (*help).refused},
+}
+
+// event writes an event of restaurant 5.
+func (h *help) event(name string) string {
+	h.t.Helper()
+	id := h.name + "-" + name
+	h.starter("emit", "--event-id", id, "--type", "RESERVATION_REQUESTED", "--aggregate-type", "RESTAURANT", "--aggregate-id", "5", "--payload", "{}")
+	return id
+}
+
+func (h *help) mail(id, status string) {
+	h.t.Helper()
+	h.eventually(2*time.Minute, func() bool {
+		return h.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2", id+"-staff10-EMAIL", status) == 1
+	}, "the e-mail of %s is not %s", id, status)
+}
+
+const mailRoute = "UPDATE event_type_channel_routing SET delivery_strategy = $1, delay = $2::text::interval WHERE event_type = 'RESERVATION_REQUESTED' AND channel_type = 'EMAIL'"
+
+func (h *help) waiting() string {
+	h.t.Helper()
+	h.exec(mailRoute, "DELAYED", "1 day")
+	id := h.event("evt-" + randomWord(8))
+	h.mail(id, "PENDING")
+	h.exec(mailRoute, "IMMEDIATE", "0")
+	h.eventually(time.Minute, func() bool { // its workflow, which the example speaks to, follows its row
+		_, err := h.temporal.DescribeWorkflowExecution(h.t.Context(), id+"-staff10-EMAIL", "")
+		return err == nil
+	}, "%s was not started", id)
+	return id
+}
+
+func (h *help) failed() string {
+	h.t.Helper()
+	h.fault("email", `{"status": 400}`)
+	id := h.event("evt-" + randomWord(8))
+	h.mail(id, "FAILED")
+	h.mend()
+	return id
+}
+
+func (h *help) refused() string {
+	h.t.Helper()
+	id := h.name + "-evt-" + randomWord(8)
+	h.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, attempt_count)
+		VALUES ($1, 'MENU_UPDATED', 'RESTAURANT', '5', '{}', 10)`, id)
+	h.eventually(2*time.Minute, func() bool {
+		return h.count("SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED'", id) == 1
+	}, "%s was not given up", id)
+	return id
+}
+
+var (
+	exampleEvent = regexp.MustCompile(`\bevt-1\b`)
+	exampleTime  = regexp.MustCompile(`--at \S+`)
+	exampleRun   = regexp.MustCompile(`--run-id \S+`)
+)
+
+// helpValues puts this installation's values in the place of an example's.
+func (h *help) helpValues(example, event string) string {
+	h.t.Helper()
+	command := exampleEvent.ReplaceAllString(example, event)
+	command = strings.ReplaceAll(command, "http://127.0.0.1:9090", h.sandbox.URL)
+	command = strings.ReplaceAll(command, "--count 100", "--count 2") // enough, for a broadcast
+	command = exampleTime.ReplaceAllString(command, "--at "+time.Now().Add(time.Hour).Format(time.RFC3339))
+	if exampleRun.MatchString(command) {
+		description, err := h.temporal.DescribeWorkflowExecution(h.t.Context(), event+"-staff10-EMAIL", "")
+		require.NoError(h.t, err)
+		command = exampleRun.ReplaceAllString(command, "--run-id "+description.GetWorkflowExecutionInfo().GetExecution().GetRunId())
+	}
+	return command
+}
+
+// try runs an example, which must succeed.
+func (h *help) try(example string) {
+	h.t.Helper()
+	event := h.sent
+	for _, state := range helpStates {
+		if strings.HasPrefix(example, state.begins) {
+			event = state.prepare(h)
+			break
+		}
+	}
+	command := h.helpValues(example, event)
+	switch {
+	case strings.HasPrefix(command, "starter sandbox "):
+		h.answers(command)
+		return
+	case strings.HasPrefix(command, "temporal "): // Temporal's own command: what it would print
+		h.save("history.json", historyOf(h.t, h.temporal, event))
+		h.save("temporal", "#!/bin/sh\ncat history.json\n")
+	}
+	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", command)
+	cmd.Dir, cmd.Env = h.dir, h.env
+	out, err := cmd.CombinedOutput()
+	require.NoError(h.t, err, "$ %s\n%s", command, out)
+}
+
+// answers runs a server of an example until it answers.
+func (h *help) answers(command string) {
+	h.t.Helper()
+	address := freeAddress(h.t)
+	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", "exec "+command+" --addr "+address)
+	output := &buffer{}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, h.env, output, output
+	require.NoError(h.t, cmd.Start())
+	h.eventually(time.Minute, func() bool {
+		answer, err := http.Get("http://" + address + "/ledger")
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}, "%s does not answer", command)
+	require.NoError(h.t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(h.t, cmd.Wait(), "%s", output)
+}
+
+// emittedAreSent: what the examples of `starter emit` wrote reached people, but for
+// what the rules of the example refuse.
+func (h *help) emittedAreSent() {
+	h.t.Helper()
+	h.starter("poller", "start")
+	h.eventually(3*time.Minute, func() bool {
+		return h.count("SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE o.event_id LIKE 'evt-%' AND p.status = 'SUCCESS'") == 3
+	}, "what the examples emitted has not ended")
+	require.Zero(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND status <> 'SENT'"))
+	require.Positive(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND event_type = 'RESERVATION_REQUESTED' AND channel = 'EMAIL'"))
+}
