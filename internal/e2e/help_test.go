@@ -195,16 +195,17 @@ func (h *help) try(example string) {
 	require.NoError(h.t, err, "$ %s\n%s", command, out)
 }
 
-// answers runs a server of an example until it answers.
+var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
+// answers runs a server of an example, on whatever port is free, until it answers.
 func (h *help) answers(command string) {
 	h.t.Helper()
-	address := freeAddress(h.t)
-	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", "exec "+command+" --addr "+address)
+	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", "exec "+command+" --addr 127.0.0.1:0")
 	output := &buffer{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, h.env, output, output
 	require.NoError(h.t, cmd.Start())
 	h.eventually(time.Minute, func() bool {
-		answer, err := http.Get("http://" + address + "/ledger")
+		answer, err := http.Get(sandboxAddress.FindString(output.String()) + "/ledger")
 		if err != nil {
 			return false
 		}
