@@ -43,7 +43,7 @@ func printWhyEvent(w io.Writer, v whyView) {
 		row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, dash(v.EventType)))
 	}
 	if p := v.Processed; p != nil {
-		row(w, "processed", fmt.Sprintf("%s, since %s", p.Status, clock(&p.UpdatedAt)))
+		row(w, "processed", processedText(p))
 	}
 }
 

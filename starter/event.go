@@ -75,7 +75,10 @@ func printEvent(w io.Writer, view eventView) {
 	row(w, "event", view.EventID)
 	printOutbox(w, view.Outbox)
 	if p := view.Processed; p != nil {
-		row(w, "processed_event", fmt.Sprintf("%s, since %s", p.Status, clock(&p.UpdatedAt)))
+		row(w, "processed_event", processedText(p))
+		if p.Outcome == incomplete {
+			row(w, "next", "the sweep starts what is PENDING again within 10 minutes, see `starter status`")
+		}
 	} else {
 		row(w, "processed_event", "none: its workflow was not started yet")
 	}
@@ -92,6 +95,19 @@ func printEvent(w io.Writer, view eventView) {
 	if view.More > 0 {
 		row(w, fmt.Sprintf("… and %d more recipients", view.More))
 	}
+}
+
+// incomplete is the outcome of an event that ended and left deliveries PENDING.
+const incomplete = "INCOMPLETE"
+
+// processedText is what processed_event says, with the outcome where that says more
+// than the status.
+func processedText(p *postgres.ProcessedRow) string {
+	status := p.Status
+	if p.Outcome != "" && p.Outcome != p.Status {
+		status += " (" + p.Outcome + ")"
+	}
+	return fmt.Sprintf("%s, since %s", status, clock(&p.UpdatedAt))
 }
 
 func printOutbox(w io.Writer, o *postgres.OutboxRow) {

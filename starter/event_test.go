@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -95,6 +96,49 @@ RESTAURANT_USER/10  EMAIL    QUIET_HOURS  -        -         -                  
 RESTAURANT_USER/10  PUSH     SELECTED     PENDING  1         2026-11-21 08:00:00.000Z  fcm is busy: 429
 … and 7 more recipients
 `, out.String())
+}
+
+func TestShowOutcome(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		status, outcome, want string
+		sweep                 bool
+	}{
+		{"PROCESSING", "", "PROCESSING, since", false},
+		{"SUCCESS", "", "SUCCESS, since", false},
+		{"SUCCESS", "NO_ROUTING", "SUCCESS (NO_ROUTING), since", false},
+		{"SUCCESS", "INCOMPLETE", "SUCCESS (INCOMPLETE), since", true},
+		{"FAILED", "CANCELLED", "FAILED (CANCELLED), since", false},
+		{"FAILED", "FAILED", "FAILED, since", false},
+	} {
+		var out bytes.Buffer
+		printEvent(&out, eventView{EventReport: postgres.EventReport{EventID: "e", Processed: &postgres.ProcessedRow{Status: tt.status, Outcome: tt.outcome, UpdatedAt: at}}})
+		require.Contains(t, out.String(), "processed_event\t"+tt.want)
+		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
+	}
+}
+
+// The outcome is the database's word, so that it is there without Temporal.
+func TestOutcomeInJSON(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-1")
+	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "herald-test")
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
+	require.NoError(t, err)
+
+	var view eventView
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
+	require.Equal(t, "NO_RECIPIENTS", view.Processed.Outcome)
+	var list eventList
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "-o", "json")), &list))
+	require.Equal(t, "NO_RECIPIENTS", list.Events[0].Outcome)
+	require.Contains(t, c.must(t, "event", "show", "evt-1"), "SUCCESS (NO_RECIPIENTS), since")
 }
 
 func TestPrintPurgedEvent(t *testing.T) {

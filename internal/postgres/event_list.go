@@ -29,6 +29,7 @@ type EventRow struct {
 	CorrelationID   string     `json:"correlation_id"`
 	Status          string     `json:"status"`
 	ProcessedStatus string     `json:"processed_status"` // empty: its workflow was not started yet
+	Outcome         string     `json:"outcome"`          // of processed_event
 	CreatedAt       time.Time  `json:"created_at"`
 	PublishedAt     *time.Time `json:"published_at"`
 	AttemptCount    int        `json:"attempt_count"`
@@ -39,7 +40,7 @@ type EventRow struct {
 // newest first.
 func (s *Store) EventList(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
 	const query = `
-		SELECT e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, coalesce(p.status, '') AS processed_status,
+		SELECT e.event_id, e.event_type, e.aggregate_type, e.aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome,
 		       e.created_at, e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message
 		FROM   event_outbox e
 		LEFT JOIN processed_event p USING (event_id)

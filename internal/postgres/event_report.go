@@ -38,6 +38,7 @@ type OutboxRow struct {
 // ProcessedRow is a row of processed_event.
 type ProcessedRow struct {
 	Status    string    `json:"status"`
+	Outcome   string    `json:"outcome"` // empty: it simply reached people, or has not ended
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
@@ -100,7 +101,7 @@ func queueOutboxRow(batch *pgx.Batch, report *EventReport) {
 
 func queueProcessedRow(batch *pgx.Batch, report *EventReport) {
 	const query = `
-		SELECT status, created_at, updated_at
+		SELECT status, coalesce(outcome, '') AS outcome, created_at, updated_at
 		FROM   processed_event
 		WHERE  event_id = $1`
 
