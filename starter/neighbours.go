@@ -21,7 +21,7 @@ type lister interface {
 
 // neighbours are the task queues of other installations whose pollers run in the
 // same namespace, up to 20 of them. One with our own prefix cannot be told from
-// us, and neither can one that shares nothing but the broker.
+// us, and one that shares nothing but the broker is found by [app.vhost].
 func neighbours(ctx context.Context, temporal lister, prefix string) ([]string, error) {
 	found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: maxNeighbours,

@@ -18,8 +18,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the backlog, the deliveries and the pollers",
 		Long: `Show the backlog, the deliveries and the pollers. It warns where nothing is started,
-and where other installations run in the same namespace of Temporal: their events
-must have other ids than yours. What shares the broker cannot be seen from here.`,
+where other installations run in the same namespace of Temporal, whose events must
+have other ids than yours, and, if RABBITMQ_URL is set, where another installation
+uses the same vhost of the broker.`,
 		Example: "  starter status\n  starter status --since 1h -o json",
 		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
@@ -36,6 +37,7 @@ type statusView struct {
 	sweepView
 	OldestSeconds float64       `json:"oldest_pending_seconds"` // 0: nothing is pending
 	Since         string        `json:"since"`
+	Vhost         vhostView     `json:"vhost"`
 	Pollers       *pollersState `json:"pollers"` // null: Temporal is out of reach
 	PollerProblem string        `json:"poller_problem,omitempty"`
 }
@@ -58,7 +60,7 @@ func (a *app) status(ctx context.Context, since string) error {
 	if err != nil {
 		return err
 	}
-	view := statusView{Backlog: backlog, sweepView: swept, OldestSeconds: backlog.OldestPending.Seconds(), Since: since}
+	view := statusView{Backlog: backlog, sweepView: swept, OldestSeconds: backlog.OldestPending.Seconds(), Since: since, Vhost: a.vhost(ctx, cfg)}
 	view.Pollers, err = a.pollersNow(ctx, cfg)
 	if err != nil {
 		view.PollerProblem = err.Error()
@@ -94,6 +96,7 @@ func printStatus(w io.Writer, view statusView) {
 		row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
 	printSweep(w, view.sweepView)
+	printVhost(w, view.Vhost)
 	row(w)
 	printCounts(w, view)
 	row(w)

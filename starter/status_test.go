@@ -23,6 +23,7 @@ func TestStatusWithoutTemporal(t *testing.T) {
 	require.NotContains(t, out, "oldest pending")
 	require.Contains(t, out, "last sweep")
 	require.Contains(t, out, "none yet")
+	require.Contains(t, out, "not checked: RABBITMQ_URL is not set")
 }
 
 func TestPrintStatus(t *testing.T) {

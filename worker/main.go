@@ -102,7 +102,11 @@ func run(ctx context.Context, part part) error {
 	}
 	defer events.Close()
 	defer deliveries.Close()
-	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Bounds: rabbitmq.Bounds{Length: cfg.QueueLength, TTL: cfg.QueueTTL}})
+	options, err := config.Temporal(env.ToMap(os.Environ()))
+	if err != nil {
+		return err
+	}
+	broker, err := connectBroker(ctx, cfg, options.Namespace)
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	activities.ZeroMetrics(metrics.temporal, part.channels)
-	temporal, namespace, err := newTemporalClient(metrics.temporal)
+	temporal, err := newTemporalClient(options, metrics.temporal)
 	if err != nil {
 		return err
 	}
@@ -126,7 +130,24 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	starter := &workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
-	acts := &activities.Activities{
+	acts := newActivities(cfg, events, deliveries, starter, broker, senders)
+	running := &workers{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(events, broker, temporal, running), metrics.page))
+	})
+	if part.events {
+		group.Go(func() error {
+			scheduleSweep(ctx, starter)
+			return nil
+		})
+	}
+	group.Go(func() error { return running.run(ctx, temporal, options.Namespace, cfg, part, acts) })
+	return group.Wait()
+}
+
+func newActivities(cfg config.Config, events, deliveries *postgres.Store, starter *workflows.Starter, broker *rabbitmq.Broker, senders map[notification.Channel]activities.Sender) *activities.Activities {
+	return &activities.Activities{
 		Outbox:     events,
 		Starter:    starter,
 		Plans:      events,
@@ -143,35 +164,26 @@ func run(ctx context.Context, part part) error {
 		Policies:   deliveryPolicies(cfg),
 		Poll:       activities.PollSettings{Interval: cfg.OutboxPollInterval, BatchSize: cfg.OutboxBatchSize},
 	}
-	running := &workers{}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(events, broker, temporal, running), metrics.page))
-	})
-	if part.events {
-		group.Go(func() error {
-			scheduleSweep(ctx, starter)
-			return nil
-		})
-	}
-	group.Go(func() error { return running.run(ctx, temporal, namespace, cfg, part, acts) })
-	return group.Wait()
 }
 
-// newTemporalClient returns a client that connects when it is first used, by
-// Temporal's own TEMPORAL_* settings, and the namespace that they name.
-func newTemporalClient(metrics client.MetricsHandler) (client.Client, string, error) {
-	options, err := config.Temporal(env.ToMap(os.Environ()))
-	if err != nil {
-		return nil, "", err
-	}
+func connectBroker(ctx context.Context, cfg config.Config, namespace string) (*rabbitmq.Broker, error) {
+	return rabbitmq.Connect(ctx, rabbitmq.Config{
+		URL:          string(cfg.RabbitMQURL),
+		Logger:       slog.Default(),
+		Bounds:       rabbitmq.Bounds{Length: cfg.QueueLength, TTL: cfg.QueueTTL},
+		Installation: cfg.Installation(namespace),
+	})
+}
+
+// newTemporalClient returns a client that connects when it is first used.
+func newTemporalClient(options client.Options, metrics client.MetricsHandler) (client.Client, error) {
 	options.Logger = log.NewStructuredLogger(slog.Default())
 	options.MetricsHandler = metrics
 	temporal, err := client.NewLazyClient(options)
 	if err != nil {
-		return nil, "", fmt.Errorf("create Temporal client: %w", err)
+		return nil, fmt.Errorf("create Temporal client: %w", err)
 	}
-	return temporal, options.Namespace, nil
+	return temporal, nil
 }
 
 // checks are what /readyz asks.

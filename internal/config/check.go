@@ -29,12 +29,7 @@ func (c *Starter) check(found *problems, environment map[string]string) {
 
 // check looks at what is the worker's alone, and brings it into its final form.
 func (c *Config) check(found *problems) {
-	broker, err := amqp.ParseURI(string(c.RabbitMQURL))
-	if err != nil {
-		found.add("RABBITMQ_URL", "must be a URL such as amqp://user:password@host:5672/")
-	} else {
-		c.checkBrokerEncryption(found, broker)
-	}
+	c.checkBroker(found, c.RabbitMQURL)
 	within(found, "RABBITMQ_QUEUE_LENGTH", c.QueueLength, 0, 100_000_000)
 	if c.QueueTTL != 0 {
 		within(found, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits
@@ -53,6 +48,15 @@ func (c *Config) check(found *problems) {
 	}
 	c.checkProviderEncryption(found)
 	c.checkPublicURL(found)
+}
+
+func (c *Starter) checkBroker(found *problems, url Secret) {
+	broker, err := amqp.ParseURI(string(url))
+	if err != nil {
+		found.add("RABBITMQ_URL", "must be a URL such as amqp://user:password@host:5672/")
+	} else {
+		c.checkBrokerEncryption(found, broker)
+	}
 }
 
 func (c *Config) checkEmail(found *problems) {

@@ -81,6 +81,25 @@ func StarterFrom(environment map[string]string) (Starter, error) {
 	return cfg, nil
 }
 
+// Broker returns the broker's URL for a command that looks at the broker where it
+// can, or "" where none is set. Commands that do not are not to fail for it.
+func Broker(environment map[string]string) (Secret, error) {
+	url := Secret(environment["RABBITMQ_URL"])
+	if url == "" {
+		return "", nil
+	}
+	var found problems
+	(&Starter{AllowCleartext: cleartextAllowed(environment)}).checkBroker(&found, url)
+	if err := found.err(); err != nil {
+		return "", err
+	}
+	return url, nil
+}
+
+// Installation is the name of what the settings, and a namespace of Temporal, are
+// those of.
+func (c Starter) Installation(namespace string) string { return namespace + "/" + c.TaskQueuePrefix }
+
 // Off returns why a channel cannot send, or "" where it can. Slack's addresses
 // are secrets of the recipients, and the websockets' broker is always there.
 func (c Config) Off(channel notification.Channel) string {

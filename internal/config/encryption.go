@@ -34,7 +34,7 @@ func (c *Starter) checkTemporalEncryption(found *problems, options client.Option
 	c.encrypted(found, "TEMPORAL_ADDRESS", ok, "TEMPORAL_TLS=true or TEMPORAL_API_KEY")
 }
 
-func (c *Config) checkBrokerEncryption(found *problems, broker amqp.URI) {
+func (c *Starter) checkBrokerEncryption(found *problems, broker amqp.URI) {
 	c.encrypted(found, "RABBITMQ_URL", broker.Scheme == "amqps" || isLocal(broker.Host), "amqps://")
 }
 

@@ -61,6 +61,33 @@ func TestClearTextToOtherHosts(t *testing.T) {
 	}
 }
 
+func TestBroker(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct{ url, cleartext, want string }{
+		{"", "", ""},
+		{"amqps://u:hunter2@mq/", "", ""},
+		{"amqp://u:hunter2@localhost/", "", ""},
+		{"amqp://u:hunter2@mq/", "true", ""},
+		{"amqp://u:hunter2@mq/", "", "settings: " + brokerClear},
+		{"hunter2", "", "settings: RABBITMQ_URL must be a URL such as amqp://user:password@host:5672/"},
+	} {
+		got, err := config.Broker(map[string]string{"RABBITMQ_URL": tt.url, "ALLOW_CLEARTEXT": tt.cleartext})
+		if tt.want == "" {
+			require.NoError(t, err)
+			require.Equal(t, tt.url, string(got))
+		} else {
+			require.EqualError(t, err, tt.want)
+		}
+	}
+}
+
+func TestInstallation(t *testing.T) {
+	t.Parallel()
+
+	require.Equal(t, "default/herald", config.Starter{TaskQueuePrefix: "herald"}.Installation("default"))
+}
+
 func TestClearTextIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
 

@@ -18,8 +18,7 @@ import (
 // standard TEMPORAL_* variables and their file. Their namespace is never empty.
 func Temporal(environment map[string]string) (client.Options, error) {
 	var found problems
-	allowed, _ := strconv.ParseBool(environment["ALLOW_CLEARTEXT"]) // what is neither is found where all settings are read
-	options, err := (&Starter{AllowCleartext: allowed}).temporal(&found, environment)
+	options, err := (&Starter{AllowCleartext: cleartextAllowed(environment)}).temporal(&found, environment)
 	if err != nil {
 		return client.Options{}, err
 	}
@@ -31,6 +30,13 @@ func Temporal(environment map[string]string) (client.Options, error) {
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader))
 	return options, nil
+}
+
+// cleartextAllowed takes what is neither true nor false for false: that is found
+// where all settings are read.
+func cleartextAllowed(environment map[string]string) bool {
+	allowed, _ := strconv.ParseBool(environment["ALLOW_CLEARTEXT"])
+	return allowed
 }
 
 // temporal reads Temporal's settings, and finds those that promise more than the

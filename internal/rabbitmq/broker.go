@@ -19,6 +19,8 @@ type Config struct {
 	URL    string // amqp:// or amqps://, with credentials and vhost
 	Logger *slog.Logger
 	Bounds Bounds // of queues that do not exist yet
+
+	Installation string // whose vhost this is to be; empty: the vhost is not marked
 }
 
 // Broker is a connection to RabbitMQ that is made anew whenever it breaks. It
@@ -27,6 +29,7 @@ type Broker struct {
 	cfg     Config
 	log     *slog.Logger
 	depths  singleflight.Group
+	marked  bool // the supervisor's: the vhost was looked at
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when the supervisor has ended
 

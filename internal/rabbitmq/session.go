@@ -63,7 +63,7 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 func (s *session) open(url string) error {
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName("herald")
-	conn, err := amqp.DialConfig(url, amqp.Config{Dial: s.dial, Heartbeat: heartbeat, Properties: properties})
+	conn, err := amqp.DialConfig(url, amqp.Config{Dial: dialer(s.ctx), Heartbeat: heartbeat, Properties: properties})
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,17 @@ func (s *session) open(url string) error {
 	return declare(conn, s.bounds, s.log)
 }
 
-func (s *session) dial(network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: openTimeout}
-	conn, err := dialer.DialContext(s.ctx, network, address)
-	if err != nil {
-		return nil, err
+// dialer opens sockets that are closed at the end of ctx.
+func dialer(ctx context.Context) func(network, address string) (net.Conn, error) {
+	return func(network, address string) (net.Conn, error) {
+		d := net.Dialer{Timeout: openTimeout}
+		conn, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		return boundedConn{conn}, nil
 	}
-	context.AfterFunc(s.ctx, func() { _ = conn.Close() })
-	return boundedConn{conn}, nil
 }
 
 // watch ends the session with its connection, and notes alarms meanwhile.

@@ -50,6 +50,9 @@ func (b *Broker) serve(ctx context.Context) error {
 	}
 	b.log.Info("connected to RabbitMQ")
 	b.set(s, nil)
+	if b.cfg.Installation != "" && !b.marked {
+		s.workers.Go(func() { b.mark(s.ctx) })
+	}
 
 	select {
 	case <-ctx.Done():
