@@ -59,6 +59,7 @@ func TestATerminatedEventIsRetried(t *testing.T) {
 	}, "the e-mails are not tried")
 	mails.kill() // so that nothing of them can close
 	s.exec(`UPDATE recipient SET active = false WHERE user_id = '150'`)
+	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that who left is asked for again
 
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), id, "", "an operator's word"))
 	s.starter("event", "retry", id)
