@@ -33,8 +33,9 @@ type SendDigestResult struct {
 
 // SendDigest makes one attempt to hand a digest to its provider, and records on
 // each of its items what came of it. Items that were cancelled since the last
-// attempt are left out, and so are those that the rules do not allow any more. For crashes and the counting of attempts it is as
-// [Activities.Send]: an attempt that finds all sent says so, and does nothing.
+// attempt are left out, and so are those that the rules do not allow any more. For
+// crashes and the counting of attempts it is as [Activities.Send]: an attempt that
+// finds all sent says so, and does nothing.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
 	attempt, err := a.beginDigest(ctx, in)
 	if err != nil || len(attempt.Items) == 0 {

@@ -2,6 +2,7 @@
 # The recorded histories of a release never change: workflows that it began may still be
 # running. Each folder of them lists its files and their checksums in SHA256SUMS.
 set -euo pipefail
+export LC_ALL=C # one order of names everywhere
 cd "$(dirname "${BASH_SOURCE[0]}")/../workflows/testdata"
 
 for sums in */SHA256SUMS; do

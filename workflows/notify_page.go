@@ -24,8 +24,9 @@ type PageInput struct {
 }
 
 // openDeliveries bounds the children of one workflow over one channel that are
-// being sent. Those that wait for a delay or for the end of quiet hours take no place among them:
-// they would hold up everybody else until the morning. A page has at most 500.
+// being sent. Those that wait for a delay or for the end of quiet hours take no
+// place among them: they would hold up everybody else until the morning. A page
+// has at most 500.
 const openDeliveries = 100
 
 // NotifyPage delivers one page of a broadcast, so that no history grows with
