@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -45,7 +46,8 @@ func newEnv(t *testing.T, children ...string) *environment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quietLogger{})
 	env := &environment{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
-	env.SetTestTimeout(time.Minute) // of the real clock, for the next step of a workflow; the default of 3 s is short on a busy machine
+	env.SetTestTimeout(time.Minute)                                             // of the real clock, for the next step of a workflow; the default of 3 s is short on a busy machine
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the default of 1 s as well
 	env.RegisterActivity(&activities.Activities{})
 	for _, name := range children {
 		env.RegisterWorkflowWithOptions(env.fake(name), workflow.RegisterOptions{Name: name})

@@ -187,6 +187,7 @@ func (o *operation) cancelEvent() {
 	o.eventually(3*time.Minute, func() bool {
 		return o.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'SUCCESS'`, event) == 1
 	}, "%s was not made once more", event)
+	require.NoError(o.t, o.temporal.GetWorkflow(o.t.Context(), event, "").Get(o.t.Context(), nil)) // its row says so a moment before
 	o.requireDelivery(mail, "CANCELLED", "cancelled")
 	require.Equal(o.t, 1, o.accepted()[text])
 	o.refused(1, "has succeeded", "event", "retry", event)
