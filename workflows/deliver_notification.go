@@ -88,18 +88,18 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		}
 		in.Policy, attemptsBefore = reopened.Policy, reopened.AttemptsBefore
 	}
-	wait, judgeQuiet := pause{until: in.SendAfter, why: in.Wait}, !in.SendAfter.IsZero() // a delay may have ended before this workflow began
+	next := wait{until: in.SendAfter, why: in.Wait, judgeQuiet: !in.SendAfter.IsZero()} // a delay may have ended before this workflow began
 	for {
-		waited, hastened, err := wait.run(ctx)
+		judgeQuiet, err := next.run(ctx)
 		if err != nil {
 			return DeliverResult{}, err
 		}
-		sent, interrupted, err := send(ctx, in, attemptsBefore, (waited || judgeQuiet) && !hastened)
+		sent, ordered, err := send(ctx, in, attemptsBefore, judgeQuiet)
 		switch {
 		case err != nil:
 			return DeliverResult{}, err
-		case interrupted != nil && (sent.Status == "" || sent.Status == notification.Pending):
-			wait, judgeQuiet = *interrupted, false
+		case ordered != nil && (sent.Status == "" || sent.Status == notification.Pending):
+			next = *ordered
 		case sent.Quiet:
 			return DeliverResult{Status: notification.Pending, Reason: notification.WaitQuietHours}, nil
 		case sent.Dropped != "":
@@ -107,7 +107,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		case sent.NotBefore.IsZero():
 			return DeliverResult{Status: sent.Status}, nil
 		default:
-			wait, judgeQuiet = pause{until: sent.NotBefore, why: sent.Wait}, false // where that is past by the server's clock, a slower clock is not asked again
+			next = wait{until: sent.NotBefore, why: sent.Wait} // if that is past by the server's clock, the worker's slower clock does not judge again
 		}
 	}
 }
@@ -124,9 +124,9 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 
 // send runs the attempts. How many there may be is counted by the activity,
 // since an attempt that died with its worker was not the provider's failure. An
-// operator may interrupt them: then the pause to make before the next ones is
-// returned, beside a result that is of use only where something was sent.
-func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *pause, error) {
+// operator may order another wait meanwhile, which is returned for the case that
+// nothing was sent.
+func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *wait, error) {
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	input := activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, Timeout: in.Policy.Timeout,
@@ -135,9 +135,9 @@ func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet 
 	}
 	options := sendOptions(ctx, in.Policy, fmt.Sprintf("send by %s", in.Channel))
 	var result activities.SendResult
-	interrupted, err := attempts(ctx, options, acts.Send, input, &result)
+	ordered, err := attempts(ctx, options, acts.Send, input, &result)
 	if err != nil || result.Unrecorded == nil {
-		return result, interrupted, err
+		return result, ordered, err
 	}
 	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 }
@@ -186,11 +186,9 @@ func record(ctx workflow.Context, activity, input, result any) error {
 
 // giveUp records the end of a delivery even when the workflow was cancelled.
 func giveUp(ctx workflow.Context, in DeliverInput, status notification.Status, why string) (DeliverResult, error) {
-	ctx, cancel := workflow.NewDisconnectedContext(ctx)
-	defer cancel()
 	result := DeliverResult{Reason: why}
 	input := activities.GiveUpInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Status: status, Reason: why}
-	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, recordOptions), acts.GiveUp, input).Get(ctx, &result.Status); err != nil {
+	if err := record(ctx, acts.GiveUp, input, &result.Status); err != nil {
 		return result, err
 	}
 	if result.Status == notification.Failed || result.Status == notification.Cancelled {

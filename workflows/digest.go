@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -88,100 +87,6 @@ type digest struct {
 	long    bool              // the history has become so: another run is to go on collecting
 }
 
-// collect waits until the digest is due and returns what it lists.
-func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
-	for judge := true; ; {
-		if err := d.wait(ctx); err != nil || d.long {
-			return activities.SealResult{}, err
-		}
-		sealed, err := d.seal(ctx, judge && !d.Hastened)
-		if err != nil || sealed.NotBefore.IsZero() {
-			return sealed, err
-		}
-		d.Until, d.Wait = sealed.NotBefore, sealed.Wait
-		judge = workflow.Now(ctx).Before(d.Until) // where that is past by the server's clock, a slower clock is not asked again
-	}
-}
-
-// wait waits until the window ends, a hundred have joined, or an operator wants
-// the digest sent. A digest that waits for quiet hours to end, or that was
-// rescheduled, does not count any more. Its only error is cancellation.
-func (d *digest) wait(ctx workflow.Context) (err error) {
-	for {
-		d.drain(ctx)
-		switch {
-		case err != nil || d.due(ctx):
-			return err
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			d.long = true
-			return nil
-		}
-		workflow.SetCurrentDetails(ctx, d.details())
-		timer, stop := workflow.WithCancel(ctx)
-		selector := workflow.NewSelector(ctx).
-			AddFuture(workflow.NewTimerWithOptions(timer, d.Until.Sub(workflow.Now(ctx)), workflow.TimerOptions{Summary: "end of the window"}), func(f workflow.Future) {
-				err = f.Get(ctx, nil)
-			})
-		for _, signal := range digestSignals {
-			selector.AddReceive(workflow.GetSignalChannel(ctx, signal), func(workflow.ReceiveChannel, bool) {}) // for drain to take
-		}
-		selector.Select(ctx)
-		stop()
-	}
-}
-
-func (d *digest) due(ctx workflow.Context) bool {
-	return d.Hastened || !workflow.Now(ctx).Before(d.Until) || (d.Wait == "" && d.Joined >= notification.MaxDigestItems)
-}
-
-func (d *digest) details() string {
-	if d.Wait != "" {
-		return fmt.Sprintf("%d joined; waiting until %s", d.Joined, d.Wait)
-	}
-	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems, d.Until.UTC().Format(time.RFC3339))
-}
-
-// take takes one signal, if there is one.
-func (d *digest) take(c workflow.ReceiveChannel) bool {
-	switch c.Name() {
-	case digestJoined:
-		if !c.ReceiveAsync(nil) {
-			return false
-		}
-		d.Joined++
-	case SendNow:
-		if !c.ReceiveAsync(nil) {
-			return false
-		}
-		d.Hastened = true
-	default:
-		if c.Len() == 0 {
-			return false
-		}
-		if until, ok := receiveTime(c); ok {
-			d.Until, d.Wait = until, rescheduled(until).why
-		}
-	}
-	return true
-}
-
-var digestSignals = []string{digestJoined, SendNow, Reschedule}
-
-// drain takes all signals there are. A next run would not see them.
-func (d *digest) drain(ctx workflow.Context) {
-	for _, signal := range digestSignals {
-		for channel := workflow.GetSignalChannel(ctx, signal); d.take(channel); {
-		}
-	}
-}
-
-func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
-	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet}
-	var sealed activities.SealResult
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sealOptions), acts.SealDigest, input).Get(ctx, &sealed)
-	return sealed, err
-}
-
 // send sends what was sealed, unless it is dropped for quiet hours. An error is
 // why it was not sent.
 func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (DigestEnded, error) {
@@ -198,13 +103,13 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 	for {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))
 		var sent activities.SendDigestResult
-		interrupted, err := attempts(ctx, options, acts.SendDigest, input, &sent)
+		ordered, err := attempts(ctx, options, acts.SendDigest, input, &sent)
 		d.dropped = sent.Dropped
 		switch {
 		case err != nil:
 			return DigestEnded{}, err
-		case interrupted != nil && sent.Items == 0:
-			if _, _, err := interrupted.run(ctx); err != nil {
+		case ordered != nil && sent.Items == 0:
+			if _, err := ordered.run(ctx); err != nil {
 				return DigestEnded{}, err
 			}
 		case sent.Unrecorded != nil:
@@ -215,72 +120,4 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 			return DigestEnded{Status: notification.Sent}, nil
 		}
 	}
-}
-
-// giveUp ends what was sealed without sending it; where nothing was yet, what
-// waits by now.
-func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ended DigestEnded) (activities.SealResult, error) {
-	if len(sealed.Items) == 0 {
-		var err error
-		if sealed, err = d.seal(ctx, false); err != nil || len(sealed.Items) == 0 {
-			return sealed, err
-		}
-	}
-	return sealed, d.recordEnd(ctx, ended)
-}
-
-func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
-	input := activities.GiveUpDigestInput{DigestID: d.id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason}
-	var result activities.GiveUpDigestResult
-	err := record(ctx, acts.GiveUpDigest, input, &result)
-	d.dropped = result.Dropped
-	return err
-}
-
-// tell lets the items' own workflows end. One that has ended already was
-// cancelled, or somebody terminated it: its failure is then recorded here, as it
-// would have done.
-func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
-	told := make([]workflow.Future, len(items))
-	for i, id := range items {
-		told[i] = workflow.SignalExternalWorkflow(ctx, id, "", digestEnded, d.end(id, ended))
-	}
-	for i, id := range items {
-		if err := told[i].Get(ctx, nil); err != nil && d.end(id, ended).Status == notification.Failed {
-			input := activities.GiveUpInput{DeliveryID: id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason}
-			if err := record(ctx, acts.GiveUp, input, nil); err != nil {
-				workflow.GetLogger(ctx).Error("failure not recorded", "delivery_id", id, "error", err)
-			}
-		}
-	}
-}
-
-// end is how the digest ended for one of its items.
-func (d *digest) end(item string, ended DigestEnded) DigestEnded {
-	if reason, dropped := d.dropped[item]; dropped {
-		return DigestEnded{Status: notification.Cancelled, Reason: reason}
-	}
-	return ended
-}
-
-// next is the digest of what was left, or has joined meanwhile.
-func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
-	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Policy: d.Policy, Until: sealed.Next}}
-	if !sealed.Next.IsZero() { // what was left has joined already, and an operator may have meant one of them
-		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
-	}
-	joins := workflow.GetSignalChannel(ctx, digestJoined)
-	for id := ""; joins.ReceiveAsync(&id); {
-		if !slices.Contains(sealed.Items, id) {
-			next.Joined++
-		}
-	}
-	if next.Joined == 0 && sealed.Next.IsZero() {
-		return DigestInput{}, false
-	}
-	next.drain(ctx)
-	if next.Until.IsZero() {
-		next.Until = workflow.Now(ctx).Add(d.Window)
-	}
-	return next.DigestInput, true
 }

@@ -74,19 +74,17 @@ func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence t
 		}).
 		AddReceive(workflow.GetSignalChannel(ctx, digestEnded), func(c workflow.ReceiveChannel, _ bool) {
 			var told DigestEnded
-			if c.ReceiveAsync(&told) { // of something else that somebody sent no notice is taken
+			if c.ReceiveAsync(&told) { // ignores signals that are not a DigestEnded
 				ended = &told
 			}
-		}).
-		AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
-			c.Receive(ctx, nil)
-			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", SendNow, nil)
-		}).
-		AddReceive(workflow.GetSignalChannel(ctx, Reschedule), func(c workflow.ReceiveChannel, _ bool) {
-			if until, ok := receiveTime(c); ok {
-				workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", Reschedule, until)
-			}
 		})
+	addControls(ctx, selector, func(ordered wait) {
+		if ordered.hastened {
+			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", SendNow, nil)
+		} else {
+			workflow.SignalExternalWorkflow(ctx, joined.DigestID, "", Reschedule, ordered.until)
+		}
+	})
 	for ended == nil && !silent {
 		selector.Select(ctx)
 	}

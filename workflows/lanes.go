@@ -7,7 +7,6 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 
-	"herald/activities"
 	"herald/internal/notification"
 )
 
@@ -15,12 +14,12 @@ import (
 type lanes struct {
 	eventID string
 	begun   []notification.Lane
-	open    *window
+	open    *limiter
 	planned bool // all recipients are
 }
 
 func newLanes(ctx workflow.Context, eventID string) *lanes {
-	return &lanes{eventID: eventID, open: newWindow(ctx, 0)}
+	return &lanes{eventID: eventID, open: newLimiter(ctx, 0)}
 }
 
 // start starts a lane, unless it was before.
@@ -30,10 +29,7 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 	}
 	l.begun = append(l.begun, lane)
 	l.open.start(ctx, func(ctx workflow.Context) {
-		options := laneOptions(l.eventID, lane)
-		ctx = workflow.WithChildOptions(ctx, options)
-		holder := activities.HolderInput{WorkflowID: options.WorkflowID, Type: notifyChannelType, TaskQueue: workflow.GetInfo(ctx).TaskQueueName}
-		stranger := runOnceFree(ctx, holder, func() workflow.ChildWorkflowFuture {
+		runPart(ctx, laneOptions(l.eventID, lane), notifyChannelType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			in := ChannelInput{EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Planned: l.planned}
 			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
 			if !in.Planned {
@@ -41,7 +37,6 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 			}
 			return child
 		})
-		logStranger(ctx, options.WorkflowID, stranger)
 	})
 }
 
@@ -58,11 +53,12 @@ func (l *lanes) wait(ctx workflow.Context) error {
 	return l.open.wait(ctx)
 }
 
-// logStranger tells of an id that is taken by something else. The deliveries stay
-// PENDING, which the event's outcome says.
-func logStranger(ctx workflow.Context, id, stranger string) {
-	if stranger != "" {
-		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", id, "by", stranger)
+// runPart runs the workflow of a part of an event's deliveries. If a workflow of
+// another kind has its id, the deliveries stay PENDING, and the event's outcome is
+// INCOMPLETE.
+func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) {
+	if stranger := runChild(ctx, options, workflowType, start); stranger != "" {
+		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", stranger)
 	}
 }
 

@@ -46,9 +46,9 @@ const (
 // that stands holds up no other. It ends when the event has told that all
 // recipients are planned, and its last page has ended.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
-	l := &lane{in: in, open: newWindow(ctx, openPages)}
+	l := &lane{in: in, open: newLimiter(ctx, openPages)}
 	if in.Lane.Waiting {
-		l.open = newWindow(ctx, waitingPages)
+		l.open = newLimiter(ctx, waitingPages)
 	}
 	l.listen(ctx)
 	for {
@@ -71,7 +71,7 @@ func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 // lane is a running [NotifyChannel].
 type lane struct {
 	in   ChannelInput // as the next run would have it
-	open *window
+	open *limiter
 }
 
 // listen waits for the word that all recipients are planned.
@@ -129,12 +129,9 @@ func (l *lane) startPage(ctx workflow.Context, ids notification.IDRange) error {
 		EventID: l.in.EventID, EventType: l.in.EventType, Aggregate: l.in.Aggregate, IDs: ids, Channel: l.in.Lane.Channel, Waiting: l.in.Lane.Waiting, Left: l.in.Left,
 	}
 	return l.open.run(ctx, func(ctx workflow.Context) {
-		ctx = workflow.WithChildOptions(ctx, options)
-		holder := activities.HolderInput{WorkflowID: options.WorkflowID, Type: notifyPageType, TaskQueue: workflow.GetInfo(ctx).TaskQueueName}
-		stranger := runOnceFree(ctx, holder, func() workflow.ChildWorkflowFuture {
+		runPart(ctx, options, notifyPageType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			return workflow.ExecuteChildWorkflow(ctx, NotifyPage, page)
 		})
-		logStranger(ctx, options.WorkflowID, stranger)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Events that release 0.1 started go on as they began: page by page, with one
-// window over all channels. This file can go once none of them runs any more.
+// limit for all channels. This file can go once none of them runs any more.
 
 const (
 	// openPagesV01 bounds the pages of a broadcast that are being sent at once.
@@ -43,16 +43,16 @@ func notifyEventV01(ctx workflow.Context, in NotifyInput) (NotifyResult, error) 
 
 // pagesV01 are the open page workflows of a broadcast.
 type pagesV01 struct {
-	sending, waiting *window
+	sending, waiting *limiter
 }
 
 // deliverAllV01 tells all recipients, and waits until every delivery has ended. A
 // next input is what is left for another run, whose history starts anew.
 func deliverAllV01(ctx workflow.Context, in NotifyInput) (NotifyResult, *NotifyInput, error) {
-	open := pagesV01{sending: newWindow(ctx, openPagesV01), waiting: newWindow(ctx, waitingPagesV01)}
+	open := pagesV01{sending: newLimiter(ctx, openPagesV01), waiting: newLimiter(ctx, waitingPagesV01)}
 	result, next, err := planPagesV01(ctx, in, open)
-	for _, window := range []*window{open.sending, open.waiting} {
-		if waitErr := window.wait(ctx); err == nil {
+	for _, pages := range []*limiter{open.sending, open.waiting} {
+		if waitErr := pages.wait(ctx); err == nil {
 			err = waitErr
 		}
 	}
@@ -89,7 +89,7 @@ func planPagesV01(ctx workflow.Context, in NotifyInput, open pagesV01) (result N
 // startPageV01 starts the workflows of a page: one for what is to be sent at once,
 // and one for what waits. Its only error is cancellation.
 func startPageV01(ctx workflow.Context, eventID string, page int, planned activities.PlanResult, open pagesV01) error {
-	start := func(in *window, waiting bool) error {
+	start := func(in *limiter, waiting bool) error {
 		input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored, Waiting: waiting}
 		return in.run(ctx, func(ctx workflow.Context) {
 			ctx = workflow.WithChildOptions(ctx, pageOptionsV01(eventID, page, waiting))
@@ -123,17 +123,16 @@ func pageOptionsV01(eventID string, page int, waiting bool) workflow.ChildWorkfl
 	}
 }
 
-// deliverBatchV01 starts one child per delivery, a window of them at a time, and
+// deliverBatchV01 starts one child per delivery, so many at a time, and
 // waits for all. How they end is in their rows. Its only error is cancellation.
 func deliverBatchV01(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
-	open := newWindow(ctx, openDeliveries)
+	open := newLimiter(ctx, openDeliveries)
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	for _, d := range batch.Deliveries {
 		policy := batch.Policies[d.Channel]
-		input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
 		deliver := func(ctx workflow.Context) {
 			ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
-			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input).Get(ctx, nil)
+			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy)).Get(ctx, nil)
 		}
 		if d.Waits() {
 			open.start(ctx, deliver)

@@ -51,11 +51,11 @@ type batchEvent struct {
 }
 
 // deliverBatch starts one child per delivery, and waits for all. Each channel has
-// a window of its own, so that none waits for another. How the deliveries end is
+// a limit of its own, so that none waits for another. How the deliveries end is
 // in their rows. Its only error is cancellation.
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
-	channels := newWindow(ctx, 0)
+	channels := newLimiter(ctx, 0)
 	for _, deliveries := range byChannel(batch.Deliveries) {
 		policy := batch.Policies[deliveries[0].Channel]
 		channels.start(ctx, func(ctx workflow.Context) { deliverOver(ctx, event, deliveries, policy) })
@@ -78,9 +78,9 @@ func byChannel(all []notification.Delivery) [][]notification.Delivery {
 	return split
 }
 
-// deliverOver makes the deliveries of one channel, a window of them at a time.
+// deliverOver makes the deliveries of one channel, so many at a time.
 func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notification.Delivery, policy activities.DeliveryPolicy) {
-	open := newWindow(ctx, openDeliveries)
+	open := newLimiter(ctx, openDeliveries)
 	for _, d := range deliveries {
 		deliver := func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) }
 		if d.Waits() {
@@ -95,15 +95,17 @@ func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notificati
 // deliverOne runs a delivery's workflow, as soon as nothing else has its id. A
 // stranger that has it fails the delivery.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
-	input := DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
-	stranger := runOnceFree(ctx, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotificationType, TaskQueue: policy.TaskQueue}, func() workflow.ChildWorkflowFuture {
-		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, input)
+	stranger := runChild(ctx, deliveryOptions(event, d, policy), deliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
 	})
 	if stranger != "" {
 		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + stranger}
 		_ = record(ctx, acts.GiveUp, failed, nil)
 	}
+}
+
+func deliverInput(d notification.Delivery, policy activities.DeliveryPolicy) DeliverInput {
+	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
 }
 
 // batchDetails tells operators what an event's workflow waits for.

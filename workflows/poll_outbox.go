@@ -1,6 +1,3 @@
-// Package workflows decides what happens to an event and its notifications, and
-// in which order. It is deterministic: everything that touches the world is an
-// activity.
 package workflows
 
 import (
@@ -11,9 +8,6 @@ import (
 
 	"herald/activities"
 )
-
-// acts is never dereferenced: it only names the activities.
-var acts *activities.Activities
 
 // pollOptions: an activity polls for a minute and hands over. A dead worker is
 // noticed by its missing heartbeat; whatever else fails is tried again for ever.

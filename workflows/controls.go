@@ -1,0 +1,99 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// wait is a time before which nothing is sent. An operator may cut it short or
+// put another in its place.
+type wait struct {
+	until      time.Time // zero: there is nothing to wait for
+	why        string    // until when and for what, in words for people
+	judgeQuiet bool      // quiet hours are judged afterwards, even if until is past already
+	hastened   bool      // an operator wants the message sent now, quiet hours or not
+}
+
+// rescheduled is the wait that the signal Reschedule asks for.
+func rescheduled(until time.Time) wait {
+	return wait{until: until, why: until.UTC().Format(time.RFC3339) + ": rescheduled by an operator"}
+}
+
+// addControls adds the operators' signals to a selector. Each is handed to obey as
+// the wait that it asks for. A Reschedule whose argument is no time is ignored.
+func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ordered wait)) workflow.Selector {
+	return selector.
+		AddReceive(workflow.GetSignalChannel(ctx, SendNow), func(c workflow.ReceiveChannel, _ bool) {
+			c.Receive(ctx, nil)
+			obey(wait{hastened: true})
+		}).
+		AddReceive(workflow.GetSignalChannel(ctx, Reschedule), func(c workflow.ReceiveChannel, _ bool) {
+			var until time.Time
+			if c.ReceiveAsync(&until) && !until.IsZero() { // Receive would block until the next signal
+				obey(rescheduled(until))
+			}
+		})
+}
+
+// run waits until the time has come or an operator hastens it. It returns whether
+// quiet hours are to be judged then: after any wait that was not hastened. Its only
+// error is that ctx was cancelled.
+func (w wait) run(ctx workflow.Context) (judgeQuiet bool, err error) {
+	judgeQuiet = w.judgeQuiet
+	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
+		judgeQuiet = true
+		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
+		timer, stop := workflow.WithCancel(ctx)
+		summary := workflow.TimerOptions{Summary: "send after " + w.until.Format(time.RFC3339)}
+		selector := workflow.NewSelector(ctx).
+			AddFuture(workflow.NewTimerWithOptions(timer, w.until.Sub(workflow.Now(ctx)), summary), func(f workflow.Future) {
+				err = f.Get(ctx, nil)
+			})
+		addControls(ctx, selector, func(ordered wait) { w = ordered }).Select(ctx)
+		stop()
+	}
+	return judgeQuiet && !w.hastened, err
+}
+
+// attempts runs an activity that Temporal repeats until it ends. An operator who
+// hastens or reschedules the message ends the activity: at once while it waits for
+// its next attempt, otherwise after the attempt that is under way. The wait that
+// the operator ordered is returned, for the case that the activity sent nothing.
+func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, input, result any) (ordered *wait, err error) {
+	attempt, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
+	defer stop()
+	ended := false
+	selector := workflow.NewSelector(ctx).
+		AddFuture(workflow.ExecuteActivity(attempt, activity, input), func(f workflow.Future) {
+			ended, err = true, f.Get(ctx, result)
+		})
+	addControls(ctx, selector, func(w wait) {
+		ordered = &w
+		stop()
+	})
+	for !ended {
+		selector.Select(ctx)
+	}
+	if ordered != nil && (err == nil || cutShort(err)) {
+		return ordered, nil
+	}
+	return nil, err
+}
+
+// cutShort says that an activity ended because it was cancelled: in its wait for
+// the next attempt, or after one that would have been followed by another. The
+// server reports the same retry state for a permanent failure of a cancelled
+// activity, which counts as a failure.
+func cutShort(err error) bool {
+	if temporal.IsCanceledError(err) {
+		return true
+	}
+	var failed *temporal.ActivityError
+	var failure *temporal.ApplicationError
+	permanent := errors.As(err, &failure) && failure.NonRetryable()
+	return !permanent && errors.As(err, &failed) && failed.RetryState() == enums.RETRY_STATE_CANCEL_REQUESTED
+}

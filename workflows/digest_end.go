@@ -1,0 +1,78 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// giveUp ends what was sealed without sending it; where nothing was yet, what
+// waits by now.
+func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ended DigestEnded) (activities.SealResult, error) {
+	if len(sealed.Items) == 0 {
+		var err error
+		if sealed, err = d.seal(ctx, false); err != nil || len(sealed.Items) == 0 {
+			return sealed, err
+		}
+	}
+	return sealed, d.recordEnd(ctx, ended)
+}
+
+func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
+	input := activities.GiveUpDigestInput{DigestID: d.id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason}
+	var result activities.GiveUpDigestResult
+	err := record(ctx, acts.GiveUpDigest, input, &result)
+	d.dropped = result.Dropped
+	return err
+}
+
+// tell lets the items' own workflows end. One that has ended already was
+// cancelled, or somebody terminated it: its failure is then recorded here, as it
+// would have done.
+func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
+	told := make([]workflow.Future, len(items))
+	for i, id := range items {
+		told[i] = workflow.SignalExternalWorkflow(ctx, id, "", digestEnded, d.end(id, ended))
+	}
+	for i, id := range items {
+		if err := told[i].Get(ctx, nil); err != nil && d.end(id, ended).Status == notification.Failed {
+			input := activities.GiveUpInput{DeliveryID: id, Channel: d.Key.Channel, Status: ended.Status, Reason: ended.Reason}
+			if err := record(ctx, acts.GiveUp, input, nil); err != nil {
+				workflow.GetLogger(ctx).Error("failure not recorded", "delivery_id", id, "error", err)
+			}
+		}
+	}
+}
+
+// end is how the digest ended for one of its items.
+func (d *digest) end(item string, ended DigestEnded) DigestEnded {
+	if reason, dropped := d.dropped[item]; dropped {
+		return DigestEnded{Status: notification.Cancelled, Reason: reason}
+	}
+	return ended
+}
+
+// next is the digest of what was left, or has joined meanwhile.
+func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
+	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Policy: d.Policy, Until: sealed.Next}}
+	if !sealed.Next.IsZero() { // what was left has joined already, and an operator may have meant one of them
+		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
+	}
+	joins := workflow.GetSignalChannel(ctx, digestJoined)
+	for id := ""; joins.ReceiveAsync(&id); {
+		if !slices.Contains(sealed.Items, id) {
+			next.Joined++
+		}
+	}
+	if next.Joined == 0 && sealed.Next.IsZero() {
+		return DigestInput{}, false
+	}
+	next.receivePending(ctx)
+	if next.Until.IsZero() {
+		next.Until = workflow.Now(ctx).Add(d.Window)
+	}
+	return next.DigestInput, true
+}

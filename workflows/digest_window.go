@@ -1,0 +1,93 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// collect waits until the digest is due and returns what it lists.
+func (d *digest) collect(ctx workflow.Context) (activities.SealResult, error) {
+	for judgeQuiet := true; ; {
+		if err := d.waitUntilDue(ctx); err != nil || d.long {
+			return activities.SealResult{}, err
+		}
+		sealed, err := d.seal(ctx, judgeQuiet && !d.Hastened)
+		if err != nil || sealed.NotBefore.IsZero() {
+			return sealed, err
+		}
+		d.Until, d.Wait = sealed.NotBefore, sealed.Wait
+		judgeQuiet = workflow.Now(ctx).Before(d.Until) // if that is past by the server's clock, the worker's slower clock does not judge again
+	}
+}
+
+// waitUntilDue waits until the window ends, a hundred have joined, or an operator
+// wants the digest sent. It stops early when the history has become long. Its only
+// error is that ctx was cancelled.
+func (d *digest) waitUntilDue(ctx workflow.Context) (err error) {
+	for {
+		d.receivePending(ctx)
+		switch {
+		case err != nil || d.due(ctx):
+			return err
+		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
+			d.long = true
+			return nil
+		}
+		workflow.SetCurrentDetails(ctx, d.details())
+		timer, stop := workflow.WithCancel(ctx)
+		selector := workflow.NewSelector(ctx).
+			AddFuture(workflow.NewTimerWithOptions(timer, d.Until.Sub(workflow.Now(ctx)), workflow.TimerOptions{Summary: "end of the window"}), func(f workflow.Future) {
+				err = f.Get(ctx, nil)
+			})
+		d.addSignals(ctx, selector).Select(ctx)
+		stop()
+	}
+}
+
+// addSignals adds to a selector what deliveries and operators tell the digest.
+func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) workflow.Selector {
+	selector.AddReceive(workflow.GetSignalChannel(ctx, digestJoined), func(c workflow.ReceiveChannel, _ bool) {
+		c.Receive(ctx, nil)
+		d.Joined++
+	})
+	return addControls(ctx, selector, func(ordered wait) {
+		if ordered.hastened {
+			d.Hastened = true
+		} else {
+			d.Until, d.Wait = ordered.until, ordered.why
+		}
+	})
+}
+
+// receivePending receives the signals that have come. The next run would not see them.
+func (d *digest) receivePending(ctx workflow.Context) {
+	for signals := d.addSignals(ctx, workflow.NewSelector(ctx)); signals.HasPending(); {
+		signals.Select(ctx)
+	}
+}
+
+// due says that the digest is to be sent. While it waits for the end of quiet
+// hours, or for the time for which it was rescheduled, the number that joined does
+// not matter.
+func (d *digest) due(ctx workflow.Context) bool {
+	return d.Hastened || !workflow.Now(ctx).Before(d.Until) || (d.Wait == "" && d.Joined >= notification.MaxDigestItems)
+}
+
+func (d *digest) details() string {
+	if d.Wait != "" {
+		return fmt.Sprintf("%d joined; waiting until %s", d.Joined, d.Wait)
+	}
+	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems, d.Until.UTC().Format(time.RFC3339))
+}
+
+func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
+	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet}
+	var sealed activities.SealResult
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sealOptions), acts.SealDigest, input).Get(ctx, &sealed)
+	return sealed, err
+}

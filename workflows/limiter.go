@@ -1,0 +1,46 @@
+package workflows
+
+import "go.temporal.io/sdk/workflow"
+
+// limiter runs functions side by side: run waits for one of size slots, start
+// does not.
+type limiter struct {
+	slots   workflow.Semaphore
+	running workflow.WaitGroup
+	open    int // functions that have not returned yet
+}
+
+func newLimiter(ctx workflow.Context, size int64) *limiter {
+	return &limiter{slots: workflow.NewSemaphore(ctx, size), running: workflow.NewWaitGroup(ctx)}
+}
+
+// run starts f as soon as a slot is free, which f holds until it returns. Its
+// only error is that ctx was cancelled before.
+func (l *limiter) run(ctx workflow.Context, f func(ctx workflow.Context)) error {
+	if err := l.slots.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	l.start(ctx, func(ctx workflow.Context) {
+		defer l.slots.Release(1)
+		f(ctx)
+	})
+	return nil
+}
+
+// start starts f at once, without a slot.
+func (l *limiter) start(ctx workflow.Context, f func(ctx workflow.Context)) {
+	l.open++
+	l.running.Add(1)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer l.running.Done()
+		f(ctx)
+		l.open--
+	})
+}
+
+// wait waits until every function has returned, cancelled or not. Its only error
+// is that ctx was cancelled.
+func (l *limiter) wait(ctx workflow.Context) error {
+	l.running.Wait(ctx)
+	return ctx.Err()
+}

@@ -1,0 +1,46 @@
+package workflows
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+)
+
+// holderOptions: the activity fails while the workflow that has the id still
+// runs, and is tried again, however long that takes. Such attempts leave no trace
+// in the history.
+var holderOptions = workflow.ActivityOptions{
+	StartToCloseTimeout: 20 * time.Second,
+	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: time.Minute},
+	Summary:             "wait for the workflow that has the id",
+}
+
+// runChild runs a child to its end. How it ended is in the rows of its
+// deliveries, so its error is of no use here.
+//
+// An earlier run of the event, or an operator, may have started the same child
+// already. Then it waits until that one has ended and starts its own, unless that
+// one completed and the options allow no duplicate. If a workflow of another kind
+// has the id, nothing is started, and it returns what that is.
+func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (stranger string) {
+	ctx = workflow.WithChildOptions(ctx, options)
+	holder := activities.HolderInput{
+		WorkflowID: options.WorkflowID, Type: workflowType, TaskQueue: cmp.Or(options.TaskQueue, workflow.GetInfo(ctx).TaskQueueName),
+	}
+	for {
+		if err := start(ctx).Get(ctx, nil); !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+			return ""
+		}
+		var held activities.HolderResult
+		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, holderOptions), acts.AwaitHolder, holder).Get(ctx, &held); err != nil {
+			return "" // ctx was cancelled
+		}
+		if held.Stranger != "" || (held.Completed && options.WorkflowIDReusePolicy != allowDuplicate) {
+			return held.Stranger
+		}
+	}
+}
