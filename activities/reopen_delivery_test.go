@@ -96,7 +96,7 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 	}{
 		{"gone", func(r *notification.Reopening) { r.Known = false }, reservation(), "the recipient is no longer in the directory", true},
 		{"inactive", func(r *notification.Reopening) { r.Active = false }, reservation(), "the recipient is no longer active", true},
-		{"no address", func(r *notification.Reopening) { r.Recipient.Email = "" }, reservation(), "the recipient has no address for EMAIL", true},
+		{"no address", func(r *notification.Reopening) { r.Recipient.Email = "" }, reservation(), "the recipient has no e-mail address", true},
 		{"no device", func(r *notification.Reopening) { r.Channel = notification.Push }, reservation(), "the recipient has no active device", true},
 		{"no text", func(*notification.Reopening) {}, broken, "guests", false},
 		{"no text and no event", func(r *notification.Reopening) { r.HasText = false }, purged, "it has no text, and its event was purged", true},

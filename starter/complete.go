@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/notification"
 	"herald/internal/postgres"
 )
 
@@ -38,7 +39,7 @@ func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
 func completeRecipient(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("recipient", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		var offered []string
-		for _, userType := range userTypes() {
+		for _, userType := range notification.UserTypes() {
 			if word := string(userType) + "/"; strings.HasPrefix(word, strings.ToUpper(typed)) {
 				offered = append(offered, word)
 			}

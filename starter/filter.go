@@ -26,10 +26,6 @@ func statuses() []notification.Status {
 	return []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled}
 }
 
-func userTypes() []notification.UserType {
-	return []notification.UserType{notification.RestaurantUser, notification.Customer, notification.AgencyUser, notification.Admin, notification.Guest}
-}
-
 func (f *deliveryFilter) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.statuses, "status", nil, "only these statuses: "+words(statuses()))
@@ -105,8 +101,8 @@ func parseWords[T ~string](flag string, values []string, allowed []T) ([]T, erro
 func parseRecipient(value string) (notification.UserType, string, error) {
 	kind, id, _ := strings.Cut(value, "/")
 	userType := notification.UserType(strings.ToUpper(kind))
-	if !slices.Contains(userTypes(), userType) || id == "" {
-		return "", "", fmt.Errorf("--recipient: %q is not a user type and an id, such as RESTAURANT_USER/10; the types are %s", value, words(userTypes()))
+	if !slices.Contains(notification.UserTypes(), userType) || id == "" {
+		return "", "", fmt.Errorf("--recipient: %q is not a user type and an id, such as RESTAURANT_USER/10; the types are %s", value, words(notification.UserTypes()))
 	}
 	return userType, id, nil
 }

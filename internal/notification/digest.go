@@ -20,21 +20,6 @@ func (k DigestKey) String() string {
 // MaxDigestItems is how many notifications one digest lists at most.
 const MaxDigestItems = 100
 
-// DigestBytes bounds the texts of a digest's items, in bytes, so that the message
-// which lists them stays within what its provider takes: 1,600 characters of a
-// text message, 4 KiB of a push message, 3,000 characters of Slack's, 64 KiB of
-// ours. What does not fit comes in the next digest.
-func (c Channel) DigestBytes() int {
-	switch c {
-	case SMS:
-		return 1200
-	case Push, Slack:
-		return 2500
-	default:
-		return 48 << 10
-	}
-}
-
 // DigestPlace is what joining a digest takes to know of a delivery.
 type DigestPlace struct {
 	Status   Status

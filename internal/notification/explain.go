@@ -2,7 +2,6 @@ package notification
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -85,10 +84,7 @@ func (d Decision) Remedy(channel Channel) string {
 	case DecisionMaxRecipients:
 		return "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
 	case DecisionNoAddress:
-		if channel == Push {
-			return "let them register a device (recipient_device)"
-		}
-		return "enter their address (recipient)"
+		return channel.row().remedy
 	default:
 		return ""
 	}
@@ -97,17 +93,3 @@ func (d Decision) Remedy(channel Channel) string {
 // AddressWord is what a channel reaches somebody by, and whether they have it:
 // "an e-mail address", "no e-mail address".
 func (c Case) AddressWord() string { return c.Channel.addressWord(c.Reachable()) }
-
-func (c Channel) addressWord(present bool) string {
-	words := map[Channel]string{Email: "an e-mail address", Push: "an active device", SMS: "a phone number", Slack: "a Slack webhook"}
-	word, needed := words[c]
-	switch {
-	case !needed:
-		return "no need of an address: it knows them by their id"
-	case present:
-		return word
-	default:
-		_, word, _ = strings.Cut(word, " ")
-		return "no " + word
-	}
-}

@@ -43,32 +43,6 @@ type Recipient struct {
 	Preferences []Preference // a channel without one is on
 }
 
-// Address is where a channel reaches the recipient; empty where it knows them
-// by their id, as WEBSOCKET and PUSH do, or where they have none.
-func (r Recipient) Address(channel Channel) string {
-	switch channel {
-	case Email:
-		return r.Email
-	case SMS:
-		return r.Phone
-	case Slack:
-		return r.SlackWebhookURL
-	default:
-		return ""
-	}
-}
-
-func (r Recipient) reachable(channel Channel) bool {
-	switch channel {
-	case WebSocket:
-		return true
-	case Push:
-		return r.HasDevice
-	default:
-		return r.Address(channel) != ""
-	}
-}
-
 func (r Recipient) preference(channel Channel) Preference {
 	for _, p := range r.Preferences {
 		if p.Channel == channel {

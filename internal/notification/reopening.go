@@ -20,10 +20,8 @@ func (r Reopening) Problem() string {
 		return "the recipient is no longer active"
 	case r.Recipient.reachable(r.Channel):
 		return ""
-	case r.Channel == Push:
-		return "the recipient has no active device"
 	default:
-		return "the recipient has no address for " + string(r.Channel)
+		return "the recipient has " + r.Channel.addressWord(false)
 	}
 }
 

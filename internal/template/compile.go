@@ -32,12 +32,12 @@ type executable interface {
 
 var errSourceTooLong = errors.New("the template is longer than 64 KiB")
 
-// compile parses a row. The body of a mail is HTML, and escapes what it is
-// given; everything else is plain text.
+// compile parses a row. A body that is HTML escapes what it is given; everything
+// else is plain text.
 func compile(row notification.Template) *compiled {
 	title, titleErr := parsePart("title", row.Title, parseText)
 	parseBody := parseText
-	if row.Channel == string(notification.Email) {
+	if notification.Channel(row.Channel).HTML() {
 		parseBody = parseHTML
 	}
 	body, bodyErr := parsePart("body", row.Body, parseBody)

@@ -24,7 +24,7 @@ const (
 // Text is what a recipient reads.
 type Text struct {
 	Title string // one line, no markup
-	Body  string // HTML for EMAIL, plain text for the others
+	Body  string // HTML where [notification.Channel.HTML] says so, else plain text
 }
 
 // Set is the templates of one event. Each is compiled when it is first needed.
@@ -128,7 +128,7 @@ func (t *compiled) render(ctx context.Context, k key, channel notification.Chann
 	if err != nil {
 		return Text{}, err
 	}
-	if channel == notification.Email && k.channel != string(notification.Email) {
+	if channel.HTML() && k.channel == anything {
 		body, err = asHTML(body)
 	}
 	return Text{Title: title, Body: body}, err
@@ -139,14 +139,14 @@ func checkTitle(title string, channel notification.Channel) error {
 	switch {
 	case strings.ContainsAny(title, "\r\n"):
 		return fmt.Errorf("line break in the title")
-	case channel == notification.Email && strings.TrimSpace(title) == "":
-		return fmt.Errorf("the title is empty, and a mail needs a subject")
+	case channel.NeedsTitle() && strings.TrimSpace(title) == "":
+		return fmt.Errorf("the title is empty, and %s needs one", channel)
 	default:
 		return nil
 	}
 }
 
-// asHTML makes a mail of the plain text that a template for every channel yields.
+// asHTML makes HTML of the plain text that a template for every channel yields.
 func asHTML(text string) (string, error) {
 	text = html.EscapeString(strings.ReplaceAll(text, "\r\n", "\n"))
 	text = strings.ReplaceAll(text, "\n", "<br>\n")

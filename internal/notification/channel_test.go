@@ -1,0 +1,66 @@
+package notification_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+func TestChannels(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		channel                               notification.Channel
+		bestEffort, quieted, html, needsTitle bool
+		address                               string
+		limit                                 int // of one message, by its provider
+	}{
+		{channel: notification.WebSocket, bestEffort: true, limit: 64 << 10},
+		{channel: notification.Email, quieted: true, html: true, needsTitle: true, address: "mail", limit: 64 << 10},
+		{channel: notification.Push, quieted: true, limit: 4 << 10},
+		{channel: notification.SMS, quieted: true, address: "phone", limit: 1600},
+		{channel: notification.Slack, bestEffort: true, address: "hook", limit: 3000},
+	}
+	recipient := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", HasDevice: true}
+	for i, tt := range tests {
+		require.Equal(t, tt.channel, notification.Channels()[i])
+		require.Equal(t, tt.bestEffort, tt.channel.BestEffort(), "%s", tt.channel)
+		require.Equal(t, tt.quieted, tt.channel.Quieted(), "%s", tt.channel)
+		require.Equal(t, tt.html, tt.channel.HTML(), "%s", tt.channel)
+		require.Equal(t, tt.needsTitle, tt.channel.NeedsTitle(), "%s", tt.channel)
+		require.Equal(t, tt.address, recipient.Address(tt.channel), "%s", tt.channel)
+		require.Less(t, tt.channel.DigestBytes(), tt.limit, "%s: a digest has words around its items", tt.channel)
+	}
+}
+
+// The row of every channel, one that is added too, is whole and contradicts
+// itself nowhere.
+func TestEveryChannelHasAWholeRow(t *testing.T) {
+	t.Parallel()
+
+	nobody := notification.Case{}
+	for _, channel := range notification.Channels() {
+		nobody.Channel = channel
+		require.True(t, channel.Valid(), "%s", channel)
+		require.NotEmpty(t, channel.DefaultUsers(), "%s", channel)
+		require.Subset(t, notification.UserTypes(), channel.DefaultUsers(), "%s", channel)
+		require.Equal(t, channel.BestEffort(), channel.FirstRetry() == 0, "%s", channel)
+		require.NotEmpty(t, nobody.AddressWord(), "%s", channel)
+		require.Equal(t, nobody.Reachable(), notification.DecisionNoAddress.Remedy(channel) == "", "%s", channel)
+		require.Positive(t, channel.DigestBytes(), "%s", channel)
+	}
+}
+
+func TestUnknownChannel(t *testing.T) {
+	t.Parallel()
+
+	everything := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", HasDevice: true}
+	for _, channel := range []notification.Channel{"", "email", "FAX"} {
+		require.False(t, channel.Valid())
+		require.False(t, notification.Case{Channel: channel, Recipient: everything}.Reachable())
+		require.False(t, channel.BestEffort())
+		require.Empty(t, everything.Address(channel))
+	}
+}

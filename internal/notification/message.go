@@ -1,0 +1,39 @@
+package notification
+
+import "time"
+
+// Message is all that a sender needs in order to send one delivery.
+type Message struct {
+	DeliveryID     string
+	NotificationID int64
+	EventID        string
+	EventType      string
+	CorrelationID  string // the event's; may be empty
+	UserType       UserType
+	UserID         string
+	Name           string   // of the recipient; may be empty
+	To             string   // as [Recipient.Address] has it: e-mail address, phone number (E.164) or Slack webhook URL
+	Devices        []string // FCM tokens of the active devices; PUSH only
+	Title          string   // one line, no markup
+	Body           string   // HTML where [Channel.HTML] says so, else plain text
+	PushKind       PushKind // PUSH only; empty: [PushNotification]
+	CreatedAt      time.Time
+}
+
+// PushKind is who shows a push message: the phone, or the app that gets it.
+type PushKind string
+
+// The kinds of event_type_channel_routing.push_kind. Of the notifications for a
+// phone that is offline, FCM keeps only some; of the data messages a hundred.
+const (
+	PushNotification PushKind = "NOTIFICATION" // the phone shows it
+	PushData         PushKind = "DATA"         // the app shows it
+)
+
+// Receipt is what a provider said to a message. It holds as much as is known,
+// even when the sender returns an error beside it.
+type Receipt struct {
+	ProviderID  string   // the provider's id of the message; may be empty
+	Status      int      // HTTP status of the answer; 0: none
+	DeadDevices []string // tokens that the provider will never accept again
+}
