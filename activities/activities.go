@@ -13,7 +13,7 @@ import (
 // every field set.
 type Activities struct {
 	Outbox     Outbox
-	Starter    EventStarter
+	Launcher   EventLauncher
 	Plans      PlanStore
 	Deliveries DeliveryStore
 	Digests    DigestStore

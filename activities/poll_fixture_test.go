@@ -23,7 +23,7 @@ import (
 // patience is how long a test waits for what should come in milliseconds.
 const patience = time.Minute
 
-// starter is an EventStarter that answers as it is told, and counts.
+// starter is an EventLauncher that answers as it is told, and counts.
 type starter struct {
 	answer func(event notification.PendingEvent) error // nil: started
 
@@ -61,12 +61,12 @@ type poller struct {
 }
 
 // poll starts a poller that looks at its outbox every interval.
-func poll(t *testing.T, outbox activities.Outbox, starter activities.EventStarter, settings activities.PollSettings) *poller {
+func poll(t *testing.T, outbox activities.Outbox, starter activities.EventLauncher, settings activities.PollSettings) *poller {
 	t.Helper()
 	return pollMeasured(t, client.MetricsNopHandler, outbox, starter, settings)
 }
 
-func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, starter activities.EventStarter, settings activities.PollSettings) *poller {
+func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, starter activities.EventLauncher, settings activities.PollSettings) *poller {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
@@ -75,7 +75,7 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.SetWorkerStopChannel(p.worker)
-	a := &activities.Activities{Outbox: outbox, Starter: starter, Poll: settings}
+	a := &activities.Activities{Outbox: outbox, Launcher: starter, Poll: settings}
 	env.RegisterActivity(a)
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { p.beats.Add(1) })
 	go func() {

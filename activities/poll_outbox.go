@@ -24,10 +24,10 @@ type Outbox interface {
 	ListenEvents(ctx context.Context, wake func())
 }
 
-// EventStarter starts the workflow of an event. Starting one that was started
+// EventLauncher starts the workflow of an event. Starting one that was started
 // before, running or closed, is no error; where another workflow has its id, the
 // error is a [notification.IDTakenError].
-type EventStarter interface {
+type EventLauncher interface {
 	StartEvent(ctx context.Context, event notification.PendingEvent) error
 }
 
@@ -190,7 +190,7 @@ func (a *Activities) startAll(ctx context.Context, events []notification.Pending
 			}
 			ctx, cancel := context.WithTimeout(ctx, startTimeout)
 			defer cancel()
-			starts[i] = startOf(event.ID, a.Starter.StartEvent(ctx, event))
+			starts[i] = startOf(event.ID, a.Launcher.StartEvent(ctx, event))
 			if starts[i].outcome == notification.ClaimReleased {
 				unreachable.Store(true)
 			}

@@ -18,10 +18,10 @@ import (
 	"go.temporal.io/sdk/mocks"
 
 	"herald/activities"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
-	"herald/workflows"
 )
 
 var (
@@ -76,7 +76,7 @@ func TestPollOutboxAlreadyStarted(t *testing.T) {
 		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-events"}},
 	}, nil)
 	emit(t, s, 1, 3)
-	p := poll(t, s, &workflows.Starter{Client: temporal, Prefix: "test"}, eager)
+	p := poll(t, s, &launch.Launcher{Client: temporal, Prefix: "test"}, eager)
 	await(t, s, 3, "status = 'PROCESSED'")
 
 	require.Equal(t, activities.PollOutboxResult{Started: 3}, p.stop(t))

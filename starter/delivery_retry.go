@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	enums "go.temporal.io/api/enums/v1"
 
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
-	"herald/workflows"
 )
 
 // retryWait is how long the outcome is waited for where ids are named.
@@ -125,11 +125,11 @@ func (o *operator) planRetryDelivery(ctx context.Context, id string, again bool)
 }
 
 func (o *operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, again bool) (outcome, error) {
-	run, err := o.starter().RetryDelivery(ctx, workflows.RetryInput{
+	run, err := o.starter().RetryDelivery(ctx, launch.RetryInput{
 		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
 		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
 	})
-	if errors.Is(err, workflows.ErrUnderWay) { // somebody else was faster
+	if errors.Is(err, launch.ErrRunning) { // somebody else was faster
 		return underWay(id, state), nil
 	}
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 	failure "go.temporal.io/sdk/temporal"
 
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
-	"herald/workflows"
 )
 
 // operator changes deliveries and events: the database says what they are, and
@@ -41,8 +41,8 @@ func (a *app) operate(ctx context.Context, wait time.Duration, f func(ctx contex
 	return f(ctx, &operator{app: a, db: db, temporal: temporal, prefix: cfg.TaskQueuePrefix, patience: newPatience(wait)})
 }
 
-func (o *operator) starter() *workflows.Starter {
-	return &workflows.Starter{Client: o.temporal, Prefix: o.prefix}
+func (o *operator) starter() *launch.Launcher {
+	return &launch.Launcher{Client: o.temporal, Prefix: o.prefix}
 }
 
 // record writes down that the target is about to change.

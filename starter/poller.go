@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/config"
+	"herald/internal/launch"
 	"herald/workflows"
 )
 
@@ -78,7 +79,7 @@ func (a *app) recordPollers(ctx context.Context, ids []string) error {
 }
 
 func (a *app) startPollers(ctx context.Context, temporal client.Client, cfg config.Starter) error {
-	starter := workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix}
+	starter := launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}
 	var ids []string
 	for n := 1; n <= cfg.OutboxPollers; n++ {
 		ids = append(ids, workflows.PollerID(cfg.TaskQueuePrefix, n))

@@ -20,10 +20,10 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
-	"herald/workflows"
 )
 
 func main() {
@@ -129,8 +129,8 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
-	starter := &workflows.Starter{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
-	acts := newActivities(cfg, events, deliveries, starter, broker, senders)
+	launcher := &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
+	acts := newActivities(cfg, events, deliveries, launcher, broker, senders)
 	running := &workers{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -138,7 +138,7 @@ func run(ctx context.Context, part part) error {
 	})
 	if part.events {
 		group.Go(func() error {
-			scheduleSweep(ctx, starter)
+			scheduleSweep(ctx, launcher)
 			return nil
 		})
 	}
@@ -146,19 +146,19 @@ func run(ctx context.Context, part part) error {
 	return group.Wait()
 }
 
-func newActivities(cfg config.Config, events, deliveries *postgres.Store, starter *workflows.Starter, broker *rabbitmq.Broker, senders map[notification.Channel]activities.Sender) *activities.Activities {
+func newActivities(cfg config.Config, events, deliveries *postgres.Store, launcher *launch.Launcher, broker *rabbitmq.Broker, senders map[notification.Channel]activities.Sender) *activities.Activities {
 	return &activities.Activities{
 		Outbox:     events,
-		Starter:    starter,
+		Launcher:   launcher,
 		Plans:      events,
 		Deliveries: deliveries,
 		Digests:    deliveries,
-		Joiner:     starter,
+		Joiner:     launcher,
 		Retries:    deliveries,
 		Events:     events,
 		Sweeps:     events,
-		Sweeper:    starter,
-		Executions: starter,
+		Sweeper:    launcher,
+		Executions: launcher,
 		Broker:     broker,
 		Senders:    senders,
 		Policies:   deliveryPolicies(cfg),

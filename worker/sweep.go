@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"herald/workflows"
+	"herald/internal/launch"
 )
 
 // maxScheduleRetry is the longest time between two tries to schedule the sweep,
@@ -14,9 +14,9 @@ const maxScheduleRetry = time.Minute
 
 // scheduleSweep sees to it that Temporal starts the sweep, also in an
 // installation that was upgraded. It tries until it is so, or until ctx ends.
-func scheduleSweep(ctx context.Context, starter *workflows.Starter) {
+func scheduleSweep(ctx context.Context, launcher *launch.Launcher) {
 	for wait := retryStart; ctx.Err() == nil; wait = min(2*wait, maxScheduleRetry) {
-		err := starter.ScheduleSweep(ctx)
+		err := launcher.ScheduleSweep(ctx)
 		if err == nil {
 			return
 		}

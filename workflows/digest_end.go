@@ -61,7 +61,7 @@ func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (Diges
 	if !sealed.Next.IsZero() { // what was left has joined already, and an operator may have meant one of them
 		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
 	}
-	joins := workflow.GetSignalChannel(ctx, digestJoined)
+	joins := workflow.GetSignalChannel(ctx, DigestJoined)
 	for id := ""; joins.ReceiveAsync(&id); {
 		if !slices.Contains(sealed.Items, id) {
 			next.Joined++

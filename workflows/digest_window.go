@@ -51,7 +51,7 @@ func (d *digest) waitUntilDue(ctx workflow.Context) (err error) {
 
 // addSignals adds to a selector what deliveries and operators tell the digest.
 func (d *digest) addSignals(ctx workflow.Context, selector workflow.Selector) workflow.Selector {
-	selector.AddReceive(workflow.GetSignalChannel(ctx, digestJoined), func(c workflow.ReceiveChannel, _ bool) {
+	selector.AddReceive(workflow.GetSignalChannel(ctx, DigestJoined), func(c workflow.ReceiveChannel, _ bool) {
 		c.Receive(ctx, nil)
 		d.Joined++
 	})

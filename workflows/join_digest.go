@@ -17,7 +17,7 @@ type DigestEnded struct {
 }
 
 const (
-	digestJoined = "join"         // to a digest: a delivery id
+	DigestJoined = "join"         // to a digest: a delivery id
 	digestEnded  = "digest-ended" // to a delivery: a DigestEnded
 )
 

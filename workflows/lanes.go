@@ -29,7 +29,7 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 	}
 	l.begun = append(l.begun, lane)
 	l.open.start(ctx, func(ctx workflow.Context) {
-		runPart(ctx, laneOptions(l.eventID, lane), notifyChannelType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		runPart(ctx, laneOptions(l.eventID, lane), NotifyChannelType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			in := ChannelInput{EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate, Lane: lane, Planned: l.planned}
 			child := workflow.ExecuteChildWorkflow(ctx, NotifyChannel, in)
 			if !in.Planned {

@@ -36,10 +36,10 @@ func SearchAttributes() []string {
 
 // The types of the workflows that others are asked for, as Temporal names them.
 const (
-	notifyEventType         = "NotifyEvent"
-	notifyChannelType       = "NotifyChannel"
-	notifyPageType          = "NotifyPage"
-	deliverNotificationType = "DeliverNotification"
+	NotifyEventType         = "NotifyEvent"
+	NotifyChannelType       = "NotifyChannel"
+	NotifyPageType          = "NotifyPage"
+	DeliverNotificationType = "DeliverNotification"
 )
 
 // EventsQueue is the task queue of the pollers and the events.
@@ -63,3 +63,12 @@ func besideSends(ctx workflow.Context) workflow.Context {
 
 // PollerID is the workflow ID of the n-th outbox poller; n counts from 1.
 func PollerID(prefix string, n int) string { return fmt.Sprintf("%s-outbox-poller-%d", prefix, n) }
+
+// DigestID is the workflow ID of a recipient's digest.
+func DigestID(prefix string, key notification.DigestKey) string {
+	return prefix + "-digest-" + key.String()
+}
+
+// SweepID is the id of the schedule that starts the sweeps, and the beginning of
+// their workflow IDs.
+func SweepID(prefix string) string { return prefix + "-sweep" }

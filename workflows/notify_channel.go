@@ -129,7 +129,7 @@ func (l *lane) startPage(ctx workflow.Context, ids notification.IDRange) error {
 		EventID: l.in.EventID, EventType: l.in.EventType, Aggregate: l.in.Aggregate, IDs: ids, Channel: l.in.Lane.Channel, Waiting: l.in.Lane.Waiting, Left: l.in.Left,
 	}
 	return l.open.run(ctx, func(ctx workflow.Context) {
-		runPart(ctx, options, notifyPageType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		runPart(ctx, options, NotifyPageType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			return workflow.ExecuteChildWorkflow(ctx, NotifyPage, page)
 		})
 	})

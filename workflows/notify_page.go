@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"strings"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -95,7 +94,7 @@ func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notificati
 // deliverOne runs a delivery's workflow, as soon as nothing else has its id. A
 // stranger that has it fails the delivery.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	stranger := runChild(ctx, deliveryOptions(event, d, policy), deliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+	stranger := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
 	})
 	if stranger != "" {
@@ -127,7 +126,7 @@ func deliveryOptions(event batchEvent, d notification.Delivery, policy activitie
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WaitForCancellation:   true,
-		Priority:              temporal.Priority{PriorityKey: priorityKey(d.Priority), FairnessKey: fairnessKey(event.aggregate)},
+		Priority:              Priority(d.Priority, event.aggregate),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			EventTypeAttribute.ValueSet(event.eventType),
 			AggregateAttribute.ValueSet(event.aggregate.String()),
@@ -137,29 +136,4 @@ func deliveryOptions(event batchEvent, d notification.Delivery, policy activitie
 		Memo:          map[string]any{"event_id": event.id},
 		StaticSummary: fmt.Sprintf("%s to %s", d.Channel, recipient),
 	}
-}
-
-// priorityKey maps a priority to Temporal's keys: 1 first, 5 last.
-func priorityKey(p notification.Priority) int {
-	switch p {
-	case notification.High:
-		return 1
-	case notification.Low:
-		return 5
-	default:
-		return 3
-	}
-}
-
-// maxFairnessKey is Temporal's limit, in bytes.
-const maxFairnessKey = 64
-
-// fairnessKey keeps one entity's broadcast from delaying another's reservation.
-// Entities whose names differ only beyond the limit share their turn.
-func fairnessKey(aggregate notification.Entity) string {
-	key := aggregate.String()
-	if len(key) <= maxFairnessKey {
-		return key
-	}
-	return strings.ToValidUTF8(key[:maxFairnessKey], "")
 }

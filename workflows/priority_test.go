@@ -1,35 +1,40 @@
-package workflows
+package workflows_test
 
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
+	"herald/workflows"
 )
 
-// The test environment does not show a child's priority, so these are looked at
-// from within.
-func TestPriorityKey(t *testing.T) {
+func TestPriority(t *testing.T) {
 	t.Parallel()
 
-	require.Equal(t, 1, priorityKey(notification.High))
-	require.Equal(t, 3, priorityKey(notification.Normal))
-	require.Equal(t, 3, priorityKey(""))
-	require.Equal(t, 5, priorityKey(notification.Low))
-}
+	agency := func(id string) notification.Entity { return notification.Entity{Type: "AGENCY", ID: id} }
+	tests := []struct {
+		name      string
+		priority  notification.Priority
+		aggregate notification.Entity
+		want      temporal.Priority
+	}{
+		{"high", notification.High, agency("5"), temporal.Priority{PriorityKey: 1, FairnessKey: "AGENCY/5"}},
+		{"normal", notification.Normal, agency("5"), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
+		{"none given", "", agency("5"), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
+		{"low", notification.Low, agency("5"), temporal.Priority{PriorityKey: 5, FairnessKey: "AGENCY/5"}},
+		{"no aggregate", notification.Low, notification.Entity{}, temporal.Priority{PriorityKey: 5}},
+		{"as long as Temporal takes", "", agency(strings.Repeat("x", 57)), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
+		{"longer", "", agency(strings.Repeat("x", 58)), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
+		{"cut between letters", "", agency(strings.Repeat("é", 50)), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("é", 28)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-func TestFairnessKey(t *testing.T) {
-	t.Parallel()
-
-	entity := func(id string) notification.Entity { return notification.Entity{Type: "AGENCY", ID: id} }
-	require.Equal(t, "AGENCY/5", fairnessKey(entity("5")))
-	require.Equal(t, "AGENCY/"+strings.Repeat("x", 57), fairnessKey(entity(strings.Repeat("x", 57))))
-	require.Equal(t, "AGENCY/"+strings.Repeat("x", 57), fairnessKey(entity(strings.Repeat("x", 58))))
-
-	cut := fairnessKey(entity(strings.Repeat("é", 50)))
-	require.Equal(t, "AGENCY/"+strings.Repeat("é", 28), cut) // the 29th would be half a letter
-	require.True(t, utf8.ValidString(cut))
+			require.Equal(t, tt.want, workflows.Priority(tt.priority, tt.aggregate))
+		})
+	}
 }

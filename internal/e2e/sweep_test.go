@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -97,7 +98,7 @@ func (s *system) scheduled() {
 	s.eventually(time.Minute, func() bool {
 		return schedule.Pause(s.t.Context(), client.SchedulePauseOptions{}) == nil
 	}, "nobody scheduled the sweep")
-	again := workflows.Starter{Client: s.temporal, Prefix: s.name}
+	again := launch.Launcher{Client: s.temporal, Prefix: s.name}
 	require.NoError(s.t, again.ScheduleSweep(s.t.Context()), "another worker starts")
 	s.eventually(time.Minute, func() bool {
 		described, err := schedule.Describe(s.t.Context())

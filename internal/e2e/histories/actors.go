@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
+	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/workflows"
 )
 
 // actors play the activities of [activities.Activities], by the same names.
@@ -133,7 +133,7 @@ func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (act
 
 // AwaitHolder asks the server, as the activity itself does.
 func (a *actors) AwaitHolder(ctx context.Context, in activities.HolderInput) (activities.HolderResult, error) {
-	asking := &activities.Activities{Executions: &workflows.Starter{Client: a.temporal, Prefix: prefix}}
+	asking := &activities.Activities{Executions: &launch.Launcher{Client: a.temporal, Prefix: prefix}}
 	return asking.AwaitHolder(ctx, in)
 }
 

@@ -7,8 +7,8 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"herald/activities"
+	"herald/internal/launch"
 	"herald/internal/notification"
-	"herald/workflows"
 )
 
 // digestKey is what all digests here are of; their ids differ by their prefix.
@@ -20,7 +20,7 @@ func (a *actors) JoinDigest(ctx context.Context, in activities.JoinInput) (activ
 	if s.joined != "" {
 		return activities.JoinResult{Status: s.joined}, nil
 	}
-	starter := workflows.Starter{Client: a.temporal, Prefix: s.id}
+	starter := launch.Launcher{Client: a.temporal, Prefix: s.id}
 	place := notification.DigestPlace{Key: digestKey, Priority: notification.Normal, Window: s.window}
 	id, err := starter.JoinDigest(ctx, activities.Join{DeliveryID: in.DeliveryID, Place: place, Policy: policy(in.Channel)})
 	return activities.JoinResult{Status: notification.Pending, DigestID: id, Window: s.window}, err

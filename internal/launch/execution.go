@@ -1,4 +1,4 @@
-package workflows
+package launch
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 )
 
 // Execution describes the last run of a workflow; the zero value: Temporal knows none.
-func (s *Starter) Execution(ctx context.Context, workflowID string) (activities.Execution, error) {
-	described, err := s.Client.DescribeWorkflowExecution(ctx, workflowID, "")
+func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities.Execution, error) {
+	described, err := l.Client.DescribeWorkflowExecution(ctx, workflowID, "")
 	var unknown *serviceerror.NotFound
 	if errors.As(err, &unknown) {
 		return activities.Execution{}, nil
@@ -42,4 +42,14 @@ func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {
 	default:
 		return activities.WorkflowFailed
 	}
+}
+
+// state is that of a workflow of this type and task queue; any other that has the
+// id is unknown.
+func (l *Launcher) state(ctx context.Context, id, workflowType, queue string) (activities.WorkflowState, error) {
+	found, err := l.Execution(ctx, id)
+	if err != nil || found.Type != workflowType || found.TaskQueue != queue {
+		return activities.WorkflowUnknown, err
+	}
+	return found.State, nil
 }

@@ -1,7 +1,8 @@
-package workflows_test
+package launch_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
@@ -10,8 +11,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -22,7 +23,6 @@ func TestRetryDelivery(t *testing.T) {
 	t.Parallel()
 
 	unavailable := serviceerror.NewUnavailable("no connection")
-	restaurant := notification.Entity{Type: "RESTAURANT", ID: "5"}
 	tests := []struct {
 		name      string
 		aggregate notification.Entity
@@ -33,7 +33,7 @@ func TestRetryDelivery(t *testing.T) {
 		{"started", restaurant, false, nil, nil},
 		{"started again", restaurant, true, nil, nil},
 		{"of an event that was purged", notification.Entity{}, false, nil, nil},
-		{"running", restaurant, false, serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""), workflows.ErrUnderWay},
+		{"running", restaurant, false, serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""), launch.ErrRunning},
 		{"out of reach", restaurant, false, unavailable, unavailable},
 	}
 	for _, tt := range tests {
@@ -63,9 +63,9 @@ func TestRetryDelivery(t *testing.T) {
 			deliver := workflows.DeliverInput{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, Retry: true, Again: tt.again}
 			server, run := mocks.NewClient(t), &mocks.WorkflowRun{}
 			server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), deliver).Return(run, tt.answer).Once()
-			starter := workflows.Starter{Client: server, Prefix: "herald"}
+			launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
-			got, err := starter.RetryDelivery(t.Context(), workflows.RetryInput{
+			got, err := launcher.RetryDelivery(t.Context(), launch.RetryInput{
 				DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
 				Aggregate: tt.aggregate, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, Again: tt.again,
 			})
@@ -78,6 +78,49 @@ func TestRetryDelivery(t *testing.T) {
 	}
 }
 
-func isDeliverNotification(func(workflow.Context, workflows.DeliverInput) (workflows.DeliverResult, error)) bool {
-	return true
+// A delivery is started again as its event would have started it.
+func TestStartDeliveryAgain(t *testing.T) {
+	t.Parallel()
+
+	planned := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tomorrow := planned.Add(24 * time.Hour)
+	const id = "evt-1-staff10-EMAIL"
+	started := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", "")
+	tests := []struct {
+		name     string
+		delivery notification.Delivery
+		want     workflows.DeliverInput
+		answer   error
+		holder   string
+		err      error
+	}{
+		{"at once", notification.Delivery{}, workflows.DeliverInput{SendAfter: planned}, nil, "", nil},
+		{"delayed", notification.Delivery{SendAfter: tomorrow, Wait: "08:00: delay"}, workflows.DeliverInput{SendAfter: tomorrow, Wait: "08:00: delay"}, nil, "", nil},
+		{"in a digest", notification.Delivery{Digest: true}, workflows.DeliverInput{Digest: true}, nil, "", nil},
+		{"by an operator meanwhile", notification.Delivery{}, workflows.DeliverInput{SendAfter: planned}, started, "DeliverNotification", nil},
+		{"another has the id", notification.Delivery{}, workflows.DeliverInput{SendAfter: planned}, started, "NotifyEvent", &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			server := mocks.NewClient(t)
+			options := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+				return o.ID == id && o.TaskQueue == "herald-email" && o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE &&
+					o.WorkflowExecutionErrorWhenAlreadyStarted && o.StaticSummary == "EMAIL to RESTAURANT_USER/10, started again by the sweep"
+			})
+			tt.want.DeliveryID, tt.want.Channel, tt.want.Policy = id, notification.Email, policy
+			server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isDeliverNotification), tt.want).Return(nil, tt.answer).Once()
+			if tt.holder != "" {
+				server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(described(tt.holder, "herald-email"), nil).Once()
+			}
+			lost := notification.StuckDelivery{Delivery: tt.delivery, EventID: "evt-1", EventType: "T", Aggregate: restaurant, CreatedAt: planned}
+			lost.DeliveryID, lost.Channel, lost.UserType, lost.UserID = id, notification.Email, notification.RestaurantUser, "10"
+			launcher := launch.Launcher{Client: server, Prefix: "herald"}
+
+			err := launcher.StartDeliveryAgain(t.Context(), lost, policy)
+
+			require.Equal(t, tt.err, err)
+		})
+	}
 }

@@ -1,0 +1,54 @@
+package launch
+
+import (
+	"context"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// StartEvent starts the workflow of an event. One that runs, or that Temporal
+// remembers to have completed, counts as started. One that failed is started
+// again: either an operator put the event back, or the workflow failed before the
+// claim that started it was ended. Where another workflow has the id, the error is
+// a [notification.IDTakenError].
+func (l *Launcher) StartEvent(ctx context.Context, event notification.PendingEvent) error {
+	return l.startEvent(ctx, event, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+}
+
+// StartEventAgain starts an event's workflow, however an earlier one ended. What
+// that one planned and sent is not planned and sent once more.
+func (l *Launcher) StartEventAgain(ctx context.Context, event notification.PendingEvent) error {
+	return l.startEvent(ctx, event, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+}
+
+func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEvent, reuse enums.WorkflowIdReusePolicy) error {
+	aggregate := notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
+	options := client.StartWorkflowOptions{
+		ID:                    event.ID,
+		TaskQueue:             workflows.EventsQueue(l.Prefix),
+		WorkflowIDReusePolicy: reuse,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			workflows.EventTypeAttribute.ValueSet(event.Type),
+			workflows.AggregateAttribute.ValueSet(aggregate.String()),
+		),
+		StaticSummary:                            event.Type + " of " + aggregate.String(),
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}
+	if event.CorrelationID != "" {
+		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
+	}
+	in := workflows.NotifyInput{EventID: event.ID, Publish: l.PublishEvents, Commands: workflows.Commands}
+	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.NotifyEvent, in)
+	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
+}
+
+// EventState tells what became of an event's workflow.
+func (l *Launcher) EventState(ctx context.Context, eventID string) (activities.WorkflowState, error) {
+	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
+}

@@ -1,0 +1,25 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"herald/workflows"
+)
+
+// StartPoller starts the n-th outbox poller, unless it runs already.
+func (l *Launcher) StartPoller(ctx context.Context, n int) error {
+	options := client.StartWorkflowOptions{
+		ID:                       workflows.PollerID(l.Prefix, n),
+		TaskQueue:                workflows.EventsQueue(l.Prefix),
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            "starts the workflows of pending events",
+	}
+	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, workflows.PollInput{}); err != nil {
+		return fmt.Errorf("start poller %d: %w", n, err)
+	}
+	return nil
+}
