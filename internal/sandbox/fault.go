@@ -18,21 +18,21 @@ const (
 
 // The ways to drop a connection.
 const (
-	dropBefore = "before" // nothing was processed
-	dropAfter  = "after"  // the message counts as sent, and its sender is not told
+	dropBefore = "before" // the message is not processed
+	dropAfter  = "after"  // the message counts as sent, but the client is not told
 )
 
-// Fault is what a channel does wrong. First comes the latency, then the drop,
-// and the status where nothing is dropped.
+// Fault is what a channel does wrong: first it waits, then it drops the connection or
+// responds with the status.
 type Fault struct {
 	Status     int      `json:"status,omitempty"`      // 300 to 599; 0: the provider's own
-	Rate       *float64 `json:"rate,omitempty"`        // share of the requests that are hit, 0 to 1; nil: all
-	RetryAfter Duration `json:"retry_after,omitempty"` // told with the status, in whole seconds
+	Rate       *float64 `json:"rate,omitempty"`        // share of the requests that meet the fault, 0 to 1; nil: all
+	RetryAfter Duration `json:"retry_after,omitempty"` // sent with the status, in whole seconds
 	Latency    Duration `json:"latency,omitempty"`     // ends early with the request
 	Drop       string   `json:"drop,omitempty"`        // before or after; empty: none
 }
 
-// parseFault reads the fault of a request. Its error is for whoever sent it.
+// parseFault reads the fault in a request. Its error is for the client.
 func parseFault(r io.Reader) (Fault, error) {
 	decoder := json.NewDecoder(r)
 	decoder.DisallowUnknownFields()
@@ -41,7 +41,7 @@ func parseFault(r io.Reader) (Fault, error) {
 		return Fault{}, fmt.Errorf("not a fault: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Fault{}, errors.New("not a fault: there is something behind it")
+		return Fault{}, errors.New("not a fault: something follows it")
 	}
 	return fault, fault.validate()
 }
@@ -59,7 +59,7 @@ func (f Fault) validate() error {
 	case f.Drop != "" && f.Drop != dropBefore && f.Drop != dropAfter:
 		return errors.New(`drop must be "before" or "after"`)
 	case f.RetryAfter != 0 && f.Status == 0:
-		return errors.New("retry_after needs a status to be told with")
+		return errors.New("retry_after needs a status to be sent with")
 	case f.Status == 0 && f.Latency == 0 && f.Drop == "":
 		return errors.New("the fault does nothing: give it a status, a latency or a drop")
 	default:
@@ -76,19 +76,15 @@ func (f Fault) String() string {
 	return string(text)
 }
 
-// hits draws whether the next request is hit.
+// hits decides at random whether the next request meets the fault.
 func (f Fault) hits() bool { return f.Rate == nil || rand.Float64() < *f.Rate }
 
-// decorate adds what the fault says beside its status.
-func (f Fault) decorate(said answer) answer {
+// withRetryAfter adds the header, in whole seconds, rounded up so that no client comes too early.
+func (f Fault) withRetryAfter(resp response) response {
 	if f.RetryAfter != 0 {
-		if said.header == nil {
-			said.header = map[string]string{}
-		}
-		// HTTP knows whole seconds only, and a client must not come too early.
-		said.header["Retry-After"] = strconv.Itoa(int(math.Ceil(time.Duration(f.RetryAfter).Seconds())))
+		resp.header["Retry-After"] = strconv.Itoa(int(math.Ceil(time.Duration(f.RetryAfter).Seconds())))
 	}
-	return said
+	return resp
 }
 
 // Duration is a time.Duration that is "2s" in JSON.

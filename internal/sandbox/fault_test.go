@@ -155,7 +155,7 @@ func TestFaultRate(t *testing.T) {
 	const calls = 100
 	tests := []struct {
 		fault       string
-		some, other bool // some requests are hit; others are not
+		some, other bool // some requests meet the fault; others do not
 	}{
 		{`{"status":500,"rate":0}`, false, true},
 		{`{"status":500,"rate":0.5}`, true, true}, // all or none: once in 2^99
@@ -188,7 +188,7 @@ func TestFaultRefused(t *testing.T) {
 	}{
 		{"empty", "EMAIL", ``, 400, "not a fault"},
 		{"no JSON", "EMAIL", `{`, 400, "not a fault"},
-		{"two", "EMAIL", `{"status":500}{"status":500}`, 400, "behind"},
+		{"two", "EMAIL", `{"status":500}{"status":500}`, 400, "follows"},
 		{"unknown field", "EMAIL", `{"statsu":500}`, 400, "statsu"},
 		{"nothing", "EMAIL", `{}`, 400, "does nothing"},
 		{"rate alone", "EMAIL", `{"rate":0.5}`, 400, "does nothing"},

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -9,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-var fcm = provider{channel: notification.Push, judge: judgePush, refuse: refusePush}
+var fcm = provider{channel: notification.Push, handle: handlePush, reject: rejectPush}
 
 // fcmRequest is what the sandbox reads of a request.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
@@ -44,32 +45,31 @@ type googleError struct {
 	Details []any  `json:"details,omitempty"`
 }
 
-// judgePush answers as POST /v1/projects/{project}/messages:send.
-func judgePush(r *http.Request, body []byte) (message, answer) {
+// handlePush does what Google does for POST /v1/projects/{project}/messages:send.
+func handlePush(r *http.Request, body []byte) (message, response) {
 	var request fcmRequest
 	err := json.Unmarshal(body, &request)
 	push := request.Message
 	msg := push.message()
 	switch {
 	case !hasBearer(r):
-		return msg, refusePush(http.StatusUnauthorized)
+		return msg, rejectPush(http.StatusUnauthorized)
 	case !hasMediaType(r, "application/json") || err != nil:
-		return msg, refusePush(http.StatusBadRequest)
+		return msg, rejectPush(http.StatusBadRequest)
 	}
-	if field, text := push.flaw(); field != "" {
-		return msg, invalidPush(field, text)
+	if field, text := push.invalidField(); field != "" {
+		return msg, invalidArgument(field, text)
 	}
 	if strings.HasPrefix(push.Token, "dead") {
-		gone := googleError{Code: http.StatusNotFound, Message: "Requested entity was not found.", Status: "NOT_FOUND"}
-		return msg, sayGoogle(gone, fcmDetail("UNREGISTERED"))
+		unregistered := googleError{Code: http.StatusNotFound, Message: "Requested entity was not found.", Status: "NOT_FOUND"}
+		return msg, googleResponse(unregistered, fcmDetail("UNREGISTERED"))
 	}
 	return msg, reply(http.StatusOK, map[string]string{
 		"name": "projects/" + r.PathValue("project") + "/messages/" + rand.Text(),
 	})
 }
 
-// message shows what a reader sees: the notification, or without one what the app
-// finds in data.
+// message is what a reader sees: the notification, or else what the app finds in data.
 func (m *fcmMessage) message() message {
 	msg := message{deliveryID: m.Data["delivery_id"], recipient: m.Token, title: m.Notification.Title, body: m.Notification.Body}
 	if m.Notification == (fcmNotification{}) {
@@ -78,30 +78,30 @@ func (m *fcmMessage) message() message {
 	return msg
 }
 
-// refusePush is Google's answer to a request as a whole.
-func refusePush(status int) answer {
-	refusal := googleError{Code: status, Message: http.StatusText(status), Status: googleStatus(status)}
+// rejectPush is Google's response to a request that it rejects as a whole.
+func rejectPush(status int) response {
+	refusal := googleError{Code: status, Message: http.StatusText(status), Status: cmp.Or(googleStatus[status], "UNKNOWN")}
 	switch status {
 	case http.StatusUnauthorized:
 		refusal.Message = "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid authentication credential."
 	case http.StatusBadRequest:
 		refusal.Message = "Invalid JSON payload received."
 	case http.StatusTooManyRequests:
-		return sayGoogle(refusal, fcmDetail("QUOTA_EXCEEDED"))
+		return googleResponse(refusal, fcmDetail("QUOTA_EXCEEDED"))
 	}
-	return sayGoogle(refusal)
+	return googleResponse(refusal)
 }
 
-// invalidPush refuses a message for one of its fields.
-func invalidPush(field, text string) answer {
+// invalidArgument rejects a message because of one of its fields.
+func invalidArgument(field, text string) response {
 	refusal := googleError{Code: http.StatusBadRequest, Message: text, Status: "INVALID_ARGUMENT"}
-	return sayGoogle(refusal, fcmDetail("INVALID_ARGUMENT"), map[string]any{
+	return googleResponse(refusal, fcmDetail("INVALID_ARGUMENT"), map[string]any{
 		"@type":           "type.googleapis.com/google.rpc.BadRequest",
 		"fieldViolations": []map[string]string{{"field": field, "description": text}},
 	})
 }
 
-func sayGoogle(refusal googleError, details ...any) answer {
+func googleResponse(refusal googleError, details ...any) response {
 	refusal.Details = details
 	return reply(refusal.Code, map[string]googleError{"error": refusal})
 }
@@ -111,25 +111,15 @@ func fcmDetail(code string) any {
 	return map[string]string{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": code}
 }
 
-func googleStatus(status int) string {
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	case http.StatusServiceUnavailable:
-		return "UNAVAILABLE"
-	case http.StatusGatewayTimeout:
-		return "DEADLINE_EXCEEDED"
-	case http.StatusInternalServerError:
-		return "INTERNAL"
-	default:
-		return "UNKNOWN"
-	}
+// googleStatus is Google's word for an HTTP status.
+var googleStatus = map[int]string{
+	http.StatusBadRequest:            "INVALID_ARGUMENT",
+	http.StatusRequestEntityTooLarge: "INVALID_ARGUMENT",
+	http.StatusUnauthorized:          "UNAUTHENTICATED",
+	http.StatusForbidden:             "PERMISSION_DENIED",
+	http.StatusNotFound:              "NOT_FOUND",
+	http.StatusTooManyRequests:       "RESOURCE_EXHAUSTED",
+	http.StatusServiceUnavailable:    "UNAVAILABLE",
+	http.StatusGatewayTimeout:        "DEADLINE_EXCEEDED",
+	http.StatusInternalServerError:   "INTERNAL",
 }

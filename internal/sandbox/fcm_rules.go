@@ -12,9 +12,9 @@ const (
 	maxCollapseID = 64   // bytes; Apple's
 )
 
-// flaw returns the first field that FCM would refuse a message for, and why;
-// empty where there is none.
-func (m *fcmMessage) flaw() (field, text string) {
+// invalidField returns the first field for which FCM would reject the message, and why;
+// both are empty for a valid message.
+func (m *fcmMessage) invalidField() (field, text string) {
 	if m.Token == "" {
 		return "message", "Recipient of the message is not set."
 	}
@@ -38,7 +38,7 @@ func (m *fcmMessage) flaw() (field, text string) {
 	return "", ""
 }
 
-// isReserved names the keys that FCM keeps for itself.
+// isReserved says that FCM keeps the key for itself.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages
 func isReserved(key string) bool {
 	return key == "from" || strings.HasPrefix(key, "gcm") || strings.HasPrefix(key, "google")

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +17,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Entry is one line of the ledger: one request, and what came of it.
+// Entry is one line of the ledger: one request, and how it ended.
 type Entry struct {
 	Time       time.Time            `json:"time"`
 	Channel    notification.Channel `json:"channel"`
@@ -23,97 +25,88 @@ type Entry struct {
 	Recipient  string               `json:"recipient"`
 	Title      string               `json:"title"`
 	Body       string               `json:"body"`
-	Status     int                  `json:"status"`   // of the answer; 0: there was none
+	Status     int                  `json:"status"`   // of the response; 0: there was none
 	Accepted   bool                 `json:"accepted"` // the message counts as sent, whether or not the client was told
 }
 
 const (
-	remembered = 200 // entries kept for the page; the file has them all
-
-	// What is kept of a text for the page, in bytes.
-	previewLimit = 2 << 10
+	remembered   = 200     // entries kept for the page; the file has them all
+	previewLimit = 2 << 10 // bytes kept of a text for the page
 )
 
-// tally counts the requests of one channel.
-type tally struct{ Accepted, Refused int }
+// counts are the requests of one channel.
+type counts struct{ Accepted, Refused int }
 
 // ledger is the file, and what the page shows of it.
 type ledger struct {
 	mu     sync.Mutex
 	file   *os.File
-	size   int64 // of the whole lines in file, in bytes
 	newest []Entry
-	counts map[notification.Channel]tally
+	counts map[notification.Channel]counts
 }
 
-// openLedger continues the ledger at path. A last line without its end is cut
-// off: its request was never answered.
+// openLedger continues the ledger at path. It refuses any other file.
 func openLedger(path string) (*ledger, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: open ledger: %w", err)
 	}
-	l := &ledger{file: file, counts: map[notification.Channel]tally{}}
-	if err := l.restore(); err != nil {
+	l := &ledger{file: file, counts: map[notification.Channel]counts{}}
+	err = eachEntry(file, func(entry Entry, _ []byte) error {
+		l.remember(entry)
+		return nil
+	})
+	if err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("sandbox: read ledger: %w", err)
 	}
 	return l, nil
 }
 
-func (l *ledger) restore() error {
-	rest, err := eachLine(l.file, func(line []byte) error {
-		var entry Entry
-		if err := json.Unmarshal(line, &entry); err != nil || entry.Time.IsZero() {
-			return fmt.Errorf("at byte %d is no entry of a ledger", l.size)
+// eachEntry calls do with each entry and its line, the line's end included. The error
+// for a line that is no entry does not quote it.
+func eachEntry(r io.Reader, do func(entry Entry, line []byte) error) error {
+	lines := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return nil
 		}
-		l.size += int64(len(line))
-		l.note(entry)
-		return nil
-	})
-	if err != nil || len(rest) == 0 {
-		return err
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		var entry Entry
+		if err != nil || json.Unmarshal(line, &entry) != nil || entry.Time.IsZero() {
+			return fmt.Errorf("line %d is no entry of a ledger", number)
+		}
+		if err := do(entry, line); err != nil {
+			return err
+		}
 	}
-	const opening = `{"time":`
-	if !bytes.HasPrefix(rest, []byte(opening)) && !strings.HasPrefix(opening, string(rest)) {
-		return fmt.Errorf("at byte %d is no entry of a ledger", l.size)
-	}
-	return l.file.Truncate(l.size)
 }
 
 // append adds an entry, stamped with the time. It is in the file when append
-// returns nil, and not when it returns an error.
+// returns: a crash of the sandbox does not lose it.
 func (l *ledger) append(entry Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
 	entry.Time = time.Now().UTC() // under the lock, so that times never go back
-	line, err := encode(entry)
-	if err != nil {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // people read the mails in it
+	if err := encoder.Encode(entry); err != nil {
 		return fmt.Errorf("encode entry: %w", err)
 	}
-	if n, err := l.file.Write(line); err != nil {
-		if n > 0 {
-			_ = l.file.Truncate(l.size) // a full disk: half a line would spoil the next one
-		}
+	if _, err := l.file.Write(line.Bytes()); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
-	l.size += int64(len(line))
-	l.note(entry)
+	l.remember(entry)
 	return nil
 }
 
-// encode returns the entry as one line, with its end.
-func encode(entry Entry) ([]byte, error) {
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false) // mails are to be read
-	err := encoder.Encode(entry)
-	return line.Bytes(), err
-}
-
-// note keeps what the page shows of an entry.
-func (l *ledger) note(entry Entry) {
+// remember keeps what the page shows of an entry.
+func (l *ledger) remember(entry Entry) {
 	count := l.counts[entry.Channel]
 	if entry.Accepted {
 		count.Accepted++
@@ -122,8 +115,9 @@ func (l *ledger) note(entry Entry) {
 	}
 	l.counts[entry.Channel] = count
 
-	entry.DeliveryID, entry.Recipient = clip(entry.DeliveryID), clip(entry.Recipient)
-	entry.Title, entry.Body = clip(entry.Title), clip(entry.Body)
+	for _, text := range []*string{&entry.DeliveryID, &entry.Recipient, &entry.Title, &entry.Body} {
+		*text = clip(*text)
+	}
 	if len(l.newest) == remembered {
 		l.newest = append(l.newest[:0], l.newest[1:]...)
 	}
@@ -139,18 +133,21 @@ func clip(text string) string {
 }
 
 // recent returns the newest entries, oldest first, and the counts of all.
-func (l *ledger) recent() ([]Entry, map[notification.Channel]tally) {
+func (l *ledger) recent() ([]Entry, map[notification.Channel]counts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.newest), maps.Clone(l.counts)
 }
 
-// snapshot returns the ledger's whole lines as they are now. Later ones do
-// not disturb its reading.
-func (l *ledger) snapshot() *io.SectionReader {
+// snapshot returns the ledger as it is now: whole lines, since append holds the lock.
+func (l *ledger) snapshot() (io.Reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return io.NewSectionReader(l.file, 0, l.size)
+	info, err := l.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(l.file, 0, info.Size()), nil
 }
 
 func (l *ledger) close() error { return l.file.Close() }

@@ -31,11 +31,11 @@ type view struct {
 
 type channelView struct {
 	Name   notification.Channel
-	Counts tally
+	Counts counts
 	Fault  string // in JSON; empty: none
 }
 
-// page shows the newest of the ledger to people.
+// page shows the newest entries of the ledger.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, s.view()); err != nil {
@@ -53,7 +53,7 @@ func (s *Server) view() view {
 	newest, counts := s.ledger.recent()
 
 	v := view{Shown: remembered}
-	for _, channel := range channels() {
+	for _, channel := range channels {
 		shown := channelView{Name: channel, Counts: counts[channel]}
 		if fault, ok := faults[channel]; ok {
 			shown.Fault = fault.String()
@@ -67,8 +67,8 @@ func (s *Server) view() view {
 	return v
 }
 
-// preview is the beginning of the body on one line, as its reader sees it:
-// without markup. The template escapes whatever comes out.
+// preview is the beginning of the body on one line and without markup, as its reader
+// sees it. The page's template escapes it.
 func preview(entry Entry) string {
 	text := entry.Body
 	switch entry.Channel {

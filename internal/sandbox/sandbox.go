@@ -1,7 +1,6 @@
-// Package sandbox stands in for SendGrid, Twilio, FCM and Slack, so that the
-// real SDKs can be run, watched and disturbed on one machine. It refuses what
-// the providers refuse, in their words, and reaches nobody: what would have
-// reached somebody stands in its ledger.
+// Package sandbox stands in for SendGrid, Twilio, FCM and Slack, so that the real SDKs
+// run on one machine, with faults on demand. It rejects what the providers reject, in
+// their words, and sends nothing: its ledger has what people would have got.
 //
 // The ledger holds addresses and texts, as evidence. Logs never do.
 package sandbox
@@ -9,12 +8,14 @@ package sandbox
 import (
 	"errors"
 	"net/http"
+
+	"herald/internal/notification"
 )
 
-// Config is what a sandbox must know.
+// Config is the configuration of a sandbox.
 type Config struct {
-	Ledger string // path of the ledger; made where it is missing, continued where it exists
-	Local  bool   // accept callbacks that only this machine or its network can reach
+	Ledger string // path of the ledger; created if it does not exist, else continued
+	Local  bool   // accept callback URLs that only this machine or its network can reach
 }
 
 // Server is the sandbox. It is safe for concurrent use.
@@ -24,8 +25,8 @@ type Server struct {
 	mux    *http.ServeMux
 }
 
-// New opens the ledger and returns a sandbox without faults. It returns an
-// error where the ledger cannot be opened, or is a file of something else.
+// New opens the ledger and returns a sandbox without faults. It returns an error if the
+// ledger cannot be opened, or the file is not a ledger.
 func New(cfg Config) (*Server, error) {
 	if cfg.Ledger == "" {
 		return nil, errors.New("sandbox: the path of the ledger is missing")
@@ -34,7 +35,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{ledger: ledger, faults: newFaults(), mux: http.NewServeMux()}
+	s := &Server{ledger: ledger, faults: &faults{byChannel: map[notification.Channel]Fault{}}, mux: http.NewServeMux()}
 	s.route(cfg.Local)
 	return s, nil
 }
@@ -46,16 +47,15 @@ func (s *Server) route(local bool) {
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
 
 	s.mux.HandleFunc("GET /{$}", s.page)
-	s.mux.HandleFunc("GET /ledger", s.serveLedger)
-	s.mux.HandleFunc("GET /faults", s.listFaults)
-	s.mux.HandleFunc("PUT /faults/{channel}", s.setFault)
-	s.mux.HandleFunc("DELETE /faults/{channel}", s.clearFault)
-	s.mux.HandleFunc("DELETE /faults", s.clearFaults)
+	s.mux.HandleFunc("GET /ledger", s.ledger.serve)
+	s.mux.HandleFunc("GET /faults", s.faults.list)
+	s.mux.HandleFunc("PUT /faults/{channel}", s.faults.set)
+	s.mux.HandleFunc("DELETE /faults/{channel}", s.faults.clear)
+	s.mux.HandleFunc("DELETE /faults", s.faults.clearAll)
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }
 
-// ServeHTTP answers as the provider whose path was called, or as the sandbox
-// itself.
+// ServeHTTP answers as the provider that has the path, or as the sandbox itself.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Close closes the ledger. Requests that come later are answered with 500.

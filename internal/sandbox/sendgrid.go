@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -9,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-var sendgrid = provider{channel: notification.Email, judge: judgeMail, refuse: refuseMail}
+var sendgrid = provider{channel: notification.Email, handle: handleMail, reject: rejectMail}
 
 // sendgridMail is what the sandbox reads of a mail.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
@@ -39,33 +40,33 @@ type mailPart struct {
 	Value string `json:"value"`
 }
 
-// mailFlaw is one of the errors in SendGrid's answer.
-type mailFlaw struct {
+// sendgridError is one of the errors in SendGrid's response.
+type sendgridError struct {
 	Message string  `json:"message"`
 	Field   *string `json:"field"`
 	Help    *string `json:"help"`
 }
 
-// judgeMail answers as POST /v3/mail/send.
-func judgeMail(r *http.Request, body []byte) (message, answer) {
+// handleMail does what SendGrid does for POST /v3/mail/send.
+func handleMail(r *http.Request, body []byte) (message, response) {
 	var mail sendgridMail
 	err := json.Unmarshal(body, &mail)
 	msg := mail.message()
 	switch {
 	case !hasBearer(r):
-		return msg, refuseMail(http.StatusUnauthorized)
+		return msg, rejectMail(http.StatusUnauthorized)
 	case !hasMediaType(r, "application/json"):
-		return msg, refuseMail(http.StatusUnsupportedMediaType)
+		return msg, rejectMail(http.StatusUnsupportedMediaType)
 	case err != nil:
-		return msg, refuseMail(http.StatusBadRequest)
+		return msg, rejectMail(http.StatusBadRequest)
 	}
-	if flaws := mail.flaws(); len(flaws) > 0 {
-		return msg, reply(http.StatusBadRequest, map[string][]mailFlaw{"errors": flaws})
+	if errs := mail.check(); len(errs) > 0 {
+		return msg, reply(http.StatusBadRequest, map[string][]sendgridError{"errors": errs})
 	}
-	return msg, answer{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": rand.Text()}}
+	return msg, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": rand.Text()}}
 }
 
-// message is the mail as its first reader sees it: the richest part is the body.
+// message is the mail as its first reader sees it; the last part of the content is the richest.
 func (m *sendgridMail) message() message {
 	msg := message{title: m.Subject}
 	var to []string
@@ -87,20 +88,16 @@ func (m *sendgridMail) message() message {
 	return msg
 }
 
-// refuseMail is SendGrid's answer to a request as a whole.
-func refuseMail(status int) answer {
-	text := http.StatusText(status)
-	switch status {
-	case http.StatusBadRequest:
-		text = "Bad Request"
-	case http.StatusUnauthorized:
-		text = "The provided authorization grant is invalid, expired, or revoked"
-	case http.StatusForbidden:
-		text = "access forbidden"
-	case http.StatusUnsupportedMediaType:
-		text = "Content-Type should be application/json."
-	case http.StatusTooManyRequests:
-		text = "too many requests"
-	}
-	return reply(status, map[string][]mailFlaw{"errors": {{Message: text}}})
+// sendgridMessages are SendGrid's words for statuses, where they are not HTTP's own.
+var sendgridMessages = map[int]string{
+	http.StatusUnauthorized:         "The provided authorization grant is invalid, expired, or revoked",
+	http.StatusForbidden:            "access forbidden",
+	http.StatusUnsupportedMediaType: "Content-Type should be application/json.",
+	http.StatusTooManyRequests:      "too many requests",
+}
+
+// rejectMail is SendGrid's response to a request that it rejects as a whole.
+func rejectMail(status int) response {
+	text := cmp.Or(sendgridMessages[status], http.StatusText(status))
+	return reply(status, map[string][]sendgridError{"errors": {{Message: text}}})
 }

@@ -16,18 +16,18 @@ const (
 	maxAddress          = 320    // bytes
 )
 
-// mailErrors collects what is wrong with a mail: SendGrid names everything.
-type mailErrors []mailFlaw
+// sendgridErrors collects all that is wrong with a mail, as SendGrid does.
+type sendgridErrors []sendgridError
 
-func (e *mailErrors) add(field, format string, args ...any) {
+func (e *sendgridErrors) add(field, format string, args ...any) {
 	const help = "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors"
 	link := help
-	*e = append(*e, mailFlaw{Message: fmt.Sprintf(format, args...), Field: &field, Help: &link})
+	*e = append(*e, sendgridError{Message: fmt.Sprintf(format, args...), Field: &field, Help: &link})
 }
 
-// flaws returns all that SendGrid would refuse the mail for.
-func (m *sendgridMail) flaws() []mailFlaw {
-	var errs mailErrors
+// check returns all reasons for which SendGrid would reject the mail.
+func (m *sendgridMail) check() []sendgridError {
+	var errs sendgridErrors
 	errs.checkPersonalizations(m)
 	errs.checkFrom(m.From)
 	errs.checkSubject(m)
@@ -35,7 +35,7 @@ func (m *sendgridMail) flaws() []mailFlaw {
 	return errs
 }
 
-func (e *mailErrors) checkPersonalizations(m *sendgridMail) {
+func (e *sendgridErrors) checkPersonalizations(m *sendgridMail) {
 	recipients := 0
 	for i, p := range m.Personalizations {
 		field := fmt.Sprintf("personalizations.%d", i)
@@ -58,7 +58,7 @@ func (e *mailErrors) checkPersonalizations(m *sendgridMail) {
 	}
 }
 
-func (e *mailErrors) checkMailboxes(field string, p personalization) {
+func (e *sendgridErrors) checkMailboxes(field string, p personalization) {
 	seen := map[string]bool{}
 	for i, box := range slices.Concat(p.To, p.CC, p.BCC) {
 		if !isAddress(box.Email) {
@@ -75,7 +75,7 @@ func (e *mailErrors) checkMailboxes(field string, p personalization) {
 	}
 }
 
-func (e *mailErrors) checkFrom(from *mailbox) {
+func (e *sendgridErrors) checkFrom(from *mailbox) {
 	switch {
 	case from == nil || from.Email == "":
 		e.add("from.email", "The from object must be provided for every email send. It is an object that requires the email parameter, but may also contain a name parameter.")
@@ -88,9 +88,8 @@ func (e *mailErrors) checkFrom(from *mailbox) {
 	}
 }
 
-// checkSubject requires a subject of each personalization: its own, or else
-// the mail's.
-func (e *mailErrors) checkSubject(m *sendgridMail) {
+// checkSubject requires that each personalization has a subject: its own, or the mail's.
+func (e *sendgridErrors) checkSubject(m *sendgridMail) {
 	missing := m.Subject == ""
 	subjects := []string{m.Subject}
 	if missing && len(m.Personalizations) > 0 {
@@ -107,11 +106,11 @@ func (e *mailErrors) checkSubject(m *sendgridMail) {
 	}
 }
 
-func (e *mailErrors) checkContent(parts []mailPart) {
+func (e *sendgridErrors) checkContent(parts []mailPart) {
 	if len(parts) == 0 {
 		e.add("content", "Unless a valid template_id is provided, the content parameter is required. There must be at least one defined content block.")
 	}
-	// Others, such as text/calendar, come behind the two that have a rank.
+	// Other types, such as text/calendar, follow the two that have a rank.
 	rank := map[string]int{"text/plain": 0, "text/html": 1}
 	last := -1
 	for i, part := range parts {
@@ -132,7 +131,7 @@ func (e *mailErrors) checkContent(parts []mailPart) {
 	}
 }
 
-// isAddress says that address is a bare address in a domain with a dot.
+// isAddress says that the text is an address without a name, in a domain with a dot.
 func isAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
 	if err != nil || parsed.Address != address || len(address) > maxAddress {

@@ -12,15 +12,14 @@ import (
 const (
 	headerTimeout   = 10 * time.Second
 	bodyTimeout     = 30 * time.Second
-	writeTimeout    = maxLatency + time.Minute // counted from the end of the header, so a latency is within it
-	idleTimeout     = 3 * time.Minute          // above that of common clients, lest we close what they are about to use
+	writeTimeout    = maxLatency + time.Minute // counted from the end of the header, so it includes a latency
+	idleTimeout     = 3 * time.Minute          // longer than common clients have, which may reuse a connection until then
 	shutdownTimeout = 5 * time.Second
 	headerLimit     = 64 << 10 // bytes
 )
 
-// Serve answers what comes in through listener until ctx ends, and closes it.
-// Requests that wait for a latency then end without an answer; all others are
-// finished first. It returns nil when ctx ended it.
+// Serve serves the listener until ctx ends, then closes it and returns nil. Requests
+// that wait for a latency then end without a response; all others are finished first.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,

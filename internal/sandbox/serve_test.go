@@ -46,9 +46,10 @@ func TestServe(t *testing.T) {
 	require.NoError(t, <-ended)
 	require.NoError(t, server.Close())
 
-	entries := startAt(t, b.ledger).entries(t, "?channel=SMS")
-	require.Len(t, entries, 1)
-	require.False(t, entries[0].Accepted)
+	entries := startAt(t, b.ledger).entries(t, "")
+	require.Len(t, entries, 2)
+	require.Equal(t, notification.SMS, entries[1].Channel)
+	require.False(t, entries[1].Accepted)
 }
 
 // begin makes a call in the background. The first channel tells that the

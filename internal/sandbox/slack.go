@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-var slack = provider{channel: notification.Slack, judge: judgePost, refuse: refusePost}
+var slack = provider{channel: notification.Slack, handle: handlePost, reject: rejectPost}
 
 // Slack's limits. https://docs.slack.dev/reference/block-kit/blocks
 const (
@@ -36,27 +37,27 @@ type slackText struct {
 	Text string `json:"text"`
 }
 
-// judgePost answers as POST /services/{team}/{app}/{secret}.
-func judgePost(r *http.Request, body []byte) (message, answer) {
+// handlePost does what Slack does for POST /services/{team}/{app}/{secret}.
+func handlePost(r *http.Request, body []byte) (message, response) {
 	var post slackPost
 	err := json.Unmarshal(body, &post)
 	msg := post.message()
 	msg.recipient = r.URL.Path
-	switch code := webhookFlaw(r.PathValue("path")); {
-	case code != 0:
-		return msg, refusePost(code)
+	switch status := webhookStatus(r.PathValue("path")); {
+	case status != 0:
+		return msg, rejectPost(status)
 	case err != nil || !hasMediaType(r, "application/json"):
-		return msg, saySlack(http.StatusBadRequest, "invalid_payload")
+		return msg, slackResponse(http.StatusBadRequest, "invalid_payload")
 	case post.Text == "" && len(post.Blocks) == 0:
-		return msg, saySlack(http.StatusBadRequest, "no_text")
+		return msg, slackResponse(http.StatusBadRequest, "no_text")
 	case !validBlocks(post.Blocks):
-		return msg, saySlack(http.StatusBadRequest, "invalid_blocks")
+		return msg, slackResponse(http.StatusBadRequest, "invalid_blocks")
 	default:
-		return msg, saySlack(http.StatusOK, "ok")
+		return msg, slackResponse(http.StatusOK, "ok")
 	}
 }
 
-// message shows what a reader sees: the blocks, or without them the text.
+// message is what a reader sees: the blocks, or else the text.
 func (p *slackPost) message() message {
 	msg := message{title: p.Text, body: p.Text}
 	if len(p.Blocks) == 0 {
@@ -73,9 +74,9 @@ func (p *slackPost) message() message {
 	return msg
 }
 
-// webhookFlaw returns the status that a webhook answers with because of its
-// own path, or 0. The last segment says what is the matter with it.
-func webhookFlaw(path string) int {
+// webhookStatus returns the status with which a webhook that does not work responds, or
+// 0 for one that works. The last segment of its path says which it is.
+func webhookStatus(path string) int {
 	segments := strings.Split(path, "/")
 	secret := segments[len(segments)-1]
 	switch {
@@ -111,26 +112,22 @@ func (t *slackText) valid() bool {
 	return (t.Type == "mrkdwn" || t.Type == "plain_text") && length >= 1 && length <= maxBlockText
 }
 
-// refusePost is Slack's answer to a post as a whole.
-func refusePost(status int) answer {
-	switch status {
-	case http.StatusForbidden:
-		return saySlack(status, "invalid_token")
-	case http.StatusNotFound:
-		return saySlack(status, "no_service")
-	case http.StatusGone:
-		return saySlack(status, "channel_is_archived")
-	case http.StatusTooManyRequests:
-		return saySlack(status, "rate_limited")
-	case http.StatusInternalServerError:
-		return saySlack(status, "rollup_error")
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return saySlack(status, "invalid_payload")
-	default:
-		return saySlack(status, http.StatusText(status))
-	}
+// slackErrors are Slack's words for statuses.
+var slackErrors = map[int]string{
+	http.StatusBadRequest:            "invalid_payload",
+	http.StatusRequestEntityTooLarge: "invalid_payload",
+	http.StatusForbidden:             "invalid_token",
+	http.StatusNotFound:              "no_service",
+	http.StatusGone:                  "channel_is_archived",
+	http.StatusTooManyRequests:       "rate_limited",
+	http.StatusInternalServerError:   "rollup_error",
 }
 
-func saySlack(status int, text string) answer {
-	return answer{status: status, header: map[string]string{"Content-Type": "text/html"}, body: []byte(text)}
+// rejectPost is Slack's response to a post that it rejects as a whole.
+func rejectPost(status int) response {
+	return slackResponse(status, cmp.Or(slackErrors[status], http.StatusText(status)))
+}
+
+func slackResponse(status int, text string) response {
+	return response{status: status, header: map[string]string{"Content-Type": "text/html"}, body: []byte(text)}
 }

@@ -11,11 +11,11 @@ import (
 	"herald/internal/notification"
 )
 
-// twilio is the provider of text messages; where local, it could call back
-// wherever this machine can.
+// twilio is the provider of text messages. If local, it accepts callback URLs that only
+// this machine can reach.
 func twilio(local bool) provider {
-	judge := func(r *http.Request, body []byte) (message, answer) { return judgeSMS(r, body, local) }
-	return provider{channel: notification.SMS, judge: judge, refuse: refuseSMS}
+	handle := func(r *http.Request, body []byte) (message, response) { return handleSMS(r, body, local) }
+	return provider{channel: notification.SMS, handle: handle, reject: rejectSMS}
 }
 
 // twilioError is Twilio's form of an error.
@@ -27,8 +27,8 @@ type twilioError struct {
 	Status   int    `json:"status"`
 }
 
-// judgeSMS answers as POST /2010-04-01/Accounts/{sid}/Messages.json.
-func judgeSMS(r *http.Request, body []byte, local bool) (message, answer) {
+// handleSMS does what Twilio does for POST /2010-04-01/Accounts/{sid}/Messages.json.
+func handleSMS(r *http.Request, body []byte, local bool) (message, response) {
 	form, err := url.ParseQuery(string(body))
 	msg := message{recipient: form.Get("To"), body: form.Get("Body")}
 	callback, callbackErr := url.Parse(form.Get("StatusCallback"))
@@ -39,21 +39,21 @@ func judgeSMS(r *http.Request, body []byte, local bool) (message, answer) {
 	sid := r.PathValue("sid")
 	switch {
 	case user == "" || user != sid || password == "":
-		return msg, refuseSMS(http.StatusUnauthorized)
+		return msg, rejectSMS(http.StatusUnauthorized)
 	case err != nil || !hasMediaType(r, "application/x-www-form-urlencoded"):
-		return msg, refuseSMS(http.StatusBadRequest)
+		return msg, rejectSMS(http.StatusBadRequest)
 	}
 	if refusal := checkSMS(form); refusal != nil {
-		return msg, sayTwilio(*refusal)
+		return msg, twilioResponse(*refusal)
 	}
 	if form.Get("StatusCallback") != "" && (callbackErr != nil || !isWebURL(callback) || !local && !isPublic(callback.Hostname())) {
-		return msg, sayTwilio(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
+		return msg, twilioResponse(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
 	}
 	return msg, queued(sid, form)
 }
 
-// queued is Twilio's answer to a message that it took.
-func queued(account string, form url.Values) answer {
+// queued is Twilio's response to a message that it accepts.
+func queued(account string, form url.Values) response {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // it never fails
 	sid := "SM" + hex.EncodeToString(random)
@@ -82,8 +82,8 @@ func queued(account string, form url.Values) answer {
 	})
 }
 
-// refuseSMS is Twilio's answer to a request as a whole.
-func refuseSMS(status int) answer {
+// rejectSMS is Twilio's response to a request that it rejects as a whole.
+func rejectSMS(status int) response {
 	refusal := twilioError{Code: 20000 + status%1000, Message: http.StatusText(status), Status: status}
 	switch status {
 	case http.StatusBadRequest:
@@ -93,11 +93,11 @@ func refuseSMS(status int) answer {
 	case http.StatusForbidden:
 		refusal.Code = 20006
 	}
-	return sayTwilio(refusal)
+	return twilioResponse(refusal)
 }
 
-// sayTwilio answers with an error, whose status is 400 unless it says otherwise.
-func sayTwilio(refusal twilioError) answer {
+// twilioResponse is the response for an error; the default of its status is 400.
+func twilioResponse(refusal twilioError) response {
 	if refusal.Status == 0 {
 		refusal.Status = http.StatusBadRequest
 	}

@@ -14,7 +14,7 @@ import (
 
 const maxSMS = 1600 // characters; Twilio's
 
-// checkSMS returns the first thing that Twilio would refuse a message for.
+// checkSMS returns the first reason for which Twilio would reject the message, or nil.
 func checkSMS(form url.Values) *twilioError {
 	to, from, body := form.Get("To"), form.Get("From"), form.Get("Body")
 	switch {
@@ -66,8 +66,7 @@ var (
 	alphanumeric = regexp.MustCompile(`^[A-Za-z0-9 ]{0,10}[A-Za-z][A-Za-z0-9 ]{0,10}$`)
 )
 
-// isPhone takes every possible number, and not only those in use: examples
-// must not ring anywhere.
+// isPhone accepts every possible number, also those that nobody has: the example uses such.
 func isPhone(number string) bool {
 	if !e164.MatchString(number) {
 		return false
@@ -80,11 +79,10 @@ func isAlphanumericSender(name string) bool { return len(name) <= 11 && alphanum
 
 func isWebURL(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// privateNames are the last words of names that the public internet does not know.
+// privateNames are top-level names that the public internet does not have.
 var privateNames = []string{"localhost", "local", "internal", "lan", "home", "corp", "test", "invalid", "arpa"}
 
-// isPublic says that the public internet could reach a host, as far as its name
-// or address tells.
+// isPublic says that the public internet may reach the host, judged by its name or address.
 func isPublic(host string) bool {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.IsGlobalUnicast() && !address.IsPrivate()
