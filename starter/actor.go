@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
@@ -25,7 +26,7 @@ func (a *app) actor() (string, error) {
 	switch {
 	case !set || name == "":
 		return userAtHost(), nil
-	case len(name) > maxActor || strings.TrimSpace(name) == "" || printable(name) != name:
+	case len(name) > maxActor || strings.TrimSpace(name) == "" || console.Printable(name) != name:
 		return "", &settingsError{errors.New("HERALD_ACTOR must be a name of up to 100 bytes, without control characters")}
 	default:
 		return name, nil
@@ -41,7 +42,7 @@ func userAtHost() string {
 	if err != nil {
 		host = "unknown"
 	}
-	said := printable(name + "@" + host)
+	said := console.Printable(name + "@" + host)
 	return strings.ToValidUTF8(said[:min(maxActor, len(said))], "")
 }
 
@@ -78,5 +79,5 @@ func (a *app) record(ctx context.Context, db *postgres.Store, detail string, tar
 	if err != nil {
 		return err
 	}
-	return db.RecordActions(ctx, actor, a.called.command, cut(printable(detail), maxDetail), targets)
+	return db.RecordActions(ctx, actor, a.called.command, console.Cut(console.Printable(detail), maxDetail), targets)
 }

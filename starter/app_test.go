@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/console"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -34,7 +35,7 @@ type printed struct {
 func (c terminal) run(t *testing.T, args ...string) printed {
 	t.Helper()
 	var out, problems bytes.Buffer
-	a := &app{in: strings.NewReader(c.in), out: &out, err: &problems, environment: c.environment}
+	a := &app{Output: console.Output{Out: &out, Err: &problems}, in: strings.NewReader(c.in), environment: c.environment}
 	code := a.run(t.Context(), args)
 	return printed{code, out.String(), problems.String()}
 }

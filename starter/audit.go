@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
@@ -15,8 +15,8 @@ const shownActions = 50
 
 func (a *app) auditCommand() *cobra.Command {
 	var filter postgres.ActionFilter
-	var since string
-	var limit int
+	var since console.PastTime
+	var limit console.Limit
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show who changed what, the latest first",
@@ -29,22 +29,16 @@ there as well. What is done in Temporal's own UI stands in Temporal's histories 
   starter audit --actor ada@ops --since 24h -o json`,
 		Args: cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			if err := checkLimit(limit); err != nil {
-				return err
-			}
-			var err error
-			if filter.Since, err = optionalWhen("--since", since, time.Now()); err != nil {
-				return misused(err)
-			}
-			return a.audit(ctx, filter, limit)
+			filter.Since = since.Time
+			return a.audit(ctx, filter, int(limit))
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Target, "target", "", "only what was done to this: an id of an event, a delivery or a poller, a table")
 	flags.StringVar(&filter.Actor, "actor", "", "only what this actor did")
 	flags.StringVar(&filter.Command, "command", "", `only this command: "event retry"`)
-	flags.StringVar(&since, "since", "", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	registerLimit(cmd, &limit)
+	flags.Var(&since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	console.LimitFlag(flags, &limit)
 	return cmd
 }
 
@@ -65,31 +59,31 @@ func (a *app) audit(ctx context.Context, filter postgres.ActionFilter, limit int
 		return err
 	}
 	list := actionList{Actions: actions[:min(limit, len(actions))], More: len(actions) > limit}
-	return a.print(list, func(w io.Writer) {
+	return a.Print(list, func(w io.Writer) {
 		if len(list.Actions) == 0 {
-			row(w, "nothing was changed")
+			console.Row(w, "nothing was changed")
 			return
 		}
 		printActions(w, list.Actions, true)
-		printMore(w, list.More)
+		console.PrintMore(w, list.More)
 	})
 }
 
 // printActions prints what operators did, and to what where that is not known
 // already.
 func printActions(w io.Writer, actions []postgres.OperatorAction, targets bool) {
-	l := listing{header: []string{"AT", "ACTOR", "COMMAND", "DETAIL"}}
+	l := console.Listing{Header: []string{"AT", "ACTOR", "COMMAND", "DETAIL"}}
 	if targets {
-		l.header = []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"}
+		l.Header = []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"}
 	}
 	for _, action := range actions {
-		cells := []string{clock(&action.At), action.Actor, action.Command, action.Target, dash(action.Detail)}
+		cells := []string{console.Clock(&action.At), action.Actor, action.Command, action.Target, console.Dash(action.Detail)}
 		if !targets {
 			cells = append(cells[:3], cells[4])
 		}
-		l.add(cells...)
+		l.Add(cells...)
 	}
-	l.print(w)
+	l.Print(w)
 }
 
 // printOperators shows what operators did to what is shown above.
@@ -97,7 +91,7 @@ func printOperators(w io.Writer, actions []postgres.OperatorAction) {
 	if len(actions) == 0 {
 		return
 	}
-	row(w)
-	row(w, "WHAT OPERATORS DID")
+	console.Row(w)
+	console.Row(w, "WHAT OPERATORS DID")
 	printActions(w, actions, false)
 }

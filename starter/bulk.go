@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"herald/internal/advice"
+	"herald/internal/console"
 )
 
 // maxUnasked is how many deliveries or events a command changes without --yes.
@@ -86,7 +89,7 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 	run.keep = len(ids)
 	stop := func() {}
 	if len(ids) > 1 { // of one there is nothing to count
-		stop = a.progress(run.progress)
+		stop = a.Progress(run.progress)
 	}
 	err := run.all(ctx, items)
 	stop()
@@ -99,8 +102,8 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 		place[id] = i
 	}
 	slices.SortFunc(run.changes.Items, func(x, y outcome) int { return place[x.ID] - place[y.ID] })
-	if len(ids) > 1 || run.changes.Done > 0 || a.output == inJSON {
-		if printErr := a.print(run.changes, run.changes.printItems); printErr != nil {
+	if len(ids) > 1 || run.changes.Done > 0 || a.Format == console.JSON {
+		if printErr := a.Print(run.changes, run.changes.printItems); printErr != nil {
 			return printErr
 		}
 	}
@@ -112,9 +115,9 @@ func (a *app) named(ctx context.Context, j job, ids []string) error {
 
 // selected changes what filters name.
 func (a *app) selected(ctx context.Context, j job, of selection) error {
-	a.note("%s", j.noun.match(of.matched))
+	a.Note("%s", j.noun.match(of.matched))
 	if j.flags.after != "" {
-		a.note("going on behind %s", j.flags.after)
+		a.Note("going on behind %s", j.flags.after)
 	}
 	if j.flags.dryRun {
 		return a.preview(ctx, j, of)
@@ -128,22 +131,22 @@ func (a *app) selected(ctx context.Context, j job, of selection) error {
 		}
 	}
 	run := newBulkRun(a, j, of.matched)
-	stop := a.progress(run.progress)
+	stop := a.Progress(run.progress)
 	err := run.pages(ctx, of)
 	stop()
-	if printErr := a.print(run.changes, run.changes.print); printErr != nil {
+	if printErr := a.Print(run.changes, run.changes.print); printErr != nil {
 		return printErr
 	}
-	left := "run it again with --after " + quoted(run.changes.Through)
+	left := "run it again with --after " + advice.Quote(run.changes.Through)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return advise(fmt.Errorf("interrupted: %s of %s are through", grouped(run.through()), j.noun.count(of.matched)), left)
+		return advice.With(fmt.Errorf("interrupted: %s of %s are through", console.Grouped(run.through()), j.noun.count(of.matched)), left)
 	case err != nil:
-		return advise(fmt.Errorf("stopped: %s of %s are through: %w", grouped(run.through()), j.noun.count(of.matched), err), left)
+		return advice.With(fmt.Errorf("stopped: %s of %s are through: %w", console.Grouped(run.through()), j.noun.count(of.matched), err), left)
 	case run.changes.Failed > 0 && j.again:
-		return advise(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and name those that failed: the others would be done once more")
+		return advice.With(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and name those that failed: the others would be done once more")
 	case run.changes.Failed > 0:
-		return advise(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and run it again: what was done is not done twice")
+		return advice.With(fmt.Errorf("%s failed", j.noun.count(run.changes.Failed)), "mend the cause, and run it again: what was done is not done twice")
 	}
 	return nil
 }
@@ -164,7 +167,7 @@ func (a *app) preview(ctx context.Context, j job, of selection) error {
 		}
 		result.Items = append(result.Items, plan.would)
 	}
-	return a.print(result, result.printItems)
+	return a.Print(result, result.printItems)
 }
 
 func tooMany(j job, count int) error {

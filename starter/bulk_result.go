@@ -6,7 +6,9 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
+
+	"herald/internal/advice"
+	"herald/internal/console"
 )
 
 // outcome is what became of one delivery or event.
@@ -51,7 +53,7 @@ func (c changes) refusal(j job) error {
 		if c.Matched == 1 {
 			err = fmt.Errorf("%s %s", item.ID, item.said())
 		}
-		return advise(err, item.next)
+		return advice.With(err, item.next)
 	}
 	return errors.New("not done")
 }
@@ -59,25 +61,25 @@ func (c changes) refusal(j job) error {
 // printItems prints those that were kept; of what was matched there may be more.
 func (c changes) printItems(w io.Writer) {
 	for _, item := range c.Items {
-		row(w, item.ID, item.Result, item.Detail)
+		console.Row(w, item.ID, item.Result, item.Detail)
 	}
 	if more := c.Matched - len(c.Items); more > 0 {
-		row(w, fmt.Sprintf("… and %s more", grouped(more)))
+		console.Row(w, fmt.Sprintf("… and %s more", console.Grouped(more)))
 	}
 	if c.DryRun {
-		row(w, "nothing was changed")
+		console.Row(w, "nothing was changed")
 	}
 }
 
 func (c changes) print(w io.Writer) {
-	row(w, "matched", grouped(c.Matched))
-	row(w, "done", grouped(c.Done))
+	console.Row(w, "matched", console.Grouped(c.Matched))
+	console.Row(w, "done", console.Grouped(c.Done))
 	for _, why := range slices.Sorted(maps.Keys(c.Skipped)) {
-		row(w, "skipped", grouped(c.Skipped[why]), why)
+		console.Row(w, "skipped", console.Grouped(c.Skipped[why]), why)
 	}
-	row(w, "failed", grouped(c.Failed))
+	console.Row(w, "failed", console.Grouped(c.Failed))
 	for _, text := range c.Errors {
-		row(w, "", "", text)
+		console.Row(w, "", "", text)
 	}
 }
 
@@ -94,7 +96,7 @@ func (n noun) count(count int) string {
 	if count == 1 {
 		return "1 " + n.one
 	}
-	return grouped(count) + " " + n.many
+	return console.Grouped(count) + " " + n.many
 }
 
 func (n noun) match(count int) string {
@@ -102,13 +104,4 @@ func (n noun) match(count int) string {
 		return n.count(1) + " matches"
 	}
 	return n.count(count) + " match"
-}
-
-// grouped is 1,234.
-func grouped(n int) string {
-	text := strconv.Itoa(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

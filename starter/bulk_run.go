@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.temporal.io/api/serviceerror"
 	"golang.org/x/sync/errgroup"
+
+	"herald/internal/console"
 )
 
 const (
@@ -150,7 +152,7 @@ func (r *bulkRun) count(item item, outcome outcome, err error) {
 func (r *bulkRun) progress() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	line := fmt.Sprintf("%s of %s", grouped(r.through()), r.job.noun.count(r.total))
+	line := fmt.Sprintf("%s of %s", console.Grouped(r.through()), r.job.noun.count(r.total))
 	if r.changes.Through != "" {
 		line += ", up to " + r.changes.Through
 	}

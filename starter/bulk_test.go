@@ -12,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
+
+	"herald/internal/advice"
+	"herald/internal/console"
 )
 
 // What is called wrong changes nothing, and needs no server to say so.
@@ -133,8 +136,8 @@ func rows(n int) selection {
 
 type screen struct{ out, err bytes.Buffer }
 
-func (s *screen) app(output format) *app {
-	return &app{out: &s.out, err: &s.err, output: output}
+func (s *screen) app(format console.Format) *app {
+	return &app{Output: console.Output{Out: &s.out, Err: &s.err, Format: format}}
 }
 
 func TestSelected(t *testing.T) {
@@ -149,7 +152,7 @@ func TestSelected(t *testing.T) {
 	}
 	var s screen
 
-	err := s.app(inJSON).selected(t.Context(), w.job(bulkFlags{yes: true}), rows(1234))
+	err := s.app(console.JSON).selected(t.Context(), w.job(bulkFlags{yes: true}), rows(1234))
 
 	require.ErrorContains(t, err, "15 deliveries failed")
 	require.Contains(t, s.err.String(), "1,234 deliveries match")
@@ -169,13 +172,13 @@ func TestSelectedAsks(t *testing.T) {
 
 	w := &world{}
 	var s screen
-	err := s.app(table).selected(t.Context(), w.job(bulkFlags{}), rows(101))
+	err := s.app(console.Table).selected(t.Context(), w.job(bulkFlags{}), rows(101))
 	var misuse *usageError
 	require.ErrorAs(t, err, &misuse)
 	require.ErrorContains(t, err, "101 deliveries would change, and nothing did: to change more than 100 at once add --yes")
 	require.Empty(t, w.done)
 
-	require.NoError(t, s.app(table).selected(t.Context(), w.job(bulkFlags{}), rows(100)))
+	require.NoError(t, s.app(console.Table).selected(t.Context(), w.job(bulkFlags{}), rows(100)))
 	require.Len(t, w.done, 100)
 	require.Equal(t, "matched  100\ndone     100\nfailed   0\n", s.out.String())
 }
@@ -184,7 +187,7 @@ func TestSelectedNothing(t *testing.T) {
 	t.Parallel()
 
 	var s screen
-	require.NoError(t, s.app(table).selected(t.Context(), (&world{}).job(bulkFlags{}), rows(0)))
+	require.NoError(t, s.app(console.Table).selected(t.Context(), (&world{}).job(bulkFlags{}), rows(0)))
 	require.Equal(t, "0 deliveries match\n", s.err.String())
 }
 
@@ -193,7 +196,7 @@ func TestSelectedDryRun(t *testing.T) {
 
 	w := &world{}
 	var s screen
-	require.NoError(t, s.app(table).selected(t.Context(), w.job(bulkFlags{dryRun: true}), rows(1234)))
+	require.NoError(t, s.app(console.Table).selected(t.Context(), w.job(bulkFlags{dryRun: true}), rows(1234)))
 	require.Empty(t, w.done)
 	require.Contains(t, s.out.String(), "d10  would be changed")
 	require.NotContains(t, s.out.String(), "d11")
@@ -213,7 +216,7 @@ func TestSelectedResumes(t *testing.T) {
 		}
 	}}
 	var s screen
-	a := s.app(inJSON)
+	a := s.app(console.JSON)
 	err := a.selected(ctx, w.job(bulkFlags{yes: true}), rows(1000))
 
 	require.ErrorContains(t, err, "interrupted: ")
@@ -226,7 +229,7 @@ func TestSelectedResumes(t *testing.T) {
 	require.Less(t, through, int64(10000))
 
 	w.onDo = nil
-	require.NoError(t, s.app(table).selected(t.Context(), w.job(bulkFlags{yes: true, after: got.Through}), rows(1000)))
+	require.NoError(t, s.app(console.Table).selected(t.Context(), w.job(bulkFlags{yes: true, after: got.Through}), rows(1000)))
 	require.Contains(t, s.err.String(), "going on behind "+got.Through)
 	done := map[string]bool{}
 	for _, id := range w.done {
@@ -252,7 +255,7 @@ func TestSelectedStops(t *testing.T) {
 				waits: func(id string) bool { return len(id) > len("d99") },
 			}
 			var s screen
-			a := s.app(inJSON)
+			a := s.app(console.JSON)
 			err := a.selected(t.Context(), w.job(bulkFlags{yes: true}), rows(1000))
 
 			require.ErrorContains(t, err, "stopped: ")
@@ -269,7 +272,7 @@ func TestNamed(t *testing.T) {
 	const unknown = "no such delivery in notification"
 	w := &world{
 		refused: map[string]string{"sent": "was sent"},
-		errs:    map[string]error{"gone": advise(errors.New(unknown), "check the id")},
+		errs:    map[string]error{"gone": advice.With(errors.New(unknown), "check the id")},
 	}
 	tests := []struct {
 		name       string
@@ -291,7 +294,7 @@ func TestNamed(t *testing.T) {
 			t.Parallel()
 
 			var s screen
-			a := s.app(table)
+			a := s.app(console.Table)
 			err := a.named(t.Context(), w.job(tt.flags), tt.ids)
 
 			require.Equal(t, tt.out, s.out.String())
@@ -315,9 +318,9 @@ func TestNamedAsks(t *testing.T) {
 	w := &world{}
 	var s screen
 	var misuse *usageError
-	require.ErrorAs(t, s.app(table).named(t.Context(), w.job(bulkFlags{}), ids), &misuse)
+	require.ErrorAs(t, s.app(console.Table).named(t.Context(), w.job(bulkFlags{}), ids), &misuse)
 	require.Empty(t, w.done)
-	require.NoError(t, s.app(table).named(t.Context(), w.job(bulkFlags{yes: true}), ids))
+	require.NoError(t, s.app(console.Table).named(t.Context(), w.job(bulkFlags{yes: true}), ids))
 	require.Len(t, w.done, 101)
 }
 
@@ -330,12 +333,9 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, "2 of 12,345 deliveries, up to 20", run.progress())
 }
 
-func TestGrouped(t *testing.T) {
+func TestNounCounts(t *testing.T) {
 	t.Parallel()
 
-	for n, want := range map[int]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567"} {
-		require.Equal(t, want, grouped(n))
-	}
 	require.Equal(t, "1 event matches", theEvents.match(1))
 	require.Equal(t, "1,000 events match", theEvents.match(1000))
 }
@@ -347,7 +347,7 @@ func TestChangesAreRecorded(t *testing.T) {
 
 	w := &world{unrecorded: "d7"}
 	var s screen
-	a := s.app(inJSON)
+	a := s.app(console.JSON)
 	a.called.flags = "--channel SMS"
 	require.ErrorContains(t, a.selected(t.Context(), w.job(bulkFlags{yes: true}), rows(9)), "1 delivery failed")
 

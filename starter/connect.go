@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
+	"herald/internal/advice"
 	"herald/internal/config"
 	"herald/internal/postgres"
 )
@@ -87,7 +88,7 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 func (a *app) nextStep(err error) string {
 	var unreachable *unreachableError
 	var settings *settingsError
-	var advised *advisedError
+	var advised *advice.Error
 	var connect *pgconn.ConnectError
 	var statement *pgconn.PgError
 	var refused *postgres.RefusedEventError
@@ -96,7 +97,7 @@ func (a *app) nextStep(err error) string {
 	var namespace *serviceerror.NamespaceNotFound
 	switch {
 	case errors.As(err, &advised):
-		return advised.next
+		return advised.Next
 	case errors.As(err, &refused):
 		return "correct the event, or choose another --event-id, and run it again"
 	case errors.As(err, &unreachable):
@@ -133,15 +134,3 @@ const (
 	invalidText     = "22021"
 	queryCanceled   = "57014"
 )
-
-// advisedError is an error with what to do about it.
-type advisedError struct {
-	err  error
-	next string
-}
-
-func (e *advisedError) Error() string { return e.err.Error() }
-
-func (e *advisedError) Unwrap() error { return e.err }
-
-func advise(err error, next string) error { return &advisedError{err, next} }

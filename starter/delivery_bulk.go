@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -59,8 +61,8 @@ const cancelled = "cancelled"
 // sentAlready is the outcome of a delivery that is past changing.
 func sentAlready(id string, state postgres.DeliveryState) outcome {
 	return outcome{
-		ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; what was sent stays sent",
-		next: "nothing calls it back; `starter delivery show " + quoted(id) + "` tells what became of it",
+		ID: id, Result: "was sent", Detail: console.Clock(state.SentAt) + "; what was sent stays sent",
+		next: "nothing calls it back; `starter delivery show " + advice.Quote(id) + "` tells what became of it",
 	}
 }
 
@@ -71,13 +73,13 @@ func asItIs(id string, state postgres.DeliveryState) outcome {
 	case notification.Sent, notification.Delivered:
 		return sentAlready(id, state)
 	case notification.Failed:
-		return outcome{ID: id, Result: "has failed", Detail: state.LastError, next: "mend the cause, then `starter delivery retry " + quoted(id) + "`"}
+		return outcome{ID: id, Result: "has failed", Detail: state.LastError, next: "mend the cause, then `starter delivery retry " + advice.Quote(id) + "`"}
 	case notification.Cancelled:
-		return outcome{ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled), next: "`starter delivery retry " + quoted(id) + "` makes it after all"}
+		return outcome{ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled), next: "`starter delivery retry " + advice.Quote(id) + "` makes it after all"}
 	default:
 		return outcome{
 			ID: id, Result: "is worked on by nobody", Detail: "its workflow does not run, or not yet",
-			next: "see its event; where that is through, `starter delivery retry " + quoted(id) + "` makes the delivery",
+			next: "see its event; where that is through, `starter delivery retry " + advice.Quote(id) + "` makes the delivery",
 		}
 	}
 }

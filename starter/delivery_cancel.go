@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
 	"herald/internal/notification"
 )
 
@@ -31,7 +32,7 @@ part of a digest. What was sent stays sent, and the answer says so. Filters with
 		RunE: a.within(0, func(ctx context.Context, ids []string) error {
 			return a.cancelDeliveries(ctx, ids, filter, flags)
 		}),
-		ValidArgsFunction: a.completeDeliveries,
+		ValidArgsFunction: a.completeDeliveries(),
 	}
 	filter.register(cmd)
 	a.completeEventFlag(cmd)
@@ -41,14 +42,14 @@ part of a digest. What was sent stays sent, and the answer says so. Filters with
 }
 
 func (a *app) cancelDeliveries(ctx context.Context, ids []string, filter deliveryFilter, flags bulkFlags) error {
-	if err := flags.choose("cancel", "--event or --event-type", ids, !filter.empty()); err != nil {
+	wanted, filtered, err := filter.parse()
+	if err != nil {
+		return err
+	}
+	if err := flags.choose("cancel", "--event or --event-type", ids, filtered); err != nil {
 		return err
 	}
 	if _, err := deliveryNumber(flags.after); err != nil {
-		return err
-	}
-	wanted, err := filter.parse(time.Now())
-	if err != nil {
 		return err
 	}
 	if len(wanted.Statuses) == 0 {
@@ -106,7 +107,7 @@ func (o *operator) cancelDelivery(ctx context.Context, id string) (outcome, erro
 	case notification.Pending:
 		return outcome{
 			ID: id, Done: true, Result: "cancellation accepted",
-			Detail: "an attempt is under way, or no worker runs; `starter delivery show " + quoted(id) + "` tells how it ends",
+			Detail: "an attempt is under way, or no worker runs; `starter delivery show " + advice.Quote(id) + "` tells how it ends",
 		}, nil
 	default:
 		return asItIs(id, state), nil

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/workflows"
 )
 
 // maxReschedule is how far ahead a delivery can be put off.
-const maxReschedule = 365 * day
+const maxReschedule = 365 * 24 * time.Hour
 
 func (a *app) sendNowCommand() *cobra.Command {
 	var flags bulkFlags
@@ -27,7 +28,7 @@ attempt. Of an item of a digest the whole digest is sent.`,
 		RunE: a.within(0, func(ctx context.Context, ids []string) error {
 			return a.signalDeliveries(ctx, ids, flags, instruction{workflows.SendNow, nil, "told to be sent now", "", "send"})
 		}),
-		ValidArgsFunction: a.completeDeliveries,
+		ValidArgsFunction: a.completeDeliveries(),
 	}
 	flags.register(cmd)
 	return cmd
@@ -36,7 +37,7 @@ attempt. Of an item of a digest the whole digest is sent.`,
 func (a *app) rescheduleCommand() *cobra.Command {
 	var flags bulkFlags
 	var at string
-	var in string
+	var in console.Age
 	cmd := &cobra.Command{
 		Use:   "reschedule ID...",
 		Short: "Give deliveries that wait another time",
@@ -46,31 +47,29 @@ attempt another time to be sent at. Of an item of a digest the whole digest wait
   starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: a.within(0, func(ctx context.Context, ids []string) error {
-			until, err := rescheduled(at, in, time.Now())
+			until, err := rescheduled(at, in.Duration, time.Now())
 			if err != nil {
 				return misused(err)
 			}
-			return a.signalDeliveries(ctx, ids, flags, instruction{workflows.Reschedule, until, "told to wait", "until " + clock(&until), "reschedule"})
+			return a.signalDeliveries(ctx, ids, flags, instruction{workflows.Reschedule, until, "told to wait", "until " + console.Clock(&until), "reschedule"})
 		}),
-		ValidArgsFunction: a.completeDeliveries,
+		ValidArgsFunction: a.completeDeliveries(),
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
-	cmd.Flags().StringVar(&in, "in", "", "or how long from now: 30m, 2h, 1d")
+	cmd.Flags().Var(&in, "in", "or how long from now: 30m, 2h, 1d")
 	flags.register(cmd)
 	return cmd
 }
 
 // rescheduled is the time that the flags name.
-func rescheduled(at, in string, now time.Time) (time.Time, error) {
+func rescheduled(at string, in time.Duration, now time.Time) (time.Time, error) {
 	switch {
-	case (at == "") == (in == ""):
+	case (at == "") == (in == 0):
 		return time.Time{}, errors.New("name the new time by --at or by --in")
-	case in != "":
-		wait, err := parseAge(in)
-		if err != nil || wait > maxReschedule {
-			return time.Time{}, errors.New("--in must be a duration such as 30m, 2h or 1d, of a year at most")
-		}
-		return now.Add(wait).UTC(), nil
+	case in > maxReschedule:
+		return time.Time{}, errors.New("--in must be a duration such as 30m, 2h or 1d, of a year at most")
+	case in > 0:
+		return now.Add(in).UTC(), nil
 	}
 	until, err := time.Parse(time.RFC3339, at)
 	switch {

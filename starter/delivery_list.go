@@ -4,16 +4,16 @@ import (
 	"context"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
 func (a *app) listDeliveriesCommand() *cobra.Command {
 	var f deliveryFilter
-	var limit int
+	var limit console.Limit
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest deliveries, the newest first",
@@ -23,12 +23,12 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
   starter delivery list --event evt-1 --limit 1000 -o json`,
 		Args: cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			return a.listDeliveries(ctx, f, limit)
+			return a.listDeliveries(ctx, f, int(limit))
 		}),
 	}
 	f.register(cmd)
 	a.completeEventFlag(cmd)
-	registerLimit(cmd, &limit)
+	console.LimitFlag(cmd.Flags(), &limit)
 	return cmd
 }
 
@@ -39,10 +39,7 @@ type deliveryList struct {
 }
 
 func (a *app) listDeliveries(ctx context.Context, f deliveryFilter, limit int) error {
-	if err := checkLimit(limit); err != nil {
-		return err
-	}
-	filter, err := f.parse(time.Now())
+	filter, _, err := f.parse()
 	if err != nil {
 		return err
 	}
@@ -56,18 +53,18 @@ func (a *app) listDeliveries(ctx context.Context, f deliveryFilter, limit int) e
 		return err
 	}
 	list := deliveryList{Deliveries: deliveries[:min(limit, len(deliveries))], More: len(deliveries) > limit}
-	return a.print(list, func(w io.Writer) { printDeliveries(w, list) })
+	return a.Print(list, func(w io.Writer) { printDeliveries(w, list) })
 }
 
 func printDeliveries(w io.Writer, list deliveryList) {
 	if len(list.Deliveries) == 0 {
-		row(w, "no deliveries")
+		console.Row(w, "no deliveries")
 		return
 	}
-	l := listing{header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"}}
+	l := console.Listing{Header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"}}
 	for _, d := range list.Deliveries {
-		l.add(d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), seconds(d.CreatedAt), dash(d.LastError))
+		l.Add(d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Seconds(d.CreatedAt), console.Dash(d.LastError))
 	}
-	l.print(w)
-	printMore(w, list.More)
+	l.Print(w)
+	console.PrintMore(w, list.More)
 }

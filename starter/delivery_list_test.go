@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
-	"text/tabwriter"
-	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,29 +121,4 @@ evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  2026-11-21 08:00:00Z  -
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "--limit", "1", "-o", "json")), &list))
 	require.Len(t, list.Events, 1)
 	require.True(t, list.More)
-}
-
-// A list keeps to its width, and cuts the errors for it.
-func TestListingIsReadable(t *testing.T) {
-	t.Parallel()
-
-	list := deliveryList{Deliveries: []postgres.DeliveryRow{{
-		DeliveryID: "evt-1-staff10-EMAIL", EventType: "RESERVATION_REQUESTED", Status: notification.Failed, Attempts: 3,
-		LastError: strings.Repeat("würde ", 50) + "\nzweite Zeile", CreatedAt: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
-	}, {DeliveryID: "evt-2-staff10-EMAIL"}}}
-	var out bytes.Buffer
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	printDeliveries(w, list)
-	require.NoError(t, w.Flush())
-
-	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	require.Len(t, lines, 3)
-	require.Equal(t, lineWidth, utf8.RuneCountInString(lines[1]))
-	require.True(t, strings.HasSuffix(lines[1], "…"), lines[1])
-
-	list.Deliveries[0].DeliveryID, list.Deliveries[0].LastError = strings.Repeat("x", 150), "sendgrid gave no clear answer: 503"
-	out.Reset()
-	printDeliveries(w, list)
-	require.NoError(t, w.Flush())
-	require.Contains(t, out.String(), list.Deliveries[0].LastError, "the code stands at its end")
 }

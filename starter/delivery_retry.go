@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	enums "go.temporal.io/api/enums/v1"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -45,7 +47,7 @@ Where ids are named, the outcomes are waited for, up to 30 seconds in all.`,
 		RunE: a.within(0, func(ctx context.Context, ids []string) error {
 			return a.retryDeliveries(ctx, ids, filter, flags)
 		}),
-		ValidArgsFunction: a.completeDeliveries,
+		ValidArgsFunction: a.completeDeliveries(),
 	}
 	filter.register(cmd)
 	a.completeEventFlag(cmd)
@@ -57,14 +59,14 @@ Where ids are named, the outcomes are waited for, up to 30 seconds in all.`,
 }
 
 func (a *app) retryDeliveries(ctx context.Context, ids []string, filter deliveryFilter, flags retryFlags) error {
-	if err := flags.choose("retry", "--event or --channel", ids, !filter.empty()); err != nil {
+	wanted, filtered, err := filter.parse()
+	if err != nil {
+		return err
+	}
+	if err := flags.choose("retry", "--event or --channel", ids, filtered); err != nil {
 		return err
 	}
 	if _, err := deliveryNumber(flags.after); err != nil {
-		return err
-	}
-	wanted, err := filter.parse(time.Now())
-	if err != nil {
 		return err
 	}
 	if len(wanted.Statuses) == 0 {
@@ -135,7 +137,7 @@ func (o *operator) retryDelivery(ctx context.Context, id string, state postgres.
 	if err != nil {
 		return outcome{}, fmt.Errorf("retry %s: %w", id, err)
 	}
-	started := outcome{ID: id, Done: true, Result: "started", Detail: "`starter delivery show " + quoted(id) + "` tells how it ends"}
+	started := outcome{ID: id, Done: true, Result: "started", Detail: "`starter delivery show " + advice.Quote(id) + "` tells how it ends"}
 	if through, _ := o.patience.wait(ctx, run); !through { // its row says how it ended
 		return started, nil
 	}
@@ -144,7 +146,7 @@ func (o *operator) retryDelivery(ctx context.Context, id string, state postgres.
 	case err != nil:
 		return outcome{}, err
 	case wasSent(state):
-		return outcome{ID: id, Done: true, Result: "sent", Detail: clock(state.SentAt)}, nil
+		return outcome{ID: id, Done: true, Result: "sent", Detail: console.Clock(state.SentAt)}, nil
 	case state.Status == notification.Pending: // Temporal went out of reach while we waited
 		return started, nil
 	default:
@@ -161,6 +163,6 @@ func refuseAgain(id string, state postgres.DeliveryState) outcome {
 func underWay(id string, state postgres.DeliveryState) outcome {
 	return outcome{
 		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
-		next: "`starter delivery why " + quoted(id) + "` says what it waits for; `starter delivery send-now " + quoted(id) + "` hastens it",
+		next: "`starter delivery why " + advice.Quote(id) + "` says what it waits for; `starter delivery send-now " + advice.Quote(id) + "` hastens it",
 	}
 }

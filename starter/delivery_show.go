@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
@@ -21,7 +23,7 @@ had it made once more, and what its workflow does. It shows no address and no te
 What decided about it, and what happens next, is told by starter delivery why.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeDelivery,
+		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.showDelivery(ctx, args[0])
 		}),
@@ -43,20 +45,20 @@ func (a *app) showDelivery(ctx context.Context, id string) error {
 	defer db.Close()
 	detail, err := db.DeliveryDetail(ctx, id)
 	if err != nil {
-		return noDelivery(id, err)
+		return advice.NoDelivery(id, err)
 	}
 	actions, err := db.OperatorActions(ctx, postgres.ActionFilter{Target: id}, shownActions)
 	if err != nil {
 		return err
 	}
 	view := deliveryView{DeliveryDetail: detail, Workflow: a.deliveryWorkflow(ctx, id), Actions: actions}
-	return a.print(view, func(w io.Writer) { printDelivery(w, view) })
+	return a.Print(view, func(w io.Writer) { printDelivery(w, view) })
 }
 
 func printDelivery(w io.Writer, view deliveryView) {
-	row(w, "delivery", view.DeliveryID)
+	console.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
-	row(w)
+	console.Row(w)
 	printDeliveryState(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)
 	printRetries(w, view.Retries)
@@ -64,61 +66,61 @@ func printDelivery(w io.Writer, view deliveryView) {
 }
 
 func printDeliveryRow(w io.Writer, d postgres.DeliveryDetail) {
-	row(w, "event", d.EventID+", "+d.EventType)
+	console.Row(w, "event", d.EventID+", "+d.EventType)
 	if d.CorrelationID != "" {
-		row(w, "correlation id", d.CorrelationID)
+		console.Row(w, "correlation id", d.CorrelationID)
 	}
-	row(w, "recipient", d.Recipient())
+	console.Row(w, "recipient", d.Recipient())
 	if group := d.EntityType + "/" + d.EntityID; d.EntityID != "" && group != d.Recipient() {
-		row(w, "group", group)
+		console.Row(w, "group", group)
 	}
-	row(w, "channel", d.Channel)
-	row(w, "status", d.Status)
-	row(w, "strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority))
-	row(w, "planned", clock(&d.CreatedAt))
+	console.Row(w, "channel", d.Channel)
+	console.Row(w, "status", d.Status)
+	console.Row(w, "strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority))
+	console.Row(w, "planned", console.Clock(&d.CreatedAt))
 	for _, line := range []struct {
 		name string
 		at   *time.Time
 	}{{"send after", d.SendAfter}, {"sent", d.SentAt}, {"delivered", d.DeliveredAt}, {"read", d.ReadAt}} {
 		if line.at != nil {
-			row(w, line.name, clock(line.at))
+			console.Row(w, line.name, console.Clock(line.at))
 		}
 	}
 	if !d.HasText {
-		row(w, "text", "none: it could not be rendered")
+		console.Row(w, "text", "none: it could not be rendered")
 	}
 	if d.LastError != "" {
-		row(w, "last error", d.LastError)
+		console.Row(w, "last error", d.LastError)
 	}
 	if d.ProviderMessageID != "" {
-		row(w, "provider's id", d.ProviderMessageID)
+		console.Row(w, "provider's id", d.ProviderMessageID)
 	}
 	if d.DigestID != "" {
-		row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
+		console.Row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
 	}
 }
 
 func printDeliveryState(w io.Writer, s deliveryState) {
 	printWorkflow(w, s.workflowState)
 	if s.Details != "" {
-		row(w, "it says", s.Details)
+		console.Row(w, "it says", s.Details)
 	}
 	if s.Status == runningStatus {
-		row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
+		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
 	}
 	for _, p := range s.Pending {
 		text := fmt.Sprintf("%s %s, attempt %d", p.Activity, p.State, p.Attempt)
 		if p.NextAttempt != nil {
-			text += ", due at " + clock(p.NextAttempt)
+			text += ", due at " + console.Clock(p.NextAttempt)
 		}
-		row(w, "activity", text)
+		console.Row(w, "activity", text)
 		if p.LastFailure != "" {
-			row(w, "last failure", p.LastFailure)
+			console.Row(w, "last failure", p.LastFailure)
 		}
 	}
 	if s.Digest != nil {
-		row(w)
-		row(w, "its digest", s.DigestID)
+		console.Row(w)
+		console.Row(w, "its digest", s.DigestID)
 		printDeliveryState(w, *s.Digest)
 	}
 }
@@ -127,10 +129,10 @@ func printAttempts(w io.Writer, d postgres.DeliveryDetail, s deliveryState) {
 	if len(d.Log) == 0 {
 		return
 	}
-	row(w)
-	row(w, "ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL")
+	console.Row(w)
+	console.Row(w, "ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "HTTP", "DETAIL")
 	for i, attempt := range d.Log {
-		row(w, attempt.Attempt, clock(&attempt.StartedAt), took(attempt), dash(attempt.Outcome),
+		console.Row(w, attempt.Attempt, console.Clock(&attempt.StartedAt), took(attempt), console.Dash(attempt.Outcome),
 			statusCode(attempt.ProviderStatus), attemptText(attempt, i == len(d.Log)-1, s))
 	}
 }
@@ -153,7 +155,7 @@ func statusCode(status int) string {
 func attemptText(attempt postgres.AttemptRow, last bool, s deliveryState) string {
 	switch {
 	case attempt.EndedAt != nil:
-		return dash(attempt.Detail)
+		return console.Dash(attempt.Detail)
 	case last && s.sending():
 		return "under way"
 	case last && s.Status == unreachableStatus:
@@ -167,10 +169,10 @@ func printRetries(w io.Writer, retries []postgres.RetryRow) {
 	if len(retries) == 0 {
 		return
 	}
-	row(w)
-	row(w, "RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN")
+	console.Row(w)
+	console.Row(w, "RETRIED", "AGAIN", "RUN", "WAS", "ERROR THEN")
 	for _, r := range retries {
-		row(w, clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, dash(r.ErrorBefore))
+		console.Row(w, console.Clock(&r.RetriedAt), yes(r.Again), r.RunID, r.StatusBefore, console.Dash(r.ErrorBefore))
 	}
 }
 

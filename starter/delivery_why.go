@@ -8,16 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
 
 // whyFlags name a delivery that may never have been planned.
 type whyFlags struct {
-	event, recipient, channel string
+	event     string
+	recipient recipientFlag
+	channel   notification.Channel
 }
 
-func (f whyFlags) given() bool { return f.event != "" || f.recipient != "" || f.channel != "" }
+func (f whyFlags) given() bool { return f.event != "" || f.recipient.id != "" || f.channel != "" }
 
 func (a *app) whyDeliveryCommand() *cobra.Command {
 	var f whyFlags
@@ -33,36 +37,25 @@ and answers without Temporal as well.`,
   starter delivery why --event evt-1 --recipient CUSTOMER/42 --channel sms
   starter delivery why evt-1-staff10-EMAIL -o json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeDelivery,
+		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.why(ctx, args, f)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.event, "event", "", "the event's id")
-	flags.StringVar(&f.recipient, "recipient", "", "the recipient: CUSTOMER/42")
-	flags.StringVar(&f.channel, "channel", "", "the channel: "+words(notification.Channels()))
-	completeWords(cmd, "channel", notification.Channels())
-	completeRecipient(cmd)
+	f.recipient.register(cmd, "the recipient: CUSTOMER/42")
+	console.WordFlag(cmd, &f.channel, "channel", notification.Channels(), "the channel")
 	a.completeEventFlag(cmd)
 	return cmd
 }
 
 // key reads the flags, which must be given together.
 func (f whyFlags) key() (postgres.DecisionKey, error) {
-	if f.event == "" || f.recipient == "" || f.channel == "" {
+	if f.event == "" || f.recipient.id == "" || f.channel == "" {
 		return postgres.DecisionKey{}, misused(errors.New("give a delivery id, or all of --event, --recipient and --channel"))
 	}
-	key := postgres.DecisionKey{EventID: f.event}
-	var problems [2]error
-	key.UserType, key.UserID, problems[0] = parseRecipient(f.recipient)
-	channels, problem := parseWords("--channel", []string{f.channel}, notification.Channels())
-	problems[1] = problem
-	if err := errors.Join(problems[:]...); err != nil {
-		return postgres.DecisionKey{}, misused(err)
-	}
-	key.Channel = channels[0]
-	return key, nil
+	return postgres.DecisionKey{EventID: f.event, UserType: f.recipient.userType, UserID: f.recipient.id, Channel: f.channel}, nil
 }
 
 func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
@@ -89,7 +82,7 @@ func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.print(view, func(w io.Writer) { printWhy(w, view) })
+	return a.Print(view, func(w io.Writer) { printWhy(w, view) })
 }
 
 // explain reads all that there is to say. Without a key, the delivery names its
@@ -102,11 +95,11 @@ func (a *app) explain(ctx context.Context, db *postgres.Store, key postgres.Deci
 		delivery = &detail
 		key = postgres.DecisionKey{EventID: detail.EventID, UserType: detail.UserType, UserID: detail.UserID, Channel: detail.Channel}
 	case !errors.Is(err, notification.ErrNoDelivery) || key.EventID == "":
-		return whyView{}, noDelivery(id, err)
+		return whyView{}, advice.NoDelivery(id, err)
 	}
 	report, err := db.DecisionReport(ctx, key)
 	if err != nil {
-		return whyView{}, noEvent(key.EventID, err)
+		return whyView{}, advice.NoEvent(key.EventID, err)
 	}
 	view := newWhy(key, report, delivery, time.Now())
 	if delivery != nil {

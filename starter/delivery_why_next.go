@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -29,11 +31,11 @@ func (v whyView) nextOfEvent() string {
 	case v.Outbox != nil && v.Outbox.Status == "PENDING":
 		return "a poller starts it; `starter poller status` says whether one runs"
 	case v.Outbox != nil && v.Outbox.Status == "FAILED":
-		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", quoted(v.EventID))
+		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", advice.Quote(v.EventID))
 	case v.EventWorkflow != nil && v.EventWorkflow.Status == runningStatus:
-		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", quoted(v.EventID))
+		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(v.EventID))
 	case v.Processed != nil && v.Processed.Status == "FAILED":
-		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", quoted(v.EventID))
+		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(v.EventID))
 	default:
 		return "nothing: an event is planned once. Mended rows are for the events to come"
 	}
@@ -41,12 +43,12 @@ func (v whyView) nextOfEvent() string {
 
 func (v whyView) nextOfDelivery(now time.Time) string {
 	d := *v.Delivery
-	retry := fmt.Sprintf("`starter delivery retry %s`", quoted(d.DeliveryID))
+	retry := fmt.Sprintf("`starter delivery retry %s`", advice.Quote(d.DeliveryID))
 	switch {
 	case d.Status == notification.Sent:
-		return "nothing: it was sent at " + clock(d.SentAt)
+		return "nothing: it was sent at " + console.Clock(d.SentAt)
 	case d.Status == notification.Delivered:
-		return "nothing: it arrived at " + clock(d.DeliveredAt)
+		return "nothing: it arrived at " + console.Clock(d.DeliveredAt)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
 	case d.Status == notification.Cancelled:
@@ -58,7 +60,7 @@ func (v whyView) nextOfDelivery(now time.Time) string {
 	case v.Workflow.Status == unreachableStatus:
 		return "not known, since Temporal is out of reach. By its row it " + v.rowSays(now)
 	case v.Workflow.Status == unknownStatus && v.Processed != nil && v.Processed.Status == "PROCESSING":
-		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", quoted(d.EventID))
+		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", advice.Quote(d.EventID))
 	case v.Workflow.Status == unknownStatus:
 		return fmt.Sprintf("nothing: nobody works on it. Run %s", retry)
 	default:
@@ -106,7 +108,7 @@ func (v whyView) nextOfRunning(now time.Time) string {
 	case s.Digest != nil:
 		return fmt.Sprintf("it is sent in its digest %s, which says: %s. %s", s.DigestID, at.Details, v.hasten())
 	case len(s.Pending) > 0:
-		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, quoted(v.Delivery.DeliveryID))
+		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, advice.Quote(v.Delivery.DeliveryID))
 	case waits:
 		return fmt.Sprintf("it waits %s. %s", waiting, v.hasten())
 	case v.Delivery.SendAfter != nil && now.Before(*v.Delivery.SendAfter):
@@ -117,7 +119,7 @@ func (v whyView) nextOfRunning(now time.Time) string {
 }
 
 func (v whyView) hasten() string {
-	return fmt.Sprintf("`starter delivery send-now %s` does not wait", quoted(v.Delivery.DeliveryID))
+	return fmt.Sprintf("`starter delivery send-now %s` does not wait", advice.Quote(v.Delivery.DeliveryID))
 }
 
 func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
@@ -137,13 +139,13 @@ func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
 	}
 	switch {
 	case p.State == startedState:
-		return fmt.Sprintf("%s is under way, since %s", which, clock(p.StartedAt))
+		return fmt.Sprintf("%s is under way, since %s", which, console.Clock(p.StartedAt))
 	case p.State == pausedState:
 		return which + " is paused: resume the activity in the Temporal Web UI"
 	case p.NextAttempt != nil && rejected:
-		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", clock(p.NextAttempt), v.Delivery.Channel)
+		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", console.Clock(p.NextAttempt), v.Delivery.Channel)
 	case p.NextAttempt != nil:
-		return fmt.Sprintf("the next attempt is due at %s, %s. %s", clock(p.NextAttempt), which, v.hasten())
+		return fmt.Sprintf("the next attempt is due at %s, %s. %s", console.Clock(p.NextAttempt), which, v.hasten())
 	default:
 		return which + " is due: a worker takes it in a moment"
 	}

@@ -6,72 +6,73 @@ import (
 	"io"
 	"strings"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 )
 
 func printWhy(w io.Writer, v whyView) {
 	printWhyEvent(w, v)
-	row(w, "recipient", v.Recipient)
-	row(w, "channel", v.Channel)
+	console.Row(w, "recipient", v.Recipient)
+	console.Row(w, "channel", v.Channel)
 	if v.undecided() {
-		row(w, "decision", v.Meaning)
+		console.Row(w, "decision", v.Meaning)
 	} else {
-		row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, clock(v.DecidedAt), v.Meaning))
+		console.Row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, console.Clock(v.DecidedAt), v.Meaning))
 	}
-	row(w)
-	row(w, "THE RULES AS THEY ARE NOW, which need not be those of then")
+	console.Row(w)
+	console.Row(w, "THE RULES AS THEY ARE NOW, which need not be those of then")
 	printRules(w, v)
-	row(w)
+	console.Row(w)
 	if v.Delivery == nil {
-		row(w, "delivery", "none was planned")
+		console.Row(w, "delivery", "none was planned")
 	} else {
 		printWhyDelivery(w, v)
 	}
-	row(w)
-	row(w, "WHAT HAPPENS NEXT")
-	row(w, v.Next)
+	console.Row(w)
+	console.Row(w, "WHAT HAPPENS NEXT")
+	console.Row(w, v.Next)
 }
 
 func printWhyEvent(w io.Writer, v whyView) {
 	if o := v.Outbox; o != nil {
-		row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, clock(&o.CreatedAt)))
-		row(w, "outbox", o.Status)
+		console.Row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, console.Clock(&o.CreatedAt)))
+		console.Row(w, "outbox", o.Status)
 		if o.ErrorMessage != "" {
-			row(w, "error", o.ErrorMessage)
+			console.Row(w, "error", o.ErrorMessage)
 		}
 	} else {
-		row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, dash(v.EventType)))
+		console.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, console.Dash(v.EventType)))
 	}
 	if p := v.Processed; p != nil {
-		row(w, "processed", processedText(p))
+		console.Row(w, "processed", processedText(p))
 	}
 }
 
 func printRules(w io.Writer, v whyView) {
 	r := v.Rules
-	row(w, "routing", r.routing(v))
-	row(w, "channel", fmt.Sprintf("%s may serve %s", v.Channel, dash(words(r.ServedUserTypes))))
-	row(w, "recipient", r.recipient(v.Outbox == nil))
-	row(w, "preference", r.preference())
+	console.Row(w, "routing", r.routing(v))
+	console.Row(w, "channel", fmt.Sprintf("%s may serve %s", v.Channel, console.Dash(console.Join(r.ServedUserTypes))))
+	console.Row(w, "recipient", r.recipient(v.Outbox == nil))
+	console.Row(w, "preference", r.preference())
 	switch {
 	case r.SettingsOf == "":
-		row(w, "entity", "not known, and neither are its settings")
+		console.Row(w, "entity", "not known, and neither are its settings")
 	case len(r.Settings) == 0:
-		row(w, "entity", r.SettingsOf+" has no row: on, for any role and any number")
+		console.Row(w, "entity", r.SettingsOf+" has no row: on, for any role and any number")
 	}
 	for _, s := range r.Settings {
-		row(w, "entity", s.text(v))
+		console.Row(w, "entity", s.text(v))
 	}
-	row(w, "address", r.Address)
-	row(w, "quiet hours", r.QuietHours)
+	console.Row(w, "address", r.Address)
+	console.Row(w, "quiet hours", r.QuietHours)
 	if r.Decision != "" {
-		row(w, "decided now", r.Decision)
+		console.Row(w, "decided now", r.Decision)
 	}
 }
 
 func (r rulesView) routing(v whyView) string {
 	if r.Routing == nil {
-		return fmt.Sprintf("%s does not go over %s, but over %s", dash(v.EventType), v.Channel, cmp.Or(words(r.RoutedChannels), "no channel"))
+		return fmt.Sprintf("%s does not go over %s, but over %s", console.Dash(v.EventType), v.Channel, cmp.Or(console.Join(r.RoutedChannels), "no channel"))
 	}
 	kind := "optional"
 	if r.Routing.Mandatory {
@@ -143,22 +144,22 @@ func onOff(on bool) string {
 
 func printWhyDelivery(w io.Writer, v whyView) {
 	d, s := *v.Delivery, *v.Workflow
-	row(w, "delivery", fmt.Sprintf("%s: %s", d.DeliveryID, d.Status))
+	console.Row(w, "delivery", fmt.Sprintf("%s: %s", d.DeliveryID, d.Status))
 	if !d.HasText {
-		row(w, "text", "none: it could not be rendered")
+		console.Row(w, "text", "none: it could not be rendered")
 	}
 	if d.LastError != "" {
-		row(w, "last error", d.LastError)
+		console.Row(w, "last error", d.LastError)
 	}
 	if d.DigestID != "" {
-		row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
+		console.Row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
 	}
-	row(w, "workflow", s.Status)
+	console.Row(w, "workflow", s.Status)
 	if s.Details != "" {
-		row(w, "it says", s.Details)
+		console.Row(w, "it says", s.Details)
 	}
 	if s.Note != "" {
-		row(w, "note", s.Note)
+		console.Row(w, "note", s.Note)
 	}
 	printAttempts(w, d, s)
 	printRetries(w, d.Retries)

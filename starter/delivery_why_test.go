@@ -173,7 +173,7 @@ func TestWhyMisused(t *testing.T) {
 		{nil, "give a delivery id, or all of --event, --recipient and --channel"},
 		{[]string{"--event", "e", "--channel", "SMS"}, "give a delivery id, or all of"},
 		{[]string{"d", "--event", "e"}, "not both"},
-		{[]string{"--event", "e", "--recipient", "42", "--channel", "SMS"}, "is not a user type and an id"},
+		{[]string{"--event", "e", "--recipient", "42", "--channel", "SMS"}, "must be a user type and an id"},
 		{[]string{"--event", "e", "--recipient", "CUSTOMER/42", "--channel", "FAX"}, `"FAX" is none of`},
 		{[]string{"d", "e"}, "accepts at most 1 arg(s)"},
 	}

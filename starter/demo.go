@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -85,9 +87,9 @@ func (d *demo) ready(ctx context.Context, prefix string) error {
 	}
 	switch {
 	case len(state.Pollers) == 0:
-		return advise(errors.New("no outbox poller is running"), "run `starter poller start`")
+		return advice.With(errors.New("no outbox poller is running"), "run `starter poller start`")
 	case state.Workers == 0:
-		return advise(fmt.Errorf("no worker polls the task queue %s", state.TaskQueue), "start a worker")
+		return advice.With(fmt.Errorf("no worker polls the task queue %s", state.TaskQueue), "start a worker")
 	}
 	if err := d.ledger.reachable(ctx); err != nil {
 		return &unreachableError{"the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err}
@@ -108,7 +110,7 @@ func (d *demo) play(ctx context.Context) error {
 	if err := d.db.InsertEvents(ctx, written); err != nil {
 		return err
 	}
-	if d.app.output == table {
+	if d.app.Format == console.Table {
 		d.app.line("%d events written, demo-%s-…; their deliveries:", len(written), d.run)
 	}
 	reports, watchErr := d.watch(ctx)
@@ -119,11 +121,11 @@ func (d *demo) play(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(watchErr, err)
 	}
-	if err := d.app.print(result, result.print); err != nil {
+	if err := d.app.Print(result, result.print); err != nil {
 		return err
 	}
 	if watchErr != nil || len(result.Deviations) > 0 {
-		return advise(errors.Join(watchErr, fmt.Errorf("%d deviations from what the rules say", len(result.Deviations))),
+		return advice.With(errors.Join(watchErr, fmt.Errorf("%d deviations from what the rules say", len(result.Deviations))),
 			"look at an event with `starter event show ID`, and at the worker's log")
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -119,24 +120,24 @@ func (r *demoResult) measure(reports []postgres.EventReport, lines []example.Led
 
 // print writes the table of what reached whom.
 func (r demoResult) print(w io.Writer) {
-	row(w)
-	row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "WHY")
+	console.Row(w)
+	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "WHY")
 	for _, f := range r.Fates {
-		row(w, f.Event, dash(f.Recipient), dash(f.Channel), dash(f.Decision), dash(f.Status), dash(cmp.Or(f.Why, r.place(f))))
+		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(cmp.Or(f.Why, r.place(f))))
 	}
-	row(w)
+	console.Row(w)
 	var counts []string
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
 		counts = append(counts, fmt.Sprintf("%d %s", r.Statuses[status], status))
 	}
-	row(w, fmt.Sprintf("%d events; deliveries: %s", len(r.Outcomes), strings.Join(counts, ", ")))
-	row(w, fmt.Sprintf("from the event's row to the provider: p50 %.0f ms, p99 %.0f ms; %.1f deliveries a second",
+	console.Row(w, fmt.Sprintf("%d events; deliveries: %s", len(r.Outcomes), strings.Join(counts, ", ")))
+	console.Row(w, fmt.Sprintf("from the event's row to the provider: p50 %.0f ms, p99 %.0f ms; %.1f deliveries a second",
 		r.P50Seconds*1000, r.P99Seconds*1000, r.PerSecond))
 	for _, deviation := range r.Deviations {
-		row(w, "DEVIATION: "+deviation)
+		console.Row(w, "DEVIATION: "+deviation)
 	}
 	if len(r.Deviations) == 0 {
-		row(w, "every delivery ended as the rules say, and the ledger agrees")
+		console.Row(w, "every delivery ended as the rules say, and the ledger agrees")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -103,7 +104,7 @@ func TestDemoShowsChanges(t *testing.T) {
 	t.Parallel()
 
 	var out bytes.Buffer
-	d := &demo{app: &app{out: &out, output: table}}
+	d := &demo{app: &app{Output: console.Output{Out: &out, Format: console.Table}}}
 	report := demoReport()
 	shown := map[string]notification.Status{}
 	lines := func() []string {

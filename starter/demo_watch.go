@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -91,11 +92,11 @@ func (d *demo) showChanges(reports []postgres.EventReport, shown map[string]noti
 
 // line writes a line of progress: beside JSON it is no result.
 func (a *app) line(format string, args ...any) {
-	if a.output == inJSON {
-		a.note(format, args...)
+	if a.Format == console.JSON {
+		a.Note(format, args...)
 		return
 	}
-	_, _ = fmt.Fprintln(a.out, printable(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintln(a.Out, console.Printable(fmt.Sprintf(format, args...)))
 }
 
 // observe adds to each report what Temporal knows of the event. The workflow

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 )
 
@@ -84,9 +85,9 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	if err := a.insert(ctx, db, e.event, ids); err != nil {
 		return err
 	}
-	return a.print(ids, func(w io.Writer) {
+	return a.Print(ids, func(w io.Writer) {
 		for _, id := range ids {
-			row(w, id)
+			console.Row(w, id)
 		}
 	})
 }
@@ -154,7 +155,7 @@ type eventWriter interface {
 func (a *app) insert(ctx context.Context, db eventWriter, event notification.Event, ids []string) error {
 	size := min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(event.Payload))))
 	var done atomic.Int64
-	defer a.progress(func() string { return fmt.Sprintf("%d of %d events written", done.Load(), len(ids)) })()
+	defer a.Progress(func() string { return fmt.Sprintf("%d of %d events written", done.Load(), len(ids)) })()
 	for written := 0; written < len(ids); done.Store(int64(written)) {
 		batch := ids[written:min(written+size, len(ids))]
 		events := make([]notification.Event, len(batch))

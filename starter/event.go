@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -29,7 +31,7 @@ func (a *app) showEventCommand() *cobra.Command {
 no addresses and no texts.`,
 		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeEvent,
+		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
 			return a.showEvent(ctx, args[0])
 		}),
@@ -51,14 +53,14 @@ func (a *app) showEvent(ctx context.Context, id string) error {
 	defer db.Close()
 	report, err := db.EventReport(ctx, id, shownRecipients)
 	if err != nil {
-		return noEvent(id, err)
+		return advice.NoEvent(id, err)
 	}
 	actions, err := db.OperatorActions(ctx, postgres.ActionFilter{Target: id}, shownActions)
 	if err != nil {
 		return err
 	}
 	view := eventView{EventReport: report, Workflow: a.eventWorkflow(ctx, id), Actions: actions}
-	return a.print(view, func(w io.Writer) { printEvent(w, view) })
+	return a.Print(view, func(w io.Writer) { printEvent(w, view) })
 }
 
 // eventWorkflow never fails: an event can be looked at without Temporal.
@@ -72,28 +74,28 @@ func (a *app) eventWorkflow(ctx context.Context, id string) workflowState {
 }
 
 func printEvent(w io.Writer, view eventView) {
-	row(w, "event", view.EventID)
+	console.Row(w, "event", view.EventID)
 	printOutbox(w, view.Outbox)
 	if p := view.Processed; p != nil {
-		row(w, "processed_event", processedText(p))
+		console.Row(w, "processed_event", processedText(p))
 		if p.Outcome == incomplete {
-			row(w, "next", "the sweep starts what is PENDING again within 10 minutes, see `starter status`")
+			console.Row(w, "next", "the sweep starts what is PENDING again within 10 minutes, see `starter status`")
 		}
 	} else {
-		row(w, "processed_event", "none: its workflow was not started yet")
+		console.Row(w, "processed_event", "none: its workflow was not started yet")
 	}
 	printWorkflow(w, view.Workflow)
 	printOperators(w, view.Actions)
 	if len(view.Recipients) == 0 {
 		return
 	}
-	row(w)
-	row(w, "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "ATTEMPTS", "SEND AFTER", "LAST ERROR")
+	console.Row(w)
+	console.Row(w, "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "ATTEMPTS", "SEND AFTER", "LAST ERROR")
 	for _, recipient := range view.Recipients {
 		printRecipient(w, recipient)
 	}
 	if view.More > 0 {
-		row(w, fmt.Sprintf("… and %d more recipients", view.More))
+		console.Row(w, fmt.Sprintf("… and %d more recipients", view.More))
 	}
 }
 
@@ -107,36 +109,36 @@ func processedText(p *postgres.ProcessedRow) string {
 	if p.Outcome != "" && p.Outcome != p.Status {
 		status += " (" + p.Outcome + ")"
 	}
-	return fmt.Sprintf("%s, since %s", status, clock(&p.UpdatedAt))
+	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))
 }
 
 func printOutbox(w io.Writer, o *postgres.OutboxRow) {
 	if o == nil {
-		row(w, "outbox", "the row was purged")
+		console.Row(w, "outbox", "the row was purged")
 		return
 	}
-	row(w, "type", o.EventType)
-	row(w, "aggregate", o.AggregateType+"/"+o.AggregateID)
-	row(w, "correlation id", dash(o.CorrelationID))
-	row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
-	row(w, "created", clock(&o.CreatedAt))
-	row(w, "published", clock(o.PublishedAt))
+	console.Row(w, "type", o.EventType)
+	console.Row(w, "aggregate", o.AggregateType+"/"+o.AggregateID)
+	console.Row(w, "correlation id", console.Dash(o.CorrelationID))
+	console.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
+	console.Row(w, "created", console.Clock(&o.CreatedAt))
+	console.Row(w, "published", console.Clock(o.PublishedAt))
 	if o.LeaseUntil != nil {
-		row(w, "claimed until", clock(o.LeaseUntil))
+		console.Row(w, "claimed until", console.Clock(o.LeaseUntil))
 	}
 	if o.ErrorMessage != "" {
-		row(w, "error", o.ErrorMessage)
+		console.Row(w, "error", o.ErrorMessage)
 	}
 }
 
 func printWorkflow(w io.Writer, s workflowState) {
-	row(w, "workflow", s.Status)
+	console.Row(w, "workflow", s.Status)
 	for _, line := range []struct{ name, value string }{
 		{"run id", s.RunID}, {"HeraldOutcome", s.HeraldOutcome}, {"outcome", s.Outcome}, {"problem", s.Problem},
 		{"failure", s.Failure}, {"note", s.Note},
 	} {
 		if line.value != "" {
-			row(w, line.name, line.value)
+			console.Row(w, line.name, line.value)
 		}
 	}
 }
@@ -149,10 +151,10 @@ func printRecipient(w io.Writer, r postgres.RecipientReport) {
 		}
 		d, planned := r.Deliveries[channel]
 		if !planned {
-			row(w, example.Name(r), channel, decision, "-", "-", "-", "-")
+			console.Row(w, example.Name(r), channel, decision, "-", "-", "-", "-")
 			continue
 		}
-		row(w, example.Name(r), channel, decision, fate(d), d.Attempts, clock(d.SendAfter), dash(d.LastError))
+		console.Row(w, example.Name(r), channel, decision, fate(d), d.Attempts, console.Clock(d.SendAfter), console.Dash(d.LastError))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -30,7 +32,7 @@ it is retried. More than 100 at once need --yes.`,
 				return a.named(ctx, job{verb: "cancel", noun: theEvents, flags: flags, plan: o.planCancelEvent, record: o.record}, ids)
 			})
 		}),
-		ValidArgsFunction: a.completeEvents,
+		ValidArgsFunction: a.completeEvents(),
 	}
 	flags.register(cmd)
 	return cmd
@@ -67,7 +69,7 @@ func (o *operator) withdrawEvent(ctx context.Context, id string) (outcome, error
 		return outcome{}, err
 	}
 	if withdrawn {
-		return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + quoted(id) + "` brings it back"}, nil
+		return outcome{ID: id, Done: true, Result: "withdrawn", Detail: "it was not started; `starter event retry " + advice.Quote(id) + "` brings it back"}, nil
 	}
 	if err := pause(ctx); err != nil {
 		return outcome{}, err
@@ -106,7 +108,7 @@ func (o *operator) endedEvent(ctx context.Context, id string, state postgres.Eve
 	if err != nil {
 		return outcome{}, err
 	}
-	said := outcome{ID: id, Detail: countText(counts), next: "`starter event show " + quoted(id) + "` tells what came of it"}
+	said := outcome{ID: id, Detail: countText(counts), next: "`starter event show " + advice.Quote(id) + "` tells what came of it"}
 	switch {
 	case state.Processed == "SUCCESS":
 		said.Result = "has ended"
@@ -116,7 +118,7 @@ func (o *operator) endedEvent(ctx context.Context, id string, state postgres.Eve
 		said.Result, said.Detail = "was never started", state.Error
 	default:
 		said.Result = "is worked on by nobody"
-		said.next = "`starter event retry " + quoted(id) + "` starts it again"
+		said.next = "`starter event retry " + advice.Quote(id) + "` starts it again"
 	}
 	return said, nil
 }
@@ -135,7 +137,7 @@ func countText(counts map[notification.Status]int) string {
 		{counts[notification.Pending], "still under way"},
 	} {
 		if part.count > 0 {
-			said = append(said, grouped(part.count)+" "+part.text)
+			said = append(said, console.Grouped(part.count)+" "+part.text)
 		}
 	}
 	if len(said) == 0 {

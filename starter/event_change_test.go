@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -169,7 +170,7 @@ func TestRetryFailedEvents(t *testing.T) {
 
 	d := newDesk(t)
 	var s screen
-	d.operator.app = s.app(table)
+	d.operator.app = s.app(console.Table)
 	d.exec("DELETE FROM notification")
 	d.exec("DELETE FROM event_outbox")
 	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message)

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	enums "go.temporal.io/api/enums/v1"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -17,8 +18,9 @@ import (
 // failedFlags are those of `starter event retry`.
 type failedFlags struct {
 	bulkFlags
-	all              bool
-	eventType, since string
+	all       bool
+	eventType string
+	since     console.PastTime
 }
 
 func (a *app) retryEventCommand() *cobra.Command {
@@ -29,7 +31,7 @@ func (a *app) retryEventCommand() *cobra.Command {
 		Long: `Put events back into the outbox, so that a poller starts them once more: those that could
 not be started, whose workflow failed or was terminated, or that were cancelled.
 Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
-Those that failed are tried again, but for ` + words(bestEffortChannels()) + `, which get one
+Those that failed are tried again, but for ` + console.Join(bestEffortChannels()) + `, which get one
 attempt: ` + "`starter delivery retry`" + ` makes them once more. --all-failed leaves out
 events that an operator cancelled: name them. More than 100 at once need --yes.`,
 		Example: `  starter event retry evt-1
@@ -37,11 +39,11 @@ events that an operator cancelled: name them. More than 100 at once need --yes.`
   starter event retry --all-failed --yes`,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              a.within(0, func(ctx context.Context, ids []string) error { return a.retryEvents(ctx, ids, flags) }),
-		ValidArgsFunction: a.completeEvents,
+		ValidArgsFunction: a.completeEvents(),
 	}
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
 	cmd.Flags().StringVar(&flags.eventType, "type", "", "with --all-failed: only this event type")
-	cmd.Flags().StringVar(&flags.since, "since", "", "with --all-failed: only those written since: an age (24h, 7d) or a time")
+	cmd.Flags().Var(&flags.since, "since", "with --all-failed: only those written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	return cmd
@@ -56,12 +58,8 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 	if err := flags.choose("retry", "--all-failed", ids, flags.all); err != nil {
 		return err
 	}
-	if !flags.all && (flags.eventType != "" || flags.since != "") {
+	if !flags.all && (flags.eventType != "" || !flags.since.Time.IsZero()) {
 		return misused(errors.New("--type and --since go with --all-failed"))
-	}
-	since, err := optionalWhen("--since", flags.since, time.Now())
-	if err != nil {
-		return misused(err)
 	}
 	return a.operate(ctx, 0, func(ctx context.Context, o *operator) error {
 		o.warnOfPollers(ctx)
@@ -70,7 +68,7 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 		if len(ids) > 0 {
 			return a.named(ctx, j, ids)
 		}
-		return o.failedEvents(ctx, j, postgres.FailedEventFilter{EventType: flags.eventType, Since: since})
+		return o.failedEvents(ctx, j, postgres.FailedEventFilter{EventType: flags.eventType, Since: flags.since.Time})
 	})
 }
 
@@ -115,7 +113,7 @@ func (o *operator) planRetryEvent(ctx context.Context, id string, all bool) (pla
 		return plan{}, err
 	}
 	if result, detail := whyNotRetry(state, status, all); result != "" {
-		return refuse(outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + quoted(id) + "`"}), nil
+		return refuse(outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + advice.Quote(id) + "`"}), nil
 	}
 	would := outcome{ID: id, Done: true, Result: "would be retried"}
 	return plan{would, func(ctx context.Context) (outcome, error) { return o.retryEvent(ctx, id) }}, nil
@@ -127,12 +125,12 @@ func (o *operator) retryEvent(ctx context.Context, id string) (outcome, error) {
 		return outcome{}, err
 	}
 	if !retried {
-		return outcome{ID: id, Result: "changed meanwhile", next: "look at it with `starter event show " + quoted(id) + "`"}, nil
+		return outcome{ID: id, Result: "changed meanwhile", next: "look at it with `starter event show " + advice.Quote(id) + "`"}, nil
 	}
 	said := outcome{ID: id, Done: true, Result: "is pending again"}
 	counts, err := o.db.EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
-		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", grouped(count), quoted(id))
+		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", console.Grouped(count), advice.Quote(id))
 	}
 	return said, err
 }

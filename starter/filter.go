@@ -3,23 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
 
 // deliveryFilter is the flags that say which deliveries are meant.
 type deliveryFilter struct {
-	statuses, channels []string
-	eventID, eventType string
-	correlationID      string
-	recipient, entity  string
-	since, until       string
+	wanted       postgres.DeliveryFilter
+	recipient    recipientFlag
+	entity       entityFlag
+	since, until console.PastTime
 }
 
 func statuses() []notification.Status {
@@ -28,98 +29,78 @@ func statuses() []notification.Status {
 
 func (f *deliveryFilter) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.statuses, "status", nil, "only these statuses: "+words(statuses()))
-	flags.StringSliceVar(&f.channels, "channel", nil, "only these channels: "+words(notification.Channels()))
-	flags.StringVar(&f.eventID, "event", "", "only those of this event id")
-	flags.StringVar(&f.eventType, "event-type", "", "only those of this event type")
-	flags.StringVar(&f.recipient, "recipient", "", "only those to this recipient: RESTAURANT_USER/10")
-	flags.StringVar(&f.entity, "entity", "", "only those told through this group: RESTAURANT/5")
-	flags.StringVar(&f.correlationID, "correlation-id", "", "only those of events with this correlation id")
-	flags.StringVar(&f.since, "since", "", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	flags.StringVar(&f.until, "until", "", "only those planned before: an age or a time")
-	completeWords(cmd, "status", statuses())
-	completeWords(cmd, "channel", notification.Channels())
-	completeRecipient(cmd)
+	console.WordsFlag(cmd, &f.wanted.Statuses, "status", statuses(), "only these statuses")
+	console.WordsFlag(cmd, &f.wanted.Channels, "channel", notification.Channels(), "only these channels")
+	flags.StringVar(&f.wanted.EventID, "event", "", "only those of this event id")
+	flags.StringVar(&f.wanted.EventType, "event-type", "", "only those of this event type")
+	f.recipient.register(cmd, "only those to this recipient: RESTAURANT_USER/10")
+	flags.Var(&f.entity, "entity", "only those told through this group: RESTAURANT/5")
+	flags.StringVar(&f.wanted.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
+	flags.Var(&f.since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	flags.Var(&f.until, "until", "only those planned before: an age or a time")
 }
 
-// empty says that no flag was given.
-func (f *deliveryFilter) empty() bool {
-	return len(f.statuses) == 0 && len(f.channels) == 0 && f.eventID == "" && f.eventType == "" &&
-		f.recipient == "" && f.entity == "" && f.correlationID == "" && f.since == "" && f.until == ""
+// parse returns what the flags mean, and whether any was given.
+func (f *deliveryFilter) parse() (filter postgres.DeliveryFilter, given bool, err error) {
+	filter = f.wanted
+	filter.UserType, filter.UserID = f.recipient.userType, f.recipient.id
+	filter.Entity = f.entity.entity
+	filter.Since, filter.Until = f.since.Time, f.until.Time
+	if !filter.Until.IsZero() && filter.Until.Sub(filter.Since) < time.Second { // ages are counted from when each was read
+		return filter, true, misused(errors.New("--since must be before --until"))
+	}
+	return filter, !reflect.DeepEqual(filter, postgres.DeliveryFilter{}), nil
 }
 
-// parse returns what the flags mean, or an error of usage.
-func (f *deliveryFilter) parse(now time.Time) (postgres.DeliveryFilter, error) {
-	filter := postgres.DeliveryFilter{EventID: f.eventID, EventType: f.eventType, CorrelationID: f.correlationID}
-	var problems [6]error
-	filter.Statuses, problems[0] = parseWords("--status", f.statuses, statuses())
-	filter.Channels, problems[1] = parseWords("--channel", f.channels, notification.Channels())
-	if f.recipient != "" {
-		filter.UserType, filter.UserID, problems[2] = parseRecipient(f.recipient)
-	}
-	filter.Since, problems[3] = optionalWhen("--since", f.since, now)
-	filter.Until, problems[4] = optionalWhen("--until", f.until, now)
-	if f.entity != "" {
-		filter.Entity, problems[5] = parseEntity("--entity", f.entity)
-	}
-	if err := errors.Join(problems[:]...); err != nil {
-		return postgres.DeliveryFilter{}, misused(err)
-	}
-	if !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
-		return postgres.DeliveryFilter{}, misused(errors.New("--since must be before --until"))
-	}
-	return filter, nil
+// recipientFlag is the value of --recipient: RESTAURANT_USER/10.
+type recipientFlag struct {
+	userType notification.UserType
+	id       string
 }
 
-func optionalWhen(flag, value string, now time.Time) (time.Time, error) {
-	if value == "" {
-		return time.Time{}, nil
-	}
-	at, err := parseWhen(value, now)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%s: %w", flag, err)
-	}
-	return at, nil
-}
-
-// parseWords accepts the allowed words in upper and lower case.
-func parseWords[T ~string](flag string, values []string, allowed []T) ([]T, error) {
-	var found []T
-	for _, value := range values {
-		word := T(strings.ToUpper(strings.TrimSpace(value)))
-		if !slices.Contains(allowed, word) {
-			return nil, fmt.Errorf("%s: %q is none of %s", flag, value, words(allowed))
+func (r *recipientFlag) register(cmd *cobra.Command, usage string) {
+	cmd.Flags().Var(r, "recipient", usage)
+	_ = cmd.RegisterFlagCompletionFunc("recipient", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		var offered []string
+		for _, userType := range notification.UserTypes() {
+			if word := string(userType) + "/"; strings.HasPrefix(word, strings.ToUpper(typed)) {
+				offered = append(offered, word)
+			}
 		}
-		if !slices.Contains(found, word) {
-			found = append(found, word)
-		}
-	}
-	return found, nil
+		return offered, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}) // it fails only for a flag that does not exist
 }
 
-// parseRecipient reads RESTAURANT_USER/10.
-func parseRecipient(value string) (notification.UserType, string, error) {
+// Set is called by the flag parser.
+func (r *recipientFlag) Set(value string) error {
 	kind, id, _ := strings.Cut(value, "/")
 	userType := notification.UserType(strings.ToUpper(kind))
 	if !slices.Contains(notification.UserTypes(), userType) || id == "" {
-		return "", "", fmt.Errorf("--recipient: %q is not a user type and an id, such as RESTAURANT_USER/10; the types are %s", value, words(notification.UserTypes()))
+		return fmt.Errorf("must be a user type and an id, such as RESTAURANT_USER/10; the types are %s", console.Join(notification.UserTypes()))
 	}
-	return userType, id, nil
+	*r = recipientFlag{userType, id}
+	return nil
 }
 
-// parseEntity reads RESTAURANT/5.
-func parseEntity(flag, value string) (notification.Entity, error) {
+func (r *recipientFlag) String() string { return strings.Trim(string(r.userType)+"/"+r.id, "/") }
+
+// Type is shown by --help.
+func (r *recipientFlag) Type() string { return "TYPE/ID" }
+
+// entityFlag is the value of --entity and --aggregate: RESTAURANT/5.
+type entityFlag struct{ entity notification.Entity }
+
+// Set is called by the flag parser.
+func (e *entityFlag) Set(value string) error {
 	kind, id, _ := strings.Cut(value, "/")
 	if kind == "" || id == "" {
-		return notification.Entity{}, fmt.Errorf("%s: %q is not a type and an id, such as RESTAURANT/5", flag, value)
+		return errors.New("must be a type and an id, such as RESTAURANT/5")
 	}
-	return notification.Entity{Type: kind, ID: id}, nil
+	e.entity = notification.Entity{Type: kind, ID: id}
+	return nil
 }
 
-func words[T ~string](list []T) string {
-	text := make([]string, 0, len(list))
-	for _, word := range list {
-		text = append(text, string(word))
-	}
-	return strings.Join(text, ", ")
-}
+func (e *entityFlag) String() string { return strings.Trim(e.entity.String(), "/") }
+
+// Type is shown by --help.
+func (e *entityFlag) Type() string { return "TYPE/ID" }

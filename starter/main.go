@@ -9,11 +9,13 @@ import (
 	"strings"
 	"syscall"
 	_ "time/tzdata" // a machine without its own tables of zones
+
+	"herald/internal/console"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	a := &app{in: os.Stdin, out: os.Stdout, err: os.Stderr, environment: environment(os.Environ())}
+	a := &app{Output: console.Output{Out: os.Stdout, Err: os.Stderr}, in: os.Stdin, environment: environment(os.Environ())}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/postgres"
 	"herald/migrations"
 )
@@ -56,7 +57,7 @@ func (a *app) migrate(f func(context.Context, *postgres.Store, *postgres.Migrato
 			return err
 		}
 		defer func() { _ = migrator.Close() }()
-		defer a.progress(migrator.Doing)() // an index on a table of millions takes its time
+		defer a.Progress(migrator.Doing)() // an index on a table of millions takes its time
 		return f(ctx, db, migrator)
 	})
 }
@@ -79,12 +80,12 @@ func (a *app) migrateUp(ctx context.Context, db *postgres.Store, m *postgres.Mig
 			return err
 		}
 	}
-	return a.print(map[string][]string{"applied": names}, func(w io.Writer) {
+	return a.Print(map[string][]string{"applied": names}, func(w io.Writer) {
 		for _, name := range names {
-			row(w, "applied", name)
+			console.Row(w, "applied", name)
 		}
 		if len(names) == 0 {
-			row(w, "nothing to apply: the schema is up to date")
+			console.Row(w, "nothing to apply: the schema is up to date")
 		}
 	})
 }
@@ -128,12 +129,12 @@ func (a *app) migrateDown(ctx context.Context, db *postgres.Store, m *postgres.M
 	if err != nil {
 		return err
 	}
-	return a.print(map[string]string{"taken_back": name}, func(w io.Writer) {
+	return a.Print(map[string]string{"taken_back": name}, func(w io.Writer) {
 		if name == "" {
-			row(w, "nothing to take back: no migration is applied")
+			console.Row(w, "nothing to take back: no migration is applied")
 			return
 		}
-		row(w, "took back", name)
+		console.Row(w, "took back", name)
 	})
 }
 
@@ -160,16 +161,16 @@ func (a *app) migrateStatus(ctx context.Context, _ *postgres.Store, m *postgres.
 		return err
 	}
 	if slices.ContainsFunc(statuses, func(s postgres.MigrationStatus) bool { return !s.Applied }) {
-		a.note("warning: the schema is not that of this build; run `starter migrate up`")
+		a.Note("warning: the schema is not that of this build; run `starter migrate up`")
 	}
-	return a.print(statuses, func(w io.Writer) {
-		row(w, "MIGRATION", "STATE")
+	return a.Print(statuses, func(w io.Writer) {
+		console.Row(w, "MIGRATION", "STATE")
 		for _, s := range statuses {
 			state := "missing"
 			if s.Applied {
 				state = "applied"
 			}
-			row(w, s.Name, state)
+			console.Row(w, s.Name, state)
 		}
 	})
 }

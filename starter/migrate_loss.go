@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
@@ -46,10 +47,10 @@ func lossesOf(ctx context.Context, db *postgres.Store, source string) ([]string,
 func rowCount(count int) string {
 	switch {
 	case count > maxLossCount:
-		return "more than " + grouped(maxLossCount) + " rows"
+		return "more than " + console.Grouped(maxLossCount) + " rows"
 	case count == 1:
 		return "1 row"
 	default:
-		return grouped(count) + " rows"
+		return console.Grouped(count) + " rows"
 	}
 }

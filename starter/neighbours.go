@@ -43,7 +43,7 @@ func neighbours(ctx context.Context, temporal lister, prefix string) ([]string, 
 // warnOfNeighbours says what they must not have in common with us.
 func (a *app) warnOfNeighbours(queues []string) {
 	if len(queues) > 0 {
-		a.note("warning: other installations run in this namespace, with the task queues %s: no two of them may have an event with the same id, and each needs a RabbitMQ vhost of its own",
+		a.Note("warning: other installations run in this namespace, with the task queues %s: no two of them may have an event with the same id, and each needs a RabbitMQ vhost of its own",
 			strings.Join(queues, ", "))
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"herald/internal/console"
 )
 
 // namespace is a Temporal whose pollers run on these task queues.
@@ -37,7 +39,7 @@ func TestNeighbours(t *testing.T) {
 	require.Contains(t, n.asked, "TaskQueue != 'herald-events'")
 
 	var said bytes.Buffer
-	a := &app{err: &said}
+	a := &app{Output: console.Output{Err: &said}}
 	a.warnOfNeighbours(nil)
 	require.Empty(t, said.String())
 	a.warnOfNeighbours(queues)

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	failure "go.temporal.io/sdk/temporal"
 
+	"herald/internal/advice"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -53,13 +54,13 @@ func (o *operator) record(ctx context.Context, target, detail string) error {
 // delivery reads one delivery.
 func (o *operator) delivery(ctx context.Context, id string) (postgres.DeliveryState, error) {
 	state, err := o.db.DeliveryState(ctx, id)
-	return state, noDelivery(id, err)
+	return state, advice.NoDelivery(id, err)
 }
 
 // event reads one event.
 func (o *operator) event(ctx context.Context, id string) (postgres.EventState, error) {
 	state, err := o.db.EventState(ctx, id)
-	return state, noEvent(id, err)
+	return state, advice.NoEvent(id, err)
 }
 
 // workflowStatus is that of the last run of a workflow; UNSPECIFIED: Temporal

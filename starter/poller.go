@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/config"
+	"herald/internal/console"
 	"herald/internal/launch"
 	"herald/workflows"
 )
@@ -102,12 +103,12 @@ func (a *app) showPollers(ctx context.Context, temporal client.Client, cfg confi
 	}
 	a.warnOfWorkers(state)
 	a.warnOfPollers(state)
-	return a.print(state, func(w io.Writer) { printPollers(w, state) })
+	return a.Print(state, func(w io.Writer) { printPollers(w, state) })
 }
 
 func (a *app) warnOfWorkers(state pollersState) {
 	if state.Workers == 0 {
-		a.note("warning: no worker polls the task queue %s, so nothing happens; start a worker", state.TaskQueue)
+		a.Note("warning: no worker polls the task queue %s, so nothing happens; start a worker", state.TaskQueue)
 	}
 }
 
@@ -115,18 +116,18 @@ func (a *app) warnOfWorkers(state pollersState) {
 func (a *app) warnOfPollers(state pollersState) {
 	switch {
 	case !slices.ContainsFunc(state.Pollers, pollerState.running):
-		a.note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
+		a.Note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
 	case slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausingStatus }):
-		a.note("warning: a poller is about to pause: it starts the events that it has claimed, and no others")
+		a.Note("warning: a poller is about to pause: it starts the events that it has claimed, and no others")
 	case slices.ContainsFunc(state.Pollers, func(p pollerState) bool { return p.Status == pausedStatus }):
-		a.note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it go on")
+		a.Note("warning: a poller is paused, and events wait in the outbox; `starter poller resume` lets it go on")
 	}
 }
 
 func printPollers(w io.Writer, state pollersState) {
-	row(w, "POLLER", "STATUS", "SINCE", "LAST HEARTBEAT", "ATTEMPT", "LAST FAILURE")
+	console.Row(w, "POLLER", "STATUS", "SINCE", "LAST HEARTBEAT", "ATTEMPT", "LAST FAILURE")
 	for _, p := range state.Pollers {
-		row(w, p.ID, p.Status, clock(p.Since), clock(p.LastHeartbeat), p.Attempt, dash(p.LastFailure))
+		console.Row(w, p.ID, p.Status, console.Clock(p.Since), console.Clock(p.LastHeartbeat), p.Attempt, console.Dash(p.LastFailure))
 	}
 }
 
@@ -156,12 +157,12 @@ func (a *app) stopPollers(ctx context.Context, temporal client.Client, cfg confi
 	if err := waitForPollers(ctx, temporal, stopped, ended); err != nil {
 		return err
 	}
-	return a.print(map[string][]string{"stopped": stopped}, func(w io.Writer) {
+	return a.Print(map[string][]string{"stopped": stopped}, func(w io.Writer) {
 		for _, id := range stopped {
-			row(w, "stopped", id)
+			console.Row(w, "stopped", id)
 		}
 		if len(stopped) == 0 {
-			row(w, "no poller was running")
+			console.Row(w, "no poller was running")
 		}
 	})
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/advice"
 	"herald/internal/config"
+	"herald/internal/console"
 	"herald/workflows"
 )
 
@@ -66,7 +68,7 @@ func (a *app) order(ctx context.Context, temporal commander, cfg config.Starter,
 		return err
 	}
 	if len(state.Pollers) == 0 {
-		return advise(errors.New("no poller runs"), "`starter poller start` starts them; `starter poller status` shows how they ended")
+		return advice.With(errors.New("no poller runs"), "`starter poller start` starts them; `starter poller status` shows how they ended")
 	}
 	ids := state.ids()
 	if err := a.recordPollers(ctx, ids); err != nil {
@@ -78,7 +80,7 @@ func (a *app) order(ctx context.Context, temporal commander, cfg config.Starter,
 		}
 	}
 	if state.Workers == 0 {
-		return advise(fmt.Errorf("no worker polls the task queue %s; the order is kept until one does", state.TaskQueue),
+		return advice.With(fmt.Errorf("no worker polls the task queue %s; the order is kept until one does", state.TaskQueue),
 			"start a worker, which carries it out; see `starter poller status`")
 	}
 	goal := pollerGoal{
@@ -89,9 +91,9 @@ func (a *app) order(ctx context.Context, temporal commander, cfg config.Starter,
 	if err := waitForPollers(ctx, temporal, ids, goal); err != nil {
 		return err
 	}
-	return a.print(map[string][]string{order.done: ids}, func(w io.Writer) {
+	return a.Print(map[string][]string{order.done: ids}, func(w io.Writer) {
 		for _, id := range ids {
-			row(w, order.done, id)
+			console.Row(w, order.done, id)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 
 	"herald/internal/config"
+	"herald/internal/console"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -33,7 +34,7 @@ func twoPollers(workers ...time.Duration) *server {
 func tell(t *testing.T, temporal *server, order pollerOrder) (string, error) {
 	t.Helper()
 	var out, problems bytes.Buffer
-	a := &app{out: &out, err: &problems, output: table, environment: map[string]string{"DATABASE_URL": postgrestest.URL(t)}}
+	a := &app{Output: console.Output{Out: &out, Err: &problems, Format: console.Table}, environment: map[string]string{"DATABASE_URL": postgrestest.URL(t)}}
 	err := a.order(t.Context(), temporal, config.Starter{TaskQueuePrefix: "test"}, order)
 	return out.String(), err
 }
@@ -97,7 +98,7 @@ func TestPollersThatStartNothingAreNoted(t *testing.T) {
 		notStartedStatus: "run `starter poller start`", "CANCELED": "run `starter poller start`",
 	} {
 		var problems bytes.Buffer
-		(&app{err: &problems}).warnOfPollers(pollersState{Pollers: []pollerState{{Status: status}}})
+		(&app{Output: console.Output{Err: &problems}}).warnOfPollers(pollersState{Pollers: []pollerState{{Status: status}}})
 		require.Equal(t, want != "", problems.Len() > 0)
 		require.Contains(t, problems.String(), want)
 	}

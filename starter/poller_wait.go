@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"herald/internal/advice"
 )
 
 // pollerGoal is what pollers are told to become.
@@ -31,7 +33,7 @@ func waitForPollers(ctx context.Context, temporal describer, ids []string, goal 
 			return nil
 		}
 		if err := pause(ctx); err != nil {
-			return advise(fmt.Errorf("%s: %s: %w", goal.missed, strings.Join(left, ", "), err), goal.next)
+			return advice.With(fmt.Errorf("%s: %s: %w", goal.missed, strings.Join(left, ", "), err), goal.next)
 		}
 	}
 }

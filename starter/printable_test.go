@@ -10,19 +10,6 @@ import (
 	"herald/internal/postgres"
 )
 
-func TestPrintable(t *testing.T) {
-	t.Parallel()
-
-	for value, want := range map[string]string{
-		"plain": "plain", "città 東京 👋": "città 東京 👋",
-		"a\nb\tc\rd": "a b c d", "\x1b[31mred": "\ufffd[31mred", "\u009b31m": "\ufffd31m", "bell\a\x7f": "bell\ufffd\ufffd",
-		"\u202egpj.exe\u202c": "\ufffdgpj.exe\ufffd", "\u2066x\u2069\u2028\u2029": "\ufffdx\ufffd\ufffd\ufffd", "\x9b": "\ufffd",
-	} {
-		require.Equal(t, want, printable(value))
-	}
-	require.Equal(t, "first\n  next: rm\ufffd", printableLines("first\nnext: rm\x00"))
-}
-
 // hostile is what a producer, a provider or a directory may have written.
 const hostile = "x\x1b]0;owned\a\nevt-2  FORGED\u009b2J\u202e\u2067"
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
@@ -65,30 +67,9 @@ with the rest. Where anything would go, it wants --yes.`,
 }
 
 type purgeFlags struct {
-	olderThan, outbox, processed, notifications, decisions, actions retention
+	olderThan, outbox, processed, notifications, decisions, actions console.Age
 	dryRun, yes                                                     bool
 }
-
-// retention is how long rows are kept; zero: for ever.
-type retention struct {
-	text string
-	age  time.Duration
-}
-
-// Set is called by the flag parser.
-func (r *retention) Set(value string) error {
-	age, err := parseAge(value)
-	if err != nil || age < minRetention {
-		return errors.New("must be an age of at least 1h, such as 720h or 30d")
-	}
-	r.text, r.age = value, age
-	return nil
-}
-
-func (r *retention) String() string { return r.text }
-
-// Type is shown by --help.
-func (r *retention) Type() string { return "age" }
 
 // purgeView is what `starter purge` prints.
 type purgeView struct {
@@ -112,14 +93,17 @@ func (f purgeFlags) plan() ([]purgedTable, error) {
 	var tables []purgedTable
 	for _, t := range []struct {
 		table postgres.PurgeTable
-		kept  retention
+		kept  console.Age
 	}{
 		{postgres.PurgeOutbox, cmp.Or(f.outbox, f.olderThan)}, {postgres.PurgeProcessed, cmp.Or(f.processed, f.olderThan)},
 		{postgres.PurgeNotifications, cmp.Or(f.notifications, f.olderThan)}, {postgres.PurgeDecisions, cmp.Or(f.decisions, f.olderThan)},
 		{postgres.PurgeActions, f.actions},
 	} {
-		if t.kept.age > 0 {
-			tables = append(tables, purgedTable{Table: t.table, OlderThan: t.kept.text, age: t.kept.age})
+		if t.kept.Duration > 0 && t.kept.Duration < minRetention {
+			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", t.kept.String(), t.table)
+		}
+		if t.kept.Duration > 0 {
+			tables = append(tables, purgedTable{Table: t.table, OlderThan: t.kept.String(), age: t.kept.Duration})
 		}
 	}
 	if len(tables) == 0 {
@@ -144,7 +128,7 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 		return err
 	}
 	if flags.dryRun {
-		return a.print(view, view.write)
+		return a.Print(view, view.write)
 	}
 	if total > 0 && !flags.yes {
 		return misused(fmt.Errorf("%s rows would go, and nothing was deleted: to delete them add --yes, to look first --dry-run", counted))
@@ -153,11 +137,11 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 		return err
 	}
 	deleteErr := a.deleteOld(ctx, db, &view)
-	if err := a.print(view, view.write); err != nil {
+	if err := a.Print(view, view.write); err != nil {
 		return err
 	}
 	if deleteErr != nil {
-		return advise(fmt.Errorf("stopped: %w", deleteErr), "what was deleted is gone; run it again, and it goes on with the rest")
+		return advice.With(fmt.Errorf("stopped: %w", deleteErr), "what was deleted is gone; run it again, and it goes on with the rest")
 	}
 	return nil
 }
@@ -192,7 +176,7 @@ func (v *purgeView) count(ctx context.Context, db *postgres.Store) (total int, c
 		}
 		total += t.Matched
 	}
-	return total, more + grouped(total), nil
+	return total, more + console.Grouped(total), nil
 }
 
 // deleteOld deletes what was counted, and what there is beyond it.
@@ -200,7 +184,9 @@ func (a *app) deleteOld(ctx context.Context, db *postgres.Store, view *purgeView
 	for i := range view.Tables {
 		t := &view.Tables[i]
 		var deleted atomic.Int64
-		stop := a.progress(func() string { return fmt.Sprintf("%s: %s rows deleted …", t.Table, grouped(int(deleted.Load()))) })
+		stop := a.Progress(func() string {
+			return fmt.Sprintf("%s: %s rows deleted …", t.Table, console.Grouped(int(deleted.Load())))
+		})
 		err := t.deleteOld(ctx, db, &deleted)
 		stop()
 		if t.Deleted = int(deleted.Load()); err != nil {
@@ -223,15 +209,15 @@ func (t *purgedTable) deleteOld(ctx context.Context, db *postgres.Store, deleted
 }
 
 func (v purgeView) write(w io.Writer) {
-	row(w, "TABLE", "OLDER THAN", "BEFORE", "OLD ROWS", "DELETED")
+	console.Row(w, "TABLE", "OLDER THAN", "BEFORE", "OLD ROWS", "DELETED")
 	for _, t := range v.Tables {
-		matched, deleted := grouped(t.Matched), grouped(t.Deleted)
+		matched, deleted := console.Grouped(t.Matched), console.Grouped(t.Deleted)
 		if t.More {
 			matched = "more than " + matched
 		}
 		if v.DryRun {
 			deleted = "-"
 		}
-		row(w, t.Table, t.OlderThan, clock(&t.Before), matched, deleted)
+		console.Row(w, t.Table, t.OlderThan, console.Clock(&t.Before), matched, deleted)
 	}
 }

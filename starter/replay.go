@@ -10,6 +10,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/history/v1"
+
+	"herald/internal/advice"
+	"herald/internal/console"
 )
 
 // replayTimeout is far above what the longest history takes, both to fetch and
@@ -32,7 +35,7 @@ prints it, or as the Web UI downloads it, not decoded.`,
   starter replay evt-1-staff10-EMAIL --run-id 0198f3a1-7c55-7d3e-9a51-0a4d3c2b1f00
   temporal workflow show -w evt-1 -o json > evt-1.json; starter replay --history evt-1.json`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: a.completeEvent,
+		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
 		RunE: a.within(replayTimeout, func(ctx context.Context, args []string) error {
 			if len(args) == 1 {
 				from.id = args[0]
@@ -95,30 +98,30 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 	if err := recorded.check(); err != nil {
 		return err
 	}
-	stop := a.progress(func() string { return fmt.Sprintf("replaying %s events …", grouped(recorded.Events)) })
+	stop := a.Progress(func() string { return fmt.Sprintf("replaying %s events …", console.Grouped(recorded.Events)) })
 	found, err := diverges(ctx, recorded.history)
 	stop()
 	if err != nil {
 		return err
 	}
 	view := replayView{recording: recorded, Clean: found == nil, Divergence: found}
-	if err := a.print(view, func(w io.Writer) { printReplay(w, view) }); err != nil || view.Clean {
+	if err := a.Print(view, func(w io.Writer) { printReplay(w, view) }); err != nil || view.Clean {
 		return err
 	}
-	return advise(fmt.Errorf("it does not replay: this build diverges at event %d", found.EventID),
+	return advice.With(fmt.Errorf("it does not replay: this build diverges at event %d", found.EventID),
 		"keep the workers of the build that began it until it has ended, or make the change with workflow.GetVersion")
 }
 
 func printReplay(w io.Writer, view replayView) {
 	if view.Clean {
-		row(w, fmt.Sprintf("replays cleanly: %s, %s events", view.WorkflowType, grouped(view.Events)))
+		console.Row(w, fmt.Sprintf("replays cleanly: %s, %s events", view.WorkflowType, console.Grouped(view.Events)))
 		return
 	}
 	d := view.Divergence
-	row(w, fmt.Sprintf("diverges: %s, at event %d of %s", view.WorkflowType, d.EventID, grouped(view.Events)))
-	row(w)
-	row(w, "history", d.Expected)
-	row(w, "this build", dash(d.Actual))
-	row(w, "code", dash(d.Code))
-	row(w, "message", d.Message)
+	console.Row(w, fmt.Sprintf("diverges: %s, at event %d of %s", view.WorkflowType, d.EventID, console.Grouped(view.Events)))
+	console.Row(w)
+	console.Row(w, "history", d.Expected)
+	console.Row(w, "this build", console.Dash(d.Actual))
+	console.Row(w, "code", console.Dash(d.Code))
+	console.Row(w, "message", d.Message)
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/proto"
 
+	"herald/internal/console"
 	"herald/workflows"
 )
 
@@ -204,4 +205,4 @@ func withoutParentheses(text string) string {
 }
 
 // shortened bounds a text that comes from elsewhere, on one line.
-func shortened(text string) string { return cut(text, 300) }
+func shortened(text string) string { return console.Cut(text, 300) }

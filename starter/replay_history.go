@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/advice"
+	"herald/internal/console"
 	"herald/workflows"
 )
 
@@ -36,7 +38,7 @@ func (a *app) fetchHistory(ctx context.Context, from replaySource) (recording, e
 	var invalid *serviceerror.InvalidArgument
 	switch {
 	case isNotFound(err):
-		return recording{}, advise(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(from.id+" "+from.runID)),
+		return recording{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(from.id+" "+from.runID)),
 			"check the ID; a workflow that has ended is forgotten when its retention ends")
 	case errors.As(err, &invalid):
 		return recording{}, misused(fmt.Errorf("workflow ID: %w", err))
@@ -47,7 +49,7 @@ func (a *app) fetchHistory(ctx context.Context, from replaySource) (recording, e
 		WorkflowID: from.id, RunID: described.GetWorkflowExecutionInfo().GetExecution().GetRunId(), history: &history.History{},
 	}
 	var fetched atomic.Int64
-	stop := a.progress(func() string { return fmt.Sprintf("fetched %s events …", grouped(int(fetched.Load()))) })
+	stop := a.Progress(func() string { return fmt.Sprintf("fetched %s events …", console.Grouped(int(fetched.Load()))) })
 	defer stop()
 	events := temporal.GetWorkflowHistory(ctx, from.id, recorded.RunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
@@ -141,7 +143,7 @@ func (r *recording) check() error {
 	if !slices.ContainsFunc(events, func(e *history.HistoryEvent) bool {
 		return e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 	}) {
-		return advise(fmt.Errorf("%s has not begun: no worker has completed a task of it, so there is nothing to replay", r.name()),
+		return advice.With(fmt.Errorf("%s has not begun: no worker has completed a task of it, so there is nothing to replay", r.name()),
 			"see `starter poller status` for workers, and replay it later")
 	}
 	return nil

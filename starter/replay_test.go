@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/console"
 )
 
 const recordings = "../workflows/testdata/v0.1"
@@ -196,7 +196,7 @@ func TestReplayDiverges(t *testing.T) {
 			tt.want.EventID, tt.want.Message = placeOf(t, file, tt.at), tt.message
 			require.Equal(t, tt.want, *view.Divergence)
 
-			require.Contains(t, terminal{}.run(t, "replay", "--history", file).out, "this build  "+dash(tt.want.Actual))
+			require.Contains(t, terminal{}.run(t, "replay", "--history", file).out, "this build  "+console.Dash(tt.want.Actual))
 		})
 	}
 }
@@ -298,16 +298,4 @@ func TestExplainIsReadable(t *testing.T) {
 	require.Equal(t, "a) b", withoutParentheses("a) b"))
 	require.Equal(t, "a b", shortened(" a\n\tb "))
 	require.Len(t, []rune(shortened(strings.Repeat("é", 1000))), 300)
-}
-
-func TestProgressOfALongCommand(t *testing.T) {
-	t.Parallel()
-
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		stop := (&app{err: &out}).progress(func() string { return "half of it" })
-		<-time.After(2*progressInterval + 1)
-		stop()
-		require.Equal(t, "half of it\nhalf of it\n", out.String())
-	})
 }

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"herald/internal/console"
 )
 
 // app is what all commands share.
 type app struct {
+	console.Output
 	in          io.Reader
-	out, err    io.Writer
 	environment map[string]string
-	output      format
 	begun       bool // a command took over: what fails now is not its usage
 	called      invocation
 }
@@ -38,12 +39,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case err == nil:
 		return succeeded
 	case !a.begun, errors.As(err, &misuse):
-		_, _ = fmt.Fprintf(a.err, "error: %s\nnext: see `%s --help`\n", printableLines(err.Error()), called.CommandPath())
+		_, _ = fmt.Fprintf(a.Err, "error: %s\nnext: see `%s --help`\n", console.PrintableLines(err.Error()), called.CommandPath())
 		return calledWrong
 	default:
-		_, _ = fmt.Fprintf(a.err, "error: %s\n", printableLines(err.Error()))
+		_, _ = fmt.Fprintf(a.Err, "error: %s\n", console.PrintableLines(err.Error()))
 		if next := a.nextStep(err); next != "" {
-			_, _ = fmt.Fprintf(a.err, "next: %s\n", printable(next))
+			_, _ = fmt.Fprintf(a.Err, "next: %s\n", console.Printable(next))
 		}
 		return failed
 	}
@@ -66,12 +67,12 @@ func (a *app) command() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetIn(a.in)
-	root.SetOut(a.out)
-	root.SetErr(a.err)
-	a.output = table
-	root.PersistentFlags().VarP(&a.output, "output", "o", "how to print results: table or json")
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	a.Format = console.Table
+	root.PersistentFlags().VarP(&a.Format, "output", "o", "how to print results: table or json")
 	_ = root.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{string(table), string(inJSON)}, cobra.ShellCompDirectiveNoFileComp
+		return []string{string(console.Table), string(console.JSON)}, cobra.ShellCompDirectiveNoFileComp
 	}) // it fails only for a flag that there is not
 	root.AddCommand(
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"herald/internal/advice"
 	"herald/internal/postgres"
 )
 
@@ -36,9 +37,9 @@ func TestUsageErrors(t *testing.T) {
 		{"count too large", append(emit, "--payload", "{}", "--count", "1000001"), "--count must be from 1 to 1000000"},
 		{"payload is a list", append(emit, "--payload", "[1]"), "--payload: must be a JSON object"},
 		{"payload is missing", append(emit, "--payload", "@/nowhere/payload.json"), "--payload: open file: "},
-		{"since is nothing", []string{"status", "--since", "0s"}, "--since must be an age such as 90m, 24h or 7d"},
+		{"since is nothing", []string{"status", "--since", "0s"}, `"--since" flag: must be an age such as 90m, 24h or 7d`},
 		{"an event that is empty", []string{"delivery", "cancel", "--event", "", "--channel", "SMS"}, "--event is empty"},
-		{"statuses that are empty", []string{"delivery", "retry", "--event", "e", "--status", ""}, "--status is empty"},
+		{"statuses that are empty", []string{"delivery", "retry", "--event", "e", "--status", ""}, `"" for "--status" flag`},
 		{"a type that is empty", []string{"event", "retry", "--all-failed", "--type="}, "--type is empty"},
 		{"no Slack", []string{"seed", "--slack-url", "hooks.slack.com"}, "--slack-url: must be http or https with a host"},
 		{"no sandbox", []string{"demo", "--sandbox-url", "ftp://x"}, "--sandbox-url: must be http or https with a host"},
@@ -124,7 +125,7 @@ func TestNextStep(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"advised", fmt.Errorf("x: %w", advise(errors.New("y"), "do that")), "do that"},
+		{"advised", fmt.Errorf("x: %w", advice.With(errors.New("y"), "do that")), "do that"},
 		{"no schema", fmt.Errorf("read: %w", &pgconn.PgError{Code: "42P01"}), "run `starter migrate up`"},
 		{"old schema", fmt.Errorf("read: %w", &pgconn.PgError{Code: "42703"}), "run `starter migrate up`"},
 		{"refused event", &postgres.RefusedEventError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, "correct the event, or choose another --event-id, and run it again"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/advice"
 	"herald/internal/sandbox"
 )
 
@@ -39,13 +40,13 @@ internet (PUBLIC_URL), unless --local says that it stands beside Herald.`,
 func (a *app) sandbox(ctx context.Context, addr string, cfg sandbox.Config) (err error) {
 	server, err := sandbox.New(cfg)
 	if err != nil {
-		return advise(err, "name another file with --ledger")
+		return advice.With(err, "name another file with --ledger")
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return advise(fmt.Errorf("listen: %w", err), "choose another address with --addr")
+		return advice.With(fmt.Errorf("listen: %w", err), "choose another address with --addr")
 	}
-	a.note("the sandbox answers at http://%s", listener.Addr())
+	a.Note("the sandbox answers at http://%s", listener.Addr())
 	return server.Serve(ctx, listener)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/console"
 )
 
 func TestSandbox(t *testing.T) {
@@ -20,7 +22,7 @@ func TestSandbox(t *testing.T) {
 	read, write := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		a := &app{out: io.Discard, err: write}
+		a := &app{Output: console.Output{Out: io.Discard, Err: write}}
 		ended <- a.run(ctx, []string{"sandbox", "--addr", "127.0.0.1:0", "--ledger", filepath.Join(t.TempDir(), "ledger.jsonl")})
 	}()
 	line := make([]byte, 200)
@@ -68,12 +70,12 @@ func TestOutputFormats(t *testing.T) {
 	t.Parallel()
 
 	var out, problems bytes.Buffer
-	a := &app{out: &out, err: &problems, output: inJSON}
+	a := &app{Output: console.Output{Out: &out, Err: &problems, Format: console.JSON}}
 	a.line("progress %d", 1)
 	require.Empty(t, out.String())
 	require.Equal(t, "progress 1\n", problems.String())
 
-	a.output = table
+	a.Format = console.Table
 	a.line("progress %d", 2)
 	require.Equal(t, "progress 2\n", out.String())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"herald/internal/console"
 	"herald/internal/example"
 )
 
@@ -54,8 +55,8 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 	if err := example.Seed(ctx, db, slackURL, confirm); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	return a.print(map[string]bool{"seeded": true}, func(w io.Writer) {
-		row(w, "the example directory, rules and templates are in place")
+	return a.Print(map[string]bool{"seeded": true}, func(w io.Writer) {
+		console.Row(w, "the example directory, rules and templates are in place")
 	})
 }
 
@@ -63,7 +64,7 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 func rowsByTable(counts map[string]int) string {
 	var said []string
 	for _, table := range slices.Sorted(maps.Keys(counts)) {
-		said = append(said, grouped(counts[table])+" of "+table)
+		said = append(said, console.Grouped(counts[table])+" of "+table)
 	}
 	return strings.Join(said, ", ")
 }

@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"herald/internal/config"
+	"herald/internal/console"
 	"herald/internal/postgres"
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	var since string
+	var since console.Age
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the backlog, the deliveries and the pollers",
@@ -27,7 +27,8 @@ uses the same vhost of the broker.`,
 			return a.status(ctx, since)
 		}),
 	}
-	cmd.Flags().StringVar(&since, "since", "24h", "count the deliveries that were planned since: an age (24h, 7d)")
+	_ = since.Set("24h")
+	cmd.Flags().Var(&since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
 	return cmd
 }
 
@@ -42,17 +43,13 @@ type statusView struct {
 	PollerProblem string        `json:"poller_problem,omitempty"`
 }
 
-func (a *app) status(ctx context.Context, since string) error {
-	age, err := parseAge(since)
-	if err != nil {
-		return misused(errors.New("--since must be an age such as 90m, 24h or 7d"))
-	}
+func (a *app) status(ctx context.Context, since console.Age) error {
 	db, cfg, err := a.store(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	backlog, err := db.Backlog(ctx, age)
+	backlog, err := db.Backlog(ctx, since.Duration)
 	if err != nil {
 		return err
 	}
@@ -60,17 +57,17 @@ func (a *app) status(ctx context.Context, since string) error {
 	if err != nil {
 		return err
 	}
-	view := statusView{Backlog: backlog, sweepView: swept, OldestSeconds: backlog.OldestPending.Seconds(), Since: since, Vhost: a.vhost(ctx, cfg)}
+	view := statusView{Backlog: backlog, sweepView: swept, OldestSeconds: backlog.OldestPending.Seconds(), Since: since.String(), Vhost: a.vhost(ctx, cfg)}
 	view.Pollers, err = a.pollersNow(ctx, cfg)
 	if err != nil {
 		view.PollerProblem = err.Error()
-		a.note("warning: nothing is known of the pollers; %s", a.nextStep(err))
+		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
 	} else {
 		a.warnOfWorkers(*view.Pollers)
 		a.warnOfPollers(*view.Pollers)
 		a.warnOfNeighbours(view.Pollers.Others)
 	}
-	return a.print(view, func(w io.Writer) { printStatus(w, view) })
+	return a.Print(view, func(w io.Writer) { printStatus(w, view) })
 }
 
 func (a *app) pollersNow(ctx context.Context, cfg config.Starter) (*pollersState, error) {
@@ -84,24 +81,24 @@ func (a *app) pollersNow(ctx context.Context, cfg config.Starter) (*pollersState
 		return nil, err
 	}
 	if state.Others, err = neighbours(ctx, temporal, cfg.TaskQueuePrefix); err != nil {
-		a.note("warning: %v", err) // visibility can be down alone
+		a.Note("warning: %v", err) // visibility can be down alone
 	}
 	return &state, nil
 }
 
 func printStatus(w io.Writer, view statusView) {
-	row(w, "pending events", view.Pending)
-	row(w, "failed events", view.Failed)
+	console.Row(w, "pending events", view.Pending)
+	console.Row(w, "failed events", view.Failed)
 	if view.Pending > 0 {
-		row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
+		console.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
 	printSweep(w, view.sweepView)
 	printVhost(w, view.Vhost)
-	row(w)
+	console.Row(w)
 	printCounts(w, view)
-	row(w)
+	console.Row(w)
 	if view.Pollers == nil {
-		row(w, "pollers", "unknown: "+view.PollerProblem)
+		console.Row(w, "pollers", "unknown: "+view.PollerProblem)
 		return
 	}
 	printPollers(w, *view.Pollers)
@@ -109,12 +106,12 @@ func printStatus(w io.Writer, view statusView) {
 
 func printCounts(w io.Writer, view statusView) {
 	if len(view.Deliveries) == 0 {
-		row(w, "no deliveries were planned in the last "+view.Since)
+		console.Row(w, "no deliveries were planned in the last "+view.Since)
 		return
 	}
-	row(w, "deliveries planned in the last "+view.Since)
-	row(w, "CHANNEL", "STATUS", "COUNT")
+	console.Row(w, "deliveries planned in the last "+view.Since)
+	console.Row(w, "CHANNEL", "STATUS", "COUNT")
 	for _, d := range view.Deliveries {
-		row(w, d.Channel, d.Status, d.Count)
+		console.Row(w, d.Channel, d.Status, d.Count)
 	}
 }

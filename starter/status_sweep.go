@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -33,13 +34,13 @@ func readSweep(ctx context.Context, db *postgres.Store) (sweepView, error) {
 
 func printSweep(w io.Writer, view sweepView) {
 	if view.Incomplete > 0 {
-		row(w, "incomplete events", view.Incomplete)
+		console.Row(w, "incomplete events", view.Incomplete)
 	}
 	if view.LastSweep == nil {
-		row(w, "last sweep", "none yet")
+		console.Row(w, "last sweep", "none yet")
 		return
 	}
 	last := view.LastSweep
-	row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
-		clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
+	console.Row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
+		console.Clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
 }

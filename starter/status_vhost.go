@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"herald/internal/config"
+	"herald/internal/console"
 	"herald/internal/rabbitmq"
 )
 
@@ -34,14 +35,14 @@ func (a *app) vhost(ctx context.Context, cfg config.Starter) vhostView {
 		return vhostView{NotChecked: "RabbitMQ: " + err.Error()}
 	}
 	if ours := cfg.Installation(temporal.Namespace); found != "" && found != ours {
-		a.note("warning: the vhost of RABBITMQ_URL is used by the installation %s as well as by this one, %s: each gets messages of the other's", found, ours)
-		a.note("next: give each a vhost of its own; where Herald has moved, delete the queue %s and start the workers again", rabbitmq.InstallationQueue)
+		a.Note("warning: the vhost of RABBITMQ_URL is used by the installation %s as well as by this one, %s: each gets messages of the other's", found, ours)
+		a.Note("next: give each a vhost of its own; where Herald has moved, delete the queue %s and start the workers again", rabbitmq.InstallationQueue)
 	}
 	return vhostView{Installation: found}
 }
 
 func printVhost(w io.Writer, view vhostView) {
 	if view.NotChecked != "" {
-		row(w, "vhost", "not checked: "+view.NotChecked)
+		console.Row(w, "vhost", "not checked: "+view.NotChecked)
 	}
 }
