@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // shownActions bounds what `event show` and `delivery show` tell of operators.
 const shownActions = 50
 
 func (a *app) auditCommand() *cobra.Command {
-	var filter postgres.ActionFilter
+	var filter report.ActionFilter
 	var since console.PastTime
 	var limit console.Limit
 	cmd := &cobra.Command{
@@ -44,17 +44,17 @@ there as well. What is done in Temporal's own UI stands in Temporal's histories 
 
 // actionList is what `starter audit` prints.
 type actionList struct {
-	Actions []postgres.OperatorAction `json:"actions"`
-	More    bool                      `json:"more"` // there are others behind these
+	Actions []report.Action `json:"actions"`
+	More    bool            `json:"more"` // there are others behind these
 }
 
-func (a *app) audit(ctx context.Context, filter postgres.ActionFilter, limit int) error {
+func (a *app) audit(ctx context.Context, filter report.ActionFilter, limit int) error {
 	db, _, err := a.store(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	actions, err := db.OperatorActions(ctx, filter, limit+1)
+	actions, err := report.Reader{Pool: db.Pool}.Actions(ctx, filter, limit+1)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) audit(ctx context.Context, filter postgres.ActionFilter, limit int
 
 // printActions prints what operators did, and to what where that is not known
 // already.
-func printActions(w io.Writer, actions []postgres.OperatorAction, targets bool) {
+func printActions(w io.Writer, actions []report.Action, targets bool) {
 	l := console.Listing{Header: []string{"AT", "ACTOR", "COMMAND", "DETAIL"}}
 	if targets {
 		l.Header = []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"}
@@ -87,7 +87,7 @@ func printActions(w io.Writer, actions []postgres.OperatorAction, targets bool) 
 }
 
 // printOperators shows what operators did to what is shown above.
-func printOperators(w io.Writer, actions []postgres.OperatorAction) {
+func printOperators(w io.Writer, actions []report.Action) {
 	if len(actions) == 0 {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 func TestActor(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAudit(t *testing.T) {
 	} {
 		c.must(t, args...)
 	}
-	read := func(args ...string) []postgres.OperatorAction {
+	read := func(args ...string) []report.Action {
 		var list actionList
 		require.NoError(t, json.Unmarshal([]byte(c.must(t, append([]string{"audit", "-o", "json"}, args...)...)), &list))
 		for i := range list.Actions {
@@ -57,7 +57,7 @@ func TestAudit(t *testing.T) {
 	}
 	got := read()
 	require.Len(t, got, 2, "nothing was old enough to be purged")
-	require.Equal(t, []postgres.OperatorAction{
+	require.Equal(t, []report.Action{
 		{At: got[0].At, Actor: "ada@ops", Command: "emit", Target: "evt-1", Detail: "T of ADMIN/1, 1"},
 		{At: got[0].At, Actor: "ada@ops", Command: "seed", Target: "the example", Detail: "nothing overwritten"},
 	}, got)

@@ -10,10 +10,11 @@ import (
 	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // deliveries changes those that are named, or those that the filter names.
-func (o *operator) deliveries(ctx context.Context, j job, ids []string, filter postgres.DeliveryFilter) error {
+func (o *operator) deliveries(ctx context.Context, j job, ids []string, filter report.DeliveryFilter) error {
 	if len(ids) > 0 {
 		return o.app.named(ctx, j, ids)
 	}
@@ -21,7 +22,7 @@ func (o *operator) deliveries(ctx context.Context, j job, ids []string, filter p
 	if err != nil {
 		return err
 	}
-	matched, err := o.db.CountDeliveries(ctx, filter)
+	matched, err := report.Reader{Pool: o.db.Pool}.CountDeliveries(ctx, filter)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (o *operator) deliveries(ctx context.Context, j job, ids []string, filter p
 		if err != nil {
 			return nil, err
 		}
-		rows, err := o.db.DeliveryPage(ctx, filter, behind, limit)
+		rows, err := report.Reader{Pool: o.db.Pool}.DeliveryPage(ctx, filter, behind, limit)
 		items := make([]item, 0, len(rows))
 		for _, row := range rows {
 			if row.ID <= last {

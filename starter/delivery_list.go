@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 func (a *app) listDeliveriesCommand() *cobra.Command {
@@ -34,8 +34,8 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 
 // deliveryList is what `starter delivery list` prints.
 type deliveryList struct {
-	Deliveries []postgres.DeliveryRow `json:"deliveries"`
-	More       bool                   `json:"more"` // there are others behind these
+	Deliveries []report.DeliveryRow `json:"deliveries"`
+	More       bool                 `json:"more"` // there are others behind these
 }
 
 func (a *app) listDeliveries(ctx context.Context, f deliveryFilter, limit int) error {
@@ -48,7 +48,7 @@ func (a *app) listDeliveries(ctx context.Context, f deliveryFilter, limit int) e
 		return err
 	}
 	defer db.Close()
-	deliveries, err := db.DeliveryList(ctx, filter, limit+1)
+	deliveries, err := report.Reader{Pool: db.Pool}.LatestDeliveries(ctx, filter, limit+1)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // retryWait is how long the outcome is waited for where ids are named.
@@ -90,7 +91,7 @@ func (a *app) retryDeliveries(ctx context.Context, ids []string, filter delivery
 }
 
 // checkAgain lets nobody send to many twice who has not spelled it out.
-func checkAgain(wanted postgres.DeliveryFilter, flags retryFlags) error {
+func checkAgain(wanted report.DeliveryFilter, flags retryFlags) error {
 	sent := slices.ContainsFunc(wanted.Statuses, func(s notification.Status) bool {
 		return s == notification.Sent || s == notification.Delivered
 	})

@@ -11,7 +11,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/console"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 func (a *app) showDeliveryCommand() *cobra.Command {
@@ -32,9 +32,9 @@ What decided about it, and what happens next, is told by starter delivery why.`,
 
 // deliveryView is what `starter delivery show` prints.
 type deliveryView struct {
-	postgres.DeliveryDetail
-	Workflow deliveryState             `json:"workflow"`
-	Actions  []postgres.OperatorAction `json:"operator_actions"` // the latest first
+	report.DeliveryDetail
+	Workflow deliveryState   `json:"workflow"`
+	Actions  []report.Action `json:"operator_actions"` // the latest first
 }
 
 func (a *app) showDelivery(ctx context.Context, id string) error {
@@ -43,11 +43,11 @@ func (a *app) showDelivery(ctx context.Context, id string) error {
 		return err
 	}
 	defer db.Close()
-	detail, err := db.DeliveryDetail(ctx, id)
+	detail, err := report.Reader{Pool: db.Pool}.DeliveryDetail(ctx, id)
 	if err != nil {
 		return advice.NoDelivery(id, err)
 	}
-	actions, err := db.OperatorActions(ctx, postgres.ActionFilter{Target: id}, shownActions)
+	actions, err := report.Reader{Pool: db.Pool}.Actions(ctx, report.ActionFilter{Target: id}, shownActions)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func printDelivery(w io.Writer, view deliveryView) {
 	printOperators(w, view.Actions)
 }
 
-func printDeliveryRow(w io.Writer, d postgres.DeliveryDetail) {
+func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 	console.Row(w, "event", d.EventID+", "+d.EventType)
 	if d.CorrelationID != "" {
 		console.Row(w, "correlation id", d.CorrelationID)
@@ -125,7 +125,7 @@ func printDeliveryState(w io.Writer, s deliveryState) {
 	}
 }
 
-func printAttempts(w io.Writer, d postgres.DeliveryDetail, s deliveryState) {
+func printAttempts(w io.Writer, d report.DeliveryDetail, s deliveryState) {
 	if len(d.Log) == 0 {
 		return
 	}
@@ -137,7 +137,7 @@ func printAttempts(w io.Writer, d postgres.DeliveryDetail, s deliveryState) {
 	}
 }
 
-func took(attempt postgres.AttemptRow) string {
+func took(attempt report.AttemptRow) string {
 	if attempt.EndedAt == nil {
 		return "-"
 	}
@@ -152,7 +152,7 @@ func statusCode(status int) string {
 }
 
 // attemptText is the provider's answer, or what an attempt that has none means.
-func attemptText(attempt postgres.AttemptRow, last bool, s deliveryState) string {
+func attemptText(attempt report.AttemptRow, last bool, s deliveryState) string {
 	switch {
 	case attempt.EndedAt != nil:
 		return console.Dash(attempt.Detail)
@@ -165,7 +165,7 @@ func attemptText(attempt postgres.AttemptRow, last bool, s deliveryState) string
 	}
 }
 
-func printRetries(w io.Writer, retries []postgres.RetryRow) {
+func printRetries(w io.Writer, retries []report.RetryRow) {
 	if len(retries) == 0 {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // whyFlags name a delivery that may never have been planned.
@@ -88,8 +89,8 @@ func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
 // explain reads all that there is to say. Without a key, the delivery names its
 // own.
 func (a *app) explain(ctx context.Context, db *postgres.Store, key postgres.DecisionKey, id string) (whyView, error) {
-	var delivery *postgres.DeliveryDetail
-	detail, err := db.DeliveryDetail(ctx, id)
+	var delivery *report.DeliveryDetail
+	detail, err := report.Reader{Pool: db.Pool}.DeliveryDetail(ctx, id)
 	switch {
 	case err == nil:
 		delivery = &detail

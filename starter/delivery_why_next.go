@@ -8,7 +8,7 @@ import (
 	"herald/internal/advice"
 	"herald/internal/console"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // next says what happens next, and what an operator can do about it.
@@ -69,11 +69,11 @@ func (v whyView) nextOfDelivery(now time.Time) string {
 }
 
 // mend is what has to be put right before a failed delivery is made once more.
-func mend(d postgres.DeliveryDetail) string {
+func mend(d report.DeliveryDetail) string {
 	if !d.HasText {
 		return "Mend what the last error names: the template, the payload or the time zone"
 	}
-	var last postgres.AttemptRow
+	var last report.AttemptRow
 	if len(d.Log) > 0 {
 		last = d.Log[len(d.Log)-1]
 	}

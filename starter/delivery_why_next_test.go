@@ -8,6 +8,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 var (
@@ -33,8 +34,8 @@ func inState(status string) deliveryState {
 	return deliveryState{workflowState: workflowState{Status: status}}
 }
 
-func attempt(number int, outcome notification.AttemptOutcome) postgres.AttemptRow {
-	row := postgres.AttemptRow{Attempt: number, StartedAt: nextNow, Outcome: outcome}
+func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow {
+	row := report.AttemptRow{Attempt: number, StartedAt: nextNow, Outcome: outcome}
 	if outcome != "" {
 		row.EndedAt = &later
 	}
@@ -44,11 +45,11 @@ func attempt(number int, outcome notification.AttemptOutcome) postgres.AttemptRo
 func TestNextOfADelivery(t *testing.T) {
 	t.Parallel()
 
-	failed := func(outcome notification.AttemptOutcome) postgres.DeliveryDetail {
-		return postgres.DeliveryDetail{DeliveryRow: postgres.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []postgres.AttemptRow{attempt(1, outcome)}}
+	failed := func(outcome notification.AttemptOutcome) report.DeliveryDetail {
+		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []report.AttemptRow{attempt(1, outcome)}}
 	}
-	status := func(s notification.Status) postgres.DeliveryDetail {
-		return postgres.DeliveryDetail{DeliveryRow: postgres.DeliveryRow{Status: s, SentAt: &nextNow, DeliveredAt: &later}, HasText: true}
+	status := func(s notification.Status) report.DeliveryDetail {
+		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: s, SentAt: &nextNow, DeliveredAt: &later}, HasText: true}
 	}
 	waiting := status(notification.Pending)
 	waiting.SendAfter = &later
@@ -57,15 +58,15 @@ func TestNextOfADelivery(t *testing.T) {
 	item := status(notification.Pending)
 	item.Strategy = notification.Aggregate
 	tried := status(notification.Pending)
-	tried.Log = []postgres.AttemptRow{attempt(1, "BUSY"), attempt(2, ""), attempt(3, "BUSY"), attempt(4, "BUSY")}
-	dropped := func(reason string) postgres.DeliveryDetail {
+	tried.Log = []report.AttemptRow{attempt(1, "BUSY"), attempt(2, ""), attempt(3, "BUSY"), attempt(4, "BUSY")}
+	dropped := func(reason string) report.DeliveryDetail {
 		d := status(notification.Cancelled)
 		d.Channel, d.UserType, d.LastError = notification.SMS, notification.RestaurantUser, reason
 		return d
 	}
 	rejected := status(notification.Pending)
 	rejected.Channel = notification.SMS
-	rejected.Log = []postgres.AttemptRow{attempt(1, "BUSY"), attempt(2, "ACCOUNT"), attempt(3, "ACCOUNT")}
+	rejected.Log = []report.AttemptRow{attempt(1, "BUSY"), attempt(2, "ACCOUNT"), attempt(3, "ACCOUNT")}
 	const retry = "`starter delivery retry d`"
 	const hasten = ". `starter delivery send-now d` does not wait"
 	digest := func(in deliveryState) deliveryState {
@@ -75,7 +76,7 @@ func TestNextOfADelivery(t *testing.T) {
 
 	tests := []struct {
 		name     string
-		delivery postgres.DeliveryDetail
+		delivery report.DeliveryDetail
 		workflow deliveryState
 		want     string
 	}{
@@ -93,7 +94,7 @@ func TestNextOfADelivery(t *testing.T) {
 		{"never clear", failed("AMBIGUOUS"), inState(unknownStatus), "nothing: it failed. Wait until the provider answers again, then run " + retry},
 		{"account", failed("ACCOUNT"), inState("FAILED"), "nothing: it failed. Mend the worker's credentials for SMS, then run " + retry},
 		{"our own error", failed("ERROR"), inState(unreachableStatus), "nothing: it failed. Mend what the last error names, then run " + retry},
-		{"no text", postgres.DeliveryDetail{DeliveryRow: postgres.DeliveryRow{Status: notification.Failed}}, inState("FAILED"),
+		{"no text", report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, inState("FAILED"),
 			"nothing: it failed. Mend what the last error names: the template, the payload or the time zone, then run " + retry},
 		{"back-off", tried, running(func(s *deliveryState) {
 			s.Before, s.Pending = 1, []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
@@ -214,7 +215,7 @@ func TestAttemptText(t *testing.T) {
 	})
 	tests := []struct {
 		name  string
-		row   postgres.AttemptRow
+		row   report.AttemptRow
 		last  bool
 		state deliveryState
 		want  string

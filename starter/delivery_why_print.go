@@ -8,6 +8,7 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/notification"
+	"herald/internal/postgres/report"
 )
 
 func printWhy(w io.Writer, v whyView) {
@@ -44,7 +45,7 @@ func printWhyEvent(w io.Writer, v whyView) {
 		console.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, console.Dash(v.EventType)))
 	}
 	if p := v.Processed; p != nil {
-		console.Row(w, "processed", processedText(p))
+		console.Row(w, "processed", processedText((*report.ProcessedRow)(p)))
 	}
 }
 

@@ -7,24 +7,25 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // whyView is what `starter delivery why` prints.
 type whyView struct {
-	EventID       string                   `json:"event_id"`
-	EventType     string                   `json:"event_type"`
-	Outbox        *postgres.OutboxRow      `json:"outbox"`          // null: the row was purged
-	Processed     *postgres.ProcessedRow   `json:"processed_event"` // null: it was not started yet
-	Recipient     string                   `json:"recipient"`
-	Channel       notification.Channel     `json:"channel"`
-	Decision      notification.Decision    `json:"decision"` // empty: none was taken
-	DecidedAt     *time.Time               `json:"decided_at"`
-	Meaning       string                   `json:"meaning"` // of the decision, or why there is none
-	Rules         rulesView                `json:"rules_now"`
-	Delivery      *postgres.DeliveryDetail `json:"delivery"`                 // null: none was planned
-	Workflow      *deliveryState           `json:"workflow,omitempty"`       // of the delivery
-	EventWorkflow *workflowState           `json:"event_workflow,omitempty"` // where nothing was decided
-	Next          string                   `json:"next"`
+	EventID       string                 `json:"event_id"`
+	EventType     string                 `json:"event_type"`
+	Outbox        *postgres.OutboxRow    `json:"outbox"`          // null: the row was purged
+	Processed     *postgres.ProcessedRow `json:"processed_event"` // null: it was not started yet
+	Recipient     string                 `json:"recipient"`
+	Channel       notification.Channel   `json:"channel"`
+	Decision      notification.Decision  `json:"decision"` // empty: none was taken
+	DecidedAt     *time.Time             `json:"decided_at"`
+	Meaning       string                 `json:"meaning"` // of the decision, or why there is none
+	Rules         rulesView              `json:"rules_now"`
+	Delivery      *report.DeliveryDetail `json:"delivery"`                 // null: none was planned
+	Workflow      *deliveryState         `json:"workflow,omitempty"`       // of the delivery
+	EventWorkflow *workflowState         `json:"event_workflow,omitempty"` // where nothing was decided
+	Next          string                 `json:"next"`
 }
 
 // rulesView is the rows that decide, as they are now.
@@ -75,7 +76,7 @@ type settingView struct {
 	QuietHours    string   `json:"quiet_hours"` // and what they mean now; empty: none
 }
 
-func newWhy(key postgres.DecisionKey, report postgres.DecisionReport, delivery *postgres.DeliveryDetail, now time.Time) whyView {
+func newWhy(key postgres.DecisionKey, report postgres.DecisionReport, delivery *report.DeliveryDetail, now time.Time) whyView {
 	view := whyView{
 		EventID: key.EventID, EventType: report.EventType, Outbox: report.Outbox, Processed: report.Processed,
 		Recipient: string(key.UserType) + "/" + key.UserID, Channel: key.Channel,

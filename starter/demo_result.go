@@ -13,7 +13,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // demoResult is what `starter demo` prints in the end.
@@ -42,7 +42,7 @@ type demoFate struct {
 }
 
 // judge compares what came of the events with what had to.
-func (d *demo) judge(ctx context.Context, reports []postgres.EventReport, began time.Time) (demoResult, error) {
+func (d *demo) judge(ctx context.Context, reports []report.EventDetail, began time.Time) (demoResult, error) {
 	observations, err := d.observe(ctx, reports)
 	if err != nil {
 		return demoResult{}, err
@@ -90,18 +90,18 @@ func (r *demoResult) add(event example.Event, seen example.Observation) {
 }
 
 // measure looks at the deliveries that were not to wait.
-func (r *demoResult) measure(reports []postgres.EventReport, lines []example.LedgerLine) {
+func (r *demoResult) measure(reports []report.EventDetail, lines []example.LedgerLine) {
 	if latencies := example.Latencies(reports, lines); len(latencies) > 0 {
 		r.P50Seconds = example.Percentile(latencies, 50).Seconds()
 		r.P99Seconds = example.Percentile(latencies, 99).Seconds()
 	}
 	var first, last time.Time
 	sent := 0
-	for _, report := range reports {
-		if report.Outbox != nil && (first.IsZero() || report.Outbox.CreatedAt.Before(first)) {
-			first = report.Outbox.CreatedAt
+	for _, detail := range reports {
+		if detail.Outbox != nil && (first.IsZero() || detail.Outbox.CreatedAt.Before(first)) {
+			first = detail.Outbox.CreatedAt
 		}
-		for _, recipient := range report.Recipients {
+		for _, recipient := range detail.Recipients {
 			for _, delivery := range recipient.Deliveries {
 				if delivery.SentAt == nil || delivery.SendAfter != nil || delivery.DigestID != "" {
 					continue

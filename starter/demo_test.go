@@ -11,26 +11,26 @@ import (
 	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 var demoStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 // demoReport is an event of one customer, with a mail, a push that waits, a text
 // message that failed and a message to Slack in a digest of two.
-func demoReport() postgres.EventReport {
+func demoReport() report.EventDetail {
 	sentAt, later, tomorrow := demoStart.Add(2*time.Second), demoStart.Add(5*time.Second), demoStart.Add(24*time.Hour)
-	return postgres.EventReport{
+	return report.EventDetail{
 		EventID: "demo-r-hello",
-		Outbox:  &postgres.OutboxRow{CreatedAt: demoStart},
-		Recipients: []postgres.RecipientReport{{
+		Outbox:  &report.LeasedRow{OutboxRow: report.OutboxRow{CreatedAt: demoStart}},
+		Recipients: []report.RecipientDetail{{
 			UserType: notification.Customer, UserID: "42",
 			Decisions: map[notification.Channel]notification.Decision{
 				notification.WebSocket: notification.DecisionUserDisabled, notification.Email: notification.DecisionSelected,
 				notification.Push: notification.DecisionSelected, notification.SMS: notification.DecisionSelected,
 				notification.Slack: notification.DecisionSelected,
 			},
-			Deliveries: map[notification.Channel]postgres.DeliveryReport{
+			Deliveries: map[notification.Channel]report.RecipientDelivery{
 				notification.Email: {DeliveryID: "demo-r-hello-customer42-EMAIL", Status: notification.Sent, SentAt: &sentAt},
 				notification.Push:  {DeliveryID: "demo-r-hello-customer42-PUSH", Status: notification.Pending, SendAfter: &tomorrow},
 				notification.SMS:   {DeliveryID: "demo-r-hello-customer42-SMS", Status: notification.Failed, LastError: "twilio refused: 400 21211"},
@@ -59,7 +59,7 @@ func demoEvents() []example.Event {
 func TestDemoResult(t *testing.T) {
 	t.Parallel()
 
-	reports := []postgres.EventReport{demoReport(), {EventID: "demo-r-nobody"}}
+	reports := []report.EventDetail{demoReport(), {EventID: "demo-r-nobody"}}
 	result := demoResult{Run: "r", Outcomes: map[string]string{}, Digests: map[string]int{"digest-1": 2}, Statuses: map[notification.Status]int{}}
 	for i, outcome := range []string{example.Running, "NO_ROUTING"} {
 		result.add(demoEvents()[i], example.Observation{Report: reports[i], Outcome: outcome})
@@ -105,21 +105,21 @@ func TestDemoShowsChanges(t *testing.T) {
 
 	var out bytes.Buffer
 	d := &demo{app: &app{Output: console.Output{Out: &out, Format: console.Table}}}
-	report := demoReport()
+	detail := demoReport()
 	shown := map[string]notification.Status{}
 	lines := func() []string {
 		out.Reset()
-		d.showChanges([]postgres.EventReport{report}, shown)
+		d.showChanges([]report.EventDetail{detail}, shown)
 		var lines []string
 		for line := range bytes.Lines(out.Bytes()) {
 			lines = append(lines, string(bytes.Join(bytes.Fields(line)[1:], []byte(" ")))) // without the time
 		}
 		return lines
 	}
-	mail := report.Recipients[0].Deliveries[notification.Email]
+	mail := detail.Recipients[0].Deliveries[notification.Email]
 	pending := mail
 	pending.Status, pending.SentAt = notification.Pending, nil
-	report.Recipients[0].Deliveries[notification.Email] = pending
+	detail.Recipients[0].Deliveries[notification.Email] = pending
 
 	require.Equal(t, []string{
 		"demo-r-hello-customer42-PUSH PENDING until 2026-11-22T08:00:00Z",
@@ -127,6 +127,6 @@ func TestDemoShowsChanges(t *testing.T) {
 		"demo-r-hello-customer42-SMS FAILED (twilio refused: 400 21211)",
 	}, lines())
 	require.Empty(t, lines())
-	report.Recipients[0].Deliveries[notification.Email] = mail
+	detail.Recipients[0].Deliveries[notification.Email] = mail
 	require.Equal(t, []string{"demo-r-hello-customer42-EMAIL SENT"}, lines())
 }

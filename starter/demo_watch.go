@@ -11,7 +11,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // watchInterval is between two looks at the deliveries.
@@ -21,7 +21,7 @@ var errUnsettled = fmt.Errorf("the deliveries have not all ended within %s", set
 
 // watch shows each delivery whenever it changes, until all have ended or wait
 // for longer than anybody would. The reports are the last that it saw.
-func (d *demo) watch(ctx context.Context) ([]postgres.EventReport, error) {
+func (d *demo) watch(ctx context.Context) ([]report.EventDetail, error) {
 	settle, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()
 	ticker := time.NewTicker(watchInterval)
@@ -45,19 +45,19 @@ func (d *demo) watch(ctx context.Context) ([]postgres.EventReport, error) {
 	}
 }
 
-func (d *demo) reports(ctx context.Context) ([]postgres.EventReport, error) {
-	reports := make([]postgres.EventReport, len(d.events))
+func (d *demo) reports(ctx context.Context) ([]report.EventDetail, error) {
+	reports := make([]report.EventDetail, len(d.events))
 	for i, event := range d.events {
-		report, err := d.db.EventReport(ctx, event.ID(d.run), example.Everybody)
+		detail, err := report.Reader{Pool: d.db.Pool}.EventDetail(ctx, event.ID(d.run), example.Everybody)
 		if err != nil {
 			return nil, err
 		}
-		reports[i] = report
+		reports[i] = detail
 	}
 	return reports, nil
 }
 
-func (d *demo) settled(reports []postgres.EventReport, horizon time.Time) bool {
+func (d *demo) settled(reports []report.EventDetail, horizon time.Time) bool {
 	for i, event := range d.events {
 		if !event.Settled(reports[i], horizon) {
 			return false
@@ -68,10 +68,10 @@ func (d *demo) settled(reports []postgres.EventReport, horizon time.Time) bool {
 
 // showChanges writes a line for each delivery whose status is not the one in
 // shown, and remembers it there. One that is about to be sent is no news.
-func (d *demo) showChanges(reports []postgres.EventReport, shown map[string]notification.Status) {
+func (d *demo) showChanges(reports []report.EventDetail, shown map[string]notification.Status) {
 	var lines []string
-	for _, report := range reports {
-		for _, recipient := range report.Recipients {
+	for _, detail := range reports {
+		for _, recipient := range detail.Recipients {
 			for _, delivery := range recipient.Deliveries {
 				seen, known := shown[delivery.DeliveryID]
 				shown[delivery.DeliveryID] = delivery.Status
@@ -101,19 +101,19 @@ func (a *app) line(format string, args ...any) {
 
 // observe adds to each report what Temporal knows of the event. The workflow
 // ends a moment after its event is marked, so that is waited for.
-func (d *demo) observe(ctx context.Context, reports []postgres.EventReport) ([]example.Observation, error) {
+func (d *demo) observe(ctx context.Context, reports []report.EventDetail) ([]example.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	observations := make([]example.Observation, len(reports))
-	for i, report := range reports {
-		if ended := report.Processed != nil && report.Processed.Status != "PROCESSING"; ended {
-			_ = d.temporal.GetWorkflow(ctx, report.EventID, "").Get(ctx, nil) // how it ended is read below
+	for i, detail := range reports {
+		if ended := detail.Processed != nil && detail.Processed.Status != "PROCESSING"; ended {
+			_ = d.temporal.GetWorkflow(ctx, detail.EventID, "").Get(ctx, nil) // how it ended is read below
 		}
-		outcome, err := example.Outcome(ctx, d.temporal, report.EventID)
+		outcome, err := example.Outcome(ctx, d.temporal, detail.EventID)
 		if err != nil {
 			return nil, errors.Join(err, context.Cause(ctx))
 		}
-		observations[i] = example.Observation{Report: report, Outcome: outcome}
+		observations[i] = example.Observation{Report: detail, Outcome: outcome}
 	}
 	return observations, nil
 }

@@ -11,7 +11,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/example"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // shownRecipients bounds what `starter event show` reads and prints.
@@ -40,9 +40,9 @@ no addresses and no texts.`,
 
 // eventView is what `starter event show` prints.
 type eventView struct {
-	postgres.EventReport
-	Workflow workflowState             `json:"workflow"`
-	Actions  []postgres.OperatorAction `json:"operator_actions"` // the latest first
+	report.EventDetail
+	Workflow workflowState   `json:"workflow"`
+	Actions  []report.Action `json:"operator_actions"` // the latest first
 }
 
 func (a *app) showEvent(ctx context.Context, id string) error {
@@ -51,15 +51,15 @@ func (a *app) showEvent(ctx context.Context, id string) error {
 		return err
 	}
 	defer db.Close()
-	report, err := db.EventReport(ctx, id, shownRecipients)
+	detail, err := report.Reader{Pool: db.Pool}.EventDetail(ctx, id, shownRecipients)
 	if err != nil {
 		return advice.NoEvent(id, err)
 	}
-	actions, err := db.OperatorActions(ctx, postgres.ActionFilter{Target: id}, shownActions)
+	actions, err := report.Reader{Pool: db.Pool}.Actions(ctx, report.ActionFilter{Target: id}, shownActions)
 	if err != nil {
 		return err
 	}
-	view := eventView{EventReport: report, Workflow: a.eventWorkflow(ctx, id), Actions: actions}
+	view := eventView{EventDetail: detail, Workflow: a.eventWorkflow(ctx, id), Actions: actions}
 	return a.Print(view, func(w io.Writer) { printEvent(w, view) })
 }
 
@@ -104,7 +104,7 @@ const incomplete = "INCOMPLETE"
 
 // processedText is what processed_event says, with the outcome where that says more
 // than the status.
-func processedText(p *postgres.ProcessedRow) string {
+func processedText(p *report.ProcessedRow) string {
 	status := p.Status
 	if p.Outcome != "" && p.Outcome != p.Status {
 		status += " (" + p.Outcome + ")"
@@ -112,7 +112,7 @@ func processedText(p *postgres.ProcessedRow) string {
 	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))
 }
 
-func printOutbox(w io.Writer, o *postgres.OutboxRow) {
+func printOutbox(w io.Writer, o *report.LeasedRow) {
 	if o == nil {
 		console.Row(w, "outbox", "the row was purged")
 		return
@@ -143,7 +143,7 @@ func printWorkflow(w io.Writer, s workflowState) {
 	}
 }
 
-func printRecipient(w io.Writer, r postgres.RecipientReport) {
+func printRecipient(w io.Writer, r report.RecipientDetail) {
 	for _, channel := range notification.Channels() {
 		decision, decided := r.Decisions[channel]
 		if !decided {
@@ -159,7 +159,7 @@ func printRecipient(w io.Writer, r postgres.RecipientReport) {
 }
 
 // fate is a delivery's status, and what was special about it.
-func fate(d postgres.DeliveryReport) string {
+func fate(d report.RecipientDelivery) string {
 	text := string(d.Status)
 	if d.DigestID != "" {
 		text += ", in a digest"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // eventStatuses are those of event_outbox.
@@ -15,7 +15,7 @@ func eventStatuses() []string { return []string{"PENDING", "PROCESSED", "FAILED"
 
 // eventFilter is the flags that say which events are meant.
 type eventFilter struct {
-	wanted    postgres.EventFilter
+	wanted    report.EventFilter
 	aggregate entityFlag
 	since     console.PastTime
 }
@@ -46,8 +46,8 @@ func (a *app) listEventsCommand() *cobra.Command {
 
 // eventList is what `starter event list` prints.
 type eventList struct {
-	Events []postgres.EventRow `json:"events"`
-	More   bool                `json:"more"` // there are others behind these
+	Events []report.EventRow `json:"events"`
+	More   bool              `json:"more"` // there are others behind these
 }
 
 func (a *app) listEvents(ctx context.Context, f eventFilter, limit int) error {
@@ -58,7 +58,7 @@ func (a *app) listEvents(ctx context.Context, f eventFilter, limit int) error {
 		return err
 	}
 	defer db.Close()
-	events, err := db.EventList(ctx, filter, limit+1)
+	events, err := report.Reader{Pool: db.Pool}.LatestEvents(ctx, filter, limit+1)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 	"herald/workflows"
 )
 
@@ -58,16 +59,16 @@ func TestPrintEvent(t *testing.T) {
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	view := eventView{
-		EventReport: postgres.EventReport{
+		EventDetail: report.EventDetail{
 			EventID:   "evt-1",
-			Outbox:    &postgres.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2},
-			Processed: &postgres.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
-			Recipients: []postgres.RecipientReport{{
+			Outbox:    &report.LeasedRow{OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
+			Processed: &report.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
+			Recipients: []report.RecipientDetail{{
 				UserType: notification.RestaurantUser, UserID: "10",
 				Decisions: map[notification.Channel]notification.Decision{
 					notification.Push: notification.DecisionSelected, notification.Email: notification.DecisionQuietHours,
 				},
-				Deliveries: map[notification.Channel]postgres.DeliveryReport{
+				Deliveries: map[notification.Channel]report.RecipientDelivery{
 					notification.Push: {Status: notification.Pending, SendAfter: &at, Attempts: 1, LastError: "fcm is busy: 429"},
 				},
 			}},
@@ -114,7 +115,7 @@ func TestShowOutcome(t *testing.T) {
 		{"FAILED", "FAILED", "FAILED, since", false},
 	} {
 		var out bytes.Buffer
-		printEvent(&out, eventView{EventReport: postgres.EventReport{EventID: "e", Processed: &postgres.ProcessedRow{Status: tt.status, Outcome: tt.outcome, UpdatedAt: at}}})
+		printEvent(&out, eventView{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: tt.status, Outcome: tt.outcome, UpdatedAt: at}}})
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
 		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
 	}
@@ -145,7 +146,7 @@ func TestPrintPurgedEvent(t *testing.T) {
 	t.Parallel()
 
 	var out bytes.Buffer
-	printEvent(&out, eventView{EventReport: postgres.EventReport{EventID: "evt-1"}, Workflow: workflowState{Status: unknownStatus}})
+	printEvent(&out, eventView{EventDetail: report.EventDetail{EventID: "evt-1"}, Workflow: workflowState{Status: unknownStatus}})
 	require.Equal(t, "event\tevt-1\noutbox\tthe row was purged\nprocessed_event\tnone: its workflow was not started yet\nworkflow\tUNKNOWN\n", out.String())
 }
 

@@ -12,12 +12,12 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // deliveryFilter is the flags that say which deliveries are meant.
 type deliveryFilter struct {
-	wanted       postgres.DeliveryFilter
+	wanted       report.DeliveryFilter
 	recipient    recipientFlag
 	entity       entityFlag
 	since, until console.PastTime
@@ -41,7 +41,7 @@ func (f *deliveryFilter) register(cmd *cobra.Command) {
 }
 
 // parse returns what the flags mean, and whether any was given.
-func (f *deliveryFilter) parse() (filter postgres.DeliveryFilter, given bool, err error) {
+func (f *deliveryFilter) parse() (filter report.DeliveryFilter, given bool, err error) {
 	filter = f.wanted
 	filter.UserType, filter.UserID = f.recipient.userType, f.recipient.id
 	filter.Entity = f.entity.entity
@@ -49,7 +49,7 @@ func (f *deliveryFilter) parse() (filter postgres.DeliveryFilter, given bool, er
 	if !filter.Until.IsZero() && filter.Until.Sub(filter.Since) < time.Second { // ages are counted from when each was read
 		return filter, true, misused(errors.New("--since must be before --until"))
 	}
-	return filter, !reflect.DeepEqual(filter, postgres.DeliveryFilter{}), nil
+	return filter, !reflect.DeepEqual(filter, report.DeliveryFilter{}), nil
 }
 
 // recipientFlag is the value of --recipient: RESTAURANT_USER/10.

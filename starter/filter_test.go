@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // parsedFilter is what a command line's flags mean.
-func parsedFilter(args ...string) (filter postgres.DeliveryFilter, given bool, err error) {
+func parsedFilter(args ...string) (filter report.DeliveryFilter, given bool, err error) {
 	var f deliveryFilter
 	cmd := &cobra.Command{Use: "x"}
 	f.register(cmd)
 	if err := cmd.ParseFlags(args); err != nil {
-		return postgres.DeliveryFilter{}, false, err
+		return report.DeliveryFilter{}, false, err
 	}
 	return f.parse()
 }
@@ -28,17 +28,17 @@ func TestDeliveryFilter(t *testing.T) {
 	tests := []struct {
 		name string
 		args []string
-		want postgres.DeliveryFilter
+		want report.DeliveryFilter
 	}{
-		{"none", nil, postgres.DeliveryFilter{}},
+		{"none", nil, report.DeliveryFilter{}},
 		{"comma, repeated and any case", []string{"--status", "failed,Sent", "--status=PENDING,sent"},
-			postgres.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
-		{"channels", []string{"--channel", "sms, email"}, postgres.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
-		{"event", []string{"--event", "evt,1", "--event-type", "T"}, postgres.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
-		{"recipient", []string{"--recipient", "restaurant_user/a/B"}, postgres.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
+			report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
+		{"channels", []string{"--channel", "sms, email"}, report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
+		{"event", []string{"--event", "evt,1", "--event-type", "T"}, report.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
+		{"recipient", []string{"--recipient", "restaurant_user/a/B"}, report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
 		{"group and correlation", []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},
-			postgres.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
-		{"times", []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, postgres.DeliveryFilter{
+			report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
+		{"times", []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, report.DeliveryFilter{
 			Since: time.Date(2025, 11, 21, 8, 0, 0, 0, time.UTC), Until: time.Date(2025, 11, 21, 9, 0, 0, 0, time.UTC)}},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/console"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -34,7 +35,8 @@ uses the same vhost of the broker.`,
 
 // statusView is what `starter status` prints.
 type statusView struct {
-	postgres.Backlog
+	postgres.OutboxState
+	Deliveries []report.DeliveryCount `json:"deliveries"`
 	sweepView
 	OldestSeconds float64       `json:"oldest_pending_seconds"` // 0: nothing is pending
 	Since         string        `json:"since"`
@@ -49,7 +51,11 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 		return err
 	}
 	defer db.Close()
-	backlog, err := db.Backlog(ctx, since.Duration)
+	outbox, err := db.OutboxState(ctx)
+	if err != nil {
+		return err
+	}
+	counts, err := report.Reader{Pool: db.Pool}.DeliveryCounts(ctx, since.Duration)
 	if err != nil {
 		return err
 	}
@@ -57,7 +63,7 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 	if err != nil {
 		return err
 	}
-	view := statusView{Backlog: backlog, sweepView: swept, OldestSeconds: backlog.OldestPending.Seconds(), Since: since.String(), Vhost: a.vhost(ctx, cfg)}
+	view := statusView{OutboxState: outbox, Deliveries: counts, sweepView: swept, OldestSeconds: outbox.OldestPending.Seconds(), Since: since.String(), Vhost: a.vhost(ctx, cfg)}
 	view.Pollers, err = a.pollersNow(ctx, cfg)
 	if err != nil {
 		view.PollerProblem = err.Error()

@@ -8,6 +8,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // sweepView is what `starter status` shows of lost workflows.
@@ -17,7 +18,7 @@ type sweepView struct {
 }
 
 func readSweep(ctx context.Context, db *postgres.Store) (sweepView, error) {
-	incomplete, err := db.IncompleteEvents(ctx)
+	incomplete, err := report.Reader{Pool: db.Pool}.IncompleteEvents(ctx)
 	if err != nil {
 		return sweepView{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 func TestStatusWithoutTemporal(t *testing.T) {
@@ -33,13 +34,11 @@ func TestPrintStatus(t *testing.T) {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	printStatus(w, statusView{
-		Backlog: postgres.Backlog{
-			OutboxState: postgres.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
-			Deliveries:  []postgres.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
-		},
-		sweepView: sweepView{Incomplete: 2, LastSweep: &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2}},
-		Since:     "24h",
-		Pollers:   &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
+		OutboxState: postgres.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
+		Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
+		sweepView:   sweepView{Incomplete: 2, LastSweep: &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2}},
+		Since:       "24h",
+		Pollers:     &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
 	})
 	require.NoError(t, w.Flush())
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/example"
+	"herald/internal/postgres/report"
 )
 
 // TestExample plays the example's events. The command compares every decision,
@@ -57,8 +58,8 @@ func TestSeedEvents(t *testing.T) {
 		require.NoError(t, s.temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 		outcome, err := example.Outcome(t.Context(), s.temporal, id)
 		require.NoError(t, err)
-		report, err := s.store.EventReport(t.Context(), id, example.Everybody)
+		detail, err := report.Reader{Pool: s.store.Pool}.EventDetail(t.Context(), id, example.Everybody)
 		require.NoError(t, err)
-		require.Empty(t, e.Deviations(example.Observation{Report: report, Outcome: outcome}, time.Now()))
+		require.Empty(t, e.Deviations(example.Observation{Report: detail, Outcome: outcome}, time.Now()))
 	}
 }

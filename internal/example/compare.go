@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // Observation is what came of an event.
 type Observation struct {
-	Report  postgres.EventReport
+	Report  report.EventDetail
 	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …
 }
 
@@ -22,17 +22,17 @@ const Everybody = 1000
 
 // Settled says that nothing more will happen to an event soon: it has ended, or
 // all that is left of it waits until after the horizon.
-func (e Event) Settled(report postgres.EventReport, horizon time.Time) bool {
-	if report.Processed == nil {
+func (e Event) Settled(detail report.EventDetail, horizon time.Time) bool {
+	if detail.Processed == nil {
 		return false
 	}
-	if report.Processed.Status != "PROCESSING" {
+	if detail.Processed.Status != "PROCESSING" {
 		return true
 	}
-	if e.Expect.Outcome != Running || len(report.Recipients) < len(e.Expect.Recipients) {
+	if e.Expect.Outcome != Running || len(detail.Recipients) < len(e.Expect.Recipients) {
 		return false
 	}
-	for _, r := range report.Recipients {
+	for _, r := range detail.Recipients {
 		for _, d := range r.Deliveries {
 			if d.Status == notification.Pending && (d.SendAfter == nil || d.SendAfter.Before(horizon)) {
 				return false
@@ -74,7 +74,7 @@ func (e Event) Deviations(seen Observation, now time.Time) []string {
 }
 
 // Name is RESTAURANT_USER/10.
-func Name(r postgres.RecipientReport) string { return string(r.UserType) + "/" + r.UserID }
+func Name(r report.RecipientDetail) string { return string(r.UserType) + "/" + r.UserID }
 
 // endedWell takes the end of a deferred event for as good as its waiting, once
 // its time has come.
@@ -82,7 +82,7 @@ func (e Event) endedWell(seen Observation, now time.Time) bool {
 	if seen.Outcome == e.Expect.Outcome {
 		return true
 	}
-	return e.Expect.Outcome == Running && seen.Outcome == Completed && slices.ContainsFunc(seen.Report.Recipients, func(r postgres.RecipientReport) bool {
+	return e.Expect.Outcome == Running && seen.Outcome == Completed && slices.ContainsFunc(seen.Report.Recipients, func(r report.RecipientDetail) bool {
 		for _, d := range r.Deliveries {
 			if due(d, now) {
 				return true
@@ -92,11 +92,11 @@ func (e Event) endedWell(seen Observation, now time.Time) bool {
 	})
 }
 
-func due(d postgres.DeliveryReport, now time.Time) bool {
+func due(d report.RecipientDelivery, now time.Time) bool {
 	return d.SendAfter != nil && !d.SendAfter.After(now)
 }
 
-func recipientDeviations(expected map[notification.Channel]Fate, r postgres.RecipientReport, now time.Time) []string {
+func recipientDeviations(expected map[notification.Channel]Fate, r report.RecipientDetail, now time.Time) []string {
 	var deviations []string
 	for _, channel := range notification.Channels() {
 		fate := expected[channel]
@@ -112,7 +112,7 @@ func recipientDeviations(expected map[notification.Channel]Fate, r postgres.Reci
 }
 
 // met takes DELIVERED for SENT, and SENT for what waited until its time had come.
-func (f Fate) met(d postgres.DeliveryReport, now time.Time) bool {
+func (f Fate) met(d report.RecipientDelivery, now time.Time) bool {
 	status := d.Status
 	if status == notification.Delivered {
 		status = notification.Sent
@@ -130,7 +130,7 @@ func (f Fate) met(d postgres.DeliveryReport, now time.Time) bool {
 }
 
 // Describe is the status of a delivery, and why it is not SENT, or how.
-func Describe(d postgres.DeliveryReport) string {
+func Describe(d report.RecipientDelivery) string {
 	switch {
 	case d.Status == "":
 		return "missing"
@@ -146,7 +146,7 @@ func Describe(d postgres.DeliveryReport) string {
 }
 
 // Why is the last error of a delivery, or until when it waits; else "".
-func Why(d postgres.DeliveryReport) string {
+func Why(d report.RecipientDelivery) string {
 	if d.LastError == "" && d.Status == notification.Pending && d.SendAfter != nil {
 		return "until " + d.SendAfter.UTC().Format(time.RFC3339)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"herald/internal/example"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 var now = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -22,21 +22,21 @@ func expecting(t *testing.T, outcome, recipients string) example.Event {
 }
 
 // told is one customer over EMAIL.
-func told(decision notification.Decision, delivery *postgres.DeliveryReport) postgres.EventReport {
-	r := postgres.RecipientReport{
+func told(decision notification.Decision, delivery *report.RecipientDelivery) report.EventDetail {
+	r := report.RecipientDetail{
 		UserType: notification.Customer, UserID: "42",
 		Decisions:  map[notification.Channel]notification.Decision{notification.Email: decision},
-		Deliveries: map[notification.Channel]postgres.DeliveryReport{},
+		Deliveries: map[notification.Channel]report.RecipientDelivery{},
 	}
 	if delivery != nil {
 		delivery.DeliveryID = "evt-1-customer42-EMAIL"
 		r.Deliveries[notification.Email] = *delivery
 	}
-	return postgres.EventReport{EventID: "evt-1", Recipients: []postgres.RecipientReport{r}}
+	return report.EventDetail{EventID: "evt-1", Recipients: []report.RecipientDetail{r}}
 }
 
-func status(status notification.Status, lastError string, sendAfter time.Duration) *postgres.DeliveryReport {
-	d := &postgres.DeliveryReport{Status: status, LastError: lastError}
+func status(status notification.Status, lastError string, sendAfter time.Duration) *report.RecipientDelivery {
+	d := &report.RecipientDelivery{Status: status, LastError: lastError}
 	if sendAfter != 0 {
 		at := now.Add(sendAfter)
 		d.SendAfter = &at
@@ -45,7 +45,7 @@ func status(status notification.Status, lastError string, sendAfter time.Duratio
 }
 
 // together is what was sent in a digest.
-func together(d *postgres.DeliveryReport) *postgres.DeliveryReport {
+func together(d *report.RecipientDelivery) *report.RecipientDelivery {
 	d.DigestID = "digest-1"
 	return d
 }
@@ -58,7 +58,7 @@ func TestDeviations(t *testing.T) {
 		name    string
 		outcome string // expected
 		fate    string // expected
-		report  postgres.EventReport
+		detail  report.EventDetail
 		ended   string
 		want    []string
 	}{
@@ -96,14 +96,14 @@ func TestDeviations(t *testing.T) {
 		{"did not wait", example.Running, "PENDING", told(selected, status(notification.Sent, "", time.Hour)), example.Completed, []string{
 			"e: CUSTOMER/42 EMAIL: expected PENDING, is SENT", "e: expected outcome RUNNING, it is COMPLETED",
 		}},
-		{"nobody was told", example.Completed, "SENT", postgres.EventReport{}, example.Completed, []string{"e: CUSTOMER/42 was not told"}},
+		{"nobody was told", example.Completed, "SENT", report.EventDetail{}, example.Completed, []string{"e: CUSTOMER/42 was not told"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"`+tt.fate+`"}}`)
-			require.Equal(t, tt.want, event.Deviations(example.Observation{Report: tt.report, Outcome: tt.ended}, now))
+			require.Equal(t, tt.want, event.Deviations(example.Observation{Report: tt.detail, Outcome: tt.ended}, now))
 		})
 	}
 }
@@ -128,15 +128,15 @@ func TestSettled(t *testing.T) {
 	tests := []struct {
 		name      string
 		outcome   string
-		report    postgres.EventReport
+		detail    report.EventDetail
 		processed string
 		want      bool
 	}{
-		{"not started", example.Completed, postgres.EventReport{}, "", false},
-		{"under way", example.Completed, postgres.EventReport{}, "PROCESSING", false},
-		{"ended", example.Completed, postgres.EventReport{}, "SUCCESS", true},
-		{"ended badly", example.Completed, postgres.EventReport{}, "FAILED", true},
-		{"not planned yet", example.Running, postgres.EventReport{}, "PROCESSING", false},
+		{"not started", example.Completed, report.EventDetail{}, "", false},
+		{"under way", example.Completed, report.EventDetail{}, "PROCESSING", false},
+		{"ended", example.Completed, report.EventDetail{}, "SUCCESS", true},
+		{"ended badly", example.Completed, report.EventDetail{}, "FAILED", true},
+		{"not planned yet", example.Running, report.EventDetail{}, "PROCESSING", false},
 		{"waits for long", example.Running, waiting, "PROCESSING", true},
 		{"waits, and should not", example.Completed, waiting, "PROCESSING", false},
 		{"waits a moment", example.Running, soon, "PROCESSING", false},
@@ -147,10 +147,10 @@ func TestSettled(t *testing.T) {
 			t.Parallel()
 
 			if tt.processed != "" {
-				tt.report.Processed = &postgres.ProcessedRow{Status: tt.processed}
+				tt.detail.Processed = &report.ProcessedRow{Status: tt.processed}
 			}
 			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"PENDING"}}`)
-			require.Equal(t, tt.want, event.Settled(tt.report, now.Add(time.Minute)))
+			require.Equal(t, tt.want, event.Settled(tt.detail, now.Add(time.Minute)))
 		})
 	}
 }

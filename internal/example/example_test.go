@@ -13,6 +13,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
 )
 
 func events(t *testing.T) []example.Event {
@@ -128,14 +129,14 @@ func requirePlanned(t *testing.T, db *postgres.Store, event example.Event, writt
 	t.Helper()
 	require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
 	outcome := plan(t, db, written.ID)
-	report, err := db.EventReport(t.Context(), written.ID, example.Everybody)
+	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, example.Everybody)
 	require.NoError(t, err)
-	requireRenderedAsExpected(t, event, report)
+	requireRenderedAsExpected(t, event, detail)
 
 	if outcome == "" {
 		outcome = event.Expect.Outcome
 	}
-	require.Empty(t, event.Deviations(example.Observation{Report: sent(event, report), Outcome: outcome}, time.Now()))
+	require.Empty(t, event.Deviations(example.Observation{Report: sent(event, detail), Outcome: outcome}, time.Now()))
 }
 
 func plan(t *testing.T, db *postgres.Store, eventID string) string {
@@ -153,9 +154,9 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 }
 
 // requireRenderedAsExpected: only a template that must fail does.
-func requireRenderedAsExpected(t *testing.T, event example.Event, report postgres.EventReport) {
+func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.EventDetail) {
 	t.Helper()
-	for _, r := range report.Recipients {
+	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
 			fate := event.Expect.Recipients[example.Name(r)][channel]
 			if strings.HasPrefix(fate.Error, "key ") {
@@ -168,8 +169,8 @@ func requireRenderedAsExpected(t *testing.T, event example.Event, report postgre
 }
 
 // sent is the report as it must become once the planned deliveries are sent.
-func sent(event example.Event, report postgres.EventReport) postgres.EventReport {
-	for _, r := range report.Recipients {
+func sent(event example.Event, detail report.EventDetail) report.EventDetail {
+	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
 			fate := event.Expect.Recipients[example.Name(r)][channel]
 			if d.Status == notification.Pending && fate.Status != notification.Pending {
@@ -181,5 +182,5 @@ func sent(event example.Event, report postgres.EventReport) postgres.EventReport
 			}
 		}
 	}
-	return report
+	return detail
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // LedgerLine is as much of a line of the sandbox's ledger as it takes to tell
@@ -45,7 +45,7 @@ func ReadLedger(r io.Reader) ([]LedgerLine, error) {
 // each: whoever is SENT over a provider was reached there once, and nobody else
 // was. Deliveries in a digest share its one message. Lines of other events are
 // passed over.
-func LedgerDeviations(reports []postgres.EventReport, lines []LedgerLine) []string {
+func LedgerDeviations(reports []report.EventDetail, lines []LedgerLine) []string {
 	accepted := map[string]int{}
 	for _, line := range lines {
 		if line.Accepted {
@@ -54,7 +54,7 @@ func LedgerDeviations(reports []postgres.EventReport, lines []LedgerLine) []stri
 	}
 	var deviations []string
 	digests := map[string]bool{} // whether something was sent in it
-	eachDelivery(reports, func(channel notification.Channel, d postgres.DeliveryReport) {
+	eachDelivery(reports, func(channel notification.Channel, d report.RecipientDelivery) {
 		expected := 0
 		sent := channel != notification.WebSocket && (d.Status == notification.Sent || d.Status == notification.Delivered)
 		switch {
@@ -81,7 +81,7 @@ func LedgerDeviations(reports []postgres.EventReport, lines []LedgerLine) []stri
 
 // Latencies returns how long the deliveries that were not to wait took from the
 // event's row to the ledger, shortest first.
-func Latencies(reports []postgres.EventReport, lines []LedgerLine) []time.Duration {
+func Latencies(reports []report.EventDetail, lines []LedgerLine) []time.Duration {
 	reached := map[string]time.Time{}
 	for _, line := range lines {
 		if before, known := reached[line.DeliveryID]; line.Accepted && (!known || line.Time.Before(before)) {
@@ -89,13 +89,13 @@ func Latencies(reports []postgres.EventReport, lines []LedgerLine) []time.Durati
 		}
 	}
 	var latencies []time.Duration
-	for _, report := range reports {
-		if report.Outbox == nil {
+	for _, detail := range reports {
+		if detail.Outbox == nil {
 			continue
 		}
-		eachDelivery([]postgres.EventReport{report}, func(_ notification.Channel, d postgres.DeliveryReport) {
+		eachDelivery([]report.EventDetail{detail}, func(_ notification.Channel, d report.RecipientDelivery) {
 			if at, known := reached[d.DeliveryID]; known && d.SendAfter == nil {
-				latencies = append(latencies, at.Sub(report.Outbox.CreatedAt))
+				latencies = append(latencies, at.Sub(detail.Outbox.CreatedAt))
 			}
 		})
 	}
@@ -104,9 +104,9 @@ func Latencies(reports []postgres.EventReport, lines []LedgerLine) []time.Durati
 }
 
 // Digests counts, by digest, the deliveries that were sent in it.
-func Digests(reports []postgres.EventReport) map[string]int {
+func Digests(reports []report.EventDetail) map[string]int {
 	sizes := map[string]int{}
-	eachDelivery(reports, func(_ notification.Channel, d postgres.DeliveryReport) {
+	eachDelivery(reports, func(_ notification.Channel, d report.RecipientDelivery) {
 		if d.DigestID != "" && d.Status == notification.Sent {
 			sizes[d.DigestID]++
 		}
@@ -120,9 +120,9 @@ func Percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[max(0, (len(sorted)*p+99)/100-1)]
 }
 
-func eachDelivery(reports []postgres.EventReport, do func(notification.Channel, postgres.DeliveryReport)) {
-	for _, report := range reports {
-		for _, recipient := range report.Recipients {
+func eachDelivery(reports []report.EventDetail, do func(notification.Channel, report.RecipientDelivery)) {
+	for _, detail := range reports {
+		for _, recipient := range detail.Recipients {
 			for channel, delivery := range recipient.Deliveries {
 				do(channel, delivery)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"herald/internal/example"
 	"herald/internal/notification"
-	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 func TestReadLedger(t *testing.T) {
@@ -53,7 +53,7 @@ func TestLedgerDeviations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			reports := []postgres.EventReport{told(notification.DecisionSelected, status(tt.status, "", 0))}
+			reports := []report.EventDetail{told(notification.DecisionSelected, status(tt.status, "", 0))}
 			require.Equal(t, tt.want, example.LedgerDeviations(reports, tt.lines))
 		})
 	}
@@ -83,7 +83,7 @@ func TestLedgerDeviationsOfDigests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			var reports []postgres.EventReport
+			var reports []report.EventDetail
 			for _, s := range tt.statuses {
 				reports = append(reports, told(notification.DecisionSelected, together(status(s, "", 0))))
 			}
@@ -95,7 +95,7 @@ func TestLedgerDeviationsOfDigests(t *testing.T) {
 func TestDigests(t *testing.T) {
 	t.Parallel()
 
-	reports := []postgres.EventReport{
+	reports := []report.EventDetail{
 		told(notification.DecisionSelected, together(status(notification.Sent, "", 0))),
 		told(notification.DecisionSelected, together(status(notification.Sent, "", 0))),
 		told(notification.DecisionSelected, together(status(notification.Cancelled, "cancelled", 0))),
@@ -107,29 +107,29 @@ func TestDigests(t *testing.T) {
 func TestLedgerKnowsNoWebSocket(t *testing.T) {
 	t.Parallel()
 
-	report := postgres.EventReport{Recipients: []postgres.RecipientReport{{Deliveries: map[notification.Channel]postgres.DeliveryReport{
+	detail := report.EventDetail{Recipients: []report.RecipientDetail{{Deliveries: map[notification.Channel]report.RecipientDelivery{
 		notification.WebSocket: {DeliveryID: "evt-1-customer42-WEBSOCKET", Status: notification.Sent},
 	}}}}
-	require.Empty(t, example.LedgerDeviations([]postgres.EventReport{report}, nil))
+	require.Empty(t, example.LedgerDeviations([]report.EventDetail{detail}, nil))
 }
 
 func TestLatencies(t *testing.T) {
 	t.Parallel()
 
-	report := told(notification.DecisionSelected, status(notification.Sent, "", 0))
-	report.Outbox = &postgres.OutboxRow{CreatedAt: now}
+	detail := told(notification.DecisionSelected, status(notification.Sent, "", 0))
+	detail.Outbox = &report.LeasedRow{OutboxRow: report.OutboxRow{CreatedAt: now}}
 	id := "evt-1-customer42-EMAIL"
 	lines := []example.LedgerLine{
 		{DeliveryID: id, Time: now.Add(time.Second)},
 		{DeliveryID: id, Time: now.Add(2 * time.Second), Accepted: true},
 		{DeliveryID: id, Time: now.Add(3 * time.Second), Accepted: true},
 	}
-	require.Equal(t, []time.Duration{2 * time.Second}, example.Latencies([]postgres.EventReport{report}, lines))
+	require.Equal(t, []time.Duration{2 * time.Second}, example.Latencies([]report.EventDetail{detail}, lines))
 
 	waited := told(notification.DecisionSelected, status(notification.Sent, "", time.Second))
-	waited.Outbox = report.Outbox
+	waited.Outbox = detail.Outbox
 	purged := told(notification.DecisionSelected, status(notification.Sent, "", 0))
-	require.Empty(t, example.Latencies([]postgres.EventReport{waited, purged}, lines))
+	require.Empty(t, example.Latencies([]report.EventDetail{waited, purged}, lines))
 }
 
 func TestPercentile(t *testing.T) {

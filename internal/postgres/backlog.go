@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"herald/internal/notification"
 )
 
 // OutboxState is how far behind the outbox is.
@@ -43,42 +39,4 @@ func (s *Store) OutboxState(ctx context.Context) (OutboxState, error) {
 		return OutboxState{}, fmt.Errorf("read outbox: %w", err)
 	}
 	return state, nil
-}
-
-// Backlog is how far behind the outbox is, and how deliveries went.
-type Backlog struct {
-	OutboxState
-	Deliveries []DeliveryCount `json:"deliveries"`
-}
-
-// DeliveryCount counts the deliveries of one channel in one status.
-type DeliveryCount struct {
-	Channel notification.Channel `json:"channel"`
-	Status  notification.Status  `json:"status"`
-	Count   int                  `json:"count"`
-}
-
-// Backlog reads the state of the outbox, and the deliveries that were planned
-// in the time since, up to now. It costs what there is of them.
-func (s *Store) Backlog(ctx context.Context, since time.Duration) (Backlog, error) {
-	const deliveries = `
-		SELECT channel, status, count(*) AS count
-		FROM   notification
-		WHERE  created_at >= now() - $1::interval
-		GROUP BY channel, status
-		ORDER BY channel, status`
-
-	outbox, err := s.OutboxState(ctx)
-	if err != nil {
-		return Backlog{}, err
-	}
-	backlog := Backlog{OutboxState: outbox, Deliveries: []DeliveryCount{}}
-	rows, err := s.Pool.Query(ctx, deliveries, since)
-	if err != nil {
-		return Backlog{}, fmt.Errorf("count deliveries: %w", err)
-	}
-	if backlog.Deliveries, err = pgx.AppendRows(backlog.Deliveries, rows, pgx.RowToStructByName[DeliveryCount]); err != nil {
-		return Backlog{}, fmt.Errorf("count deliveries: %w", err)
-	}
-	return backlog, nil
 }

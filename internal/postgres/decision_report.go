@@ -75,10 +75,9 @@ func (s *Store) readDecided(ctx context.Context, key DecisionKey, report *Decisi
 		WHERE  event_id = $1
 		AND    channels ->> $2 = 'SELECTED'`
 
-	event := EventReport{EventID: key.EventID}
 	batch := &pgx.Batch{}
-	queueOutboxRow(batch, &event)
-	queueProcessedRow(batch, &event)
+	queueOutboxRow(batch, key.EventID, &report.Outbox)
+	queueProcessedRow(batch, key.EventID, &report.Processed)
 	batch.Queue(decided, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
 		return ignoreNoRows(row.Scan(&report.DecidedAt, &report.Decisions))
 	})
@@ -89,7 +88,6 @@ func (s *Store) readDecided(ctx context.Context, key DecisionKey, report *Decisi
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("read decision: %w", err)
 	}
-	report.Outbox, report.Processed = event.Outbox, event.Processed
 	if report.Outbox != nil {
 		report.EventType = report.Outbox.EventType
 	}

@@ -159,20 +159,3 @@ func (s *Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 	}
 	return last, nil
 }
-
-// IncompleteEvents counts the events that ended with deliveries left PENDING, up
-// to [MostCounted]: the sweep sees to these.
-func (s *Store) IncompleteEvents(ctx context.Context) (int, error) {
-	const query = `
-		SELECT count(*)
-		FROM  (SELECT
-		       FROM   processed_event
-		       WHERE  outcome = 'INCOMPLETE'
-		       LIMIT  $1) AS any_of_them`
-
-	var count int
-	if err := s.Pool.QueryRow(ctx, query, MostCounted).Scan(&count); err != nil {
-		return 0, fmt.Errorf("count incomplete events: %w", err)
-	}
-	return count, nil
-}

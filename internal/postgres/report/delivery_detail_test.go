@@ -1,4 +1,4 @@
-package postgres_test
+package report_test
 
 import (
 	"testing"
@@ -6,22 +6,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres/postgrestest"
 )
 
 func TestDeliveryDetail(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
-	begin(t, s, mail, 0)
-	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 503")
-	begin(t, s, mail, 0)
-	exec(t, s, "UPDATE notification SET digest_id = 'digest-1', provider_message_id = 'm-1'")
-	exec(t, s, `
+	r := told(t)
+	exec(t, r, "UPDATE notification SET digest_id = 'digest-2', provider_message_id = 'm-1', attempt_count = 2 WHERE id = 1")
+	exec(t, r, `
+		INSERT INTO delivery_attempt (delivery_id, attempt, ended_at, outcome, provider_status, detail)
+		VALUES ($1, 2, NULL, NULL, NULL, NULL), ($1, 1, now(), 'BUSY', 503, 'sendgrid is busy: 503')`, mail)
+	exec(t, r, `
 		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
 		VALUES ($1, 'run-2', '2026-11-21 10:00Z', true, 'SENT', NULL), ($1, 'run-1', '2026-11-21 09:00Z', false, 'FAILED', 'no')`, mail)
 
-	got, err := s.DeliveryDetail(t.Context(), mail)
+	got, err := r.DeliveryDetail(t.Context(), mail)
 
 	require.NoError(t, err)
 	require.Equal(t, mail, got.DeliveryID)
@@ -33,6 +32,7 @@ func TestDeliveryDetail(t *testing.T) {
 	require.Len(t, got.Log, 2)
 	require.Equal(t, 1, got.Log[0].Attempt)
 	require.Equal(t, notification.OutcomeBusy, got.Log[0].Outcome)
+	require.Equal(t, 503, got.Log[0].ProviderStatus)
 	require.Equal(t, "sendgrid is busy: 503", got.Log[0].Detail)
 	require.NotNil(t, got.Log[0].EndedAt)
 	require.Nil(t, got.Log[1].EndedAt)
@@ -46,12 +46,12 @@ func TestDeliveryDetail(t *testing.T) {
 func TestDeliveryDetailIsBounded(t *testing.T) {
 	t.Parallel()
 
-	s := withMail(t)
-	exec(t, s, "UPDATE notification SET title = NULL, last_error = 'no template'")
-	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT $1, n FROM generate_series(1, 60) n", mail)
-	exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT $1, 'run-' || n, false, 'FAILED' FROM generate_series(1, 60) n`, mail)
+	r := told(t)
+	exec(t, r, "UPDATE notification SET title = NULL, last_error = 'no template'")
+	exec(t, r, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT $1, n FROM generate_series(1, 60) n", mail)
+	exec(t, r, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT $1, 'run-' || n, false, 'FAILED' FROM generate_series(1, 60) n`, mail)
 
-	got, err := s.DeliveryDetail(t.Context(), mail)
+	got, err := r.DeliveryDetail(t.Context(), mail)
 
 	require.NoError(t, err)
 	require.False(t, got.HasText)
@@ -65,19 +65,6 @@ func TestDeliveryDetailIsBounded(t *testing.T) {
 func TestDeliveryDetailOfNoDelivery(t *testing.T) {
 	t.Parallel()
 
-	_, err := postgrestest.New(t).DeliveryDetail(t.Context(), mail)
+	_, err := told(t).DeliveryDetail(t.Context(), "evt-1-staff12-EMAIL")
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
-}
-
-func TestEventReportTellsOfDigestsAndRetries(t *testing.T) {
-	t.Parallel()
-
-	s := withMail(t)
-	exec(t, s, "UPDATE notification SET digest_id = 'digest-1'")
-	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", mail)
-
-	got := report(t, s, 10).Recipients[0].Deliveries[notification.Email]
-
-	require.Equal(t, "digest-1", got.DigestID)
-	require.Equal(t, 1, got.Retries)
 }

@@ -1,8 +1,7 @@
-package postgres
+package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,8 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliveryDetail is all that the database knows of one delivery. It holds no
-// address and no text.
+// DeliveryDetail is all that the database knows of one delivery.
 type DeliveryDetail struct {
 	DeliveryRow
 	ProviderMessageID string       `json:"provider_message_id"`
@@ -41,14 +39,13 @@ type RetryRow struct {
 	ErrorBefore  string              `json:"error_before"`
 }
 
-// maxShown is how many attempts, and how many retries, a report has at most: the
-// last ones.
-const maxShown = 50
+// maxLog bounds the attempts and the retries that are read of a delivery.
+const maxLog = 50
 
 // DeliveryDetail reads what is known of a delivery, with its last 50 attempts
 // and retries, the oldest first. Where there is none, the error is
 // [notification.ErrNoDelivery].
-func (s *Store) DeliveryDetail(ctx context.Context, deliveryID string) (DeliveryDetail, error) {
+func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (DeliveryDetail, error) {
 	var found *DeliveryDetail
 	var attempts []AttemptRow
 	var retries []RetryRow
@@ -56,12 +53,11 @@ func (s *Store) DeliveryDetail(ctx context.Context, deliveryID string) (Delivery
 	queueDetail(batch, deliveryID, &found)
 	queueAttempts(batch, deliveryID, &attempts)
 	queueRetries(batch, deliveryID, &retries)
-	err := s.Pool.SendBatch(ctx, batch).Close()
-	if errors.Is(err, notification.ErrNoDelivery) {
-		return DeliveryDetail{}, err
+	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return DeliveryDetail{}, fmt.Errorf("read delivery: %w", err)
 	}
-	if err != nil {
-		return DeliveryDetail{}, fmt.Errorf("read report of delivery: %w", err)
+	if found == nil {
+		return DeliveryDetail{}, notification.ErrNoDelivery
 	}
 	found.Log, found.Retries = attempts, retries
 	return *found, nil
@@ -76,13 +72,7 @@ func queueDetail(batch *pgx.Batch, deliveryID string, into **DeliveryDetail) {
 		FROM   notification n
 		WHERE  n.delivery_id = $1`
 
-	batch.Queue(query, deliveryID).Query(func(rows pgx.Rows) (err error) {
-		*into, err = collectOptional[DeliveryDetail](rows)
-		if err == nil && *into == nil {
-			return notification.ErrNoDelivery
-		}
-		return err
-	})
+	queueRow(batch, into, query, deliveryID)
 }
 
 func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
@@ -98,7 +88,7 @@ func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
 		) a
 		ORDER BY attempt`
 
-	queueInto(batch, into, query, deliveryID, maxShown)
+	queueRows(batch, into, query, deliveryID, maxLog)
 }
 
 func queueRetries(batch *pgx.Batch, deliveryID string, into *[]RetryRow) {
@@ -113,5 +103,5 @@ func queueRetries(batch *pgx.Batch, deliveryID string, into *[]RetryRow) {
 		) r
 		ORDER BY retried_at, run_id`
 
-	queueInto(batch, into, query, deliveryID, maxShown)
+	queueRows(batch, into, query, deliveryID, maxLog)
 }

@@ -1,17 +1,15 @@
-package postgres
+package report
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"herald/internal/notification"
 )
 
-// DeliveryFilter says which deliveries are meant. A zero field is no condition;
-// the zero value means all of them.
+// DeliveryFilter selects deliveries. A zero field is no condition; the zero value
+// selects all of them.
 type DeliveryFilter struct {
 	Statuses      []notification.Status
 	Channels      []notification.Channel
@@ -74,7 +72,7 @@ const filtered = `
 	AND ($10::timestamptz IS NULL OR n.created_at >= $10)
 	AND ($11::timestamptz IS NULL OR n.created_at < $11)`
 
-// params are the parameters of filtered, and others behind them.
+// params are the parameters of filtered, followed by others.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
 		f.Statuses, f.Channels, optional(f.EventID), optional(f.EventType), optional(f.CorrelationID), optional(f.UserType), optional(f.UserID),
@@ -83,32 +81,23 @@ func (f DeliveryFilter) params(others ...any) []any {
 	return append(params, others...)
 }
 
-// optional is null for a zero value.
-func optional[T comparable](value T) *T {
-	var zero T
-	if value == zero {
-		return nil
-	}
-	return &value
-}
-
-// CountDeliveries counts the deliveries that filter names.
-func (s *Store) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int, error) {
+// CountDeliveries counts the deliveries that the filter selects.
+func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int, error) {
 	const query = `
 		SELECT count(*)
 		FROM   notification n
 		WHERE  ` + filtered
 
 	var count int
-	if err := s.Pool.QueryRow(ctx, query, filter.params()...).Scan(&count); err != nil {
+	if err := r.Pool.QueryRow(ctx, query, filter.params()...).Scan(&count); err != nil {
 		return 0, fmt.Errorf("count deliveries: %w", err)
 	}
 	return count, nil
 }
 
-// DeliveryPage reads the next deliveries that filter names: up to limit of those
-// whose id is above after, in the order of their ids.
-func (s *Store) DeliveryPage(ctx context.Context, filter DeliveryFilter, after int64, limit int) ([]DeliveryRow, error) {
+// DeliveryPage reads the next deliveries that the filter selects: up to limit of
+// those whose id is above after, in the order of their ids.
+func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after int64, limit int) ([]DeliveryRow, error) {
 	const query = `
 		SELECT ` + deliveryColumns + `
 		FROM   notification n
@@ -117,13 +106,31 @@ func (s *Store) DeliveryPage(ctx context.Context, filter DeliveryFilter, after i
 		ORDER BY n.id
 		LIMIT  $13`
 
-	rows, err := s.Pool.Query(ctx, query, filter.params(after, limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("read page of deliveries: %w", err)
-	}
-	page, err := pgx.CollectRows(rows, pgx.RowToStructByName[DeliveryRow])
-	if err != nil {
-		return nil, fmt.Errorf("read page of deliveries: %w", err)
-	}
-	return page, nil
+	return list[DeliveryRow](ctx, r, "page of deliveries", query, filter.params(after, limit)...)
+}
+
+// LatestDeliveries reads the latest deliveries that the filter selects, up to limit
+// of them, the newest first.
+func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
+	const query = `
+		SELECT ` + deliveryColumns + `
+		FROM   notification n
+		WHERE  ` + filtered + `
+		ORDER BY n.id DESC
+		LIMIT  $12`
+
+	return list[DeliveryRow](ctx, r, "deliveries", query, filter.params(limit)...)
+}
+
+// DeliveryIDs reads the latest delivery ids that begin with prefix, up to limit
+// of them among the last 1,000 deliveries, the newest first.
+func (r Reader) DeliveryIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	const query = `
+		SELECT delivery_id
+		FROM   (SELECT id, delivery_id FROM notification ORDER BY id DESC LIMIT 1000) n
+		WHERE  starts_with(delivery_id, $1)
+		ORDER BY id DESC
+		LIMIT  $2`
+
+	return r.latestIDs(ctx, "delivery ids", query, prefix, limit)
 }

@@ -1,0 +1,39 @@
+package report
+
+import (
+	"context"
+	"time"
+)
+
+// Action is a row of operator_action: who ordered what.
+type Action struct {
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"`
+	Actor   string    `json:"actor"`
+	Command string    `json:"command"`
+	Target  string    `json:"target"`
+	Detail  string    `json:"detail"`
+}
+
+// ActionFilter selects actions. A zero field is no condition.
+type ActionFilter struct {
+	Target, Actor, Command string
+	Since                  time.Time // when ordered, at the earliest
+}
+
+// Actions reads the latest actions that the filter selects, up to limit of them, the
+// newest first.
+func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]Action, error) {
+	const query = `
+		SELECT id, at, actor, command, target, detail
+		FROM   operator_action
+		WHERE  ($1::text IS NULL OR target = $1)
+		AND    ($2::text IS NULL OR actor = $2)
+		AND    ($3::text IS NULL OR command = $3)
+		AND    ($4::timestamptz IS NULL OR at >= $4)
+		ORDER BY id DESC
+		LIMIT  $5`
+
+	return list[Action](ctx, r, "what operators did", query,
+		optional(filter.Target), optional(filter.Actor), optional(filter.Command), optional(filter.Since), limit)
+}

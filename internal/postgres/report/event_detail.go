@@ -1,0 +1,152 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// EventDetail is all that the database knows of one event.
+type EventDetail struct {
+	EventID    string            `json:"event_id"`
+	Outbox     *LeasedRow        `json:"outbox"`          // nil: the row was purged
+	Processed  *ProcessedRow     `json:"processed_event"` // nil: it was not started yet
+	Recipients []RecipientDetail `json:"recipients"`
+	More       int               `json:"more_recipients"` // those who are not among Recipients
+}
+
+// LeasedRow is a row of event_outbox, and until when a poller has it.
+type LeasedRow struct {
+	OutboxRow
+	LeaseUntil *time.Time `json:"lease_until"`
+}
+
+// ProcessedRow is a row of processed_event.
+type ProcessedRow struct {
+	Status    string    `json:"status"`
+	Outcome   string    `json:"outcome"` // empty: it simply reached people, or has not ended
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// RecipientDetail is what was decided about one recipient, and what came of it.
+type RecipientDetail struct {
+	UserType   notification.UserType                          `json:"user_type"`
+	UserID     string                                         `json:"user_id"`
+	DecidedAt  time.Time                                      `json:"decided_at"`
+	Decisions  map[notification.Channel]notification.Decision `json:"decisions"`
+	Deliveries map[notification.Channel]RecipientDelivery     `json:"deliveries"`
+}
+
+// RecipientDelivery is one delivery.
+type RecipientDelivery struct {
+	DeliveryID string              `json:"delivery_id"`
+	Status     notification.Status `json:"status"`
+	Attempts   int                 `json:"attempts"`
+	LastError  string              `json:"last_error"`
+	SendAfter  *time.Time          `json:"send_after"`
+	CreatedAt  time.Time           `json:"created_at"`
+	SentAt     *time.Time          `json:"sent_at"`
+	DigestID   string              `json:"digest_id"` // empty: it was sent alone
+	Retries    int                 `json:"retries"`   // by operators
+}
+
+// EventDetail reads what is known of an event, with its first maxRecipients
+// recipients by user type and id. Where nothing is known, the error is
+// [notification.ErrNoEvent].
+func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients int) (EventDetail, error) {
+	detail := EventDetail{EventID: eventID}
+	decided := 0
+	batch := &pgx.Batch{}
+	queueOutboxRow(batch, &detail)
+	queueProcessedRow(batch, &detail)
+	queueDecisions(batch, &detail, &decided, maxRecipients)
+	queueDeliveries(batch, &detail, maxRecipients)
+	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return EventDetail{}, fmt.Errorf("read event: %w", err)
+	}
+	if detail.Outbox == nil && detail.Processed == nil && decided == 0 {
+		return EventDetail{}, notification.ErrNoEvent
+	}
+	detail.More = max(0, decided-len(detail.Recipients))
+	return detail, nil
+}
+
+func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
+	const query = `
+		SELECT ` + outboxColumns + `, e.lease_until
+		FROM   event_outbox e
+		WHERE  e.event_id = $1`
+
+	queueRow(batch, &detail.Outbox, query, detail.EventID)
+}
+
+func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
+	const query = `
+		SELECT status, coalesce(outcome, '') AS outcome, created_at, updated_at
+		FROM   processed_event
+		WHERE  event_id = $1`
+
+	queueRow(batch, &detail.Processed, query, detail.EventID)
+}
+
+// firstRecipients are the first recipients of the event $1, up to $2 of them.
+const firstRecipients = `
+	SELECT user_type, user_id, decided_at, channels
+	FROM   notification_decision
+	WHERE  event_id = $1
+	ORDER BY user_type, CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint END, user_id
+	LIMIT  $2`
+
+func queueDecisions(batch *pgx.Batch, detail *EventDetail, decided *int, limit int) {
+	batch.Queue("SELECT count(*) FROM notification_decision WHERE event_id = $1", detail.EventID).QueryRow(func(row pgx.Row) error {
+		return row.Scan(decided)
+	})
+	batch.Queue(firstRecipients, detail.EventID, limit).Query(func(rows pgx.Rows) error {
+		detail.Recipients = []RecipientDetail{}
+		for rows.Next() {
+			r := RecipientDetail{Deliveries: map[notification.Channel]RecipientDelivery{}}
+			if err := rows.Scan(&r.UserType, &r.UserID, &r.DecidedAt, &r.Decisions); err != nil {
+				return err
+			}
+			detail.Recipients = append(detail.Recipients, r)
+		}
+		return rows.Err()
+	})
+}
+
+func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
+	const query = `
+		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count, coalesce(n.last_error, ''),
+		       n.send_after, n.created_at, n.sent_at, coalesce(n.digest_id, ''),
+		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id)
+		FROM   notification n
+		JOIN   (` + firstRecipients + `) r USING (user_type, user_id)
+		WHERE  n.event_id = $1`
+
+	type person struct {
+		userType notification.UserType
+		userID   string
+	}
+	batch.Queue(query, detail.EventID, limit).Query(func(rows pgx.Rows) error {
+		deliveries := map[person]map[notification.Channel]RecipientDelivery{}
+		for _, r := range detail.Recipients {
+			deliveries[person{r.UserType, r.UserID}] = r.Deliveries
+		}
+		var who person
+		var channel notification.Channel
+		var d RecipientDelivery
+		fields := []any{&who.userType, &who.userID, &channel, &d.DeliveryID, &d.Status, &d.Attempts, &d.LastError, &d.SendAfter, &d.CreatedAt, &d.SentAt, &d.DigestID, &d.Retries}
+		_, err := pgx.ForEachRow(rows, fields, func() error {
+			if of, shown := deliveries[who]; shown { // the others were decided about since the recipients were read
+				of[channel] = d
+			}
+			return nil
+		})
+		return err
+	})
+}

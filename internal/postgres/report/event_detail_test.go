@@ -1,0 +1,88 @@
+package report_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+func eventDetail(t *testing.T, r report.Reader, limit int) report.EventDetail {
+	t.Helper()
+	got, err := r.EventDetail(t.Context(), "evt-1", limit)
+	require.NoError(t, err)
+	return got
+}
+
+func TestEventDetail(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, `
+		UPDATE notification
+		SET    status = 'FAILED', last_error = 'no', attempt_count = 1, digest_id = 'digest-1', send_after = $1
+		WHERE  id = 1`, noon)
+	exec(t, r, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", mail)
+
+	got := eventDetail(t, r, 10)
+
+	require.Equal(t, "RESERVATION_REQUESTED", got.Outbox.EventType)
+	require.Equal(t, "RESTAURANT/5", got.Outbox.Aggregate())
+	require.Equal(t, "order-1", got.Outbox.CorrelationID)
+	require.Equal(t, "PROCESSED", got.Outbox.Status)
+	require.Equal(t, 1, got.Outbox.AttemptCount)
+	require.NotNil(t, got.Outbox.PublishedAt)
+	require.Nil(t, got.Outbox.LeaseUntil)
+	require.Equal(t, "PROCESSING", got.Processed.Status)
+	require.Zero(t, got.More)
+	require.Len(t, got.Recipients, 3)
+
+	require.Equal(t, "9", got.Recipients[0].UserID, "numbers are sorted as numbers")
+	require.Empty(t, got.Recipients[0].Deliveries)
+	who := got.Recipients[1]
+	require.Equal(t, notification.RestaurantUser, who.UserType)
+	require.Equal(t, map[notification.Channel]notification.Decision{
+		notification.Email: notification.DecisionSelected,
+		notification.Slack: notification.DecisionNoAddress,
+	}, who.Decisions)
+	require.Len(t, who.Deliveries, 1)
+	delivery := who.Deliveries[notification.Email]
+	require.True(t, noon.Equal(*delivery.SendAfter))
+	delivery.SendAfter = nil
+	require.Equal(t, report.RecipientDelivery{
+		DeliveryID: mail, Status: notification.Failed, Attempts: 1, LastError: "no", CreatedAt: delivery.CreatedAt, DigestID: "digest-1", Retries: 1,
+	}, delivery)
+	require.Equal(t, notification.Pending, got.Recipients[2].Deliveries[notification.SMS].Status)
+}
+
+func TestEventDetailIsBounded(t *testing.T) {
+	t.Parallel()
+
+	got := eventDetail(t, told(t), 2)
+
+	require.Len(t, got.Recipients, 2)
+	require.Equal(t, 1, got.More)
+	require.Equal(t, "10", got.Recipients[1].UserID)
+	require.Len(t, got.Recipients[1].Deliveries, 1)
+}
+
+func TestEventDetailOfAPurgedEvent(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, "DELETE FROM event_outbox")
+
+	got := eventDetail(t, r, 10)
+
+	require.Nil(t, got.Outbox)
+	require.Equal(t, "PROCESSING", got.Processed.Status)
+}
+
+func TestEventDetailOfNoEvent(t *testing.T) {
+	t.Parallel()
+
+	_, err := told(t).EventDetail(t.Context(), "evt-404", 10)
+	require.ErrorIs(t, err, notification.ErrNoEvent)
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// EventFilter selects events. A zero field is no condition.
+type EventFilter struct {
+	Status        string // of event_outbox
+	Type          string
+	Aggregate     notification.Entity
+	CorrelationID string
+	Since         time.Time // when written, at the earliest
+}
+
+// OutboxRow is a row of event_outbox, without its payload.
+type OutboxRow struct {
+	EventType     string     `json:"event_type"`
+	AggregateType string     `json:"aggregate_type"`
+	AggregateID   string     `json:"aggregate_id"`
+	CorrelationID string     `json:"correlation_id"`
+	Status        string     `json:"status"`
+	CreatedAt     time.Time  `json:"created_at"`
+	PublishedAt   *time.Time `json:"published_at"`
+	AttemptCount  int        `json:"attempt_count"`
+	ErrorMessage  string     `json:"error_message"`
+}
+
+// Aggregate is RESTAURANT/5.
+func (o OutboxRow) Aggregate() string { return o.AggregateType + "/" + o.AggregateID }
+
+// outboxColumns are the fields of [OutboxRow].
+const outboxColumns = `
+	       e.event_type, e.aggregate_type, e.aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, e.created_at,
+	       e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message`
+
+// EventRow is an event in a list: its row of event_outbox, and how far its workflow
+// has come.
+type EventRow struct {
+	EventID string `json:"event_id"`
+	OutboxRow
+	ProcessedStatus string `json:"processed_status"` // empty: its workflow was not started yet
+	Outcome         string `json:"outcome"`          // of processed_event
+}
+
+// LatestEvents reads the latest events that the filter selects, up to limit of them,
+// the newest first.
+func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
+	const query = `
+		SELECT e.event_id, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome,
+		       ` + outboxColumns + `
+		FROM   event_outbox e
+		LEFT JOIN processed_event p USING (event_id)
+		WHERE  ($1::text IS NULL OR e.status = $1)
+		AND    ($2::text IS NULL OR e.event_type = $2)
+		AND    ($3::text IS NULL OR (e.aggregate_type = $3 AND e.aggregate_id = $4))
+		AND    ($5::timestamptz IS NULL OR e.created_at >= $5)
+		AND    ($6::text IS NULL OR e.correlation_id = $6)
+		ORDER BY e.created_at DESC, e.seq DESC
+		LIMIT  $7`
+
+	return list[EventRow](ctx, r, "events", query, optional(filter.Status), optional(filter.Type),
+		optional(filter.Aggregate.Type), filter.Aggregate.ID, optional(filter.Since), optional(filter.CorrelationID), limit)
+}
+
+// EventIDs reads the latest event ids that begin with prefix, up to limit of
+// them among the last 1,000 events, the newest first.
+func (r Reader) EventIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	const query = `
+		SELECT event_id
+		FROM   (SELECT event_id, created_at, seq FROM event_outbox ORDER BY created_at DESC, seq DESC LIMIT 1000) e
+		WHERE  starts_with(event_id, $1)
+		ORDER BY created_at DESC, seq DESC
+		LIMIT  $2`
+
+	return r.latestIDs(ctx, "event ids", query, prefix, limit)
+}

@@ -1,0 +1,151 @@
+package report_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+func TestDeliveryFilter(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	tests := []struct {
+		name   string
+		filter report.DeliveryFilter
+		want   []int64
+	}{
+		{"all", report.DeliveryFilter{}, []int64{1, 2, 3, 4}},
+		{"one status", report.DeliveryFilter{Statuses: []notification.Status{notification.Pending}}, []int64{1, 2}},
+		{"two statuses", report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Cancelled}}, []int64{3, 4}},
+		{"two channels", report.DeliveryFilter{Channels: []notification.Channel{notification.Email, notification.Push}}, []int64{1, 4}},
+		{"event", report.DeliveryFilter{EventID: "evt-2"}, []int64{3, 4}},
+		{"event type", report.DeliveryFilter{EventType: "RESERVATION_REQUESTED"}, []int64{1, 2}},
+		{"recipient", report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "10"}, []int64{1}},
+		{"correlation id", report.DeliveryFilter{CorrelationID: "c-3"}, []int64{3}},
+		{"group", report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}}, []int64{2, 3}},
+		{"group of another type", report.DeliveryFilter{Entity: notification.Entity{Type: "AGENCY", ID: "5"}}, nil},
+		{"since is included", report.DeliveryFilter{Since: noon.Add(-time.Hour)}, []int64{3, 4}},
+		{"until is not", report.DeliveryFilter{Until: noon.Add(-time.Hour)}, []int64{1, 2}},
+		{"several conditions", report.DeliveryFilter{Channels: []notification.Channel{notification.SMS}, EventID: "evt-2", Since: noon.Add(-3 * time.Hour)}, []int64{3}},
+		{"none", report.DeliveryFilter{EventID: "evt-3"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			count, err := r.CountDeliveries(t.Context(), tt.filter)
+			require.NoError(t, err)
+			require.Equal(t, len(tt.want), count)
+			page, err := r.DeliveryPage(t.Context(), tt.filter, 0, 10)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, rowIDs(page))
+		})
+	}
+}
+
+func rowIDs(rows []report.DeliveryRow) []int64 {
+	var ids []int64
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	return ids
+}
+
+func TestDeliveryPages(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	sms := report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Push}}
+
+	first, err := r.DeliveryPage(t.Context(), sms, 0, 2)
+	require.NoError(t, err)
+	second, err := r.DeliveryPage(t.Context(), sms, first[1].ID, 2)
+	require.NoError(t, err)
+	latest, err := r.LatestDeliveries(t.Context(), sms, 2)
+	require.NoError(t, err)
+
+	require.Equal(t, []int64{2, 3}, rowIDs(first))
+	require.Equal(t, []int64{4}, rowIDs(second))
+	require.Equal(t, []int64{4, 3}, rowIDs(latest))
+}
+
+func TestDeliveryRow(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, "UPDATE notification SET sent_at = $1, send_after = $1, attempt_count = 3 WHERE id = 4", noon)
+
+	latest, err := r.LatestDeliveries(t.Context(), report.DeliveryFilter{}, 1)
+
+	require.NoError(t, err)
+	require.Len(t, latest, 1)
+	require.True(t, noon.Equal(latest[0].CreatedAt))
+	require.True(t, noon.Equal(*latest[0].SentAt))
+	require.True(t, noon.Equal(*latest[0].SendAfter))
+	latest[0].CreatedAt, latest[0].SentAt, latest[0].SendAfter = time.Time{}, nil, nil
+	require.Equal(t, report.DeliveryRow{
+		ID: 4, DeliveryID: "evt-2-customer10-PUSH", EventID: "evt-2", EventType: "OTHER", UserType: notification.Customer, UserID: "10",
+		CorrelationID: "c-4", EntityType: "RESTAURANT", EntityID: "6",
+		Channel: notification.Push, Status: notification.Cancelled, Strategy: notification.Immediate, Priority: notification.Normal,
+		Attempts: 3, LastError: "cancelled", DigestID: "digest-1",
+	}, latest[0])
+	require.Equal(t, "CUSTOMER/10", latest[0].Recipient())
+}
+
+func TestLatestIDs(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+
+	deliveries, err := r.DeliveryIDs(t.Context(), "evt-2-", 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"evt-2-customer10-PUSH"}, deliveries)
+	events, err := r.EventIDs(t.Context(), "evt-", 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"evt-3", "evt-2"}, events)
+	events, err = r.EventIDs(t.Context(), "%", 2)
+	require.NoError(t, err)
+	require.Empty(t, events)
+}
+
+func TestLatestEvents(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	tests := []struct {
+		name   string
+		filter report.EventFilter
+		want   []string
+	}{
+		{"all, bounded", report.EventFilter{}, []string{"evt-3", "evt-2"}},
+		{"status", report.EventFilter{Status: "PENDING"}, []string{"evt-3"}},
+		{"type", report.EventFilter{Type: "RESERVATION_REQUESTED"}, []string{"evt-1"}},
+		{"aggregate", report.EventFilter{Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}}, []string{"evt-1"}},
+		{"correlation id", report.EventFilter{CorrelationID: "order-1"}, []string{"evt-1"}},
+		{"since", report.EventFilter{Since: noon.Add(-time.Hour)}, []string{"evt-3"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			list, err := r.LatestEvents(t.Context(), tt.filter, 2)
+
+			require.NoError(t, err)
+			var ids []string
+			for _, e := range list {
+				ids = append(ids, e.EventID)
+			}
+			require.Equal(t, tt.want, ids)
+		})
+	}
+	list, err := r.LatestEvents(t.Context(), report.EventFilter{}, 3)
+	require.NoError(t, err)
+	require.Equal(t, "FAILED no", fmt.Sprint(list[1].Status, " ", list[1].ErrorMessage))
+	require.Equal(t, "PROCESSED PROCESSING", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus))
+}
