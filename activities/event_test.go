@@ -27,7 +27,7 @@ func (e *eventStore) Event(context.Context, string) (notification.Event, []notif
 	return e.event, e.rules, e.err
 }
 
-func (e *eventStore) FinishEvent(_ context.Context, eventID string, success bool, outcome string) (notification.Counts, error) {
+func (e *eventStore) FinishEvent(_ context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error) {
 	e.finished = activities.FinishEventInput{EventID: eventID, Success: success, Outcome: outcome}
 	return e.counts, e.err
 }
@@ -93,9 +93,9 @@ func TestPublishEventFailure(t *testing.T) {
 func TestFinishEvent(t *testing.T) {
 	t.Parallel()
 
-	for _, in := range []activities.FinishEventInput{{EventID: "evt-1", Success: true}, {EventID: "evt-1", Outcome: "CANCELLED"}} {
+	for _, in := range []activities.FinishEventInput{{EventID: "evt-1", Success: true}, {EventID: "evt-1", Outcome: notification.EventCancelled}} {
 		store := &eventStore{counts: notification.Counts{
-			Outcome:    "INCOMPLETE",
+			Outcome:    notification.Incomplete,
 			Deliveries: map[notification.Status]int{notification.Sent: 2},
 			Decisions:  map[notification.Decision]int{notification.DecisionSelected: 2},
 		}}

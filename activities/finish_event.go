@@ -9,8 +9,8 @@ import (
 // FinishEventInput is the input of [Activities.FinishEvent].
 type FinishEventInput struct {
 	EventID string
-	Success bool   // false: cancelled, or it could not be planned
-	Outcome string `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
+	Success bool                      // false: cancelled, or it could not be planned
+	Outcome notification.EventOutcome `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
 }
 
 // FinishEvent marks an event as ended and counts what became of it. The counts

@@ -33,14 +33,6 @@ const (
 	OutcomeLabel = "outcome"
 )
 
-// The outcomes of OutboxResultsMetric.
-const (
-	resultStarted  = "STARTED"
-	resultFailed   = "FAILED"
-	resultReleased = "RELEASED"
-	resultKept     = "KEPT"
-)
-
 // The outcomes of SweepMetric.
 const (
 	sweepStartedAgain = "STARTED_AGAIN"
@@ -57,8 +49,8 @@ var attemptOutcomes = []notification.AttemptOutcome{
 // anything to count: a rate cannot see a counter that appears with its first 1.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel) {
 	metrics.Counter(OutboxClaimsMetric).Inc(0)
-	for _, outcome := range []string{resultStarted, resultFailed, resultReleased, resultKept} {
-		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(0)
+	for _, outcome := range []notification.ClaimOutcome{notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept} {
+		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(0)
 	}
 	for _, outcome := range []string{sweepStartedAgain, sweepClosed, sweepFailed} {
 		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(0)
@@ -91,13 +83,13 @@ func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHand
 // batch whose end could not be recorded is claimed, and counted, again.
 func countBatch(ctx context.Context, batch batchResult) {
 	metrics := activity.GetMetricsHandler(ctx)
-	for outcome, count := range map[string]int{
-		resultStarted:  batch.Started,
-		resultFailed:   batch.Failed,
-		resultReleased: batch.Released,
-		resultKept:     batch.Claimed - batch.Started - batch.Failed - batch.Released,
+	for outcome, count := range map[notification.ClaimOutcome]int{
+		notification.ClaimStarted:  batch.Started,
+		notification.ClaimFailed:   batch.Failed,
+		notification.ClaimReleased: batch.Released,
+		notification.ClaimKept:     batch.Claimed - batch.Started - batch.Failed - batch.Released,
 	} {
-		byOutcome(metrics, outcome).Counter(OutboxResultsMetric).Inc(int64(count))
+		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(int64(count))
 	}
 }
 

@@ -38,18 +38,12 @@ type PlanInput struct {
 	Pages   int                 `json:",omitempty"` // how many, at most; 0: one, with the result that release 0.1 wants
 }
 
-// Outcomes of an event that reaches nobody, for HeraldOutcome.
-const (
-	NoRecipients = "NO_RECIPIENTS"
-	NoRouting    = "NO_ROUTING"
-)
-
 // PlanResult is the result of [Activities.PlanDeliveries].
 type PlanResult struct {
 	EventType string
 	Aggregate notification.Entity
-	Outcome   string `json:",omitempty"` // NO_RECIPIENTS or NO_ROUTING; empty: there may be deliveries
-	Problem   string `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
+	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS or NO_ROUTING; empty: there may be deliveries
+	Problem   string                    `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
 
 	Batch DeliveryBatch        // all that is to be delivered, where that is little; else empty
 	Lanes []notification.Lane  `json:",omitempty"` // which there are deliveries for by now; with an empty Batch
@@ -97,7 +91,7 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 			return err
 		}
 		if len(found.Recipients) == 0 && after.UserID == "" {
-			p.result.Outcome, p.result.Problem = NoRecipients, cmp.Or(p.result.Problem, "nobody in the directory is an active recipient of it")
+			p.result.Outcome, p.result.Problem = notification.NoRecipients, cmp.Or(p.result.Problem, "nobody in the directory is an active recipient of it")
 			return nil
 		}
 		if err := a.planPage(ctx, p, found, after.Used); err != nil {

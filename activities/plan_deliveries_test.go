@@ -246,19 +246,19 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func(db *plans)
-		outcome string
+		outcome notification.EventOutcome
 		problem string
 	}{
-		{"no routing", func(db *plans) { db.rules.Routing = nil }, activities.NoRouting, "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
-		{"nobody there", func(db *plans) { db.page.Recipients = nil }, activities.NoRecipients, "nobody in the directory is an active recipient of it"},
+		{"no routing", func(db *plans) { db.rules.Routing = nil }, notification.NoRouting, "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
+		{"nobody there", func(db *plans) { db.page.Recipients = nil }, notification.NoRecipients, "nobody in the directory is an active recipient of it"},
 		{"a path that finds nothing", func(db *plans) {
 			db.rules.Recipients = []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
 			db.page.Recipients = nil
-		}, activities.NoRecipients, "restaurant.id is not in the payload"},
+		}, notification.NoRecipients, "restaurant.id is not in the payload"},
 		{"a domain aggregate without rules", func(db *plans) {
 			db.rules.Event.AggregateType = "RESERVATION"
 			db.page.Recipients = nil
-		}, activities.NoRecipients, "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
+		}, notification.NoRecipients, "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,9 +67,9 @@ func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
 func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
 	t.Parallel()
 
-	for outcome, change := range map[string]func(db *plans){
-		activities.NoRouting:    func(db *plans) { db.rules.Routing = nil },
-		activities.NoRecipients: func(db *plans) { db.page.Recipients = nil },
+	for outcome, change := range map[notification.EventOutcome]func(db *plans){
+		notification.NoRouting:    func(db *plans) { db.rules.Routing = nil },
+		notification.NoRecipients: func(db *plans) { db.page.Recipients = nil },
 	} {
 		db := reservation()
 		db.left = []notification.Delivery{{DeliveryID: "evt-1-staff9-EMAIL", Channel: notification.Email}}

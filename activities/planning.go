@@ -26,7 +26,7 @@ func newPlanning(rules notification.EventRules) *planning {
 	p := &planning{rules: rules, texts: template.NewSet(event, rules.Templates)}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
 	if len(rules.Routing) == 0 {
-		p.result.Outcome, p.result.Problem = NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
+		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
 		return p
 	}
 	targets, problems := notification.Targets(event, rules.Recipients)

@@ -9,7 +9,7 @@ import (
 // EventStore is what publishing and finishing an event need of the database.
 type EventStore interface {
 	Event(ctx context.Context, eventID string) (notification.Event, []notification.RecipientRule, error)
-	FinishEvent(ctx context.Context, eventID string, success bool, outcome string) (notification.Counts, error)
+	FinishEvent(ctx context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error)
 }
 
 // Broker publishes what others may consume. A nil error means that the broker

@@ -18,7 +18,7 @@ type SweepStore interface {
 	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, error)
 	EventRestarted(ctx context.Context, eventID string) error
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
-	EndStuckEvent(ctx context.Context, eventID string, outcome notification.Status, age time.Duration) error
+	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
 }
 
 // Sweeper is what the sweep needs of Temporal.

@@ -41,7 +41,7 @@ func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) e
 		return err
 	case state.stopped():
 		s.found.Closed++
-		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.Cancelled, stuckAge)
+		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.EventCancelled, stuckAge)
 	case event.Purged || event.Restarts >= maxRestarts:
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
@@ -59,5 +59,5 @@ func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) e
 func (s *sweep) failEvent(ctx context.Context, id, why string) error {
 	activity.GetLogger(ctx).Error("the sweep gives an event up", "event_id", id, "reason", why)
 	s.found.Failed++
-	return s.Sweeps.EndStuckEvent(ctx, id, notification.Failed, stuckAge)
+	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventFailed, stuckAge)
 }

@@ -50,7 +50,7 @@ func readWorkflow(ctx context.Context, temporal example.Temporal, id string) wor
 		state.Failure = cause(err)
 		return state
 	}
-	state.Outcome, state.Problem = result.Outcome, result.Problem
+	state.Outcome, state.Problem = string(result.Outcome), result.Problem
 	return state
 }
 

@@ -86,15 +86,15 @@ func (e *environment) plansIn(d time.Duration, in activities.PlanInput, planned 
 }
 
 // finishes expects the end of the event; an empty outcome: all went its way.
-func (e *environment) finishes(outcome string) {
+func (e *environment) finishes(outcome notification.EventOutcome) {
 	e.finishesWith(outcome, outcome)
 }
 
 // finishesWith expects the end of an event of whose outcome the tables know better.
-func (e *environment) finishesWith(told, found string) {
+func (e *environment) finishesWith(told, found notification.EventOutcome) {
 	ended := counts
 	ended.Outcome = found
-	in := activities.FinishEventInput{EventID: eventID, Success: told != "CANCELLED" && told != "FAILED", Outcome: told}
+	in := activities.FinishEventInput{EventID: eventID, Success: told != notification.EventCancelled && told != notification.EventFailed, Outcome: told}
 	e.OnActivity(acts.FinishEvent, mock.Anything, in).Return(ended, nil).Once()
 }
 

@@ -23,7 +23,7 @@ type NotifyInput struct {
 
 // NotifyResult is the result of [NotifyEvent].
 type NotifyResult struct {
-	Outcome    string                        `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, INCOMPLETE; empty: all went its way
+	Outcome    notification.EventOutcome     `json:",omitempty"`
 	Problem    string                        `json:",omitempty"` // why, or what was wrong with some of the rules
 	Deliveries map[notification.Status]int   // by status
 	Decisions  map[notification.Decision]int // by reason
@@ -95,7 +95,7 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 		result.Outcome = counts.Outcome
 	}
 	result.Deliveries, result.Decisions = counts.Deliveries, counts.Decisions
-	setOutcome(ctx, eventOutcome(result, err))
+	setOutcome(ctx, string(eventOutcome(result, err)))
 	return result, err
 }
 
@@ -148,13 +148,12 @@ func plan(ctx workflow.Context, eventID string, lanes *lanes) (result NotifyResu
 	}
 }
 
-// eventOutcome is the event's HeraldOutcome; empty where all went its way.
-func eventOutcome(result NotifyResult, err error) string {
+func eventOutcome(result NotifyResult, err error) notification.EventOutcome {
 	switch {
 	case temporal.IsCanceledError(err):
-		return string(notification.Cancelled)
+		return notification.EventCancelled
 	case err != nil:
-		return string(notification.Failed)
+		return notification.EventFailed
 	default:
 		return result.Outcome
 	}

@@ -26,8 +26,8 @@ func TestNotifyEvent(t *testing.T) {
 
 	later := batch(1)
 	later.Deliveries[0].SendAfter = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	unrouted := activities.PlanResult{Outcome: activities.NoRouting, Problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"}
-	nobody := activities.PlanResult{Outcome: activities.NoRecipients, Problem: "restaurantId is not in the payload"}
+	unrouted := activities.PlanResult{Outcome: notification.NoRouting, Problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"}
+	nobody := activities.PlanResult{Outcome: notification.NoRecipients, Problem: "restaurantId is not in the payload"}
 	some := onlyPage(batch(1))
 	some.Problem = "agencyId is not in the payload"
 
@@ -40,8 +40,8 @@ func TestNotifyEvent(t *testing.T) {
 		{"several deliveries", onlyPage(batch(7)), workflows.NotifyResult{}},
 		{"a delivery for later", onlyPage(later), workflows.NotifyResult{}},
 		{"nothing selected", activities.PlanResult{}, workflows.NotifyResult{}},
-		{"nobody", nobody, workflows.NotifyResult{Outcome: activities.NoRecipients, Problem: nobody.Problem}},
-		{"no routing", unrouted, workflows.NotifyResult{Outcome: activities.NoRouting, Problem: unrouted.Problem}},
+		{"nobody", nobody, workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
+		{"no routing", unrouted, workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
 		{"a rule that found nobody", some, workflows.NotifyResult{Problem: some.Problem}},
 	}
 	for _, tt := range tests {
@@ -57,7 +57,7 @@ func TestNotifyEvent(t *testing.T) {
 			env.requireNotified(t, tt.want)
 			require.ElementsMatch(t, inputs(tt.plan.Batch), env.deliveries.started)
 			require.Empty(t, env.pages.started)
-			env.requireOutcome(t, tt.want.Outcome)
+			env.requireOutcome(t, string(tt.want.Outcome))
 			env.AssertExpectations(t) // and PublishEvent was never called
 		})
 	}

@@ -57,7 +57,7 @@ func TestEventsShowEverything(t *testing.T) {
 		require.True(t, statuses[status], "%s is not shown", status)
 	}
 	require.Equal(t, map[string]int{"RESTAURANT_USER/10": 3, "RESTAURANT_USER/11": 3, "RESTAURANT_USER/20": 1}, digests)
-	for _, outcome := range []string{example.Completed, example.Running, activities.NoRecipients, activities.NoRouting} {
+	for _, outcome := range []string{example.Completed, example.Running, string(notification.NoRecipients), string(notification.NoRouting)} {
 		require.True(t, outcomes[outcome], "%s is not shown", outcome)
 	}
 }
@@ -150,7 +150,7 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 	var result activities.PlanResult
 	require.NoError(t, value.Get(&result))
 	require.Nil(t, result.Next, "the example fits on a page")
-	return result.Outcome
+	return string(result.Outcome)
 }
 
 // requireRenderedAsExpected: only a template that must fail does.

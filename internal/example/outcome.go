@@ -41,7 +41,7 @@ func Outcome(ctx context.Context, temporal Temporal, eventID string) (string, er
 		return "", fmt.Errorf("read result: %w", err)
 	}
 	if result.Outcome != "" {
-		return result.Outcome, nil
+		return string(result.Outcome), nil
 	}
 	return Completed, nil
 }

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/mocks"
 
 	"herald/internal/example"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -25,7 +26,7 @@ func TestOutcome(t *testing.T) {
 		name   string
 		status enums.WorkflowExecutionStatus
 		err    error
-		result string
+		result notification.EventOutcome
 		want   string
 	}{
 		{"running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, "", "RUNNING"},

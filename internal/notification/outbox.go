@@ -15,12 +15,12 @@ type PendingEvent struct {
 // ClaimOutcome is what became of one claimed event.
 type ClaimOutcome string
 
-// The outcomes of a claim.
+// The outcomes of a claim, as the metrics name them too.
 const (
-	ClaimStarted  ClaimOutcome = "PROCESSED" // its workflow was started, now or earlier
-	ClaimFailed   ClaimOutcome = "FAILED"    // it never can be
-	ClaimReleased ClaimOutcome = "PENDING"   // Temporal was out of reach, or started nothing: as if it had never been claimed
-	ClaimKept     ClaimOutcome = "KEPT"      // it could not be started; the lease runs out, then it is tried again
+	ClaimStarted  ClaimOutcome = "STARTED"  // its workflow was started, now or earlier
+	ClaimFailed   ClaimOutcome = "FAILED"   // its workflow can never be started
+	ClaimReleased ClaimOutcome = "RELEASED" // Temporal was out of reach, or started nothing: the claim does not count
+	ClaimKept     ClaimOutcome = "KEPT"     // it could not be started; it is tried again when the lease runs out
 )
 
 // ClaimResult ends the claim of one event.

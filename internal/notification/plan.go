@@ -92,7 +92,7 @@ type Lane struct {
 // Counts is how an event ended: its deliveries by status, and its recipients'
 // channels by decision.
 type Counts struct {
-	Outcome    string `json:",omitempty"` // as processed_event has it; empty: all went its way
+	Outcome    EventOutcome `json:",omitempty"` // as processed_event has it
 	Deliveries map[Status]int
 	Decisions  map[Decision]int
 }

@@ -14,7 +14,7 @@ import (
 // planned: its deliveries that are still PENDING then become CANCELLED, since
 // nobody is left to send them. Where an event has succeeded and deliveries are
 // PENDING all the same, its outcome is INCOMPLETE. It can be repeated.
-func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, outcome string) (notification.Counts, error) {
+func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error) {
 	const mark = `
 		INSERT INTO processed_event (event_id, status, outcome)
 		VALUES ($1,

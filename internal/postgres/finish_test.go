@@ -32,14 +32,14 @@ func TestFinishEvent(t *testing.T) {
 	tests := []struct {
 		name    string
 		success bool
-		knows   string // the workflow, of the outcome
+		knows   notification.EventOutcome // the workflow
 		want    map[notification.Status]int
 		status  string
-		outcome string
+		outcome notification.EventOutcome
 	}{
-		{"success, with something left", true, "", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", "INCOMPLETE"},
-		{"nobody, with something left", true, "NO_RECIPIENTS", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", "INCOMPLETE"},
-		{"cancelled", false, "CANCELLED", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, "FAILED", "CANCELLED"},
+		{"success, with something left", true, "", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", notification.Incomplete},
+		{"nobody, with something left", true, notification.NoRecipients, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", notification.Incomplete},
+		{"cancelled", false, notification.EventCancelled, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, "FAILED", notification.EventCancelled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestFinishEvent(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: tt.want, Decisions: decisions}, counts)
 				require.Equal(t, tt.status, processed(t, s, "evt-1"))
-				require.Equal(t, tt.outcome, get[string](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
+				require.Equal(t, tt.outcome, get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 			}
 			require.Equal(t, "PENDING", delivery(t, s, "evt-2-staff10-EMAIL").Status)
 		})
@@ -62,7 +62,7 @@ func TestFinishEventCancels(t *testing.T) {
 	t.Parallel()
 
 	s := ofThree(t)
-	_, err := s.FinishEvent(t.Context(), "evt-1", false, "CANCELLED")
+	_, err := s.FinishEvent(t.Context(), "evt-1", false, notification.EventCancelled)
 	require.NoError(t, err)
 	require.Equal(t, ptr("event cancelled"), delivery(t, s, "evt-1-staff11-PUSH").Error)
 	require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
@@ -72,11 +72,11 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	for _, outcome := range []string{"NO_ROUTING", ""} { // a second run, after the rules were mended
+	for _, outcome := range []notification.EventOutcome{notification.NoRouting, ""} { // a second run, after the rules were mended
 		counts, err := s.FinishEvent(t.Context(), "evt-1", true, outcome)
 		require.NoError(t, err)
 		require.Equal(t, notification.Counts{Outcome: outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
-		require.Equal(t, outcome, get[string](t, s, "SELECT coalesce(outcome, '') FROM processed_event"))
+		require.Equal(t, outcome, get[notification.EventOutcome](t, s, "SELECT coalesce(outcome, '') FROM processed_event"))
 	}
 }
 

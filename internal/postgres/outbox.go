@@ -71,10 +71,10 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 			FROM   unnest($2::text[], $3::text[], $4::text[]) AS r (event_id, outcome, error)
 		), ended AS (
 			UPDATE event_outbox o
-			SET    status        = CASE r.outcome WHEN 'KEPT' THEN 'PENDING' ELSE r.outcome END,
-			       published_at  = CASE r.outcome WHEN 'PROCESSED' THEN now() END,
+			SET    status        = CASE r.outcome WHEN 'STARTED' THEN 'PROCESSED' WHEN 'FAILED' THEN 'FAILED' ELSE 'PENDING' END,
+			       published_at  = CASE r.outcome WHEN 'STARTED' THEN now() END,
 			       error_message = nullif(r.error, ''),
-			       attempt_count = o.attempt_count - CASE r.outcome WHEN 'PENDING' THEN 1 ELSE 0 END,
+			       attempt_count = o.attempt_count - CASE r.outcome WHEN 'RELEASED' THEN 1 ELSE 0 END,
 			       lease_owner   = CASE r.outcome WHEN 'KEPT' THEN o.lease_owner END,
 			       lease_until   = CASE r.outcome WHEN 'KEPT' THEN o.lease_until END
 			FROM   result r

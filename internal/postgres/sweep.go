@@ -99,7 +99,7 @@ func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error 
 
 // EndStuckEvent marks an event as FAILED, with an outcome, that is PROCESSING for
 // longer than age. One that was begun anew meanwhile stays as it is.
-func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.Status, age time.Duration) error {
+func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error {
 	const query = `
 		UPDATE processed_event
 		SET    status     = 'FAILED',

@@ -126,7 +126,7 @@ func TestEndStuckEvent(t *testing.T) {
 	exec(t, s, "UPDATE processed_event SET created_at = now() WHERE event_id = 'evt-2'")
 	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-3'")
 	for _, id := range []string{"evt-1", "evt-2", "evt-3"} {
-		require.NoError(t, s.EndStuckEvent(t.Context(), id, notification.Cancelled, quarter))
+		require.NoError(t, s.EndStuckEvent(t.Context(), id, notification.EventCancelled, quarter))
 	}
 
 	require.Equal(t, "FAILED", processed(t, s, "evt-1"))

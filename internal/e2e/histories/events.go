@@ -27,7 +27,7 @@ func events() []*scenario {
 	planning := event("notify_cancelled_planning", small())
 	planning.planning, planning.meanwhile = true, cancelWhenReached
 	incomplete := event("notify_incomplete", small())
-	incomplete.outcome = "INCOMPLETE"
+	incomplete.outcome = notification.Incomplete
 	held := event("notify_waits_for_holder", small())
 	held.before, held.meanwhile = holdID(notification.Email), endHolder
 	taken := event("notify_id_taken", small())
@@ -35,8 +35,8 @@ func events() []*scenario {
 	return []*scenario{
 		event("notify_sent", small()),
 		event("notify_nothing_selected", activities.PlanResult{}),
-		event("notify_no_recipients", activities.PlanResult{Outcome: activities.NoRecipients, Problem: nobody}),
-		event("notify_no_routing", activities.PlanResult{Outcome: activities.NoRouting, Problem: unrouted}),
+		event("notify_no_recipients", activities.PlanResult{Outcome: notification.NoRecipients, Problem: nobody}),
+		event("notify_no_routing", activities.PlanResult{Outcome: notification.NoRouting, Problem: unrouted}),
 		event("notify_failed"),
 		failing, cancelled, late, planning, incomplete, held, taken,
 	}

@@ -24,13 +24,13 @@ type scenario struct {
 	input     []any
 	meanwhile meanwhileFunc // nil: nothing
 
-	before    meanwhileFunc           // before it is started; nil: nothing
-	pages     []activities.PlanResult // of an event; none: it cannot be planned
-	planning  bool                    // it is planned until it is cancelled
-	stretches int64                   // of each lane
-	idle      int32                   // looks of its lane that find nothing, while the second page is planned
-	outcome   string                  // that its end finds; empty: what the event knows
-	waits     time.Duration           // how long its deliveries that wait do
+	before    meanwhileFunc             // before it is started; nil: nothing
+	pages     []activities.PlanResult   // of an event; none: it cannot be planned
+	planning  bool                      // it is planned until it is cancelled
+	stretches int64                     // of each lane
+	idle      int32                     // looks of its lane that find nothing, while the second page is planned
+	outcome   notification.EventOutcome // that its end finds; empty: what the event knows
+	waits     time.Duration             // how long its deliveries that wait do
 	send      func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
 	window     time.Duration            // of the digest that a delivery joins
