@@ -4,6 +4,7 @@
 package activities
 
 import (
+	"context"
 	"time"
 
 	"herald/internal/notification"
@@ -24,6 +25,8 @@ type Activities struct {
 	Sweeper    Sweeper
 	Executions Executions
 	Broker     Broker
+	EventTexts func(event notification.Event, templates []notification.Template) EventTexts
+	DigestText func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
 	Senders    map[notification.Channel]Sender // a channel without one is off
 	Policies   map[notification.Channel]DeliveryPolicy
 	Poll       PollSettings
@@ -35,9 +38,20 @@ type Activities struct {
 // the worker's settings and travels in the histories, so that a running
 // delivery keeps the policy that it was started with.
 type DeliveryPolicy struct {
-	TaskQueue   string
-	MaxAttempts int           // failures of the provider; crashes of ours do not count
-	FirstRetry  time.Duration // between the first attempt and the second
-	Coefficient float64       // by which each further interval grows
+	TaskQueue string
+	AttemptPolicy
+}
+
+// AttemptPolicy is how the attempts at one message follow each other.
+type AttemptPolicy struct {
 	Timeout     time.Duration // of one call to the provider
+	MaxAttempts int           // failures of the provider; crashes of ours do not count
+	FirstRetry  time.Duration `json:",omitempty"` // between the first attempt and the second; 0: Temporal's retry policy decides
+	Coefficient float64       `json:",omitempty"` // by which each further interval grows
+}
+
+// EventTexts writes the texts of one event. An error names the template at fault,
+// and would be the same another time, unless ctx has ended.
+type EventTexts interface {
+	Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error)
 }

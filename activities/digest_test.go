@@ -11,21 +11,21 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/template"
 )
 
 // digests is a DigestStore with one digest.
 type digests struct {
-	err     error // of reading
-	endErr  error
-	place   notification.DigestPlace
-	quiet   notification.QuietCheck
-	sealed  notification.SealedDigest
-	attempt notification.DigestAttempt
+	deliveries       // what records the end of an attempt
+	err        error // of reading
+	place      notification.DigestPlace
+	quiet      notification.QuietCheck
+	sealed     notification.SealedDigest
+	attempt    notification.DigestAttempt
 
 	asked    notification.BeginDigest // what it was told
 	sealedBy string
 	window   time.Duration
-	results  []notification.DigestResult
 	gaveUp   string
 }
 
@@ -45,14 +45,6 @@ func (d *digests) SealDigest(_ context.Context, id string, _ notification.Digest
 func (d *digests) BeginDigest(_ context.Context, in notification.BeginDigest) (notification.DigestAttempt, error) {
 	d.asked = in
 	return d.attempt, d.err
-}
-
-func (d *digests) EndDigestAttempt(ctx context.Context, result notification.DigestResult) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	d.results = append(d.results, result)
-	return d.endErr
 }
 
 func (d *digests) GiveUpDigest(_ context.Context, id string, status notification.Status, reason string) (map[string]string, error) {
@@ -77,7 +69,7 @@ func TestJoinDigest(t *testing.T) {
 	t.Parallel()
 
 	place := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Priority: notification.High, Window: time.Minute}
-	policies := map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", MaxAttempts: 3}}
+	policies := map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}}
 	call := func(db *digests, others *joiner) (activities.JoinResult, error) {
 		a := &activities.Activities{Digests: db, Joiner: others, Policies: policies}
 		return run[activities.JoinResult](a, a.JoinDigest, activities.JoinInput{DeliveryID: "d1", Channel: notification.Email})
@@ -194,4 +186,9 @@ func TestSealDigestFails(t *testing.T) {
 func sealDigest(db *digests, judge bool) (activities.SealResult, error) {
 	a := &activities.Activities{Digests: db}
 	return run[activities.SealResult](a, a.SealDigest, activities.SealInput{DigestID: "digest-1", Key: reviewMails, Window: time.Minute, JudgeQuiet: judge})
+}
+
+// eventTexts writes texts as a worker does.
+func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
+	return template.NewSet(event, rows)
 }

@@ -31,6 +31,30 @@ func failure(err error) error {
 	return err // a database out of reach, or a bug: the retry policy decides
 }
 
+// attemptFailure is the failure of an attempt, made permanent where no other
+// follows. While our account is rejected the message is tried once a minute, for a
+// day, and uses up no attempts. A best-effort channel gets its one attempt, whatever
+// happens.
+func attemptFailure(m outgoing, err error) error {
+	var provider *notification.ProviderError
+	if !errors.As(err, &provider) {
+		return failure(err)
+	}
+	ours := provider.Class == notification.Account && !m.channel.BestEffort()
+	switch {
+	case provider.Class == notification.Refused:
+		return permanent(provider, string(notification.Refused))
+	case ours && m.tried.Rejected >= accountPatience:
+		return permanent(provider, AttemptsExhausted)
+	case ours:
+		return later(provider, jittered(accountRetry, provider.RetryAfter))
+	case m.tried.Ended+1 >= m.policy.MaxAttempts:
+		return permanent(provider, AttemptsExhausted)
+	default:
+		return later(provider, m.policy.interval(m.tried.Ended, provider.RetryAfter))
+	}
+}
+
 // retried is the failure of a message that must reach the broker in the end,
 // whatever the broker said.
 func retried(err error) error {

@@ -14,7 +14,6 @@ type DigestStore interface {
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
 	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
 	BeginDigest(ctx context.Context, in notification.BeginDigest) (notification.DigestAttempt, error)
-	EndDigestAttempt(ctx context.Context, result notification.DigestResult) error
 	// GiveUpDigest returns why items were dropped before, by delivery id.
 	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)
 }

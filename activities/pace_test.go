@@ -14,6 +14,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/template"
 )
 
 // delays are the intervals that failures of one kind ask for, of many attempts.
@@ -145,7 +146,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	t.Parallel()
 
 	account := &provider{err: providerError(notification.Account, 401, 0)}
-	a := &activities.Activities{Deliveries: due(1, 0), Digests: dueDigest(1, 0), Senders: map[notification.Channel]activities.Sender{
+	a := &activities.Activities{Deliveries: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{
 		notification.Email: account, notification.SMS: account,
 	}}
 	errorsLogged := &errorLog{}
@@ -159,7 +160,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 		_, err := env.ExecuteActivity(a.Send, in)
 		require.Error(t, err)
 	}
-	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, Timeout: time.Minute, MaxAttempts: 3})
+	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 	require.Error(t, err)
 
 	require.Equal(t, 6, account.calls)

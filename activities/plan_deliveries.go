@@ -70,7 +70,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	if err != nil {
 		return PlanResult{}, failure(err)
 	}
-	p := newPlanning(rules)
+	p := newPlanning(rules, a.EventTexts(rules.Event, rules.Templates))
 	if p.result.Outcome == "" {
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err

@@ -85,12 +85,12 @@ func stored(page []notification.DecidedRecipient) []notification.Delivery {
 }
 
 var policies = map[notification.Channel]activities.DeliveryPolicy{
-	notification.WebSocket: {TaskQueue: "herald-websocket", MaxAttempts: 1},
-	notification.Email:     {TaskQueue: "herald-email", MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second},
+	notification.WebSocket: {TaskQueue: "herald-websocket", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 1}},
+	notification.Email:     {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
 }
 
 func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResult, error) {
-	a := &activities.Activities{Plans: db, Policies: policies}
+	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
 	return run[activities.PlanResult](a, a.PlanDeliveries, in)
 }
 
@@ -351,7 +351,7 @@ func TestListDeliveries(t *testing.T) {
 	db := reservation()
 	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
 	require.NoError(t, err)
-	a := &activities.Activities{Plans: db, Policies: policies}
+	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
 	ids := notification.IDRange{First: 1, Last: 100}
 	for _, in := range []activities.ListInput{
 		{EventID: "evt-1", IDs: ids}, {EventID: "evt-1", IDs: ids, Waiting: true},
@@ -368,7 +368,7 @@ func TestNextDeliveries(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
-	a := &activities.Activities{Plans: db}
+	a := &activities.Activities{Plans: db, EventTexts: eventTexts}
 	in := activities.NextInput{EventID: "evt-1", Lane: lanes[1], After: 7, Left: true}
 	ids, err := run[notification.IDRange](a, a.NextDeliveries, in)
 	require.NoError(t, err)

@@ -88,7 +88,7 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	db := reservation()
-	a := &activities.Activities{Plans: db, Policies: policies}
+	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})

@@ -8,22 +8,21 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"herald/internal/notification"
-	"herald/internal/template"
 )
 
 // planning is what the pages share that one activity plans.
 type planning struct {
 	rules   notification.EventRules
-	texts   *template.Set
+	texts   EventTexts
 	targets []notification.Target
 	result  PlanResult
 	stored  []notification.Delivery // of the last page
 	ids     notification.IDRange
 }
 
-func newPlanning(rules notification.EventRules) *planning {
+func newPlanning(rules notification.EventRules, texts EventTexts) *planning {
 	event := rules.Event
-	p := &planning{rules: rules, texts: template.NewSet(event, rules.Templates)}
+	p := &planning{rules: rules, texts: texts}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
 	if len(rules.Routing) == 0 {
 		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"

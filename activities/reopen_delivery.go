@@ -7,7 +7,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"herald/internal/notification"
-	"herald/internal/template"
 )
 
 // RetryStore is what planning one delivery anew needs of the database.
@@ -72,7 +71,7 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 		return notification.Reopened{}, err
 	}
 	plan.KeepText = false
-	text, err := template.NewSet(rules.Event, rules.Templates).Render(ctx, found.Channel, found.Recipient)
+	text, err := a.EventTexts(rules.Event, rules.Templates).Render(ctx, found.Channel, found.Recipient)
 	if err := ctx.Err(); err != nil {
 		return notification.Reopened{}, err
 	}

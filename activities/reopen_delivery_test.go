@@ -45,7 +45,7 @@ func refusedMail() *retries {
 }
 
 func reopen(db *retries, plans activities.PlanStore, again bool) (activities.ReopenResult, error) {
-	a := &activities.Activities{Retries: db, Plans: plans, Policies: policies}
+	a := &activities.Activities{Retries: db, Plans: plans, EventTexts: eventTexts, Policies: policies}
 	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/template"
 )
 
 // dueDigest is the n-th attempt at a digest of two mails, after ended ones that
@@ -25,8 +26,8 @@ func dueDigest(n, ended int) *digests {
 }
 
 func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResult, error) {
-	a := &activities.Activities{Digests: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
-	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, Timeout: time.Minute, MaxAttempts: 3})
+	a := &activities.Activities{Digests: db, Deliveries: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 }
 
 func TestSendDigest(t *testing.T) {
@@ -39,9 +40,9 @@ func TestSendDigest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, activities.SendDigestResult{Items: 2}, result)
 	require.Equal(t, []notification.Message{{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}}, mail.messages)
-	require.Equal(t, []notification.DigestResult{{
-		DigestID: "digest-1", Items: []notification.DigestItemAttempt{{DeliveryID: "d1", Attempt: 2}, {DeliveryID: "d2", Attempt: 6}},
-		AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"}},
+	require.Equal(t, []notification.AttemptResult{{
+		DigestID: "digest-1", Items: []notification.ItemAttempt{{DeliveryID: "d1", Attempt: 2}, {DeliveryID: "d2", Attempt: 6}},
+		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"},
 	}}, db.results)
 }
 
@@ -73,7 +74,7 @@ func TestSendDigestDropped(t *testing.T) {
 	require.Equal(t, activities.SendDigestResult{Dropped: dropped}, result)
 	require.Zero(t, mail.calls)
 
-	a := &activities.Activities{Digests: db}
+	a := &activities.Activities{Digests: db, Deliveries: db}
 	gaveUp, err := run[activities.GiveUpDigestResult](a, a.GiveUpDigest, activities.GiveUpDigestInput{DigestID: "digest-1"})
 	require.NoError(t, err)
 	require.Equal(t, activities.GiveUpDigestResult{Dropped: dropped}, gaveUp)
@@ -144,7 +145,7 @@ func TestSendDigestWithoutWords(t *testing.T) {
 	require.Zero(t, mail.calls)
 
 	db = dueDigest(1, 0)
-	a := &activities.Activities{Digests: db}
+	a := &activities.Activities{Digests: db, Deliveries: db}
 	_, err = run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{Key: reviewMails})
 	requireFailure(t, err, activities.ChannelNotConfigured, true, 0)
 	require.Len(t, db.results, 1)
@@ -163,13 +164,13 @@ func TestSendDigestUnrecorded(t *testing.T) {
 	result, err := sendDigest(db, &provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}})
 
 	require.NoError(t, err)
-	want := notification.DigestResult{
-		DigestID: "digest-1", Items: []notification.DigestItemAttempt{{DeliveryID: "d1", Attempt: 1}, {DeliveryID: "d2", Attempt: 5}},
-		AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"},
+	want := notification.AttemptResult{
+		DigestID: "digest-1", Items: []notification.ItemAttempt{{DeliveryID: "d1", Attempt: 1}, {DeliveryID: "d2", Attempt: 5}},
+		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1",
 	}
 	require.Equal(t, activities.SendDigestResult{Items: 2, Unrecorded: &want}, result)
 
-	a := &activities.Activities{Digests: db}
+	a := &activities.Activities{Digests: db, Deliveries: db}
 	_, err = run[any](a, a.RecordDigest, *result.Unrecorded)
 	requireFailure(t, err, "", false, 0)
 	db.endErr = nil
@@ -190,10 +191,10 @@ func TestSendDigestCancelledInTheCall(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-	a := &activities.Activities{Digests: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	a := &activities.Activities{Digests: db, Deliveries: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 	env.RegisterActivity(a)
 
-	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, Timeout: time.Minute, MaxAttempts: 3})
+	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 
 	require.NoError(t, err)
 	require.Len(t, db.results, 1)
@@ -204,7 +205,7 @@ func TestGiveUpDigest(t *testing.T) {
 	t.Parallel()
 
 	db := &digests{}
-	a := &activities.Activities{Digests: db}
+	a := &activities.Activities{Digests: db, Deliveries: db}
 	in := activities.GiveUpDigestInput{DigestID: "digest-1", Channel: notification.Email, Status: notification.Failed, Reason: "sendgrid refused: 400"}
 	_, err := run[any](a, a.GiveUpDigest, in)
 	require.NoError(t, err)

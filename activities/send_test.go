@@ -93,7 +93,7 @@ func (p *provider) Send(ctx context.Context, _ notification.Message) (notificati
 	return p.receipt, p.err
 }
 
-var sendInput = activities.SendInput{DeliveryID: "d1", Channel: notification.Email, Timeout: time.Minute, MaxAttempts: 3}
+var sendInput = activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}}
 
 func send(t *testing.T, db *deliveries, mail activities.Sender, in activities.SendInput) (activities.SendResult, error) {
 	t.Helper()

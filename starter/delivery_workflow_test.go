@@ -121,8 +121,8 @@ func TestReadDeliveryInBackOff(t *testing.T) {
 		status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "sending",
 		history: []*historypb.HistoryEvent{
 			{EventId: 1},
-			scheduled(t, 5, "Send", activities.SendInput{MaxAttempts: 9}),
-			scheduled(t, 9, "Send", activities.SendInput{MaxAttempts: 3, AttemptsBefore: 2}), // after an operator interrupted the first
+			scheduled(t, 5, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 9}}),
+			scheduled(t, 9, "Send", activities.SendInput{AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}, AttemptsBefore: 2}), // after an operator interrupted the first
 		},
 		pending: []*workflowpb.PendingActivityInfo{{
 			ActivityType: &commonpb.ActivityType{Name: "Send"}, State: enums.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: 2,

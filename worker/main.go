@@ -24,6 +24,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
+	"herald/internal/template"
 )
 
 func main() {
@@ -160,6 +161,10 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, launch
 		Sweeper:    launcher,
 		Executions: launcher,
 		Broker:     broker,
+		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
+			return template.NewSet(event, rows)
+		},
+		DigestText: template.Digest,
 		Senders:    senders,
 		Policies:   deliveryPolicies(cfg),
 		Poll:       activities.PollSettings{Interval: cfg.OutboxPollInterval, BatchSize: cfg.OutboxBatchSize},

@@ -68,11 +68,10 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 	policies := map[notification.Channel]activities.DeliveryPolicy{}
 	for channel, policy := range cfg.Policies {
 		policies[channel] = activities.DeliveryPolicy{
-			TaskQueue:   workflows.ChannelQueue(cfg.TaskQueuePrefix, channel),
-			MaxAttempts: policy.MaxAttempts,
-			FirstRetry:  policy.RetryInterval,
-			Coefficient: policy.RetryCoefficient,
-			Timeout:     policy.Timeout,
+			TaskQueue: workflows.ChannelQueue(cfg.TaskQueuePrefix, channel),
+			AttemptPolicy: activities.AttemptPolicy{
+				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Timeout: policy.Timeout,
+			},
 		}
 	}
 	return policies

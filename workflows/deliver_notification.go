@@ -129,8 +129,7 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *wait, error) {
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	input := activities.SendInput{
-		DeliveryID: in.DeliveryID, Channel: in.Channel, Timeout: in.Policy.Timeout,
-		MaxAttempts: in.Policy.MaxAttempts, FirstRetry: in.Policy.FirstRetry, Coefficient: in.Policy.Coefficient,
+		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
 		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry,
 	}
 	options := sendOptions(ctx, in.Policy, fmt.Sprintf("send by %s", in.Channel))

@@ -205,8 +205,7 @@ func deliverInput(channel notification.Channel) workflows.DeliverInput {
 
 // sendInput is what Send is told of deliverInput.
 func sendInput(channel notification.Channel) activities.SendInput {
-	p := policy(channel)
-	return activities.SendInput{DeliveryID: deliveryID, Channel: channel, Timeout: p.Timeout, MaxAttempts: p.MaxAttempts, FirstRetry: p.FirstRetry, Coefficient: p.Coefficient}
+	return activities.SendInput{DeliveryID: deliveryID, Channel: channel, AttemptPolicy: policy(channel).AttemptPolicy}
 }
 
 func result(status notification.Status, reason string) workflows.DeliverResult {

@@ -96,9 +96,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 	}
 	options := sendOptions(ctx, d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))
 	input := activities.SendDigestInput{
-		DigestID: d.id, Key: d.Key, Timeout: d.Policy.Timeout,
-		MaxAttempts: d.Policy.MaxAttempts, FirstRetry: d.Policy.FirstRetry, Coefficient: d.Policy.Coefficient,
-		JudgeQuiet: sealed.JudgeItems,
+		DigestID: d.id, Key: d.Key, AttemptPolicy: d.Policy.AttemptPolicy, JudgeQuiet: sealed.JudgeItems,
 	}
 	for {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))

@@ -124,11 +124,11 @@ func TestDigestCancelledWithSomethingLeft(t *testing.T) {
 func TestDigestCancelledTooLate(t *testing.T) {
 	t.Parallel()
 
-	unrecorded := notification.DigestResult{DigestID: digestID, AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent}}
+	unrecorded := notification.AttemptResult{DigestID: digestID, Outcome: notification.OutcomeSent}
 	env := newEnv(t)
 	env.seals(sealed(1))
 	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
-	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.DigestResult) error {
+	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.AttemptResult) error {
 		env.CancelWorkflow()
 		return panicky.err
 	}).Once()

@@ -56,9 +56,8 @@ func TestDigestJudgesItsItems(t *testing.T) {
 	answer := sealed(2)
 	answer.JudgeItems = true
 	env.seals(answer)
-	p := policy(digestKey.Channel)
 	input := activities.SendDigestInput{
-		DigestID: digestID, Key: digestKey, Timeout: p.Timeout, MaxAttempts: p.MaxAttempts, FirstRetry: p.FirstRetry, Coefficient: p.Coefficient, JudgeQuiet: true,
+		DigestID: digestID, Key: digestKey, AttemptPolicy: policy(notification.Email).AttemptPolicy, JudgeQuiet: true,
 	}
 	env.OnActivity(acts.SendDigest, mock.Anything, input).Return(activities.SendDigestResult{Items: 1, Dropped: map[string]string{items(2)[1]: "quiet hours"}}, nil).Once()
 	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)[0])

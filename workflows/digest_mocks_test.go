@@ -97,8 +97,7 @@ func (e *environment) sendsDigest(answers ...digestAnswer) *sendCalls {
 	if len(answers) == 0 {
 		return calls
 	}
-	p := policy(digestKey.Channel)
-	input := activities.SendDigestInput{DigestID: digestID, Key: digestKey, Timeout: p.Timeout, MaxAttempts: p.MaxAttempts, FirstRetry: p.FirstRetry, Coefficient: p.Coefficient}
+	input := activities.SendDigestInput{DigestID: digestID, Key: digestKey, AttemptPolicy: policy(notification.Email).AttemptPolicy}
 	e.OnActivity(acts.SendDigest, mock.Anything, input).Return(func(context.Context, activities.SendDigestInput) (activities.SendDigestResult, error) {
 		calls.at = append(calls.at, e.Now().Sub(start))
 		now := answers[len(calls.at)-1]

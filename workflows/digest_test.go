@@ -134,9 +134,9 @@ func TestDigestOfNothing(t *testing.T) {
 func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	t.Parallel()
 
-	unrecorded := notification.DigestResult{
-		DigestID: digestID, Items: []notification.DigestItemAttempt{{DeliveryID: items(1)[0], Attempt: 2}},
-		AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1"},
+	unrecorded := notification.AttemptResult{
+		DigestID: digestID, Items: []notification.ItemAttempt{{DeliveryID: items(1)[0], Attempt: 2}},
+		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1",
 	}
 	env := newEnv(t)
 	env.joins(0, items(1)...)
@@ -144,7 +144,7 @@ func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {
 	env.sendsDigest(digestAnswer{result: activities.SendDigestResult{Items: 1, Unrecorded: &unrecorded}})
 	recorded := false
 	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(panicky.err).Times(3)
-	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.DigestResult) error {
+	env.OnActivity(acts.RecordDigest, mock.Anything, unrecorded).Return(func(context.Context, notification.AttemptResult) error {
 		recorded = true
 		return nil
 	}).Once()

@@ -112,8 +112,8 @@ func (e *environment) requireCancelled(t *testing.T) {
 
 func policy(channel notification.Channel) activities.DeliveryPolicy {
 	policy := activities.DeliveryPolicy{
-		TaskQueue:   workflows.ChannelQueue("herald", channel),
-		MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second,
+		TaskQueue:     workflows.ChannelQueue("herald", channel),
+		AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second},
 	}
 	if channel.BestEffort() {
 		policy.MaxAttempts = 1

@@ -16,7 +16,10 @@ import (
 
 var (
 	restaurant = notification.Entity{Type: "RESTAURANT", ID: "5"}
-	policy     = activities.DeliveryPolicy{TaskQueue: "herald-email", MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}
+	policy     = activities.DeliveryPolicy{
+		TaskQueue:     "herald-email",
+		AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second},
+	}
 )
 
 // described is what Temporal tells of a workflow of this type on this task queue.

@@ -46,15 +46,23 @@ const (
 	OutcomeError     AttemptOutcome = "ERROR" // not the provider's doing
 )
 
-// AttemptResult ends one attempt.
+// AttemptResult ends one attempt at a delivery, or at a digest.
 type AttemptResult struct {
-	DeliveryID     string
-	Number         int
+	DeliveryID     string        // of a delivery that was sent alone
+	Number         int           // of the attempt at it
+	DigestID       string        `json:",omitempty"`
+	Items          []ItemAttempt `json:",omitempty"` // of the digest
 	Outcome        AttemptOutcome
 	ProviderStatus int    // HTTP status; 0: none
 	ProviderID     string // the provider's id of the message; with OutcomeSent
 	Detail         string // why it was not sent; never an address or a text
 	DeadDevices    []string
+}
+
+// Text is what a recipient reads.
+type Text struct {
+	Title string // one line, no markup
+	Body  string // HTML where [Channel.HTML] says so, else plain text
 }
 
 // QuietCheck is what judging a delivery's quiet hours takes.

@@ -64,15 +64,8 @@ type DigestAttempt struct {
 	Templates []Template
 }
 
-// DigestResult ends one attempt at a digest.
-type DigestResult struct {
-	DigestID string
-	Items    []DigestItemAttempt
-	AttemptResult
-}
-
-// DigestItemAttempt names the attempt that a digest was for one of its items.
-type DigestItemAttempt struct {
+// ItemAttempt names the attempt that a digest was for one of its items.
+type ItemAttempt struct {
 	DeliveryID string
 	Attempt    int
 }

@@ -24,11 +24,11 @@ func sealedItems(t *testing.T, n int) *postgres.Store {
 // endDigest ends an attempt at digest-1 on all that it listed.
 func endDigest(t *testing.T, s *postgres.Store, attempt notification.DigestAttempt, result notification.AttemptResult) {
 	t.Helper()
-	ended := notification.DigestResult{DigestID: "digest-1", AttemptResult: result}
+	result.DigestID = "digest-1"
 	for _, item := range attempt.Items {
-		ended.Items = append(ended.Items, notification.DigestItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
+		result.Items = append(result.Items, notification.ItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
 	}
-	require.NoError(t, s.EndDigestAttempt(t.Context(), ended))
+	endAs(t, s, result)
 }
 
 var (
@@ -315,7 +315,7 @@ func TestDefaultDigestTemplates(t *testing.T) {
 	exec(t, s, "UPDATE notification SET title = 'R & D', body = '<b>4 stars</b>' WHERE delivery_id = $1", item(1))
 	attempt := beginDigest(t, s, "digest-1")
 	attempt.Recipient.Name = "Ada & Bob"
-	plain := template.Text{Title: "2 notifications", Body: "• R & D: <b>4 stars</b>\n• ttttt: bbbbb\n"}
+	plain := notification.Text{Title: "2 notifications", Body: "• R & D: <b>4 stars</b>\n• ttttt: bbbbb\n"}
 	for _, channel := range notification.Channels() {
 		want := plain
 		if channel == notification.Email {

@@ -71,7 +71,7 @@ func TestSetServesManyAtOnce(t *testing.T) {
 		{EventType: "*", Channel: "*", Locale: "en", Title: "{{.payload.n}}", Body: "{{.payload.n}}"},
 	})
 	var all sync.WaitGroup
-	texts := make([]template.Text, 50)
+	texts := make([]notification.Text, 50)
 	for i := range texts {
 		all.Go(func() {
 			channel := notification.Channels()[i%5]
@@ -80,7 +80,7 @@ func TestSetServesManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	for i, text := range texts {
-		want := template.Text{Title: "1", Body: "1"}
+		want := notification.Text{Title: "1", Body: "1"}
 		if notification.Channels()[i%5] == notification.Email {
 			want.Body = "<p>1</p>"
 		}

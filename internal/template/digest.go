@@ -17,7 +17,7 @@ const digest = "digest"
 // body of an HTML item fits into a template for its channel as it is.
 //
 // Errors are as those of [Set.Render].
-func Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (Text, error) {
+func Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error) {
 	list := make([]map[string]any, len(items))
 	for i, item := range items {
 		list[i] = map[string]any{"title": item.Title, "body": item.Body, "event_id": item.EventID, "created_at": item.CreatedAt.UTC()}

@@ -28,22 +28,22 @@ func TestDigest(t *testing.T) {
 		name    string
 		channel notification.Channel
 		rows    []notification.Template
-		want    template.Text
+		want    notification.Text
 	}{
 		{
 			"in their order", notification.SMS,
 			[]notification.Template{words("*", "en", "{{len .Items}} reviews", "{{range .Items}}{{.event_id}} {{.title}}: {{.body}};{{end}}")},
-			template.Text{Title: "2 reviews", Body: "evt-2 Ada & <Bob>: <p>4 &lt; 5 stars</p>;evt-1 Zoë: <p>5 stars</p>;"},
+			notification.Text{Title: "2 reviews", Body: "evt-2 Ada & <Bob>: <p>4 &lt; 5 stars</p>;evt-1 Zoë: <p>5 stars</p>;"},
 		},
 		{
 			"a mail's items are HTML already, their titles are not", notification.Email,
 			[]notification.Template{words("EMAIL", "en", "{{(index .Items 0).title}}", "{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}")},
-			template.Text{Title: "Ada & <Bob>", Body: "<h3>Ada &amp; &lt;Bob&gt;</h3><p>4 &lt; 5 stars</p><h3>Zoë</h3><p>5 stars</p>"},
+			notification.Text{Title: "Ada & <Bob>", Body: "<h3>Ada &amp; &lt;Bob&gt;</h3><p>4 &lt; 5 stars</p><h3>Zoë</h3><p>5 stars</p>"},
 		},
 		{
 			"whose it is, of what, and since when", notification.Push,
 			[]notification.Template{words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`)},
-			template.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
+			notification.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
 		},
 		{
 			"the most specific", notification.SMS,
@@ -51,7 +51,7 @@ func TestDigest(t *testing.T) {
 				words("*", "it", "every channel", ""), words("SMS", "en", "english", ""), words("SMS", "it", "italiano", ""), words("EMAIL", "it-CH", "mail", ""),
 				{EventType: "*", Channel: "SMS", Locale: "it-CH", Title: "not of digests"},
 			},
-			template.Text{Title: "italiano"},
+			notification.Text{Title: "italiano"},
 		},
 	}
 	for _, tt := range tests {

@@ -21,12 +21,6 @@ const (
 	maxTime  = 100 * time.Millisecond
 )
 
-// Text is what a recipient reads.
-type Text struct {
-	Title string // one line, no markup
-	Body  string // HTML where [notification.Channel.HTML] says so, else plain text
-}
-
 // Set is the templates of one event. Each is compiled when it is first needed.
 // A Set is safe for concurrent use.
 type Set struct {
@@ -71,34 +65,34 @@ func newSet(rows []notification.Template) *Set {
 // specific template there is. An error names the template and, where one is
 // missing, the key; it holds nothing of the payload or of the recipient. When ctx
 // ends, the error is of no account.
-func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (Text, error) {
+func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
 	eventType, _ := s.event["type"].(string)
 	return s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
 }
 
 // write fills in the most specific template of a name, with data about the
 // recipient beside that which is given.
-func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (Text, error) {
+func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (notification.Text, error) {
 	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
-		return Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
+		return notification.Text{}, fmt.Errorf("no template for %s/%s/%s", name, channel, recipient.Locale)
 	}
 	data["recipient"] = recipientData(recipient)
 	text, err := s.render(ctx, k, channel, data)
 	if err != nil {
 		row := s.rows[k]
-		return Text{}, fmt.Errorf("template %s/%s/%s: %w", row.EventType, row.Channel, row.Locale, err)
+		return notification.Text{}, fmt.Errorf("template %s/%s/%s: %w", row.EventType, row.Channel, row.Locale, err)
 	}
 	return text, nil
 }
 
-func (s *Set) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (Text, error) {
+func (s *Set) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (notification.Text, error) {
 	if s.problem != nil {
-		return Text{}, s.problem
+		return notification.Text{}, s.problem
 	}
 	t := s.compile(k)
 	if t.err != nil {
-		return Text{}, t.err
+		return notification.Text{}, t.err
 	}
 	text, err := t.render(ctx, k, channel, data)
 	if errors.Is(err, errTooSlow) {
@@ -116,22 +110,22 @@ func (s *Set) tooSlow(k key, err error) {
 	}
 }
 
-func (t *compiled) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (Text, error) {
+func (t *compiled) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (notification.Text, error) {
 	title, err := t.title.render(ctx, data)
 	if err != nil {
-		return Text{}, err
+		return notification.Text{}, err
 	}
 	if err := checkTitle(title, channel); err != nil {
-		return Text{}, err
+		return notification.Text{}, err
 	}
 	body, err := t.body.render(ctx, data)
 	if err != nil {
-		return Text{}, err
+		return notification.Text{}, err
 	}
 	if channel.HTML() && k.channel == anything {
 		body, err = asHTML(body)
 	}
-	return Text{Title: title, Body: body}, err
+	return notification.Text{Title: title, Body: body}, err
 }
 
 // checkTitle keeps a title from becoming several header lines of a mail.

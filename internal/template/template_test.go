@@ -24,30 +24,30 @@ func TestRender(t *testing.T) {
 		channel notification.Channel
 		title   string
 		body    string
-		want    template.Text
+		want    notification.Text
 	}{
-		{"plain", notification.SMS, "", "Table for {{.payload.pax}}", template.Text{Body: "Table for 4"}},
-		{"nothing", notification.SMS, "", "", template.Text{}},
-		{"large integers", notification.SMS, "", "{{.payload.restaurantId}} {{.payload.huge}}", template.Text{Body: "9007199254740993 123456789012345678901234567890"}},
-		{"fractions as written", notification.SMS, "", "{{.payload.price}} {{.payload.ratio}}", template.Text{Body: "19.90 1234567.5"}},
-		{"integers compare", notification.SMS, "", "{{if gt .payload.pax 3}}many{{end}}{{if .payload.kids}} kids{{end}}", template.Text{Body: "many"}},
-		{"null is empty", notification.SMS, "", "[{{.payload.notes}}]{{with .payload.notes}}no{{end}}", template.Text{Body: "[]"}},
-		{"null in a list is empty", notification.SMS, "", "{{range .payload.tables}}[{{.}}]{{end}}", template.Text{Body: "[a][][c]"}},
-		{"an optional key", notification.SMS, "", `[{{with index .payload "missing"}}{{.}}{{end}}]`, template.Text{Body: "[]"}},
-		{"nested", notification.SMS, "", "{{.payload.customer.name}}", template.Text{Body: "Ada"}},
-		{"printf", notification.SMS, "", `{{printf "%03d" .payload.pax}}`, template.Text{Body: "004"}},
-		{"recipient", notification.SMS, "", "{{.recipient.name}} {{.recipient.user_id}} {{.recipient.user_type}} {{.recipient.locale}}", template.Text{Body: "Élodie 10 RESTAURANT_USER it-CH"}},
+		{"plain", notification.SMS, "", "Table for {{.payload.pax}}", notification.Text{Body: "Table for 4"}},
+		{"nothing", notification.SMS, "", "", notification.Text{}},
+		{"large integers", notification.SMS, "", "{{.payload.restaurantId}} {{.payload.huge}}", notification.Text{Body: "9007199254740993 123456789012345678901234567890"}},
+		{"fractions as written", notification.SMS, "", "{{.payload.price}} {{.payload.ratio}}", notification.Text{Body: "19.90 1234567.5"}},
+		{"integers compare", notification.SMS, "", "{{if gt .payload.pax 3}}many{{end}}{{if .payload.kids}} kids{{end}}", notification.Text{Body: "many"}},
+		{"null is empty", notification.SMS, "", "[{{.payload.notes}}]{{with .payload.notes}}no{{end}}", notification.Text{Body: "[]"}},
+		{"null in a list is empty", notification.SMS, "", "{{range .payload.tables}}[{{.}}]{{end}}", notification.Text{Body: "[a][][c]"}},
+		{"an optional key", notification.SMS, "", `[{{with index .payload "missing"}}{{.}}{{end}}]`, notification.Text{Body: "[]"}},
+		{"nested", notification.SMS, "", "{{.payload.customer.name}}", notification.Text{Body: "Ada"}},
+		{"printf", notification.SMS, "", `{{printf "%03d" .payload.pax}}`, notification.Text{Body: "004"}},
+		{"recipient", notification.SMS, "", "{{.recipient.name}} {{.recipient.user_id}} {{.recipient.user_type}} {{.recipient.locale}}", notification.Text{Body: "Élodie 10 RESTAURANT_USER it-CH"}},
 		{
 			"event", notification.SMS, "", `{{.event.id}} {{.event.type}} {{.event.aggregate_type}}/{{.event.aggregate_id}} {{.event.correlation_id}} {{.event.created_at.Format "02.01.2006 15:04"}}`,
-			template.Text{Body: "evt-1 RESERVATION_REQUESTED RESTAURANT/5 corr-1 21.11.2026 10:00"},
+			notification.Text{Body: "evt-1 RESERVATION_REQUESTED RESTAURANT/5 corr-1 21.11.2026 10:00"},
 		},
-		{"plain text is not escaped", notification.Slack, "{{.payload.name}}", "{{.payload.name}}", template.Text{Title: `<b>Ada</b> & "Co"`, Body: `<b>Ada</b> & "Co"`}},
-		{"a mail's body is, its title is not", notification.Email, "{{.payload.name}}", "<p>{{.payload.name}}</p>", template.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
-		{"once, where it says so itself", notification.Email, "x", "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>", template.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
-		{"a loop within a tag", notification.Email, "x", `<p{{range .payload.tables}} {{if .}}id="{{.}}"{{end}}{{end}}>`, template.Text{Title: "x", Body: `<p id="a"  id="c">`}},
-		{"parts of its own", notification.SMS, "", `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`, template.Text{Body: "[a][][c]"}},
-		{"half a character", notification.SMS, "", "{{slice .recipient.name 0 1}}", template.Text{Body: "\uFFFD"}},
-		{"what cannot be stored", notification.SMS, "", `a{{"\x00"}}b`, template.Text{Body: "ab"}},
+		{"plain text is not escaped", notification.Slack, "{{.payload.name}}", "{{.payload.name}}", notification.Text{Title: `<b>Ada</b> & "Co"`, Body: `<b>Ada</b> & "Co"`}},
+		{"a mail's body is, its title is not", notification.Email, "{{.payload.name}}", "<p>{{.payload.name}}</p>", notification.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
+		{"once, where it says so itself", notification.Email, "x", "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>", notification.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
+		{"a loop within a tag", notification.Email, "x", `<p{{range .payload.tables}} {{if .}}id="{{.}}"{{end}}{{end}}>`, notification.Text{Title: "x", Body: `<p id="a"  id="c">`}},
+		{"parts of its own", notification.SMS, "", `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`, notification.Text{Body: "[a][][c]"}},
+		{"half a character", notification.SMS, "", "{{slice .recipient.name 0 1}}", notification.Text{Body: "\uFFFD"}},
+		{"what cannot be stored", notification.SMS, "", `a{{"\x00"}}b`, notification.Text{Body: "ab"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,11 +71,11 @@ func TestRenderPlainTextAsMail(t *testing.T) {
 
 	mail, err := set.Render(t.Context(), notification.Email, recipient())
 	require.NoError(t, err)
-	require.Equal(t, template.Text{Title: "<Ada> <1>", Body: "Dear &lt;Ada&gt;,<br>\n1 &lt; 2 &amp;<br>\nbye"}, mail)
+	require.Equal(t, notification.Text{Title: "<Ada> <1>", Body: "Dear &lt;Ada&gt;,<br>\n1 &lt; 2 &amp;<br>\nbye"}, mail)
 
 	text, err := set.Render(t.Context(), notification.SMS, recipient())
 	require.NoError(t, err)
-	require.Equal(t, template.Text{Title: "<Ada> <1>", Body: "Dear <Ada>,\r\n1 < 2 &\nbye"}, text)
+	require.Equal(t, notification.Text{Title: "<Ada> <1>", Body: "Dear <Ada>,\r\n1 < 2 &\nbye"}, text)
 }
 
 func TestRenderErrors(t *testing.T) {

@@ -92,9 +92,9 @@ func asDigest(send sendFunc) sendDigestFunc {
 }
 
 func digestUnrecorded(_ context.Context, s *scenario, in activities.SendDigestInput) (activities.SendDigestResult, error) {
-	result := notification.DigestResult{
-		DigestID: in.DigestID, Items: []notification.DigestItemAttempt{{DeliveryID: s.id, Attempt: 1}},
-		AttemptResult: notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1"},
+	result := notification.AttemptResult{
+		DigestID: in.DigestID, Items: []notification.ItemAttempt{{DeliveryID: s.id, Attempt: 1}},
+		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1",
 	}
 	return activities.SendDigestResult{Items: 1, Unrecorded: &result}, nil
 }
@@ -109,7 +109,7 @@ func digestOfNobody(context.Context, *scenario, activities.SendDigestInput) (act
 }
 
 // RecordDigest succeeds.
-func (a *actors) RecordDigest(context.Context, notification.DigestResult) error { return nil }
+func (a *actors) RecordDigest(context.Context, notification.AttemptResult) error { return nil }
 
 // GiveUpDigest succeeds.
 func (a *actors) GiveUpDigest(context.Context, activities.GiveUpDigestInput) (activities.GiveUpDigestResult, error) {

@@ -141,8 +141,8 @@ func batch(eventID, userID string, channels []notification.Channel) activities.D
 
 func policy(channel notification.Channel) activities.DeliveryPolicy {
 	return activities.DeliveryPolicy{
-		TaskQueue:   workflows.ChannelQueue(prefix, channel),
-		MaxAttempts: 3, FirstRetry: 200 * time.Millisecond, Coefficient: 2, Timeout: 10 * time.Second,
+		TaskQueue:     workflows.ChannelQueue(prefix, channel),
+		AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 200 * time.Millisecond, Coefficient: 2, Timeout: 10 * time.Second},
 	}
 }
 

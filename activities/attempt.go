@@ -1,0 +1,129 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// A Sender hands one message to one provider, once. Every failure of the
+// provider or of the wire is a [notification.ProviderError].
+type Sender interface {
+	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
+}
+
+// beginTimeout and recordTimeout bound what begins an attempt, and what ends it.
+// The provider's time-out is its own: it is called only where the activity has time
+// for all of it, and for the record.
+const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
+
+// maxCrashes is how many attempts of one run may end without a result, each
+// with the death of its process, before the message is held to be the cause.
+const maxCrashes = 10
+
+// outgoing is a message for which an attempt was begun: that of one delivery, or
+// of a digest, which has many rows behind it.
+type outgoing struct {
+	channel notification.Channel
+	policy  AttemptPolicy
+	tried   notification.Tried
+	result  notification.AttemptResult           // names the attempts that its end is recorded on
+	write   func() (notification.Message, error) // an error: it has no text
+}
+
+// attempt hands a message to its provider, and records what came of it. What could
+// not be recorded after the provider had accepted the message is returned.
+//
+// A failed attempt that could not be recorded stays open. It counts as a crash then,
+// and the message is tried once more.
+func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
+	receipt, err := a.call(ctx, m)
+	m.end(receipt, err)
+	a.rejected.report(ctx, m.channel, m.result)
+	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
+	recordErr := a.record(ctx, m.channel, m.result)
+	if recordErr != nil {
+		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", unquoted(recordErr))
+	}
+	if err != nil {
+		return nil, attemptFailure(m, err)
+	}
+	if recordErr == nil {
+		return nil, nil
+	}
+	m.result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
+	return &m.result, nil
+}
+
+// call calls the provider, unless there is nothing to call it with.
+func (a *Activities) call(ctx context.Context, m outgoing) (notification.Receipt, error) {
+	sender, ok := a.Senders[m.channel]
+	switch {
+	case !ok:
+		return notification.Receipt{}, permanent(fmt.Errorf("%s has no credentials on this worker", m.channel), ChannelNotConfigured)
+	case m.tried.Crashed >= maxCrashes:
+		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
+	case !timeFor(ctx, m.policy.Timeout):
+		return notification.Receipt{}, errLate
+	}
+	message, err := m.write()
+	if err != nil {
+		return notification.Receipt{}, permanent(err, NoText)
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
+	defer cancel()
+	return timedSend(ctx, sender, m.channel, message)
+}
+
+// errLate is an attempt that was begun too late, on a machine or with a database
+// that hangs. It is not the provider's failure, and is repeated.
+var errLate = errors.New("too little time was left to call the provider and to record its answer")
+
+// timeFor says that the activity has the time for a call that takes all of its
+// time-out, and to record what it brings: a result that comes later is forgotten,
+// and the message sent again.
+func timeFor(ctx context.Context, timeout time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) >= timeout+recordTimeout
+}
+
+// end completes the result with a provider's answer, or its failure.
+func (m *outgoing) end(receipt notification.Receipt, err error) {
+	r := &m.result
+	r.ProviderStatus, r.DeadDevices = receipt.Status, receipt.DeadDevices
+	if err == nil {
+		r.Outcome, r.ProviderID = notification.OutcomeSent, receipt.ProviderID
+		return
+	}
+	r.Outcome, r.Detail = notification.OutcomeError, reason(err)
+	var provider *notification.ProviderError
+	if errors.As(err, &provider) {
+		r.Outcome, r.ProviderStatus = provider.Class.Outcome(), provider.Status
+	}
+}
+
+// record writes a result down, even when the activity was cancelled meanwhile.
+func (a *Activities) record(ctx context.Context, channel notification.Channel, result notification.AttemptResult) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	age, err := a.Deliveries.EndAttempt(ctx, result)
+	observeCommitToSent(ctx, channel, age)
+	return err
+}
+
+// RecordSent writes down what [Activities.Send] could not.
+func (a *Activities) RecordSent(ctx context.Context, in notification.AttemptResult) error {
+	_, err := a.Deliveries.EndAttempt(ctx, in)
+	return err
+}
+
+// RecordDigest writes down what [Activities.SendDigest] could not.
+func (a *Activities) RecordDigest(ctx context.Context, in notification.AttemptResult) error {
+	return a.RecordSent(ctx, in)
+}
