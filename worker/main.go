@@ -93,7 +93,11 @@ func channelNames() string {
 }
 
 func run(ctx context.Context, part part) error {
-	cfg, err := config.FromEnv()
+	wiring := newWiring()
+	if err := wiring.check(); err != nil {
+		return err
+	}
+	cfg, err := config.FromEnv(wiring.read)
 	if err != nil {
 		return err
 	}
@@ -126,7 +130,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer temporal.Close()
-	senders, err := newSenders(cfg, broker, part.channels)
+	senders, err := wiring.senders(cfg, broker, part.channels)
 	if err != nil {
 		return err
 	}

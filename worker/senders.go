@@ -1,66 +1,82 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
 	"herald/activities"
+	"herald/internal/channel"
 	"herald/internal/channel/email"
 	"herald/internal/channel/push"
 	"herald/internal/channel/slack"
 	"herald/internal/channel/sms"
 	"herald/internal/channel/websocket"
 	"herald/internal/config"
+	"herald/internal/environment"
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
 	"herald/workflows"
 )
 
+// wiring is how each channel sends: the settings of its package, which read
+// themselves and make its sender.
+type wiring map[notification.Channel]interface {
+	Read(r *environment.Reader)
+	NewSender(p channel.Process) (channel.Sender, error)
+}
+
+// newWiring has one line for each channel.
+func newWiring() wiring {
+	return wiring{
+		notification.WebSocket: &websocket.Settings{},
+		notification.Email:     &email.Settings{},
+		notification.Push:      &push.Settings{},
+		notification.SMS:       &sms.Settings{},
+		notification.Slack:     &slack.Settings{},
+	}
+}
+
+// check finds a channel that nothing could send over, which no other is to do for it.
+func (w wiring) check() error {
+	for _, channel := range notification.Channels() {
+		if w[channel] == nil {
+			return fmt.Errorf("channel %s is in notification's table, but newWiring has no line for it", channel)
+		}
+	}
+	return nil
+}
+
+// read reads the settings of all channels, in the order in which channels are shown.
+func (w wiring) read(r *environment.Reader) {
+	for _, channel := range notification.Channels() {
+		w[channel].Read(r)
+	}
+}
+
 // slots is how many sends of one channel a worker has under way at most, and
 // how many connections to its provider it keeps.
 const slots = 64
 
-// newSenders returns a sender for each channel that is served here and has
-// credentials. The deliveries of one that has none fail, and say so.
-func newSenders(cfg config.Config, broker *rabbitmq.Broker, channels []notification.Channel) (map[notification.Channel]activities.Sender, error) {
+// senders returns one for each of the channels that is not off. The deliveries of
+// one that is off fail, and say so.
+func (w wiring) senders(cfg config.Config, broker *rabbitmq.Broker, channels []notification.Channel) (map[notification.Channel]activities.Sender, error) {
 	senders := map[notification.Channel]activities.Sender{}
-	for _, channel := range channels {
-		if why := cfg.Off(channel); why != "" {
-			slog.Warn("channel is off: its deliveries will fail", "channel", channel, "reason", why)
-			continue
+	for _, name := range channels {
+		sender, err := w[name].NewSender(channel.Process{
+			Timeout: cfg.Policies[name].Timeout, Slots: slots, PublicURL: cfg.PublicURL, Broker: broker,
+		})
+		var off *channel.OffError
+		switch {
+		case errors.As(err, &off):
+			slog.Warn("channel is off: its deliveries will fail", "channel", name, "reason", off.Error())
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		default:
+			senders[name] = sender
 		}
-		sender, err := newSender(cfg, broker, channel)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", channel, err)
-		}
-		senders[channel] = sender
 	}
 	return senders, nil
-}
-
-func newSender(cfg config.Config, broker *rabbitmq.Broker, channel notification.Channel) (activities.Sender, error) {
-	timeout := cfg.Policies[channel].Timeout
-	switch channel {
-	case notification.Email:
-		return email.New(email.Config{
-			APIKey: string(cfg.SendGridAPIKey), BaseURL: cfg.SendGridBaseURL, From: cfg.EmailFrom, FromName: cfg.EmailFromName,
-			Timeout: timeout, Slots: slots,
-		})
-	case notification.Push:
-		return push.New(push.Config{
-			ProjectID: cfg.FCMProjectID, BaseURL: cfg.FCMBaseURL, CredentialsFile: cfg.GoogleCredentials,
-			Timeout: timeout, Slots: slots,
-		})
-	case notification.SMS:
-		return sms.New(sms.Config{
-			AccountSID: cfg.TwilioAccountSID, AuthToken: string(cfg.TwilioAuthToken), From: cfg.TwilioFrom, BaseURL: cfg.TwilioBaseURL,
-			PublicURL: cfg.PublicURL, Timeout: timeout, Slots: slots,
-		})
-	case notification.Slack:
-		return slack.New(slack.Config{AllowedHosts: cfg.SlackAllowedHosts, Timeout: timeout, Slots: slots})
-	default:
-		return &websocket.Sender{Publisher: broker}, nil
-	}
 }
 
 // deliveryPolicies are the channels' settings as the histories hold them.

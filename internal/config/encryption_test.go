@@ -14,7 +14,6 @@ const (
 	databaseClear = "DATABASE_URL is another host's and not encrypted: it needs sslmode=require, verify-ca or verify-full, or ALLOW_CLEARTEXT=true"
 	temporalClear = "TEMPORAL_ADDRESS is another host's and not encrypted: it needs TEMPORAL_TLS=true or TEMPORAL_API_KEY, or ALLOW_CLEARTEXT=true"
 	brokerClear   = "RABBITMQ_URL is another host's and not encrypted: it needs amqps://, or ALLOW_CLEARTEXT=true"
-	providerClear = " is another host's and not encrypted: it needs https://, or ALLOW_CLEARTEXT=true"
 )
 
 func TestClearTextToOtherHosts(t *testing.T) {
@@ -39,23 +38,18 @@ func TestClearTextToOtherHosts(t *testing.T) {
 		{"TEMPORAL_ADDRESS", "localhost:7233", ""},
 		{"TEMPORAL_ADDRESS", "dns:///127.0.0.1:7233", ""},
 		{"TEMPORAL_ADDRESS", "unix:/run/temporal", ""},
-		{"SENDGRID_BASE_URL", "http://sandbox:9090", "SENDGRID_BASE_URL" + providerClear},
-		{"TWILIO_BASE_URL", "http://10.0.0.7:9090", "TWILIO_BASE_URL" + providerClear},
-		{"FCM_BASE_URL", "http://localhost.example.com/v1", "FCM_BASE_URL" + providerClear},
-		{"FCM_BASE_URL", "https://sandbox/v1", ""},
-		{"FCM_BASE_URL", "http://[::1]:9090/v1", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.key+"="+tt.value, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := config.From(with(map[string]string{tt.key: tt.value}))
+			_, err := from(with(map[string]string{tt.key: tt.value}))
 			if tt.want == "" {
 				require.NoError(t, err)
 			} else {
 				require.EqualError(t, err, "settings: "+tt.want)
 			}
-			_, err = config.From(with(map[string]string{tt.key: tt.value, "ALLOW_CLEARTEXT": "true"}))
+			_, err = from(with(map[string]string{tt.key: tt.value, "ALLOW_CLEARTEXT": "true"}))
 			require.NoError(t, err)
 		})
 	}
@@ -92,10 +86,10 @@ func TestClearTextIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
 
 	everywhere := map[string]string{
-		"DATABASE_URL": "postgres://u:hunter2@db/h", "TEMPORAL_ADDRESS": "temporal:7233", "RABBITMQ_URL": "amqp://u:hunter2@mq/", "SENDGRID_BASE_URL": "http://sandbox",
+		"DATABASE_URL": "postgres://u:hunter2@db/h", "TEMPORAL_ADDRESS": "temporal:7233", "RABBITMQ_URL": "amqp://u:hunter2@mq/",
 	}
-	_, err := config.From(everywhere)
-	require.EqualError(t, err, "settings: "+databaseClear+"; "+temporalClear+"; "+brokerClear+"; SENDGRID_BASE_URL"+providerClear)
+	_, err := from(everywhere)
+	require.EqualError(t, err, "settings: "+databaseClear+"; "+temporalClear+"; "+brokerClear)
 	_, err = config.StarterFrom(everywhere)
 	require.EqualError(t, err, "settings: "+databaseClear+"; "+temporalClear)
 	_, err = config.Temporal(everywhere)
@@ -141,7 +135,7 @@ func TestCodecIsRefused(t *testing.T) {
 				"Herald has no codec yet, and its histories would be clear text all the same"
 			_, err := config.Temporal(settings)
 			require.EqualError(t, err, want)
-			_, err = config.From(with(settings))
+			_, err = from(with(settings))
 			require.EqualError(t, err, want)
 			_, err = config.StarterFrom(with(settings))
 			require.EqualError(t, err, want)
@@ -149,39 +143,4 @@ func TestCodecIsRefused(t *testing.T) {
 	}
 	_, err := config.Temporal(map[string]string{"TEMPORAL_CODEC_ENDPOINT": "", "TEMPORAL_CODEC_AUTH": ""})
 	require.NoError(t, err)
-}
-
-func TestPublicURL(t *testing.T) {
-	t.Parallel()
-
-	const refused = "settings: PUBLIC_URL must be https, unless it and all providers are on this machine"
-	local := map[string]string{
-		"SENDGRID_API_KEY": "k", "EMAIL_FROM": "a@example.com", "SENDGRID_BASE_URL": "http://127.0.0.1:9090",
-		"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "t", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090",
-		"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://127.0.0.1:9090/v1", "SLACK_ALLOWED_HOSTS": "127.0.0.1:9090,[::1]:9090",
-	}
-	tests := []struct{ name, url, key, value, want string }{
-		{"https", "https://herald.example.com", "SLACK_ALLOWED_HOSTS", "hooks.slack.com", ""},
-		{"this machine's", "http://localhost:8080", "SLACK_ALLOWED_HOSTS", "localhost", ""},
-		{"another host's", "http://herald.example.com", "SLACK_ALLOWED_HOSTS", "localhost", refused},
-		{"SendGrid's own", "http://localhost:8080", "SENDGRID_BASE_URL", "https://api.sendgrid.com", refused},
-		{"Twilio's own", "http://localhost:8080", "TWILIO_BASE_URL", "https://api.twilio.com", refused},
-		{"another FCM", "http://localhost:8080", "FCM_BASE_URL", "https://sandbox/v1", refused},
-		{"Slack's own", "http://localhost:8080", "SLACK_ALLOWED_HOSTS", "localhost,hooks.slack.com", refused},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			settings := with(local)
-			settings["PUBLIC_URL"], settings[tt.key] = tt.url, tt.value
-			cfg, err := config.From(settings)
-			if tt.want != "" {
-				require.EqualError(t, err, tt.want)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, tt.url, cfg.PublicURL)
-		})
-	}
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"herald/internal/config"
 )
 
 func TestBadSettings(t *testing.T) {
@@ -17,13 +15,9 @@ func TestBadSettings(t *testing.T) {
 		whole     = " must be a whole number"
 		number    = " must be a number"
 		url       = " must be a URL such as https://host, without user, query and fragment"
-		visible   = " must be visible ASCII, without spaces"
 		databases = " must be a Postgres URL such as postgres://user:password@host:5432/herald"
 		brokers   = " must be a URL such as amqp://user:password@host:5672/"
 		prefix    = " must be of a-z, 0-9 and -, 50 at most"
-		hosts     = " must be hosts, or host:port, with commas between them"
-		address   = " must be a mail address in ASCII, without a name"
-		phone     = " must be a phone number in E.164, such as +15005550006"
 		rate      = " must be messages a second, or 0 for no limit"
 	)
 	tests := []struct{ key, value, want string }{
@@ -55,39 +49,9 @@ func TestBadSettings(t *testing.T) {
 		{"PUBLISH_EVENTS", "maybe", " must be true or false"},
 		{"ALLOW_CLEARTEXT", "sometimes", " must be true or false"},
 		{"PUBLIC_URL", "localhost:8080", url},
-		{"PUBLIC_URL", "ftp://host", url},
-		{"PUBLIC_URL", "http://", url},
-		{"PUBLIC_URL", "http://host:port", url},
-		{"PUBLIC_URL", "http://host:", url},
-		{"PUBLIC_URL", "http://host?x=1", url},
-		{"PUBLIC_URL", "http://host#x", url},
-		{"PUBLIC_URL", "http://u:hunter2@host", url},
-		{"SENDGRID_BASE_URL", "api.sendgrid.com", url},
-		{"TWILIO_BASE_URL", "https://u@api.twilio.com", url},
-		{"FCM_BASE_URL", "https:///v1", url},
 		{"WORKER_HTTP_ADDR", "8081", " must be host:port or :port"},
 		{"WORKER_HTTP_ADDR", ":http", " must be host:port or :port"},
 		{"WORKER_HTTP_ADDR", ":65536", " must be host:port or :port"},
-		{"SENDGRID_API_KEY", "hunter2\n", visible},
-		{"EMAIL_FROM", "nonsense", address},
-		{"EMAIL_FROM", "Herald <herald@example.com>", address},
-		{"EMAIL_FROM", "élodie@example.com", address},
-		{"EMAIL_FROM", "a@example.com, b@example.com", address},
-		{"EMAIL_FROM_NAME", "Élodie", " must be one line of ASCII"},
-		{"EMAIL_FROM_NAME", "Herald\r\nBcc: x", " must be one line of ASCII"},
-		{"TWILIO_ACCOUNT_SID", "AC/../1", " must be an account's SID"},
-		{"TWILIO_AUTH_TOKEN", "hunter 2", visible},
-		{"TWILIO_FROM", "Herald", phone},
-		{"TWILIO_FROM", "06 1234 5678", phone},
-		{"TWILIO_FROM", "+1 500 555 0006", phone},
-		{"TWILIO_FROM", "+12345678901234567", phone},
-		{"FCM_PROJECT_ID", "a/b", " must be a project's id"},
-		{"SLACK_ALLOWED_HOSTS", "https://hooks.slack.com", hosts},
-		{"SLACK_ALLOWED_HOSTS", "hooks.slack.com,", hosts},
-		{"SLACK_ALLOWED_HOSTS", "hooks.slack.com/services", hosts},
-		{"SLACK_ALLOWED_HOSTS", "hooks.slack.com other.com", hosts},
-		{"SLACK_ALLOWED_HOSTS", "hooks.slack.com:https", hosts},
-		{"SLACK_ALLOWED_HOSTS", "u@hooks.slack.com", hosts},
 		{"EMAIL_MAX_ATTEMPTS", "three", whole},
 		{"EMAIL_MAX_ATTEMPTS", "0", " must be from 1 to 100"},
 		{"EMAIL_MAX_ATTEMPTS", "101", " must be from 1 to 100"},
@@ -113,45 +77,10 @@ func TestBadSettings(t *testing.T) {
 		t.Run(tt.key+"="+tt.value, func(t *testing.T) {
 			t.Parallel()
 
-			cfg, err := config.From(with(map[string]string{tt.key: tt.value}))
+			cfg, err := from(with(map[string]string{tt.key: tt.value}))
 
-			require.ErrorContains(t, err, "settings: ")
-			// A channel that is also half configured may have said more.
-			require.Contains(t, strings.Split(strings.TrimPrefix(err.Error(), "settings: "), "; "), tt.key+tt.want)
-			require.NotContains(t, err.Error(), "hunter")
+			require.EqualError(t, err, "settings: "+tt.key+tt.want)
 			require.Empty(t, cfg)
-		})
-	}
-}
-
-func TestHalfConfigured(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name        string
-		environment map[string]string
-		want        string // empty: that is all right
-	}{
-		{"key without sender", map[string]string{"SENDGRID_API_KEY": "k"}, "EMAIL_FROM is not set, but SENDGRID_API_KEY is"},
-		{"sender without key: off", map[string]string{"EMAIL_FROM": "a@example.com"}, ""},
-		{"account without the rest", map[string]string{"TWILIO_ACCOUNT_SID": "AC1"}, "TWILIO_AUTH_TOKEN is not set, but TWILIO_ACCOUNT_SID is; TWILIO_FROM is not set, but TWILIO_ACCOUNT_SID is"},
-		{"token without account", map[string]string{"TWILIO_AUTH_TOKEN": "t"}, "TWILIO_ACCOUNT_SID is not set, but TWILIO_AUTH_TOKEN is"},
-		{"number without account: off", map[string]string{"TWILIO_FROM": "+15005550006"}, ""},
-		{"project without credentials at Google", map[string]string{"FCM_PROJECT_ID": "p"}, "GOOGLE_APPLICATION_CREDENTIALS is not set, but FCM_PROJECT_ID is"},
-		{"project without credentials elsewhere", map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://127.0.0.1:9090/v1"}, ""},
-		{"credentials for something else: off", map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "key.json"}, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := config.From(with(tt.environment))
-
-			if tt.want == "" {
-				require.NoError(t, err)
-			} else {
-				require.EqualError(t, err, "settings: "+tt.want)
-			}
 		})
 	}
 }
@@ -159,14 +88,14 @@ func TestHalfConfigured(t *testing.T) {
 func TestEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 
-	_, err := config.From(map[string]string{
-		"DATABASE_URL": "hunter2", "OUTBOX_BATCH_SIZE": "many", "OUTBOX_POLLERS": "0", "EMAIL_FROM": "nonsense", "SLACK_MAX_ATTEMPTS": "3", "SMS_TIMEOUT": "1h",
+	_, err := from(map[string]string{
+		"DATABASE_URL": "hunter2", "OUTBOX_BATCH_SIZE": "many", "OUTBOX_POLLERS": "0", "SLACK_MAX_ATTEMPTS": "3", "SMS_TIMEOUT": "1h",
 	})
 	require.EqualError(t, err, "settings: OUTBOX_BATCH_SIZE must be a whole number; RABBITMQ_URL is not set; "+
 		"DATABASE_URL must be a Postgres URL such as postgres://user:password@host:5432/herald; OUTBOX_POLLERS must be from 1 to 16; "+
-		"EMAIL_FROM must be a mail address in ASCII, without a name; SMS_TIMEOUT must be from 100ms to 1m0s; "+
+		"SMS_TIMEOUT must be from 100ms to 1m0s; "+
 		"SLACK_MAX_ATTEMPTS cannot be set: SLACK is best effort, and gets one attempt")
 
-	_, err = config.From(nil)
+	_, err = from(nil)
 	require.EqualError(t, err, "settings: DATABASE_URL is not set; RABBITMQ_URL is not set")
 }

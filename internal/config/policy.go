@@ -2,9 +2,9 @@ package config
 
 import (
 	"math"
-	"strings"
 	"time"
 
+	"herald/internal/environment"
 	"herald/internal/notification"
 )
 
@@ -19,53 +19,49 @@ type Policy struct {
 	RateLimit        float64       `env:"RATE_LIMIT"`        // messages a second; 0: none
 }
 
-// defaultPolicy is the table of channels in the specification.
+// defaultTimeout is long enough for a provider that is slow, and short enough for
+// the slots of a worker to outlast one that hangs.
+const defaultTimeout = 10 * time.Second
+
 func defaultPolicy(channel notification.Channel) Policy {
-	policy := Policy{MaxAttempts: 3, RetryCoefficient: 2, Timeout: 10 * time.Second}
-	switch channel {
-	case notification.Email:
-		policy.RetryInterval = 30 * time.Second
-	case notification.Push:
-		policy.RetryInterval = 10 * time.Second
-	case notification.SMS:
-		policy.RetryInterval = 5 * time.Second
-	default:
-		return Policy{MaxAttempts: 1, Timeout: policy.Timeout}
+	if channel.BestEffort() {
+		return Policy{MaxAttempts: 1, Timeout: defaultTimeout}
 	}
-	return policy
+	return Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Timeout: defaultTimeout}
 }
 
-func policies(found *problems, environment map[string]string) map[notification.Channel]Policy {
+func policies(r *environment.Reader) map[notification.Channel]Policy {
 	all := map[notification.Channel]Policy{}
 	for _, channel := range notification.Channels() {
-		policy, prefix := defaultPolicy(channel), string(channel)+"_"
+		policy := defaultPolicy(channel)
 		if channel.BestEffort() {
-			refuseRetries(found, environment, prefix)
+			refuseRetries(r, channel)
 		}
-		parseInto(found, environment, prefix, &policy)
-		policy.check(found, channel)
+		r.Read(string(channel)+"_", &policy)
+		policy.check(r, channel)
 		all[channel] = policy
 	}
 	return all
 }
 
-func refuseRetries(found *problems, environment map[string]string, prefix string) {
-	for _, name := range []string{"MAX_ATTEMPTS", "RETRY_INTERVAL", "RETRY_COEFFICIENT"} {
-		if environment[prefix+name] != "" {
-			found.add(prefix+name, "cannot be set: "+strings.TrimSuffix(prefix, "_")+" is best effort, and gets one attempt")
+func refuseRetries(r *environment.Reader, channel notification.Channel) {
+	for _, name := range []string{"_MAX_ATTEMPTS", "_RETRY_INTERVAL", "_RETRY_COEFFICIENT"} {
+		key := string(channel) + name
+		if value, _ := r.LookupEnv(key); value != "" {
+			r.Refuse(key, "cannot be set: "+string(channel)+" is best effort, and gets one attempt")
 		}
 	}
 }
 
-func (p Policy) check(found *problems, channel notification.Channel) {
+func (p Policy) check(r *environment.Reader, channel notification.Channel) {
 	prefix := string(channel) + "_"
 	if !channel.BestEffort() {
-		within(found, prefix+"MAX_ATTEMPTS", p.MaxAttempts, 1, 100)
-		within(found, prefix+"RETRY_INTERVAL", p.RetryInterval, 10*time.Millisecond, time.Hour)
-		within(found, prefix+"RETRY_COEFFICIENT", p.RetryCoefficient, 1, 10)
+		environment.Within(r, prefix+"MAX_ATTEMPTS", p.MaxAttempts, 1, 100)
+		environment.Within(r, prefix+"RETRY_INTERVAL", p.RetryInterval, 10*time.Millisecond, time.Hour)
+		environment.Within(r, prefix+"RETRY_COEFFICIENT", p.RetryCoefficient, 1, 10)
 	}
-	within(found, prefix+"TIMEOUT", p.Timeout, 100*time.Millisecond, time.Minute)
+	environment.Within(r, prefix+"TIMEOUT", p.Timeout, 100*time.Millisecond, time.Minute)
 	if !(p.RateLimit >= 0 && p.RateLimit <= math.MaxFloat64) { // nor NaN, nor infinite
-		found.add(prefix+"RATE_LIMIT", "must be messages a second, or 0 for no limit")
+		r.Refuse(prefix+"RATE_LIMIT", "must be messages a second, or 0 for no limit")
 	}
 }

@@ -1,28 +1,31 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"net"
 	"net/url"
-	"slices"
 	"strconv"
+	"strings"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+
+	"herald/internal/environment"
 )
 
 // Temporal returns the options of a client by Temporal's own settings, the
 // standard TEMPORAL_* variables and their file. Their namespace is never empty.
-func Temporal(environment map[string]string) (client.Options, error) {
-	var found problems
-	options, err := (&Starter{AllowCleartext: cleartextAllowed(environment)}).temporal(&found, environment)
+func Temporal(values map[string]string) (client.Options, error) {
+	r := partialReader(values)
+	options, err := temporal(r)
 	if err != nil {
 		return client.Options{}, err
 	}
-	if err := found.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return client.Options{}, err
 	}
 	if options.Namespace == "" {
@@ -32,17 +35,19 @@ func Temporal(environment map[string]string) (client.Options, error) {
 	return options, nil
 }
 
-// cleartextAllowed takes what is neither true nor false for false: that is found
-// where all settings are read.
-func cleartextAllowed(environment map[string]string) bool {
-	allowed, _ := strconv.ParseBool(environment["ALLOW_CLEARTEXT"])
-	return allowed
+// partialReader is for those who read a few settings only. It takes an
+// ALLOW_CLEARTEXT that is neither true nor false for false: that is refused where
+// all settings are read.
+func partialReader(values map[string]string) *environment.Reader {
+	r := environment.NewReader(values)
+	r.AllowCleartext, _ = strconv.ParseBool(values["ALLOW_CLEARTEXT"])
+	return r
 }
 
-// temporal reads Temporal's settings, and finds those that promise more than the
+// temporal reads Temporal's settings, and refuses those that promise more than the
 // client does.
-func (c *Starter) temporal(found *problems, environment map[string]string) (client.Options, error) {
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: lookup(environment)})
+func temporal(r *environment.Reader) (client.Options, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: r})
 	if err != nil {
 		return client.Options{}, fmt.Errorf("read Temporal settings: %w", err)
 	}
@@ -51,11 +56,27 @@ func (c *Starter) temporal(found *problems, environment map[string]string) (clie
 		return client.Options{}, fmt.Errorf("read Temporal settings: %w", err)
 	}
 	if codec := profile.Codec; codec != nil && (codec.Endpoint != "" || codec.Auth != "") {
-		found.add("TEMPORAL_CODEC_ENDPOINT", "and TEMPORAL_CODEC_AUTH, or [profile.*.codec] in Temporal's file, cannot be set: "+
+		r.Refuse("TEMPORAL_CODEC_ENDPOINT", "and TEMPORAL_CODEC_AUTH, or [profile.*.codec] in Temporal's file, cannot be set: "+
 			"Herald has no codec yet, and its histories would be clear text all the same")
 	}
-	c.checkTemporalEncryption(found, options)
+	encrypted := options.ConnectionOptions.TLS != nil || environment.IsLocal(hostOfTarget(cmp.Or(options.HostPort, client.DefaultHostPort)))
+	r.Encrypted("TEMPORAL_ADDRESS", encrypted, "TEMPORAL_TLS=true or TEMPORAL_API_KEY")
 	return options, nil
+}
+
+// hostOfTarget returns the host of a gRPC target, which may name its resolver:
+// host:port, dns:///host:port, unix:/path.
+func hostOfTarget(target string) string {
+	if scheme, path, ok := strings.Cut(target, ":"); ok && (scheme == "unix" || scheme == "unix-abstract") {
+		return "/" + path
+	}
+	if i := strings.LastIndex(target, "/"); i >= 0 {
+		target = target[i+1:]
+	}
+	if host, _, err := net.SplitHostPort(target); err == nil {
+		return host
+	}
+	return target
 }
 
 // resourceID is the header in which the SDK repeats the id of the workflow that a
@@ -75,22 +96,4 @@ func asciiHeader(ctx context.Context, method string, req, reply any, conn *grpc.
 		ctx = metadata.NewOutgoingContext(ctx, sent)
 	}
 	return invoke(ctx, method, req, reply, conn, options...)
-}
-
-// lookup is an environment for envconfig.
-type lookup map[string]string
-
-// Environ returns lines NAME=value.
-func (l lookup) Environ() []string {
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(l)) {
-		lines = append(lines, name+"="+l[name])
-	}
-	return lines
-}
-
-// LookupEnv returns one variable.
-func (l lookup) LookupEnv(name string) (string, bool) {
-	value, ok := l[name]
-	return value, ok
 }

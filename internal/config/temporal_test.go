@@ -42,13 +42,3 @@ func TestIDsInHeadersAreASCII(t *testing.T) {
 		require.Equal(t, []string{id}, before.Get(resourceID), "the caller's own stays as it is")
 	}
 }
-
-func TestLookup(t *testing.T) {
-	t.Parallel()
-
-	environment := lookup{"B": "x=y", "A": "1"}
-	require.Equal(t, []string{"A=1", "B=x=y"}, environment.Environ())
-	value, ok := environment.LookupEnv("B")
-	require.True(t, ok)
-	require.Equal(t, "x=y", value)
-}

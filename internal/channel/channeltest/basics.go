@@ -15,14 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/notification"
 )
-
-// Sender is what the suite tests. It hands one message to one provider, once,
-// and fails with nothing but a [notification.ProviderError].
-type Sender interface {
-	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
-}
 
 // Arrival is one message as the far side got it.
 type Arrival struct {
@@ -33,7 +28,7 @@ type Arrival struct {
 
 // Link is a sender together with the far side that it sends to.
 type Link struct {
-	Sender   Sender
+	Sender   channel.Sender
 	Message  func(n int) notification.Message // the nth message; no two are alike
 	Arrivals func() []Arrival                 // all so far, in any order; safe for concurrent use
 	Secrets  []string                         // that the sender knows: keys, passwords, addresses of servers

@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/notification"
 )
 
-// NewSender returns a sender that reaches its provider at baseURL and bounds
-// one Send by timeout.
-type NewSender func(t *testing.T, baseURL string, timeout time.Duration) Sender
+// Connect returns a sender that reaches its provider at baseURL and bounds one
+// Send by timeout.
+type Connect func(t *testing.T, baseURL string, timeout time.Duration) channel.Sender
 
 // HTTP is what the suite must know of a provider that speaks HTTP.
 type HTTP struct {
@@ -38,7 +39,7 @@ type HTTP struct {
 
 // Run tests a sender against servers that behave like p, or badly. It calls
 // t.Parallel.
-func Run(t *testing.T, newSender NewSender, p HTTP) {
+func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()
 	t.Parallel()
 
@@ -74,7 +75,7 @@ func Run(t *testing.T, newSender NewSender, p HTTP) {
 
 // suite is one sender's run of the tests that need HTTP.
 type suite struct {
-	newSender NewSender
+	newSender Connect
 	p         HTTP
 }
 

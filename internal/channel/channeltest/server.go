@@ -117,7 +117,7 @@ func page() string {
 }
 
 // connectTo returns a sender for s and its messages.
-func connectTo(t *testing.T, s *server, newSender NewSender, p HTTP) Link {
+func connectTo(t *testing.T, s *server, newSender Connect, p HTTP) Link {
 	t.Helper()
 	return Link{
 		Sender:  newSender(t, s.URL, time.Minute),

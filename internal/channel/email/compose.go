@@ -37,7 +37,7 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	to.SetCustomArg("delivery_id", msg.DeliveryID)
 
 	m := sendgridmail.NewV3Mail()
-	m.SetFrom(s.from)
+	m.SetFrom(sendgridmail.NewEmail(s.settings.FromName, s.settings.From))
 	m.Subject = msg.Title
 	m.AddPersonalizations(to)
 	m.AddContent(
@@ -89,9 +89,3 @@ func cleanName(name string) string {
 }
 
 func hasLineBreak(s string) bool { return strings.ContainsAny(s, "\r\n") }
-
-func invisible(r rune) bool { return r <= ' ' || r > '~' }
-
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
-}

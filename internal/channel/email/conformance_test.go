@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/email"
 	"herald/internal/notification"
@@ -31,13 +30,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.Sender {
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	sender, err := email.New(email.Config{
-		APIKey: key, BaseURL: baseURL, From: "herald@example.com", FromName: "Herald", Timeout: timeout,
-	})
-	require.NoError(t, err)
-	return sender
+	return channeltest.NewSender(t, &email.Settings{APIKey: key, BaseURL: baseURL, From: "herald@example.com", FromName: "Herald"}, timeout)
 }
 
 // request is SendGrid's, as its documentation has it.

@@ -3,14 +3,10 @@ package email
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/mail"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sendgrid/rest"
@@ -26,47 +22,11 @@ const (
 	endpoint = "/v3/mail/send"
 )
 
-// Config is what SendGrid must know of us.
-type Config struct {
-	APIKey   string
-	BaseURL  string // empty: SendGrid's own
-	From     string // a verified sender's address, in ASCII
-	FromName string // in ASCII; may be empty
-
-	Timeout time.Duration // of one Send; 0: [channel.DefaultTimeout]
-	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
-}
-
 // Sender sends mails. It is safe for concurrent use.
 type Sender struct {
-	key     string
-	baseURL string
-	from    *sendgridmail.Email
-	timeout time.Duration
-	wire    http.RoundTripper
-}
-
-// New returns a sender, or an error that names what is wrong with cfg.
-func New(cfg Config) (*Sender, error) {
-	base, err := channel.ParseBaseURL(cfg.BaseURL, "https://api.sendgrid.com")
-	if err != nil {
-		return nil, fmt.Errorf("sendgrid: %w", err)
-	}
-	switch {
-	case cfg.APIKey == "" || strings.ContainsFunc(cfg.APIKey, invisible):
-		return nil, errors.New("sendgrid: the API key is empty, or has a space or line break in it")
-	case !isAddress(cfg.From) || !isASCII(cfg.From):
-		return nil, errors.New("sendgrid: from is no e-mail address in ASCII")
-	case !isASCII(cfg.FromName) || hasLineBreak(cfg.FromName):
-		return nil, errors.New("sendgrid: the sender's name is not one line of ASCII")
-	}
-	return &Sender{
-		key:     cfg.APIKey,
-		baseURL: strings.TrimSuffix(base.String(), "/"),
-		from:    sendgridmail.NewEmail(cfg.FromName, cfg.From),
-		timeout: cmp.Or(cfg.Timeout, channel.DefaultTimeout),
-		wire:    channel.NewTransport(cfg.Slots),
-	}, nil
+	settings Settings
+	timeout  time.Duration
+	wire     http.RoundTripper
 }
 
 // Send hands msg to SendGrid, once, within the sender's timeout. Every error
@@ -80,7 +40,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 
 	// A sendgrid.Client keeps the body of the mail it sends: shared between
 	// goroutines, it sends mails to the wrong people. A request of our own does not.
-	request := sendgrid.GetRequest(s.key, endpoint, s.baseURL)
+	request := sendgrid.GetRequest(string(s.settings.APIKey), endpoint, s.settings.BaseURL)
 	request.Method = rest.Post
 	request.Body = sendgridmail.GetRequestBody(s.compose(msg))
 	exchange := channel.NewExchange(s.wire)

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/push"
 	"herald/internal/notification"
@@ -36,11 +35,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.Sender {
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	sender, err := push.New(push.Config{ProjectID: "demo", BaseURL: baseURL + "/v1", Timeout: timeout})
-	require.NoError(t, err)
-	return sender
+	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: baseURL + "/v1"}, timeout)
 }
 
 // message is FCM's, as its documentation has it.

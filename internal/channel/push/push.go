@@ -3,12 +3,8 @@
 package push
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,16 +18,6 @@ const (
 	devicesAtOnce = 8 // of one message, so that one person does not take all connections
 )
 
-// Config is what Firebase must know of us.
-type Config struct {
-	ProjectID       string
-	BaseURL         string // with its version, https://host/v1; empty: Google's own
-	CredentialsFile string // JSON of a service account; may be empty where BaseURL is not Google's
-
-	Timeout time.Duration // of one Send, to all devices; 0: [channel.DefaultTimeout]
-	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
-}
-
 // Sender sends push messages. It is safe for concurrent use.
 type Sender struct {
 	project  string
@@ -39,35 +25,6 @@ type Sender struct {
 	tokens   *tokens
 	timeout  time.Duration
 	wire     http.RoundTripper
-}
-
-// New returns a sender, or an error that names what is wrong with cfg. It
-// reads the credentials, but reaches nobody.
-func New(cfg Config) (*Sender, error) {
-	base, err := channel.ParseBaseURL(cfg.BaseURL, "https://fcm.googleapis.com")
-	if err != nil {
-		return nil, fmt.Errorf("fcm: %w", err)
-	}
-	if strings.Trim(base.Path, "/") == "" {
-		base = base.JoinPath("v1")
-	}
-	switch {
-	case cfg.ProjectID == "" || strings.ContainsAny(cfg.ProjectID, "/?# "):
-		return nil, errors.New("fcm: the project id is empty or malformed")
-	case cfg.CredentialsFile == "" && strings.HasSuffix(base.Hostname(), "googleapis.com"):
-		return nil, errors.New("fcm: there are no credentials for Google's own service")
-	}
-	tokens, err := newTokens(cfg.CredentialsFile)
-	if err != nil {
-		return nil, err
-	}
-	return &Sender{
-		project:  cfg.ProjectID,
-		endpoint: strings.TrimSuffix(base.String(), "/"),
-		tokens:   tokens,
-		timeout:  cmp.Or(cfg.Timeout, channel.DefaultTimeout),
-		wire:     channel.NewTransport(cfg.Slots),
-	}, nil
 }
 
 // Send hands msg to each of its devices, once, all within the sender's

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/channel/channeltest"
-	"herald/internal/channel/push"
 	"herald/internal/notification"
 )
 
@@ -260,25 +259,4 @@ func TestSendRefusesLocally(t *testing.T) {
 	_, err = sender.Send(t.Context(), msg)
 	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "no working device"}, err)
 	require.Len(t, f.sent, 1)
-}
-
-func TestNewRefuses(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]push.Config{
-		"no project":               {BaseURL: "http://localhost"},
-		"project of a path":        {ProjectID: "demo/../x", BaseURL: "http://localhost"},
-		"nothing but a project":    {ProjectID: "demo"},
-		"Google, no credentials":   {ProjectID: "demo", BaseURL: "https://fcm.googleapis.com/v1"},
-		"bad base URL":             {ProjectID: "demo", BaseURL: "localhost"},
-		"credentials that are not": {ProjectID: "demo", CredentialsFile: "missing.json"},
-	}
-	for name, cfg := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := push.New(cfg)
-			require.Error(t, err)
-		})
-	}
 }

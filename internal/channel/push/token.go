@@ -27,13 +27,15 @@ const (
 	renewBefore = 5 * time.Minute
 	// renewPause is the least time from one fetch to such a fetch.
 	renewPause = time.Second
+	// tokenTimeout bounds one fetch.
+	tokenTimeout = 10 * time.Second
 )
 
 // tokens keeps Google's access token. However many senders ask, at most one
 // fetch of the next token is under way, and whoever waits for it waits only as
 // long as their own context lasts.
 type tokens struct {
-	fetch func() (*oauth2.Token, error) // ends by itself, after [channel.DefaultTimeout] at the latest
+	fetch func() (*oauth2.Token, error) // ends by itself, after tokenTimeout at the latest
 
 	mu       sync.Mutex
 	token    *oauth2.Token // the last one; nil: none yet
@@ -63,7 +65,7 @@ func newTokens(file string) (*tokens, error) {
 	if err != nil {
 		return nil, errors.New("fcm: the credentials are not those of a service account") // err may quote them
 	}
-	client := &http.Client{Transport: channel.NewTransport(1), Timeout: channel.DefaultTimeout}
+	client := &http.Client{Transport: channel.NewTransport(1), Timeout: tokenTimeout}
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
 	// A source would give out its token until the end, so each fetch has a new one.
 	return &tokens{fetch: func() (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }}, nil

@@ -22,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/push"
 	"herald/internal/notification"
@@ -55,7 +56,7 @@ func newGoogle(t *testing.T, issue http.HandlerFunc) *google {
 }
 
 // sender returns one that has the credentials of a service account.
-func (g *google) sender(t *testing.T) *push.Sender {
+func (g *google) sender(t *testing.T) channel.Sender {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
@@ -67,9 +68,7 @@ func (g *google) sender(t *testing.T) *push.Sender {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "account.json")
 	require.NoError(t, os.WriteFile(file, content, 0o600))
-	sender, err := push.New(push.Config{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file, Timeout: time.Minute})
-	require.NoError(t, err)
-	return sender
+	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file}, time.Minute)
 }
 
 func toOneDevice() notification.Message {
@@ -211,7 +210,8 @@ func TestTokenIsNoServiceAccount(t *testing.T) {
 
 			file := filepath.Join(t.TempDir(), "account.json")
 			require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-			_, err := push.New(push.Config{ProjectID: "demo", CredentialsFile: file})
+			settings := push.Settings{ProjectID: "demo", CredentialsFile: file}
+			_, err := settings.NewSender(channel.Process{})
 			require.ErrorContains(t, err, "service account")
 			require.NotContains(t, err.Error(), "secretmark")
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/slack"
 	"herald/internal/notification"
@@ -35,13 +36,11 @@ func TestConformance(t *testing.T) {
 }
 
 // newSender allows the host of baseURL, which is on loopback, by name.
-func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.Sender {
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
 	base, err := url.Parse(baseURL)
 	require.NoError(t, err)
-	sender, err := slack.New(slack.Config{AllowedHosts: []string{"hooks.slack.com", base.Host}, Timeout: timeout})
-	require.NoError(t, err)
-	return sender
+	return channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"hooks.slack.com", base.Host}}, timeout)
 }
 
 // payload is Slack's, as its documentation has it.

@@ -3,11 +3,8 @@ package slack
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"herald/internal/channel"
@@ -16,31 +13,11 @@ import (
 
 const provider = "slack"
 
-// Config is what the sender must know.
-type Config struct {
-	AllowedHosts []string // that a webhook may be on, as "host" or "host:port"; plain http only to loopback
-
-	Timeout time.Duration // of one Send; 0: [channel.DefaultTimeout]
-	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
-}
-
 // Sender posts to webhooks. It is safe for concurrent use.
 type Sender struct {
 	hosts   []string
 	timeout time.Duration
 	wire    http.RoundTripper
-}
-
-// New returns a sender, or an error where no host is allowed.
-func New(cfg Config) (*Sender, error) {
-	if len(cfg.AllowedHosts) == 0 || slices.Contains(cfg.AllowedHosts, "") {
-		return nil, errors.New("slack: allowed hosts are missing, or one is empty")
-	}
-	return &Sender{
-		hosts:   slices.Clone(cfg.AllowedHosts),
-		timeout: cmp.Or(cfg.Timeout, channel.DefaultTimeout),
-		wire:    channel.NewTransport(cfg.Slots),
-	}, nil
 }
 
 // Send posts msg to its webhook, once, within the sender's timeout. Every

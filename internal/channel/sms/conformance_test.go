@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/sms"
 	"herald/internal/notification"
@@ -37,14 +36,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func newSender(t *testing.T, baseURL string, timeout time.Duration) channeltest.Sender {
+func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
-	sender, err := sms.New(sms.Config{
-		AccountSID: account, AuthToken: token, From: from,
-		BaseURL: baseURL, PublicURL: "https://herald.example.com/base/", Timeout: timeout,
-	})
-	require.NoError(t, err)
-	return sender
+	return channeltest.NewSender(t, &sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: baseURL}, timeout)
 }
 
 func read(r *http.Request, body string) (channeltest.Arrival, error) {
@@ -62,7 +56,7 @@ func read(r *http.Request, body string) (channeltest.Arrival, error) {
 		return channeltest.Arrival{}, errors.New("not for us")
 	case user != account || password != token || form.Get("From") != from:
 		return channeltest.Arrival{}, errors.New("not from us")
-	case callback.Scheme+"://"+callback.Host+callback.Path != "https://herald.example.com/base/webhooks/twilio":
+	case callback.Scheme+"://"+callback.Host+callback.Path != channeltest.PublicURL+"/webhooks/twilio":
 		return channeltest.Arrival{}, errors.New("no receipts would come back")
 	}
 	return channeltest.Arrival{DeliveryID: callback.Query().Get("delivery_id"), To: form.Get("To"), Text: form.Get("Body")}, nil

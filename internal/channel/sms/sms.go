@@ -2,10 +2,7 @@
 package sms
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -26,74 +23,15 @@ const (
 	callbackPath = "/webhooks/twilio"
 )
 
-var (
-	e164         = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
-	alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`) // the SDK sends with no other credentials
-)
-
-// Config is what Twilio must know of us.
-type Config struct {
-	AccountSID string
-	AuthToken  string
-	From       string // our number (E.164), or an alphanumeric sender
-	BaseURL    string // scheme and host; empty: Twilio's own
-	PublicURL  string // where Twilio reaches the gateway; empty: no receipts are asked for
-
-	Timeout time.Duration // of one Send; 0: [channel.DefaultTimeout]
-	Slots   int           // Sends at a time; 0: [channel.DefaultSlots]
-}
+var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 // Sender sends text messages. It is safe for concurrent use.
 type Sender struct {
-	account  string
-	token    string
-	from     string
+	settings Settings
 	base     *url.URL
 	callback *url.URL // nil: none
 	timeout  time.Duration
 	wire     http.RoundTripper
-}
-
-// New returns a sender, or an error that names what is wrong with cfg.
-func New(cfg Config) (*Sender, error) {
-	base, err := channel.ParseBaseURL(cfg.BaseURL, "https://api.twilio.com")
-	if err != nil {
-		return nil, fmt.Errorf("twilio: %w", err)
-	}
-	callback, err := callbackOf(cfg.PublicURL)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case !alphanumeric.MatchString(cfg.AccountSID):
-		return nil, errors.New("twilio: the account SID is not made of letters and digits")
-	case !alphanumeric.MatchString(cfg.AuthToken):
-		return nil, errors.New("twilio: the auth token is not made of letters and digits")
-	case cfg.From == "":
-		return nil, errors.New("twilio: there is no number to send from")
-	}
-	return &Sender{
-		account:  cfg.AccountSID,
-		token:    cfg.AuthToken,
-		from:     cfg.From,
-		base:     base,
-		callback: callback,
-		timeout:  cmp.Or(cfg.Timeout, channel.DefaultTimeout),
-		wire:     channel.NewTransport(cfg.Slots),
-	}, nil
-}
-
-// callbackOf returns where Twilio is to send receipts; nil where it cannot. An
-// address that it cannot reach makes it refuse the message.
-func callbackOf(publicURL string) (*url.URL, error) {
-	if publicURL == "" {
-		return nil, nil //nolint:nilnil // nothing to parse, and nothing wrong
-	}
-	public, err := channel.ParseBaseURL(publicURL, "")
-	if err != nil {
-		return nil, fmt.Errorf("twilio: public address of the gateway: %w", err)
-	}
-	return public.JoinPath(callbackPath), nil
 }
 
 // Send hands the body of msg to Twilio, once, within the sender's timeout. A
@@ -145,13 +83,13 @@ func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.A
 		req.Host = ""
 		return exchange.RoundTrip(req)
 	})
-	credentials := &twilio.Client{Credentials: twilio.NewCredentials(s.account, s.token), HTTPClient: client}
-	credentials.SetAccountSid(s.account)
+	credentials := &twilio.Client{Credentials: twilio.NewCredentials(s.settings.AccountSID, string(s.settings.AuthToken)), HTTPClient: client}
+	credentials.SetAccountSid(s.settings.AccountSID)
 	return api.NewApiServiceWithClient(credentials)
 }
 
 func (s *Sender) params(msg notification.Message) *api.CreateMessageParams {
-	params := (&api.CreateMessageParams{}).SetTo(msg.To).SetFrom(s.from).SetBody(msg.Body)
+	params := (&api.CreateMessageParams{}).SetTo(msg.To).SetFrom(s.settings.From).SetBody(msg.Body)
 	if s.callback == nil {
 		return params
 	}

@@ -1,4 +1,4 @@
-package config_test
+package main
 
 import (
 	"maps"
@@ -30,7 +30,7 @@ var composeDefault = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
 
 func composeServices(t *testing.T) map[string]composeService {
 	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
+	text, err := os.ReadFile("../docker-compose.yml")
 	require.NoError(t, err)
 	var file struct {
 		Services map[string]composeService `yaml:"services"`
@@ -43,15 +43,16 @@ func composeServices(t *testing.T) map[string]composeService {
 // settingNames returns every setting that a process of Herald's reads.
 func settingNames() map[string]bool {
 	names := map[string]bool{"TEMPORAL_ADDRESS": true, "TEMPORAL_NAMESPACE": true}
-	for _, prefix := range []string{"", "EMAIL_", "PUSH_", "SMS_", "SLACK_", "WEBSOCKET_"} {
-		settings := reflect.TypeFor[config.Policy]()
-		if prefix == "" {
-			settings = reflect.TypeFor[config.Config]()
-		}
+	add := func(prefix string, settings reflect.Type) {
 		for _, field := range reflect.VisibleFields(settings) {
 			name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
 			names[prefix+name] = name != "" && name != "-"
 		}
+	}
+	add("", reflect.TypeFor[config.Config]())
+	for channel, settings := range newWiring() {
+		add("", reflect.TypeOf(settings).Elem())
+		add(string(channel)+"_", reflect.TypeFor[config.Policy]())
 	}
 	return names
 }
@@ -75,11 +76,12 @@ func TestComposeSettings(t *testing.T) {
 			continue
 		}
 		workers++
-		cfg, err := config.From(service.Environment)
+		wiring := newWiring()
+		cfg, err := config.From(service.Environment, wiring.read)
 		require.NoError(t, err, name)
-		for _, channel := range notification.Channels() {
-			require.Empty(t, cfg.Off(channel), "%s: %s", name, channel)
-		}
+		senders, err := wiring.senders(cfg, nil, notification.Channels())
+		require.NoError(t, err, name)
+		require.Len(t, senders, len(notification.Channels()), "%s: a channel is off", name)
 		grace, err := time.ParseDuration(service.StopGrace)
 		require.NoError(t, err, name)
 		require.Greater(t, grace, 70*time.Second, "%s: the longest timeout of a provider, and the time to record its answer", name)

@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/channel"
 	"herald/internal/channel/channeltest"
 	"herald/internal/channel/websocket"
 	"herald/internal/notification"
@@ -115,12 +116,14 @@ func arrivals(t *testing.T, corner rabbitmqtest.Corner, queue string) func() []c
 	}
 }
 
-func newSender(t *testing.T, corner rabbitmqtest.Corner) *websocket.Sender {
+func newSender(t *testing.T, corner rabbitmqtest.Corner) channel.Sender {
 	t.Helper()
 	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: corner.URL, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(broker.Close)
-	return &websocket.Sender{Publisher: broker}
+	sender, err := new(websocket.Settings).NewSender(channel.Process{Broker: broker})
+	require.NoError(t, err)
+	return sender
 }
 
 // secret is a message of which nothing may be repeated in an error.

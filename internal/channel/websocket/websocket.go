@@ -7,19 +7,25 @@ import (
 	"encoding/json"
 	"time"
 
+	"herald/internal/channel"
+	"herald/internal/environment"
 	"herald/internal/notification"
 )
 
-// A Publisher puts a transient message into the queue of an audience's gateways,
-// and refuses an audience that it does not know. The delivery id becomes the
-// message id.
-type Publisher interface {
-	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
+// Settings are none: the broker is the process's own, and always there.
+type Settings struct{}
+
+// Read reads nothing.
+func (*Settings) Read(*environment.Reader) {}
+
+// NewSender returns the sender.
+func (*Settings) NewSender(p channel.Process) (channel.Sender, error) {
+	return &Sender{publisher: p.Broker}, nil
 }
 
 // Sender sends by publishing to the broker.
 type Sender struct {
-	Publisher Publisher
+	publisher channel.Publisher
 }
 
 // message is what a gateway pushes to the browser.
@@ -58,5 +64,5 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 		failure := &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: "message is not JSON"}
 		return notification.Receipt{}, failure
 	}
-	return notification.Receipt{}, s.Publisher.PublishWebSocket(ctx, msg.UserType.Audience(), msg.DeliveryID, body)
+	return notification.Receipt{}, s.publisher.PublishWebSocket(ctx, msg.UserType.Audience(), msg.DeliveryID, body)
 }

@@ -1,0 +1,84 @@
+package channeltest
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel"
+	"herald/internal/environment"
+)
+
+// SenderSettings are those of one channel.
+type SenderSettings interface {
+	Read(r *environment.Reader)
+	NewSender(p channel.Process) (channel.Sender, error)
+}
+
+// PublicURL is where the gateway is for the senders of [NewSender].
+const PublicURL = "https://herald.example.com/base"
+
+// NewSender returns a sender that bounds one Send by timeout.
+func NewSender(t *testing.T, settings SenderSettings, timeout time.Duration) channel.Sender {
+	t.Helper()
+	sender, err := settings.NewSender(channel.Process{Timeout: timeout, Slots: 100, PublicURL: PublicURL})
+	require.NoError(t, err)
+	return sender
+}
+
+// Environment is what the suite must know of a channel's settings.
+type Environment struct {
+	New   func() SenderSettings
+	Whole map[string]string // all settings, nothing wrong with them; secrets have "hunter" in them
+	Off   string            // the setting without which the channel is off; empty: it is always on
+	Wrong []WrongSetting
+	Right []map[string]string // instead of Whole, and nothing wrong with them either
+}
+
+// WrongSetting is a change to the whole settings that is refused.
+type WrongSetting struct {
+	Key, Value string
+	Want       string // what is said about the key
+}
+
+// RunSettings tests what is refused of a channel's settings, and how.
+func RunSettings(t *testing.T, e Environment) {
+	t.Helper()
+	t.Parallel()
+
+	for _, values := range append(e.Right, e.Whole) {
+		settings, r := e.New(), environment.NewReader(values)
+		settings.Read(r)
+		require.NoError(t, r.Err(), "%v", values)
+		_, err := settings.NewSender(channel.Process{Timeout: time.Second, Slots: 1, PublicURL: PublicURL})
+		if e.Off != "" && values[e.Off] == "" {
+			require.Equal(t, &channel.OffError{Setting: e.Off}, err, "%v", values)
+		} else {
+			require.NoError(t, err, "%v", values)
+		}
+	}
+	for _, wrong := range e.Wrong {
+		t.Run(wrong.Key+"="+wrong.Value, func(t *testing.T) {
+			t.Parallel()
+			values := maps.Clone(e.Whole)
+			values[wrong.Key] = wrong.Value
+			r := environment.NewReader(values)
+			e.New().Read(r)
+			require.ErrorContains(t, r.Err(), "settings: ")
+			// A channel that is also half configured may have said more.
+			require.Contains(t, strings.Split(strings.TrimPrefix(r.Err().Error(), "settings: "), "; "), wrong.Key+" "+wrong.Want)
+			require.NotContains(t, r.Err().Error(), "hunter")
+		})
+	}
+}
+
+// What is said about the forms that settings of several channels have.
+const (
+	NoURL      = "must be a URL such as https://host, without user, query and fragment"
+	Cleartext  = "is another host's and not encrypted: it needs https://, or ALLOW_CLEARTEXT=true"
+	NoHosts    = "must be hosts, or host:port, with commas between them"
+	NotVisible = "must be visible ASCII, without spaces"
+)

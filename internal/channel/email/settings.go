@@ -1,0 +1,40 @@
+package email
+
+import (
+	"regexp"
+
+	"herald/internal/channel"
+	"herald/internal/environment"
+)
+
+// Settings are what SendGrid must know of us.
+type Settings struct {
+	APIKey   environment.Secret `env:"SENDGRID_API_KEY"` // empty: the channel is off
+	BaseURL  string             `env:"SENDGRID_BASE_URL" envDefault:"https://api.sendgrid.com"`
+	From     string             `env:"EMAIL_FROM"`      // a verified sender's address, in ASCII
+	FromName string             `env:"EMAIL_FROM_NAME"` // in ASCII, as SendGrid wants it; may be empty
+}
+
+var asciiLine = regexp.MustCompile(`^[ -~]*$`)
+
+// Read reads and checks the settings.
+func (s *Settings) Read(r *environment.Reader) {
+	r.Read("", s)
+	s.BaseURL = r.ProviderURL("SENDGRID_BASE_URL", s.BaseURL, s.APIKey != "")
+	if s.APIKey != "" {
+		r.Match("SENDGRID_API_KEY", string(s.APIKey), environment.Token, "must be visible ASCII, without spaces")
+		r.Need("EMAIL_FROM", s.From, "SENDGRID_API_KEY")
+	}
+	if s.From != "" && (!isAddress(s.From) || !asciiLine.MatchString(s.From)) {
+		r.Refuse("EMAIL_FROM", "must be a mail address in ASCII, without a name")
+	}
+	r.Match("EMAIL_FROM_NAME", s.FromName, asciiLine, "must be one line of ASCII")
+}
+
+// NewSender returns the sender, or a [channel.OffError].
+func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
+	if s.APIKey == "" {
+		return nil, &channel.OffError{Setting: "SENDGRID_API_KEY"}
+	}
+	return &Sender{settings: *s, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
+}

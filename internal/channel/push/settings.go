@@ -1,0 +1,50 @@
+package push
+
+import (
+	"net/url"
+	"strings"
+
+	"herald/internal/channel"
+	"herald/internal/environment"
+)
+
+// Settings are what Firebase must know of us.
+type Settings struct {
+	ProjectID       string `env:"FCM_PROJECT_ID"`                                          // empty: the channel is off
+	BaseURL         string `env:"FCM_BASE_URL" envDefault:"https://fcm.googleapis.com/v1"` // with its version
+	CredentialsFile string `env:"GOOGLE_APPLICATION_CREDENTIALS"`                          // of a service account's key; needed at Google's own BaseURL
+}
+
+// Read reads and checks the settings.
+func (s *Settings) Read(r *environment.Reader) {
+	r.Read("", s)
+	s.BaseURL = r.ProviderURL("FCM_BASE_URL", s.BaseURL, s.ProjectID != "")
+	if s.ProjectID == "" { // Google's other programs have GOOGLE_APPLICATION_CREDENTIALS too
+		return
+	}
+	r.Match("FCM_PROJECT_ID", s.ProjectID, environment.Name, "must be a project's id")
+	if base, err := url.Parse(s.BaseURL); err == nil && strings.HasSuffix(base.Hostname(), "googleapis.com") {
+		r.Need("GOOGLE_APPLICATION_CREDENTIALS", s.CredentialsFile, "FCM_PROJECT_ID")
+	}
+}
+
+// NewSender returns the sender, a [channel.OffError], or another error where the
+// credentials cannot be read. It reaches nobody.
+func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
+	if s.ProjectID == "" {
+		return nil, &channel.OffError{Setting: "FCM_PROJECT_ID"}
+	}
+	tokens, err := newTokens(s.CredentialsFile)
+	if err != nil {
+		return nil, err
+	}
+	return &Sender{project: s.ProjectID, endpoint: s.endpoint(), tokens: tokens, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
+}
+
+// endpoint is the BaseURL, with the version where it has none.
+func (s *Settings) endpoint() string {
+	if base, err := url.Parse(s.BaseURL); err == nil && base.Path == "" {
+		return s.BaseURL + "/v1"
+	}
+	return s.BaseURL
+}

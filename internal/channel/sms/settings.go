@@ -1,0 +1,67 @@
+package sms
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"herald/internal/channel"
+	"herald/internal/environment"
+)
+
+// Settings are what Twilio must know of us.
+type Settings struct {
+	AccountSID string             `env:"TWILIO_ACCOUNT_SID"` // empty: the channel is off
+	AuthToken  environment.Secret `env:"TWILIO_AUTH_TOKEN"`
+	From       string             `env:"TWILIO_FROM"` // our number, in E.164
+	BaseURL    string             `env:"TWILIO_BASE_URL" envDefault:"https://api.twilio.com"`
+}
+
+// alphanumeric are the only credentials that the SDK sends.
+var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
+
+// Read reads and checks the settings.
+func (s *Settings) Read(r *environment.Reader) {
+	r.Read("", s)
+	s.BaseURL = r.ProviderURL("TWILIO_BASE_URL", s.BaseURL, s.AccountSID != "")
+	if s.AccountSID != "" {
+		r.Match("TWILIO_ACCOUNT_SID", s.AccountSID, alphanumeric, "must be an account's SID")
+		r.Need("TWILIO_AUTH_TOKEN", string(s.AuthToken), "TWILIO_ACCOUNT_SID")
+		r.Need("TWILIO_FROM", s.From, "TWILIO_ACCOUNT_SID")
+	}
+	if s.AuthToken != "" {
+		r.Match("TWILIO_AUTH_TOKEN", string(s.AuthToken), alphanumeric, "must be letters and digits")
+		r.Need("TWILIO_ACCOUNT_SID", s.AccountSID, "TWILIO_AUTH_TOKEN")
+	}
+	if s.From != "" && !isNumber(s.From) {
+		r.Refuse("TWILIO_FROM", "must be a phone number in E.164, such as +15005550006")
+	}
+}
+
+func isNumber(text string) bool {
+	number, err := phonenumbers.Parse(text, phonenumbers.UNKNOWN_REGION)
+	return err == nil && phonenumbers.IsValidNumber(number) && phonenumbers.Format(number, phonenumbers.E164) == text
+}
+
+// NewSender returns the sender, or a [channel.OffError].
+func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
+	if s.AccountSID == "" {
+		return nil, &channel.OffError{Setting: "TWILIO_ACCOUNT_SID"}
+	}
+	base, err := url.Parse(s.BaseURL)
+	if err != nil {
+		return nil, errors.New("TWILIO_BASE_URL is no URL") // err would quote it
+	}
+	sender := &Sender{settings: *s, base: base, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}
+	// An address that Twilio cannot reach makes it refuse the message.
+	if p.PublicURL != "" {
+		public, err := url.Parse(p.PublicURL)
+		if err != nil {
+			return nil, errors.New("PUBLIC_URL is no URL")
+		}
+		sender.callback = public.JoinPath(callbackPath)
+	}
+	return sender, nil
+}

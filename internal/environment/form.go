@@ -1,0 +1,59 @@
+package environment
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The forms that several settings have.
+var (
+	Token = regexp.MustCompile(`^[!-~]+$`)                 // what a header can hold
+	Name  = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`) // what can stand in a path
+)
+
+// Match refuses a value that is not of a form.
+func (r *Reader) Match(key, value string, form *regexp.Regexp, text string) {
+	if !form.MatchString(value) {
+		r.Refuse(key, text)
+	}
+}
+
+// Need refuses a setting that is empty, but needed because another is set.
+func (r *Reader) Need(key, value, because string) {
+	if value == "" {
+		r.Refuse(key, "is not set, but "+because+" is")
+	}
+}
+
+// Within refuses a value outside of low and high.
+func Within[T cmp.Ordered](r *Reader, key string, value, low, high T) {
+	if !(low <= value && value <= high) { // which NaN is not either
+		r.Refuse(key, fmt.Sprintf("must be from %v to %v", low, high))
+	}
+}
+
+// URL returns a URL without a slash at its end, so that paths can follow.
+func (r *Reader) URL(key, value string) string {
+	u, err := url.Parse(value)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !IsHost(u.Host) || u.User != nil || strings.ContainsAny(value, "?#") {
+		r.Refuse(key, "must be a URL such as https://host, without user, query and fragment")
+	}
+	return strings.TrimRight(value, "/")
+}
+
+// IsHost says whether text is host or host:port.
+func IsHost(text string) bool {
+	u, err := url.Parse("//" + text)
+	return err == nil && u.Host == text && u.Hostname() != "" && !strings.ContainsAny(text, " ,") &&
+		(u.Port() == "" && !strings.HasSuffix(text, ":") || IsPort(u.Port()))
+}
+
+// IsPort says whether text is the number of a port.
+func IsPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}

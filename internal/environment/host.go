@@ -1,0 +1,70 @@
+package environment
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Encrypted refuses an address at another host that is spoken to in clear text.
+// remedy is the setting's form that is not. Within this machine nobody listens.
+func (r *Reader) Encrypted(key string, ok bool, remedy string) {
+	if !ok && !r.AllowCleartext {
+		r.Refuse(key, "is another host's and not encrypted: it needs "+remedy+", or ALLOW_CLEARTEXT=true")
+	}
+}
+
+// ProviderURL is [Reader.URL] for the address of a provider, which must be
+// encrypted. on says that its channel is on.
+func (r *Reader) ProviderURL(key, value string, on bool) string {
+	host := hostOf(value)
+	value = r.URL(key, value)
+	r.Encrypted(key, strings.HasPrefix(value, "https:") || IsLocal(host), "https://")
+	if on {
+		r.useProvider(host)
+	}
+	return value
+}
+
+// ProviderHosts returns the hosts that a provider may be at, in lower case.
+func (r *Reader) ProviderHosts(key string, hosts []string) []string {
+	cleaned := make([]string, len(hosts))
+	for i, host := range hosts {
+		cleaned[i] = strings.ToLower(strings.TrimSpace(host))
+		if !IsHost(cleaned[i]) {
+			r.Refuse(key, "must be hosts, or host:port, with commas between them")
+		}
+		r.useProvider(hostOf("//" + cleaned[i]))
+	}
+	return cleaned
+}
+
+func (r *Reader) useProvider(host string) { r.remote = r.remote || !IsLocal(host) }
+
+// PublicURL is [Reader.URL] for an address of ours that others are told of, and
+// refuses one in clear text. Where all providers are on this machine, nobody else
+// is told: call it when they are read.
+func (r *Reader) PublicURL(key, value string) string {
+	host := hostOf(value)
+	value = r.URL(key, value)
+	if !strings.HasPrefix(value, "https:") && (r.remote || !IsLocal(host)) {
+		r.Refuse(key, "must be https, unless it and all providers are on this machine")
+	}
+	return value
+}
+
+// hostOf returns the host of a URL; of what is none, a host that is not local.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "?"
+	}
+	return u.Hostname()
+}
+
+// IsLocal says that a host is this machine: a loopback address, or the path of a
+// Unix socket.
+func IsLocal(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,110 @@
+// Package environment reads settings: from an environment into structs, each
+// declared and checked by the package that uses it, and with one error that names
+// everything that is wrong with all of them.
+package environment
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Reader reads structs of settings, and collects what is wrong with them: the
+// first thing about each. It never keeps a value for that, which may be a secret,
+// or hold one.
+type Reader struct {
+	AllowCleartext bool // also to other hosts
+
+	values map[string]string
+	wrong  []string
+	keys   map[string]bool // that are in wrong
+	remote bool            // a provider in use is on another machine
+}
+
+// NewReader returns a reader of an environment.
+func NewReader(environment map[string]string) *Reader {
+	values := map[string]string{} // never nil: then env would read the process's own
+	maps.Copy(values, environment)
+	return &Reader{values: values, keys: map[string]bool{}}
+}
+
+// LookupEnv returns one setting as it stands in the environment.
+func (r *Reader) LookupEnv(key string) (value string, ok bool) {
+	value, ok = r.values[key]
+	return value, ok
+}
+
+// Environ returns lines NAME=value, in the order of their names.
+func (r *Reader) Environ() []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
+		lines = append(lines, name+"="+r.values[name])
+	}
+	return lines
+}
+
+// Refuse says what is wrong with a setting, unless something is already.
+func (r *Reader) Refuse(key, text string) {
+	if !r.keys[key] {
+		r.keys[key] = true
+		r.wrong = append(r.wrong, key+" "+text)
+	}
+}
+
+// Err names everything that is wrong; nil: nothing is.
+func (r *Reader) Err() error {
+	if len(r.wrong) == 0 {
+		return nil
+	}
+	return errors.New("settings: " + strings.Join(r.wrong, "; "))
+}
+
+// Read fills in a struct, given by its pointer, by the tags of its fields, whose
+// names all get the prefix. What is not in the environment and has no default in
+// its tag stays as it is, and so does what cannot be read, which is refused.
+func (r *Reader) Read(prefix string, settings any) {
+	err := env.ParseWithOptions(settings, env.Options{Environment: r.values, Prefix: prefix})
+	var all env.AggregateError
+	if err == nil || !errors.As(err, &all) {
+		return
+	}
+	for _, one := range all.Errors {
+		r.Refuse(explain(one, reflect.TypeOf(settings).Elem(), prefix))
+	}
+}
+
+// explain puts an error of the env package in words without the value.
+func explain(err error, settings reflect.Type, prefix string) (key, text string) {
+	var unset env.VarIsNotSetError
+	var empty env.EmptyVarError
+	var malformed env.ParseError
+	switch {
+	case errors.As(err, &unset):
+		return unset.Key, "is not set"
+	case errors.As(err, &empty):
+		return empty.Key, "is empty"
+	case errors.As(err, &malformed):
+		field, _ := settings.FieldByName(malformed.Name)
+		return prefix + field.Tag.Get("env"), "must be " + describe(malformed.Type)
+	default:
+		return "the settings", "cannot be read" // a mistake in a struct of ours, which its test finds
+	}
+}
+
+func describe(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a duration such as 30s"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Int:
+		return "a whole number"
+	default:
+		return "a number"
+	}
+}

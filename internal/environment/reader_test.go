@@ -1,0 +1,144 @@
+package environment_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/environment"
+)
+
+type settings struct {
+	Key   environment.Secret `env:"KEY,required,notEmpty"`
+	Size  int                `env:"SIZE" envDefault:"7"`
+	Pause time.Duration      `env:"PAUSE"`
+	Share float64            `env:"SHARE"`
+	On    bool               `env:"ON"`
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+
+	r := environment.NewReader(map[string]string{"MY_KEY": "k", "MY_SIZE": "", "MY_ON": "true", "PAUSE": "1h"})
+	got := settings{Pause: time.Second, Size: 8}
+	r.Read("MY_", &got)
+
+	require.NoError(t, r.Err())
+	require.Equal(t, settings{Key: "k", Size: 7, Pause: time.Second, On: true}, got, "empty is not set")
+}
+
+// The process's own environment is nobody's, unless it is given.
+func TestReadOfNothing(t *testing.T) {
+	t.Setenv("KEY", "k")
+
+	r := environment.NewReader(nil)
+	r.Read("", &settings{})
+	require.EqualError(t, r.Err(), "settings: KEY is not set")
+}
+
+func TestEverythingWrongIsNamedOnce(t *testing.T) {
+	t.Parallel()
+
+	r := environment.NewReader(map[string]string{"KEY": "", "SIZE": "hunter2", "PAUSE": "hunter2", "SHARE": "hunter2", "ON": "hunter2"})
+	r.Read("", &settings{})
+	r.Refuse("SIZE", "is too large")
+	r.Refuse("OTHER", "is too small")
+	require.EqualError(t, r.Err(), "settings: KEY is empty; SIZE must be a whole number; PAUSE must be a duration such as 30s; "+
+		"SHARE must be a number; ON must be true or false; OTHER is too small")
+}
+
+func TestURL(t *testing.T) {
+	t.Parallel()
+
+	for _, right := range []string{"https://host", "http://host:80/path", "http://[::1]:9090/"} {
+		r := environment.NewReader(nil)
+		r.URL("KEY", right)
+		require.NoError(t, r.Err(), right)
+	}
+	for _, wrong := range []string{"", "localhost:8080", "ftp://host", "http://", "http://host:port", "http://host:", "http://host?x=1", "http://host#x", "http://u:hunter2@host", "http://host\n"} {
+		r := environment.NewReader(nil)
+		r.URL("KEY", wrong)
+		require.EqualError(t, r.Err(), "settings: KEY must be a URL such as https://host, without user, query and fragment", wrong)
+	}
+	require.Equal(t, "https://host/base", environment.NewReader(nil).URL("KEY", "https://host/base/"))
+}
+
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+
+	r := environment.NewReader(map[string]string{"B": "x=y", "A": "1"})
+	require.Equal(t, []string{"A=1", "B=x=y"}, r.Environ())
+	value, ok := r.LookupEnv("B")
+	require.True(t, ok)
+	require.Equal(t, "x=y", value)
+}
+
+// An address of ours may be in clear text only where nobody else is told of it.
+func TestPublicURL(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name, public, provider string
+		on, refused            bool
+		hosts                  []string
+	}{
+		{name: "https", public: "https://herald.example.com", provider: "https://api.example.com", on: true},
+		{name: "all on this machine", public: "http://localhost:8080", provider: "http://127.0.0.1:9090", on: true, hosts: []string{"localhost", "[::1]:9090"}},
+		{name: "another host's", public: "http://herald.example.com", provider: "http://127.0.0.1:9090", on: true, refused: true},
+		{name: "a provider elsewhere", public: "http://localhost:8080", provider: "https://api.example.com", on: true, refused: true},
+		{name: "a provider elsewhere that is off", public: "http://localhost:8080", provider: "https://api.example.com"},
+		{name: "one host of a provider elsewhere", public: "http://localhost:8080", hosts: []string{"localhost", "hooks.example.com"}, provider: "http://127.0.0.1:9090", refused: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			r := environment.NewReader(nil)
+			r.ProviderURL("BASE_URL", tt.provider, tt.on)
+			r.ProviderHosts("HOSTS", tt.hosts)
+			require.Equal(t, tt.public, r.PublicURL("PUBLIC_URL", tt.public))
+			if tt.refused {
+				require.EqualError(t, r.Err(), "settings: PUBLIC_URL must be https, unless it and all providers are on this machine")
+			} else {
+				require.NoError(t, r.Err())
+			}
+		})
+	}
+}
+
+func TestProviderURLIsEncrypted(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		url     string
+		refused bool
+	}{
+		{url: "https://sandbox/v1"},
+		{url: "http://[::1]:9090/v1"},
+		{url: "http://127.0.0.2"},
+		{url: "http://sandbox:9090", refused: true},
+		{url: "http://10.0.0.7:9090", refused: true},
+		{url: "http://localhost.example.com/v1", refused: true},
+	}
+	for _, tt := range tests {
+		r := environment.NewReader(nil)
+		r.ProviderURL("BASE_URL", tt.url, false)
+		require.Equal(t, tt.refused, r.Err() != nil, "%s: %v", tt.url, r.Err())
+		r = environment.NewReader(nil)
+		r.AllowCleartext = true
+		r.ProviderURL("BASE_URL", tt.url, false)
+		require.NoError(t, r.Err(), tt.url)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	t.Parallel()
+
+	for value, refused := range map[int]bool{0: true, 1: false, 7: false, 8: true} {
+		r := environment.NewReader(nil)
+		environment.Within(r, "SIZE", value, 1, 7)
+		require.Equal(t, refused, r.Err() != nil, fmt.Sprint(value))
+	}
+}

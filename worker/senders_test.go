@@ -1,0 +1,58 @@
+package main
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/config"
+	"herald/internal/notification"
+)
+
+func TestEveryChannelIsWired(t *testing.T) {
+	t.Parallel()
+
+	require.NoError(t, newWiring().check())
+	require.Len(t, newWiring(), len(notification.Channels()))
+	for _, channel := range notification.Channels() {
+		wiring := newWiring()
+		delete(wiring, channel)
+		require.ErrorContains(t, wiring.check(), string(channel))
+	}
+}
+
+// workerEnvironment is the least that a worker needs, and changes to it.
+func workerEnvironment(changes map[string]string) map[string]string {
+	values := map[string]string{"DATABASE_URL": "postgres://herald@localhost/herald", "RABBITMQ_URL": "amqp://guest:guest@localhost:5672/"}
+	maps.Copy(values, changes)
+	return values
+}
+
+// What is wrong with a channel stands in the one error beside all else.
+func TestSettingsOfChannelsAreComplete(t *testing.T) {
+	t.Parallel()
+
+	_, err := config.From(workerEnvironment(map[string]string{
+		"OUTBOX_BATCH_SIZE": "many", "SENDGRID_API_KEY": "hunter2", "TWILIO_AUTH_TOKEN": "hunter2", "FCM_PROJECT_ID": "p",
+		"SLACK_ALLOWED_HOSTS": "https://hooks.slack.com", "WEBSOCKET_TIMEOUT": "1h", "PUBLIC_URL": "http://localhost",
+	}), newWiring().read)
+	require.EqualError(t, err, "settings: OUTBOX_BATCH_SIZE must be a whole number; EMAIL_FROM is not set, but SENDGRID_API_KEY is; "+
+		"GOOGLE_APPLICATION_CREDENTIALS is not set, but FCM_PROJECT_ID is; TWILIO_ACCOUNT_SID is not set, but TWILIO_AUTH_TOKEN is; "+
+		"SLACK_ALLOWED_HOSTS must be hosts, or host:port, with commas between them; "+
+		"PUBLIC_URL must be https, unless it and all providers are on this machine; WEBSOCKET_TIMEOUT must be from 100ms to 1m0s")
+}
+
+// A channel without credentials has no sender, and none that is not served here.
+func TestSenders(t *testing.T) {
+	t.Parallel()
+
+	wiring := newWiring()
+	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}), wiring.read)
+	require.NoError(t, err)
+	senders, err := wiring.senders(cfg, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
+	require.NoError(t, err)
+	require.Contains(t, senders, notification.WebSocket)
+	require.Contains(t, senders, notification.Push)
+	require.Len(t, senders, 2)
+}
