@@ -32,8 +32,8 @@ build: ## build the programs into bin/
 demo: ## start everything, deliver the example events, and show what reached whom
 	@tools/demo.sh
 
-# The stack and the checks are made ready side by side: on a new machine the one
-# downloads while the other compiles. Vet is one of the checks.
+# The stack starts while the checks run: on a new machine the one downloads while the
+# other compiles. The checks include vet, so the tests leave it out.
 test: ## run all checks and all tests, against the real servers
 	@$(MAKE) --no-print-directory --jobs=2 up lint
 	@$(with_stack) go test -vet=off -race -timeout 30m ./internal/channel/...
@@ -49,10 +49,10 @@ lint: ## check format, correctness, the import table, determinism and known vuln
 	$(lint_tool) workflowcheck -test=false ./...
 	tools/vulnerabilities.sh
 
-histories: up ## record the histories of the replay test anew
+histories: up ## record the histories of the replay test again
 	@$(with_stack) go run ./internal/e2e/histories
 
-screenshots: ## take the pictures of docs/ anew, from what `make demo` left running
+screenshots: ## take the pictures of docs/ again, from what `make demo` left running
 	@tools/screenshots.sh
 
 clean: ## stop the stack, and delete it with its data and everything that was built

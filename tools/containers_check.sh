@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks Dockerfile and docker-compose.yml as far as that can be done without a container
-# engine: the compose file against the Compose Specification, and the image's programs, built
-# as the Dockerfile says from what .dockerignore lets through, twice, and run as the image
-# would run them. It takes some minutes on a new machine, and is not among the tests for
-# that; what is fast is there (internal/config/compose_test.go).
+# Checks Dockerfile and docker-compose.yml without a container engine: it compares the
+# compose file with the Compose Specification, builds the image's programs twice as the
+# Dockerfile does, from the files that .dockerignore lets through, and runs them as the
+# image would. This takes minutes on a new machine, so it is not one of the tests; the
+# fast checks are (internal/config/compose_test.go).
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -18,7 +18,7 @@ fail() {
   exit 1
 }
 
-# context copies what .dockerignore lets into an image's build.
+# context copies the files that .dockerignore lets through.
 context() { # FOLDER
   local name
   mkdir -p "$1"
@@ -27,7 +27,7 @@ context() { # FOLDER
   find "$1" -name testdata -prune -exec rm -rf {} +
 }
 
-# build_command prints the Dockerfile's command that builds the programs, on one line.
+# build_command prints the command by which the Dockerfile builds the programs, on one line.
 build_command() { sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "$REPO/Dockerfile" | grep -o 'CGO_ENABLED=.*go build.*'; }
 
 build() { # FOLDER
@@ -37,7 +37,7 @@ build() { # FOLDER
   (cd "$1" && TARGETOS='' TARGETARCH='' bash -euc "$command")
 }
 
-# as_image runs a program with no file but itself, no environment and no rights.
+# as_image runs a program without other files, environment or rights.
 as_image() { # PROGRAM ARGUMENT...
   if [[ $(id -u) -eq 0 ]]; then
     chroot --userspec=65532:65532 "$TEMP/one/out" "/$1" "${@:2}"
@@ -47,7 +47,7 @@ as_image() { # PROGRAM ARGUMENT...
 }
 
 say "the compose file"
-(cd "$REPO" && COMPOSE_PROFILES=demo go run "$COMPOSE_SPEC" docker-compose.yml >"$TEMP/compose") || fail "it is against the specification"
+(cd "$REPO" && COMPOSE_PROFILES=demo go run "$COMPOSE_SPEC" docker-compose.yml >"$TEMP/compose") || fail "it does not fit the specification"
 
 say "building the programs, in two folders"
 build "$TEMP/one"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # The demo: starts the stack, the sandbox and a worker, loads the example directory,
-# delivers the example events and shows what reached whom. Everything stays up for
-# looking; `make down` ends it. The exit code is that of `starter demo`.
+# delivers the example events and shows what reached whom. Everything keeps running until
+# `make down`. The exit code is that of `starter demo`.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$REPO"
 
-# The demo's worker sends whatever waits in the outbox to the sandbox, and its seed overwrites:
-# neither may meet events and customers that are real.
-theirs=$(tools/stack.sh theirs | paste -sd ' ')
-if [[ -n $theirs ]]; then
-  echo "demo: ${theirs// /, } names a server of yours. The demo would mark its pending events as sent, and overwrite" >&2
-  echo "demo: customers that have the example's ids. Run it on the local stack: (unset $theirs; make demo)" >&2
+# The demo's worker sends every pending event to the sandbox, and its seed overwrites rows:
+# it must not run on a database with real events and customers.
+yours=$(tools/stack.sh yours | paste -sd ' ')
+if [[ -n $yours ]]; then
+  echo "demo: ${yours// /, } names a server of yours. The demo would mark its pending events as sent, and overwrite" >&2
+  echo "demo: customers that have the example's ids. Run it on the local stack: (unset $yours; make demo)" >&2
   exit 1
 fi
 
@@ -30,18 +30,18 @@ source tools/stack/process.sh
 # shellcheck source=tools/stack/programs.sh
 source tools/stack/programs.sh
 
-# The worker's providers are the sandbox, whatever the environment says of real ones.
+# The worker's providers are the sandbox, even if the environment names real ones.
 export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
 export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
-export PUBLIC_URL=http://127.0.0.1:$((HERALD_STACK + 18)) # nobody answers there: the sandbox reads the delivery id of a text message from it
+export PUBLIC_URL=http://127.0.0.1:$((HERALD_STACK + 18)) # nothing answers there: the sandbox reads the delivery id of a text message from it
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
-# Faults that are tried at the sandbox's address are to be got over soon.
+# Deliveries recover soon from faults that somebody sets in the sandbox.
 export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
 unset GOOGLE_APPLICATION_CREDENTIALS
 
-# answers_ok says whether GET of a path is answered with 200.
+# answers_ok says whether a GET of a path returns 200.
 # shellcheck disable=SC2317 # `answers` calls it
 answers_ok() { # PORT PATH
   local status
@@ -56,7 +56,7 @@ say "building the programs"
 go build -o bin/ ./worker ./starter
 bin/starter migrate up
 
-# Started anew each time, so that they are what was just built.
+# They are restarted each time, so that they run what was just built.
 programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT"
 say "starting the sandbox"
@@ -79,7 +79,7 @@ bin/starter demo --sandbox-url "$SANDBOX_URL" || code=$?
 
 cat <<END
 
-Everything stays up; \`make down\` ends it. To look at:
+Everything keeps running until \`make down\`. To look at:
   what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
   what went out, in the sandbox ${SANDBOX_URL}/
   RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The recorded histories of a release never change: workflows that it began may still be
-# running. Each folder of them lists its files and their checksums in SHA256SUMS.
+# Fails if a recorded history of a release was changed: workflows that the release began
+# may still be running. SHA256SUMS in each folder lists its files and their checksums.
 set -euo pipefail
-export LC_ALL=C # one order of names everywhere
+export LC_ALL=C # the same order of names everywhere
 cd "$(dirname "${BASH_SOURCE[0]}")/../workflows/testdata"
 
 for sums in */SHA256SUMS; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Takes the pictures of docs/ from the stack that `make demo` leaves running: what failed, an
-# event with its children, a delivery that is being retried, and one that waits for the end
-# of quiet hours. Each situation is made anew, so that it is there whatever was tried before.
+# Takes the pictures of docs/ from the stack that `make demo` leaves running: the failed
+# deliveries, an event with its children, a delivery that is being retried, and one that
+# waits for the end of quiet hours. It makes each situation anew.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -28,7 +28,7 @@ need() { # COMMAND PACKAGE
   "$1" >/dev/null 2>&1 || command -v "$1" >/dev/null || install "$2" "$2"
 }
 
-# fault sets a fault of the sandbox's mails, or without an argument takes it back.
+# fault sets the fault of the sandbox's e-mails; without an argument it clears it.
 fault() { # [FAULT]
   local how=(--request DELETE)
   if [[ $# -gt 0 ]]; then how=(--request PUT --data "$1"); fi
@@ -40,14 +40,14 @@ emit() { # NAME TYPE RESERVATION CUSTOMER-ID CUSTOMER
     --payload "{\"reservationId\":$3,\"restaurantId\":7,\"customer\":{\"id\":$4,\"name\":\"$5\"},\"pax\":2,\"date\":\"2026-12-21\",\"time\":\"20:00\",\"notes\":null}"
 }
 
-# describe fetches what the Web UI knows of a workflow.
+# describe prints what the Web UI knows of a workflow.
 describe() { curl --silent --fail --max-time 10 "$TEMPORAL_UI_URL/api/v1$WORKFLOWS/$1"; } # WORKFLOW-ID
 
 holds() { [[ $(describe "$1") == *"$2"* ]]; } # WORKFLOW-ID TEXT
 
-# reaches waits until a text stands in what the Web UI knows of a workflow.
+# reaches waits until the Web UI knows a text of a workflow.
 reaches() { # WORKFLOW-ID TEXT
-  within 60 holds "$1" "$2" || fail "the workflow $1 does not come to the point of its picture: $2"
+  within 60 holds "$1" "$2" || fail "the workflow $1 does not show $2"
 }
 
 # page prints the address of a tab of a workflow's page.
@@ -57,8 +57,8 @@ page() { # WORKFLOW-ID TAB
   echo "$TEMPORAL_UI_URL$WORKFLOWS/$1/$run/$2"
 }
 
-# shoot takes a picture of a page that shows a text. Such a page has few colours: with a
-# palette of its own the file is a third of the size.
+# shoot takes a picture of a page once it shows a text. A page has few colours, so a
+# palette makes the file a third of the size.
 shoot() { # NAME HEIGHT TEXT ADDRESS
   say "docs/$1.png"
   "$TEMP/screenshots" --width 1600 --height "$2" --until "$3" --out "$TEMP/$1.png" "$4" || fail "no docs/$1.png"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The local stack: Postgres, RabbitMQ and Temporal with its Web UI, each a process
 # of this checkout, on ports of its own, with its data in a folder of its own.
-# Nothing else on the machine is disturbed, no service manager is needed.
+# It disturbs nothing else on the machine and needs no service manager.
 set -euo pipefail
 
 usage() {
@@ -16,7 +16,7 @@ usage: tools/stack.sh COMMAND [SERVICE ...]
   status    say what is running; exit 1 if anything is not
   logs      follow the logs
   env       print the settings as `export` lines, for eval
-  theirs    print the settings that name a server of yours
+  yours     print the settings that name a server of yours
 
 Services: postgres, rabbitmq, temporal; without any, all of them.
 
@@ -32,8 +32,8 @@ DEV=${HERALD_DEV:-$REPO/.dev}
 mkdir -p "$DEV/run" "$DEV/log" "$DEV/bin"
 DEV=$(cd "$DEV" && pwd -P)
 
-# The folder remembers the ports of its stack until that is stopped: a call with others
-# would look for it, and end things, in the wrong place.
+# The folder remembers the ports of its stack while that runs: a call with other ports
+# would look for the servers in the wrong place.
 USED=$(cat "$DEV/run/port_base" 2>/dev/null || true)
 BASE=${HERALD_PORT_BASE:-${USED:-17000}}
 if [[ ! $BASE =~ ^[0-9]+$ || $BASE -lt 1024 || $BASE -gt 65000 ]]; then
@@ -44,7 +44,7 @@ elif [[ -n $USED && $USED != "$BASE" ]]; then
   exit 2
 fi
 
-# The ports; base+9 to base+14 are Temporal's to grow into.
+# The ports; base+9 to base+14 are reserved for Temporal.
 PG_PORT=$BASE
 AMQP_PORT=$((BASE + 1))
 DIST_PORT=$((BASE + 2))
@@ -68,7 +68,7 @@ source "$REPO/tools/stack/settings.sh"
 # shellcheck source=tools/stack/programs.sh
 source "$REPO/tools/stack/programs.sh"
 
-# ours prints the services of this call that are ours to run, in the order to start them.
+# ours prints the services of this call that the stack runs itself, in the order in which they start.
 ours() {
   if need_postgres; then echo postgres; fi
   if wanted rabbitmq && ! external RABBITMQ_URL; then echo rabbitmq; fi
@@ -77,8 +77,8 @@ ours() {
 
 wanted() { [[ ${#SERVICES[@]} -eq 0 || " ${SERVICES[*]} " == *" $1 "* ]]; }
 
-# need_postgres: Temporal stores in our Postgres, which is therefore started for it, even
-# where the application uses another. Stopping Temporal alone leaves Postgres alone.
+# need_postgres: our Postgres is started for Temporal too, which stores its data there even
+# if the application uses another Postgres. Stopping Temporal alone does not stop it.
 need_postgres() {
   if wanted postgres && ! external DATABASE_URL; then return 0; fi
   [[ $COMMAND == up || ${#SERVICES[@]} -eq 0 ]] && wanted temporal && ! external TEMPORAL_ADDRESS
@@ -98,7 +98,7 @@ up() {
   done
 }
 
-# down stops in the reverse order: nobody outlives what it depends on.
+# down stops in reverse order, since Temporal needs Postgres.
 down() {
   local service
   if [[ ${#SERVICES[@]} -eq 0 ]]; then programs_stop "$1"; fi
@@ -115,7 +115,7 @@ destroy() {
   for service in $(ours); do "${service}_delete"; done
   if [[ ${#SERVICES[@]} -eq 0 ]]; then
     rm -rf "${DEV:?}/bin" "$DEV/log" "$DEV/run"
-    rmdir "$DEV" 2>/dev/null || true # it may hold what is not ours
+    rmdir "$DEV" 2>/dev/null || true # it may hold files that are not ours
   fi
 }
 
@@ -135,7 +135,7 @@ status() {
 logs() {
   local service files=()
   for service in $(ours); do files+=("$("${service}_log")"); done
-  [[ ${#files[@]} -gt 0 ]] || fail "all servers are yours, and so are their logs"
+  [[ ${#files[@]} -gt 0 ]] || fail "all servers are yours: look at their own logs"
   exec tail -n 30 -F "${files[@]}"
 }
 
@@ -163,7 +163,7 @@ restart)
   ;;
 kill) exclusively down kill ;;
 destroy) exclusively destroy ;;
-status | logs | theirs) "$COMMAND" ;;
+status | logs | yours) "$COMMAND" ;;
 env) settings ;;
 help | -h | --help) usage ;;
 *)

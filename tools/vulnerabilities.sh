@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails if Herald calls code that is known to be vulnerable. The list is that of
-# vuln.go.dev, or of GOVULNDB: a mirror (https://…) or a folder (file:///…). Where it cannot
-# be reached, as on a machine without internet, nothing is checked, and that is said.
+# Fails if Herald calls code that is known to be vulnerable. The list comes from
+# vuln.go.dev, or from GOVULNDB: a mirror (https://…) or a folder (file:///…). If it cannot
+# be reached, the script checks nothing and prints a warning.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

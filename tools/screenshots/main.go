@@ -1,5 +1,5 @@
-// Command screenshots takes a picture of a web page as soon as the page shows what it is
-// to show. A browser's own --screenshot cannot wait for that.
+// Command screenshots takes a picture of a web page once the page shows a text. A
+// browser's own --screenshot cannot wait for that.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 const (
 	// timeout bounds all of it, the start of the browser included.
 	timeout = time.Minute
-	// interval is between two looks at the page.
+	// interval is the time between two looks at the page.
 	interval = 300 * time.Millisecond
-	// looks is how often a page is compared with how it was, until it stands still.
+	// looks is how often the page is compared with its last picture, until it stops changing.
 	looks = 10
 )
 
@@ -48,13 +48,13 @@ func main() {
 	}
 }
 
-// shown says whether the page, or a frame in it, shows a text; the Web UI has one for
-// what a workflow says of itself.
+// shown says whether the page or a frame in it shows a text; the Web UI has a frame for a
+// workflow's current details.
 const shown = `text => [document, ...Array.from(document.querySelectorAll("iframe"), frame => frame.contentDocument)]
 	.some(part => part?.body?.innerText.includes(text))`
 
-// take writes the picture. The browser is whatever Chromium is installed; root may not
-// use its sandbox.
+// take writes the picture, with the Chromium that is installed. Its own sandbox is off,
+// since root cannot use it.
 func take(o order) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func take(o order) error {
 	return os.WriteFile(o.out, png, 0o644)
 }
 
-// still returns the picture of a page that has stopped changing, or of one that does not.
+// still returns the picture once the page has stopped changing, or after so many looks.
 func still(ctx context.Context) ([]byte, error) {
 	var before []byte
 	for range looks {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Installing what the machine lacks.
 
-# install has the system's package manager install a package.
+# install installs a package with the system's package manager.
 install() { # DEBIAN-NAME HOMEBREW-NAME
   if command -v apt-get >/dev/null; then
     install_debian "$1"
@@ -13,8 +13,8 @@ install() { # DEBIAN-NAME HOMEBREW-NAME
   fi
 }
 
-# install_debian keeps the package from starting a service of its own: the policy file
-# is what packages ask, and it is ours only if there was none.
+# install_debian installs a package without starting its service: packages ask the policy
+# file. A policy file that exists already is left as it is.
 install_debian() {
   local as_root=() policy=/usr/sbin/policy-rc.d
   if [[ $(id -u) -ne 0 ]]; then

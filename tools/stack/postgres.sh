@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Postgres: a cluster of its own, for TCP on loopback only, without a Unix socket,
-# whose path would be limited to 107 bytes. Other users of the machine can reach it
-# too, so it asks for a password, which only the owner of the dev folder can read.
+# Postgres: a cluster of its own, on loopback TCP only, since the path of a Unix socket is
+# limited to 107 bytes. Other users of the machine can reach it too, so it asks for a
+# password, which only the owner of the dev folder can read.
 
 PG_PASSWORD_FILE=$DEV/run/postgres.password
-PG_TIMEOUT=300 # seconds to start or stop; recovery after a crash included
+PG_TIMEOUT=300 # seconds to start or stop, including recovery after a crash
 
 # pg_bin prints the folder of the newest server, or of the one that made our data.
 # Debian keeps it off the PATH.
@@ -34,8 +34,8 @@ as_postgres() {
   fi
 }
 
-# pg_home prints the folder of data and log. Where user postgres cannot reach the dev
-# folder (a checkout under a home of mode 700), it is one under that user's own home,
+# pg_home prints the folder of data and log. If the user postgres cannot reach the dev
+# folder (a checkout under a home of mode 700), it is a folder in that user's own home,
 # named by a checksum of the dev folder.
 pg_home() {
   if [[ -e $DEV/run/postgres.home ]]; then
@@ -45,8 +45,8 @@ pg_home() {
   fi
 }
 
-# pg_create makes the cluster. A fallback folder that the dev folder does not know of
-# is left from a dev folder that was deleted, and so deleted too.
+# pg_create makes the cluster. A folder in the home of postgres that exists already
+# belonged to a dev folder that was deleted, so it is deleted too.
 pg_create() {
   local home=$DEV/postgres fallback
   mkdir -p "$home"
@@ -65,7 +65,7 @@ pg_create() {
   rm -rf "$home/new"
   as_postgres "$(pg_bin)/initdb" --pgdata "$home/new" --username herald --auth trust --encoding UTF8 --no-locale \
     --no-instructions >"$DEV/log/initdb.log" || fail "initdb failed, see $DEV/log/initdb.log"
-  as_postgres mv "$home/new" "$home/data" # a cluster that is there is whole
+  as_postgres mv "$home/new" "$home/data" # so that data is always a complete cluster
 }
 
 postgres_start() {
@@ -84,9 +84,9 @@ postgres_start() {
   pg_database
 }
 
-# pg_set_password makes a password and has the cluster ask for it, be it one of version
-# 0.1, which asked for none. The server is down: Postgres itself takes the statement. The
-# file comes last, so that what was interrupted is done again.
+# pg_set_password gives the cluster a password, also one of version 0.1, which had none.
+# The server is down, so Postgres runs the statement in single-user mode. The file is
+# written last, so that the next start repeats what was interrupted.
 pg_set_password() { # HOME
   local password
   password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
@@ -97,7 +97,7 @@ pg_set_password() { # HOME
   mv "$PG_PASSWORD_FILE.new" "$PG_PASSWORD_FILE"
 }
 
-# pg_password prints nothing for a server of version 0.1 that still runs.
+# pg_password prints nothing while a server of version 0.1 still runs.
 pg_password() { cat "$PG_PASSWORD_FILE" 2>/dev/null || true; }
 
 pg_database() {
@@ -124,8 +124,8 @@ postgres_stop() { # graceful, immediate or kill
   as_postgres "$(pg_bin)/pg_ctl" stop --silent --wait --timeout "$PG_TIMEOUT" --mode "$mode" --pgdata "$home/data" >&2
 }
 
-# pg_kill ends the server and its backends together: one that lives on would hold the
-# shared memory, and keep the next start waiting.
+# pg_kill ends the server and its backends together: the next start would wait for a
+# backend that still holds the shared memory.
 pg_kill() {
   local children
   children=$(pgrep -P "$1" || true)

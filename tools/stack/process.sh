@@ -1,16 +1,16 @@
 # shellcheck shell=bash disable=SC2034
-# What all services need: to be started detached, found again, and ended.
+# Starting processes that outlive this script, finding them again, and ending them.
 
 say() { echo "stack: $*" >&2; }
 
-# fail ends the script; given a service, with the end of its log.
+# fail ends the script; with a service, it also prints the end of its log.
 fail() {
   say "$1"
   if [[ $# -gt 1 ]]; then tail -n 30 "$("$2_log")" >&2 || true; fi
   exit 1
 }
 
-# exclusively runs a command while no other call works on this folder.
+# exclusively runs a command while no other call changes this folder.
 exclusively() {
   if command -v flock >/dev/null; then
     exec 9>"$DEV/run/lock"
@@ -29,8 +29,8 @@ detach() { # PIDFILE LOG COMMAND...
   echo $! >"$pid_file"
 }
 
-# runs says whether the process of a pid file lives and is what we started: after a
-# crash of the machine its number may be somebody else's.
+# runs says whether the process of a pid file is alive and is the one that we started:
+# after a reboot another process may have its number.
 runs() { # PIDFILE MARK
   local pid
   pid=$(pid_of "$1") && [[ $(command_line "$pid") == *"$2"* ]]
@@ -41,7 +41,7 @@ pid_of() {
   [[ -s $1 ]] && read -r pid _ <"$1" && [[ $pid =~ ^[0-9]+$ ]] && echo "$pid"
 }
 
-# command_line prints nothing for a process that has ended, be it unburied.
+# command_line prints nothing for a process that has ended, even if it is a zombie.
 command_line() {
   if [[ -d /proc/self ]]; then
     tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" || true
@@ -50,8 +50,8 @@ command_line() {
   fi
 }
 
-# alive is true for a process that is about to become another program, which has no
-# command line for a moment, and false for an unburied one.
+# alive is false for a zombie, and true for a process within exec, which has no command
+# line for a moment.
 alive() {
   if [[ -d /proc/self ]]; then
     grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"
@@ -60,8 +60,8 @@ alive() {
   fi
 }
 
-# finish ends the process of a pid file: by SIGTERM and, where that has no effect
-# for 30 seconds or the way is "kill", by SIGKILL.
+# finish ends the process of a pid file with SIGTERM; after 30 seconds, or if the way is
+# "kill", with SIGKILL.
 finish() { # PIDFILE MARK WAY
   local pid
   if runs "$1" "$2"; then
@@ -76,7 +76,7 @@ finish() { # PIDFILE MARK WAY
 
 gone() { ! runs "$1" "$2"; }
 
-# within repeats a command until it succeeds, for so many seconds at most.
+# within repeats a command until it succeeds, for a number of seconds at most.
 within() { # SECONDS COMMAND...
   local end=$((SECONDS + $1))
   shift
@@ -86,8 +86,8 @@ within() { # SECONDS COMMAND...
   done
 }
 
-# answers waits until a process that was just started answers, and gives up as soon
-# as it has ended.
+# answers waits until a process that was just started answers, and fails as soon as the
+# process has ended.
 answers() { # SECONDS PIDFILE COMMAND...
   local end=$((SECONDS + $1)) pid
   pid=$(pid_of "$2")
@@ -100,7 +100,7 @@ answers() { # SECONDS PIDFILE COMMAND...
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# free fails if somebody else has one of the ports.
+# free fails if another program has one of the ports.
 free() {
   local port
   for port in "$@"; do

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The programs that the demo leaves running: a worker, and the starter as the sandbox.
+# The programs that the demo leaves running: a worker, and a starter that is the sandbox.
 
 program() { echo "$REPO/bin/$1"; } # NAME
 
 program_pid() { echo "$DEV/run/$1.pid"; } # NAME
 
-# programs_stop ends the worker first: it uses the sandbox.
+# programs_stop ends the worker first, since it uses the sandbox.
 programs_stop() { # graceful, immediate or kill
   local name
   for name in worker starter; do

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
-# RabbitMQ: a node beside any other on the machine, with a name, a cookie, a
-# distribution port and an epmd of its own.
+# RabbitMQ: a node with a name, a cookie, a distribution port and an epmd of its own, so
+# that it can run beside others on the machine.
 
 RABBITMQ_HOME=$DEV/rabbitmq
-if [[ $DEV == *[[:space:]]* ]]; then # RabbitMQ's disk monitor quotes no path, so it gets one by a link
+if [[ $DEV == *[[:space:]]* ]]; then # RabbitMQ's disk monitor does not quote paths, so it gets a link
   RABBITMQ_HOME=/tmp/herald-$(printf %s "$DEV" | cksum | cut -d' ' -f1)
 fi
 RABBITMQ_PID=$DEV/run/rabbitmq.pid
 NODE=herald$BASE@localhost
 RABBITMQ_MARK="-home $RABBITMQ_HOME -epmd_port $EPMD_PORT" # in the command line of the server
 
-# rabbitmq_bin prints the path of the server. Debian's command on the PATH would change
-# to its own user and folder; the one behind it does not.
+# rabbitmq_bin prints the path of the server. Debian's command on the PATH changes the user
+# and the folder; the program behind it does not.
 rabbitmq_bin() {
   local candidate
   for candidate in /usr/lib/rabbitmq/bin/rabbitmq-server "$(command -v rabbitmq-server || true)" \
@@ -53,9 +53,9 @@ EOF
   fi
 }
 
-# rabbitmq_env runs a command in the environment of our node. The files that are set to
-# names that do not exist would otherwise be the machine's own. Told that it runs under
-# systemd, the start script becomes the server, so that its process id is the server's.
+# rabbitmq_env runs a command in the environment of our node. The files that do not exist
+# are named so that RabbitMQ does not read the machine's own. RUNNING_UNDER_SYSTEMD makes
+# the start script exec the server, so that its process id is the server's.
 rabbitmq_env() {
   (
     cd "$RABBITMQ_HOME" || exit # where a crash leaves its dump
@@ -72,8 +72,8 @@ rabbitmq_env() {
   )
 }
 
-# speaks_amqp says whether the server answers a protocol header with a method frame: a
-# port that only accepts may belong to a node that still recovers its queues.
+# speaks_amqp says whether the server answers a protocol header with a method frame: a node
+# that still recovers its queues accepts connections too.
 speaks_amqp() {
   local frame
   exec 3<>"/dev/tcp/127.0.0.1/$AMQP_PORT" || return 1
@@ -92,7 +92,7 @@ rabbitmq_stop() { # graceful, immediate or kill
   if listening "$EPMD_PORT"; then within 5 end_epmd || say "epmd on port $EPMD_PORT does not end"; fi
 }
 
-# end_epmd succeeds once epmd has noticed that its node is gone; it does not end before.
+# end_epmd succeeds once epmd has noticed that its node is gone.
 end_epmd() {
   epmd -port "$EPMD_PORT" -kill >/dev/null 2>&1
   ! listening "$EPMD_PORT"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The settings under which programs reach the stack.
+# The settings by which programs reach the stack.
 
-# local_value prints what a setting is for our own server of a port base, without the
-# password of the database.
+# local_value prints the value that a setting has for our own server at a port base,
+# without the password of the database.
 local_value() { # NAME BASE
   case $1 in
   DATABASE_URL) echo "postgres://herald@127.0.0.1:$2/herald?sslmode=disable" ;;
@@ -13,9 +13,8 @@ local_value() { # NAME BASE
   esac
 }
 
-# external says whether the environment names a server that is not ours. A value that an
-# earlier `env` printed is ours: be it of a stack with another base, which HERALD_STACK
-# tells, or with a password that is no longer, or not yet, the database's.
+# external says whether the environment names a server that is not ours. What an earlier
+# `env` printed is ours, even if the port base (HERALD_STACK) or the password differs.
 external() {
   local value
   value=$(without_password "${!1:-}")
@@ -30,8 +29,8 @@ with_password() { # URL
   if [[ -n $password ]]; then echo "${1/herald@/herald:$password@}"; else echo "$1"; fi
 }
 
-# theirs prints the settings by which the environment names servers that are not ours.
-theirs() {
+# yours prints the settings in the environment that name a server that is not ours.
+yours() {
   local name
   for name in DATABASE_URL RABBITMQ_URL TEMPORAL_ADDRESS; do
     if external "$name"; then echo "$name"; fi
@@ -51,7 +50,7 @@ settings() {
   fi
 }
 
-# setting prints one setting: the environment's if its server is external, or ours.
+# setting prints one setting: from the environment if its server is external, else ours.
 setting() { # NAME SERVER
   local value quote="'\\''"
   if external "$2"; then value=${!1:-}; else value=$(with_password "$(local_value "$1" "$BASE")"); fi

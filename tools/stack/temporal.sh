@@ -14,7 +14,7 @@ temporal_install() {
 temporal_start() {
   free "$TEMPORAL_PORT" $((TEMPORAL_PORT + 1)) $((TEMPORAL_PORT + 2)) $((TEMPORAL_PORT + 3)) "$UI_PORT"
   # The collector is the server's largest cost: GOGC=400 doubles its throughput.
-  # The password goes by the environment: everybody can read a command line.
+  # The password is in the environment, since everybody can read a command line.
   PGPASSWORD=$(pg_password) GOGC=400 detach "$TEMPORAL_PID" "$DEV/log/temporal.log" "$TEMPORAL" \
     -port "$TEMPORAL_PORT" -ui-port "$UI_PORT" -postgres "127.0.0.1:$PG_PORT"
   answers 300 "$TEMPORAL_PID" "$TEMPORAL" -check -port "$TEMPORAL_PORT" || return 1
