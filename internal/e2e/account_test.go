@@ -3,11 +3,10 @@ package e2e_test
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
-// TestAccountRejected mends credentials that a provider rejects: the deliveries that
-// waited for it are made, also where the policy allows one attempt.
+// A provider rejects our credentials. Once they are right, the deliveries that waited are
+// made, even where the policy allows one attempt.
 func TestAccountRejected(t *testing.T) {
 	t.Parallel()
 
@@ -18,11 +17,9 @@ func TestAccountRejected(t *testing.T) {
 	s.fault("EMAIL", `{"status":401}`)
 	s.startWorker()
 	s.starter("poller", "start")
-	event := s.name + "-evt"
-	id := event + "-customer42-EMAIL"
-	s.starter("emit", "--type", "T", "--aggregate-type", "CUSTOMER", "--aggregate-id", "42", "--payload", "{}", "--event-id", event)
+	id := s.emit(s.name+"-evt", "T", "CUSTOMER/42", "{}") + "-customer42-EMAIL"
 	var answer string
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		answer, _ = s.tryStarter("delivery", "why", id)
 		return strings.Contains(answer, "the provider rejects our account: it is tried once a minute, next at ")
 	}, "why does not say that our account is rejected: %s", answer)
@@ -30,7 +27,5 @@ func TestAccountRejected(t *testing.T) {
 	s.mend()
 	s.starter("delivery", "send-now", id)
 
-	s.eventually(time.Minute, func() bool {
-		return s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT'", id) == 1
-	}, "it was not sent")
+	s.awaitDelivery(id, "SENT")
 }

@@ -3,13 +3,12 @@ package e2e_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestAfterAWait has people leave, opt out and move while what they are to be told
-// waits: for a delay, in a digest, for a time that an operator gave.
+// People leave, opt out and move while their deliveries wait: for a delay, in a digest,
+// or until a time that an operator set.
 func TestAfterAWait(t *testing.T) {
 	t.Parallel()
 
@@ -24,13 +23,11 @@ func TestAfterAWait(t *testing.T) {
 	s.startWorker()
 	s.starter("poller", "start")
 	emit := func(eventType string, restaurant int) string {
-		id := fmt.Sprintf("%s-%s-%d", s.name, eventType, restaurant)
-		s.starter("emit", "--event-id", id, "--type", eventType, "--aggregate-type", "RESTAURANT", "--aggregate-id", fmt.Sprint(restaurant), "--payload", fmt.Sprintf(`{"of":%d}`, restaurant))
-		return id
+		return s.emit(fmt.Sprintf("%s-%s-%d", s.name, eventType, restaurant), eventType, fmt.Sprintf("RESTAURANT/%d", restaurant), fmt.Sprintf(`{"of":%d}`, restaurant))
 	}
 	mail := func(event string, staff int) string { return fmt.Sprintf("%s-staff%d-EMAIL", event, staff) }
 	later, five, six := emit("LATER", 5), emit("NEWS", 5), emit("NEWS", 6)
-	s.eventually(time.Minute, func() bool { return s.count("SELECT count(*) FROM notification") == 15 }, "not all was planned")
+	s.awaitCount(15, "SELECT count(*) FROM notification")
 
 	s.exec("DELETE FROM entity_member WHERE user_id = '1' AND entity_id = '5'") // left one restaurant of two
 	s.exec("INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
@@ -39,7 +36,7 @@ func TestAfterAWait(t *testing.T) {
 	for staff := 1; staff <= 5; staff++ {
 		for _, event := range []string{later, five} { // the digest lists the news of both
 			var out string
-			s.eventually(time.Minute, func() (ok bool) {
+			s.eventually(func() (ok bool) {
 				var err error
 				out, err = s.tryStarter("delivery", "reschedule", mail(event, staff), "--in", "1s")
 				return err == nil
@@ -57,16 +54,12 @@ func TestAfterAWait(t *testing.T) {
 			if reasons[i] != "" {
 				status = "CANCELLED"
 			}
-			s.eventually(2*time.Minute, func() bool {
-				return s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2 AND coalesce(last_error, '') = $3", id, status, reasons[i]) == 1
-			}, "%s did not become %s: %s", id, status, reasons[i])
+			s.awaitCount(1, "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2 AND coalesce(last_error, '') = $3", id, status, reasons[i])
 			require.Equal(t, status == "SENT", s.count("SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1", id) == 1)
 		}
 	}
 	require.Equal(t, 3, s.count("SELECT count(*) FROM notification WHERE recipient_address = 'moved@example.com' AND status = 'SENT'"))
 	require.Contains(t, s.starter("delivery", "why", mail(later, 2)), "the recipient had switched EMAIL off")
-	s.eventually(time.Minute, func() bool {
-		return s.count("SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'") == 3
-	}, "the events did not end")
+	s.awaitCount(3, "SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'")
 	require.Len(t, s.accepted(), 5, "two that were rescheduled, and three digests")
 }

@@ -29,21 +29,14 @@ func TestBroadcast(t *testing.T) {
 }
 
 func (s *system) broadcast(recipients int, within time.Duration) {
-	s.starter("migrate", "up")
-	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad((n % 10000)::text, 4, '0') FROM generate_series(1, $1::int) n`, recipients)
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('NEWS', 'EMAIL'), ('NEWS', 'SMS')`)
-	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
+	s.prepareNews(recipients, "EMAIL", "SMS")
 	s.startWorker()
-	s.starter("poller", "start")
 
-	id := s.name + "-news"
 	started := time.Now()
-	s.starter("emit", "--event-id", id, "--type", "NEWS", "--aggregate-type", "BROADCAST", "--aggregate-id", "0", "--payload", "{}")
+	id := s.emitNews()
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
 	defer cancel()
-	s.eventually(time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM event_outbox WHERE status = 'PROCESSED'`) == 1
-	}, "the event was not started")
+	s.awaitCount(1, `SELECT count(*) FROM event_outbox WHERE status = 'PROCESSED'`)
 	var result workflows.NotifyResult
 	require.NoError(s.t, s.temporal.GetWorkflow(ctx, id, "").Get(ctx, &result))
 	took := time.Since(started)
@@ -84,7 +77,7 @@ func TestCancelledEvent(t *testing.T) {
 	s.starter("poller", "start")
 	s.writeEvents("cancel", 1)
 	id := s.eventID("cancel", 0)
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		return s.count(`SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`) == 1 && s.running(id) == 3
 	}, "the push was not sent, or the others do not wait")
 

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,7 +23,7 @@ func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
 	id := s.eventID("refused", 0) + "-customer1-EMAIL"
 
 	said := ""
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		description, err := s.temporal.DescribeWorkflowExecution(t.Context(), id, "")
 		if err != nil || len(description.GetPendingActivities()) == 0 || description.GetPendingActivities()[0].GetLastFailure() == nil {
 			return false

@@ -1,15 +1,11 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -17,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"herald/internal/notification"
+	"herald/internal/sandbox"
 )
 
 // item is one delivery that a digest was to list, as the tables know it.
@@ -47,46 +44,28 @@ func (d *digests) items() []item {
 
 // message is what a provider accepted.
 type message struct {
-	Time       time.Time `json:"time"`
-	Channel    string    `json:"channel"`
-	DeliveryID string    `json:"delivery_id"`
-	Title      string    `json:"title"`
-	Body       string    `json:"body"`
-	Accepted   bool      `json:"accepted"`
-
+	sandbox.Entry
 	items []string // delivery ids of what it lists, in its order
 }
 
 var mark = regexp.MustCompile(`item #(\d+)#`)
 
-// messages reads what the providers accepted.
-func (d *digests) messages(items []item) []message {
+// listed are the messages that the providers accepted, with what they list.
+func (d *digests) listed(items []item) []message {
 	d.t.Helper()
 	ids := map[string]string{}
 	for _, i := range items {
 		ids[fmt.Sprint(i.Channel, i.Number)] = i.DeliveryID
 	}
-	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.sandbox.URL+"/ledger", nil)
-	require.NoError(d.t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(d.t, err)
-	defer func() { _ = answer.Body.Close() }()
 	var messages []message
-	for lines := json.NewDecoder(answer.Body); ; {
-		var m message
-		if err := lines.Decode(&m); err == io.EOF {
-			return messages
-		} else {
-			require.NoError(d.t, err)
-		}
-		if !m.Accepted {
-			continue
-		}
-		for _, found := range mark.FindAllStringSubmatch(m.Body, -1) {
-			m.items = append(m.items, ids[m.Channel+found[1]])
+	for _, entry := range d.messages() {
+		m := message{Entry: entry}
+		for _, found := range mark.FindAllStringSubmatch(entry.Body, -1) {
+			m.items = append(m.items, ids[fmt.Sprint(entry.Channel, found[1])])
 		}
 		messages = append(messages, m)
 	}
+	return messages
 }
 
 // requireEachInOneDigest: what was not cancelled is SENT, and the providers have
@@ -133,7 +112,7 @@ func requireListed(t *testing.T, items []item, messages []message) {
 	for _, m := range messages {
 		require.NotEmpty(t, m.items, "%s lists nothing", m.DeliveryID)
 		require.LessOrEqual(t, len(m.items), notification.MaxDigestItems, m.DeliveryID)
-		if m.Channel != "SMS" { // which has no title
+		if m.Channel != notification.SMS { // which has no title
 			require.Regexp(t, fmt.Sprintf("^%d notifications?$", len(m.items)), m.Title)
 		}
 		last := -1
@@ -156,7 +135,7 @@ func (d *digests) requireWorkflowsAgree(items []item) {
 	for _, i := range items {
 		var status enums.WorkflowExecutionStatus
 		began := true
-		d.eventually(2*time.Minute, func() bool {
+		d.eventually(func() bool {
 			if status, began = d.workflow(i.DeliveryID); !began {
 				status, _ = d.workflow(i.EventID)
 			}

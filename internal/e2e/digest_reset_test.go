@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -25,14 +24,12 @@ func TestDigestIsReset(t *testing.T) {
 	d.fault("EMAIL", `{"status":503}`)
 	item, digest := d.write(hidden, 1, 1)[0], d.digest(hidden, 1)
 	d.signal(digest, workflows.SendNow)
-	d.eventually(time.Minute, func() bool {
-		return d.count(`SELECT count(*) FROM delivery_attempt WHERE ended_at IS NOT NULL`) == 1
-	}, "there was no attempt")
+	d.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE ended_at IS NOT NULL`)
 	d.mend()
 
 	d.resetToLastTask(digest)
 
-	d.eventually(time.Minute, func() bool { return d.having(hidden, "PENDING") == 0 }, "%s has not ended", item)
+	d.eventually(func() bool { return d.having(hidden, "PENDING") == 0 }, "%s has not ended", item)
 	require.Equal(t, 1, d.having(hidden, "SENT"))
 	require.Equal(t, 1, d.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'SENT' AND delivery_id = $1`, item))
 }

@@ -100,7 +100,7 @@ func (d *digests) having(eventType, status string) int {
 // signal gives a workflow a signal once it runs.
 func (d *digests) signal(id, name string) {
 	d.t.Helper()
-	d.eventually(time.Minute, func() bool { return d.temporal.SignalWorkflow(d.t.Context(), id, "", name, nil) == nil }, "%s never ran", id)
+	d.eventually(func() bool { return d.temporal.SignalWorkflow(d.t.Context(), id, "", name, nil) == nil }, "%s never ran", id)
 }
 
 // TestDigests lets everything race that can: hundreds of items that join while
@@ -134,7 +134,7 @@ func TestDigests(t *testing.T) {
 	d.waitForAll()
 
 	items := d.items()
-	messages := d.messages(items)
+	messages := d.listed(items)
 	requireEachInOneDigest(t, items, messages, kills)
 	requireListed(t, items, messages)
 	d.requireWorkflowsAgree(items)
@@ -156,7 +156,7 @@ func (d *digests) cancelSome() {
 	d.t.Helper()
 	for range d.random.IntN(3) {
 		var item, event string
-		d.eventually(time.Minute, func() bool {
+		d.eventually(func() bool {
 			return d.store.Pool.QueryRow(d.t.Context(),
 				`SELECT delivery_id, event_id FROM notification WHERE event_type = $1 AND status = 'PENDING' ORDER BY id DESC LIMIT 1 OFFSET $2`,
 				raced, d.random.IntN(3)).Scan(&item, &event) == nil
@@ -176,7 +176,7 @@ func (d *digests) cancelSome() {
 func (d *digests) waitForSome() {
 	d.t.Helper()
 	target := d.having(raced, "SENT") + 1 + d.random.IntN(5)
-	d.eventually(2*time.Minute, func() bool {
+	d.eventually(func() bool {
 		return d.having(raced, "SENT") >= target || d.having(raced, "PENDING") == 0
 	}, "nothing was sent any more")
 }
@@ -185,13 +185,13 @@ func (d *digests) waitForSome() {
 // would be waited for in vain: the crash tests see to that.
 func (d *digests) waitUntilPlanned() {
 	d.t.Helper()
-	d.eventually(2*time.Minute, func() bool { return d.count(`SELECT count(*) FROM notification`) == d.deliveries }, "not all events were planned")
+	d.awaitCount(d.deliveries, `SELECT count(*) FROM notification`)
 }
 
 func (d *digests) waitForAll() {
 	d.t.Helper()
 	d.waitUntilPlanned()
-	d.eventually(2*time.Minute, func() bool { return d.count(`SELECT count(*) FROM notification WHERE status = 'PENDING'`) == 0 }, "not all items have ended")
+	d.awaitCount(0, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
 }
 
 // splitLot lets more items join at once than a digest holds. The first hundred
@@ -201,13 +201,12 @@ func (d *digests) splitLot() {
 	d.t.Helper()
 	const held, more = 100, 10
 	d.write(split, 0, held+more)
-	d.eventually(time.Minute, func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more },
-		"the digest did not close when it was full")
+	d.eventually(func() bool { return d.having(split, "SENT") == held && d.having(split, "PENDING") == more }, "the digest did not close when it was full")
 	var left string
 	require.NoError(d.t, d.store.Pool.QueryRow(d.t.Context(),
 		`SELECT delivery_id FROM notification WHERE event_type = $1 AND status = 'PENDING' LIMIT 1`, split).Scan(&left))
 	d.signal(left, workflows.SendNow)
-	d.eventually(time.Minute, func() bool { return d.having(split, "SENT") == held+more }, "send-now did not send the rest")
+	d.eventually(func() bool { return d.having(split, "SENT") == held+more }, "send-now did not send the rest")
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
 }
 
@@ -226,9 +225,7 @@ func (d *digests) writeAtNight() night {
 		VALUES ('CUSTOMER', '4', 'EMAIL', true, (now() AT TIME ZONE 'UTC' - interval '1 hour')::time, (now() AT TIME ZONE 'UTC' + interval '45 seconds')::time)
 		RETURNING now() + interval '45 seconds'`).Scan(&n.ends))
 	n.items = append(d.write(quiet, customers, 1), d.write(quiet, customers, 1)...)
-	d.eventually(time.Minute, func() bool {
-		return d.count(`SELECT count(*) FROM notification WHERE event_type = $1 AND send_after IS NOT NULL`, quiet) == 2
-	}, "the events were not planned in quiet hours")
+	d.awaitCount(2, `SELECT count(*) FROM notification WHERE event_type = $1 AND send_after IS NOT NULL`, quiet)
 	return n
 }
 
@@ -249,12 +246,12 @@ func (d *digests) hide() {
 	d.t.Helper()
 	d.write(hidden, 1, 1)
 	digest := d.digest(hidden, 1)
-	d.eventually(time.Minute, func() bool {
+	d.eventually(func() bool {
 		_, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), digest, "")
 		return err == nil
 	}, "%s never began", digest)
 	require.NoError(d.t, d.temporal.CancelWorkflow(d.t.Context(), d.event(d.written-1), ""))
-	d.eventually(time.Minute, func() bool { return d.having(hidden, "CANCELLED") == 1 }, "the item of a cancelled event was not cancelled")
+	d.eventually(func() bool { return d.having(hidden, "CANCELLED") == 1 }, "the item of a cancelled event was not cancelled")
 	d.signal(digest, workflows.SendNow)
 	var result workflows.DigestResult
 	require.NoError(d.t, d.temporal.GetWorkflow(d.t.Context(), digest, "").Get(d.t.Context(), &result))

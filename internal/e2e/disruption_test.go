@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"testing"
-	"time"
 
 	"herald/internal/stacktest"
 )
@@ -34,7 +33,7 @@ func TestServersDisrupted(t *testing.T) {
 		}},
 		{"rabbitmq", func() {
 			stack.Run(t, "down", "rabbitmq")
-			s.eventually(time.Minute, func() bool { return w.ready() == http.StatusServiceUnavailable }, "the worker does not notice the outage")
+			s.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable }, "the worker does not notice the outage")
 			stack.Run(t, "up", "rabbitmq")
 		}},
 		{"temporal", func() {
@@ -46,12 +45,12 @@ func TestServersDisrupted(t *testing.T) {
 	for i, d := range disruptions {
 		s.writeEvents(d.name, events)
 		target := i*events*loadChannels + randomShare(events*loadChannels)
-		s.eventually(3*time.Minute, func() bool {
+		s.eventually(func() bool {
 			return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) >= target
 		}, "%s: %d deliveries were never reached", d.name, target)
 		d.disrupt()
 		rounds = append(rounds, d.name)
-		s.waitForLoad((i+1)*events, 4*time.Minute)
+		s.waitForLoad((i + 1) * events)
 	}
 	// A server that dies between a provider's answer and our record leaves at
 	// most what was under way.

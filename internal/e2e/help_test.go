@@ -105,16 +105,7 @@ var helpStates = []struct {
 // event writes an event of restaurant 5.
 func (h *help) event(eventType, name string) string {
 	h.t.Helper()
-	id := h.name + "-" + name
-	h.starter("emit", "--event-id", id, "--type", eventType, "--aggregate-type", "RESTAURANT", "--aggregate-id", "5", "--payload", "{}")
-	return id
-}
-
-func (h *help) mail(id, status string) {
-	h.t.Helper()
-	h.eventually(2*time.Minute, func() bool {
-		return h.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2", id+"-staff10-EMAIL", status) == 1
-	}, "the e-mail of %s is not %s", id, status)
+	return h.emit(h.name+"-"+name, eventType, "RESTAURANT/5", "{}")
 }
 
 // waiting is an event whose type has its e-mail a day later.
@@ -122,8 +113,8 @@ func (h *help) waiting() string {
 	h.t.Helper()
 	h.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 day') ON CONFLICT DO NOTHING`)
 	id := h.event("LATER", "evt-"+randomWord(8))
-	h.mail(id, "PENDING")
-	h.eventually(time.Minute, func() bool { // its workflow, which the example speaks to, follows its row
+	h.awaitDelivery(id+"-staff10-EMAIL", "PENDING")
+	h.eventually(func() bool { // its workflow, which the example speaks to, follows its row
 		_, err := h.temporal.DescribeWorkflowExecution(h.t.Context(), id+"-staff10-EMAIL", "")
 		return err == nil
 	}, "%s was not started", id)
@@ -134,7 +125,7 @@ func (h *help) failed() string {
 	h.t.Helper()
 	h.fault("email", `{"status": 400}`)
 	id := h.event("RESERVATION_REQUESTED", "evt-"+randomWord(8))
-	h.mail(id, "FAILED")
+	h.awaitDelivery(id+"-staff10-EMAIL", "FAILED")
 	h.mend()
 	return id
 }
@@ -144,9 +135,7 @@ func (h *help) refused() string {
 	id := h.name + "-evt-" + randomWord(8)
 	h.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, attempt_count)
 		VALUES ($1, 'MENU_UPDATED', 'RESTAURANT', '5', '{}', 10)`, id)
-	h.eventually(2*time.Minute, func() bool {
-		return h.count("SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED'", id) == 1
-	}, "%s was not given up", id)
+	h.awaitCount(1, "SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED'", id)
 	return id
 }
 
@@ -221,7 +210,7 @@ func (h *help) answers(command string) {
 	output := &buffer{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.dir, h.env, output, output
 	require.NoError(h.t, cmd.Start())
-	h.eventually(time.Minute, func() bool {
+	h.eventually(func() bool {
 		answer, err := http.Get(sandboxAddress.FindString(output.String()) + "/ledger")
 		if err != nil {
 			return false
@@ -238,9 +227,7 @@ func (h *help) answers(command string) {
 func (h *help) emittedAreSent() {
 	h.t.Helper()
 	h.starter("poller", "start")
-	h.eventually(3*time.Minute, func() bool {
-		return h.count("SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE o.event_id LIKE 'evt-%' AND p.status = 'SUCCESS'") == 3
-	}, "what the examples emitted has not ended")
+	h.awaitCount(3, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE o.event_id LIKE 'evt-%' AND p.status = 'SUCCESS'")
 	require.Zero(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND status <> 'SENT'"))
 	require.Positive(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND event_type = 'RESERVATION_REQUESTED' AND channel = 'EMAIL'"))
 }

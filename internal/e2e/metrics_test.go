@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +39,7 @@ func TestMetrics(t *testing.T) {
 	require.Contains(t, w.metrics(), `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 0`, "before anything happened")
 	s.starter("poller", "start")
 	s.writeEvents("m", 1)
-	s.waitForLoad(1, time.Minute)
+	s.waitForLoad(1)
 
 	var page string
 	for _, line := range []string{
@@ -57,7 +56,7 @@ func TestMetrics(t *testing.T) {
 		`herald_commit_to_sent_seconds_count{channel="SMS"} 1`,
 		`herald_retries_total{channel="EMAIL"} 0`,
 	} {
-		s.eventually(time.Minute, func() bool {
+		s.eventually(func() bool {
 			page = w.metrics()
 			return strings.Contains(page, "\n"+line+"\n")
 		}, "there is no %q", line)

@@ -145,24 +145,5 @@ func withoutPoolSize(t *testing.T, address string) string {
 // emit writes an event as a business service would.
 func (n *nightShift) emit(id, eventType, aggregate, payload string) {
 	n.t.Helper()
-	aggregateType, aggregateID, _ := strings.Cut(aggregate, "/")
-	n.starter("emit", "--event-id", n.own(id), "--type", eventType, "--aggregate-type", aggregateType, "--aggregate-id", aggregateID, "--payload", payload)
-}
-
-// ended waits until events have ended.
-func (n *nightShift) ended(ids ...string) {
-	n.t.Helper()
-	for _, id := range ids {
-		n.eventually(time.Minute, func() bool {
-			return n.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'SUCCESS'`, n.own(id)) == 1
-		}, "%s has not ended", id)
-	}
-}
-
-// reached waits until so many deliveries of an event have a status.
-func (n *nightShift) reached(id, status string, want int) {
-	n.t.Helper()
-	n.eventually(2*time.Minute, func() bool {
-		return n.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = $2`, n.own(id), status) == want
-	}, "%s has not %d deliveries %s", id, want, status)
+	n.system.emit(n.own(id), eventType, aggregate, payload)
 }

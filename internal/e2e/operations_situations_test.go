@@ -21,20 +21,20 @@ var situations = map[string]func(n *nightShift){
 	"1. Customer 42 got no text message": func(n *nightShift) {
 		n.confirm("night-1", 42)
 		n.confirm("night-2", 43)
-		n.ended("night-1", "night-2")
+		n.awaitSuccess(n.own("night-1"), n.own("night-2"))
 	},
 	"2. An address is wrong": func(n *nightShift) {
 		n.confirm("night-3", 45)
-		n.ended("night-3")
+		n.awaitSuccess(n.own("night-3"))
 	},
 	"3. The e-mail provider was out for an hour": func(n *nightShift) {
 		n.fault("email", fmt.Sprintf(`{"status": %d}`, http.StatusServiceUnavailable))
 		n.emit("night-4", "SHIFT_PLANNED", "RESTAURANT/9", `{"week": 48}`)
-		n.reached("night-4", "FAILED", 120)
-		n.ended("night-4")
+		n.awaitDeliveries(n.own("night-4"), "FAILED", 120)
+		n.awaitSuccess(n.own("night-4"))
 		n.mend()
 	},
-	"4. It waits for the morning, and must not": func(n *nightShift) {
+	"4. A reminder waits for the morning, but must not": func(n *nightShift) {
 		n.remind("night-5", "night-6")
 	},
 	"5. A message must not go out": func(n *nightShift) {
@@ -42,8 +42,8 @@ var situations = map[string]func(n *nightShift){
 	},
 	"6. A whole event was a mistake": func(n *nightShift) {
 		n.emit("night-8", "SPECIAL_OFFER", "RESTAURANT/5", `{"discount": 90}`)
-		n.reached("night-8", "SENT", 2)
-		n.reached("night-8", "PENDING", 2)
+		n.awaitDeliveries(n.own("night-8"), "SENT", 2)
+		n.awaitDeliveries(n.own("night-8"), "PENDING", 2)
 	},
 	"7. An event is FAILED in the outbox": func(n *nightShift) {
 		n.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, attempt_count)
@@ -51,15 +51,15 @@ var situations = map[string]func(n *nightShift){
 	},
 	"8. Maintenance: nothing new may start for an hour": func(*nightShift) {},
 	"9. Customer 42 waits for a digest": func(n *nightShift) {
-		n.ended("night-10")
+		n.awaitSuccess(n.own("night-10"))
 		for _, id := range []string{"night-11", "night-12", "night-13"} {
 			n.emit(id, "POINTS_EARNED", "CUSTOMER/42", `{"points": 20}`)
-			n.reached(id, "PENDING", 1) // one after the other, for the order of the list
+			n.awaitDeliveries(n.own(id), "PENDING", 1) // one after the other, for the order of the list
 		}
 	},
 	"10. Before a release, and the tables grow": func(n *nightShift) {
 		n.confirm("night-14", 47)
-		n.ended("night-14")
+		n.awaitSuccess(n.own("night-14"))
 		history := n.history("night-14-customer47-SMS")
 		n.save("night-14.json", history)
 		n.save("other-build.json", strings.ReplaceAll(history, `"name":"Send"`, `"name":"SendMessage"`))
@@ -80,8 +80,8 @@ func (n *nightShift) remind(ids ...string) {
 	n.t.Helper()
 	for _, id := range ids {
 		n.emit(id, "RESERVATION_REMINDER", "RESERVATION/105", `{"customer": {"id": 46}, "pax": 2, "time": "20:00"}`)
-		n.reached(id, "SENT", 1)
-		n.reached(id, "PENDING", 1)
+		n.awaitDeliveries(n.own(id), "SENT", 1)
+		n.awaitDeliveries(n.own(id), "PENDING", 1)
 	}
 }
 

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,17 +20,13 @@ func TestProviderOutage(t *testing.T) {
 	s.starter("poller", "start")
 	s.writeEvents("outage", events)
 
-	s.eventually(2*time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`) == events
-	}, "push deliveries did not get through while the other providers were out")
+	s.awaitCount(events, `SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`)
 	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel <> 'PUSH' AND status = 'SENT'`))
-	s.eventually(2*time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM notification n WHERE channel <> 'PUSH' AND 2 <= (
-			SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.outcome = 'AMBIGUOUS')`) == 2*events
-	}, "not every mail and text message was tried twice in the outage")
+	s.awaitCount(2*events, `SELECT count(*) FROM notification n WHERE channel <> 'PUSH' AND 2 <= (
+			SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.outcome = 'AMBIGUOUS')`)
 
 	s.mend()
-	s.waitForLoad(events, 4*time.Minute)
+	s.waitForLoad(events)
 	s.requireLedger([]string{"outage"}, events, 0)
 }
 
@@ -46,9 +41,7 @@ func TestGracefulStop(t *testing.T) {
 	w := s.startWorker()
 	s.starter("poller", "start")
 	s.writeEvents("stop", 1)
-	s.eventually(time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id LIKE '%EMAIL' AND ended_at IS NULL`) == 1
-	}, "no mail is under way:\n%s", w.output)
+	s.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE delivery_id LIKE '%EMAIL' AND ended_at IS NULL`)
 
 	require.NoError(t, w.stop(), "%s", w.output)
 
@@ -66,13 +59,11 @@ func TestPartOfTheWorker(t *testing.T) {
 	s.startWorker("--channels", "email,push")
 	s.starter("poller", "start")
 	s.writeEvents("part", 3)
-	s.eventually(time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM notification WHERE channel IN ('EMAIL', 'PUSH') AND status = 'SENT'`) == 6
-	}, "mails and pushes were not sent")
+	s.awaitCount(6, `SELECT count(*) FROM notification WHERE channel IN ('EMAIL', 'PUSH') AND status = 'SENT'`)
 	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'SENT'`))
 
 	s.startWorker("--channels", "sms")
-	s.waitForLoad(3, time.Minute)
+	s.waitForLoad(3)
 }
 
 func TestWorkerRefusesBadSettings(t *testing.T) {

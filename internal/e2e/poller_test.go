@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
@@ -21,7 +20,7 @@ func TestPollerPaused(t *testing.T) {
 	w := s.startWorker()
 	s.starter("poller", "start")
 	s.writeEvents("before", 1)
-	s.waitForLoad(1, time.Minute)
+	s.waitForLoad(1)
 
 	require.Contains(t, s.starter("poller", "pause"), "paused  "+s.name+"-outbox-poller-1")
 	s.starter("poller", "pause") // changes nothing
@@ -40,7 +39,7 @@ func TestPollerPaused(t *testing.T) {
 	s.starter("poller", "resume")
 	s.starter("poller", "resume") // changes nothing
 	require.Equal(t, "RUNNING", s.pollerStatus())
-	s.waitForLoad(3, time.Minute)
+	s.waitForLoad(3)
 	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox, resumed WHERE published_at > at`))
 
 	s.replays("PollOutbox", s.name+"-outbox-poller-1")

@@ -29,14 +29,10 @@ func TestRateLimitIsTheProvidersAlone(t *testing.T) {
 		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, 'CUSTOMER', '1', '{"number":1}')`,
 			s.eventID(eventType, i), eventType)
 	}
-	s.eventually(3*time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM notification`) == waiting+queued
-	}, "not all deliveries were planned")
+	s.awaitCount(waiting+queued, `SELECT count(*) FROM notification`)
 
 	s.starter("delivery", "cancel", "--status", "PENDING", "--yes")
-	s.eventually(3*time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM notification WHERE status = 'PENDING'`) == 0
-	}, "cancellations wait for the rate of the sends")
+	s.awaitCount(0, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
 
 	accepted := len(s.accepted())
 	require.LessOrEqual(t, float64(accepted), 1+perSecond*time.Since(begun).Seconds())

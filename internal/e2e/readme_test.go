@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -103,9 +102,7 @@ func (r *reader) insert(sql string) {
 func (r *reader) allSent(id string, want int) {
 	r.t.Helper()
 	id = r.name + "-" + id
-	r.eventually(2*time.Minute, func() bool {
-		return r.count("SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'SUCCESS'", id) == 1
-	}, "%s has not ended", id)
+	r.awaitSuccess(id)
 	require.Equal(r.t, want, r.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'", id))
 	require.Equal(r.t, want, r.count("SELECT count(*) FROM notification WHERE event_id = $1", id), "a delivery was not sent")
 }
@@ -146,8 +143,8 @@ func TestContainersDocument(t *testing.T) {
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.startWorker()
 	s.starter("poller", "start")
-	s.starter("emit", "--event-id", s.name, "--type", "RESERVATION_CONFIRMED", "--aggregate-type", "CUSTOMER", "--aggregate-id", "42", "--payload", "{}")
-	s.eventually(time.Minute, func() bool { return s.count("SELECT count(*) FROM notification WHERE status = 'SENT'") == 4 }, "nobody was told")
+	s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
+	s.awaitCount(4, "SELECT count(*) FROM notification WHERE status = 'SENT'")
 	for _, script := range runnable(t, "docs/containers.md") {
 		for line := range strings.Lines(script) {
 			command, _, _ := strings.Cut(line, "#")

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,10 +15,10 @@ func TestPurge(t *testing.T) {
 	w := s.startWorker()
 	s.starter("poller", "start")
 	s.writeEvents("old", 3)
-	s.waitForLoad(3, time.Minute)
+	s.waitForLoad(3)
 	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type = 'SMS'`)
 	s.writeEvents("waiting", 1)
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) == 11 &&
 			s.count(`SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'`) == 3
 	}, "the events did not come to where they should")

@@ -127,9 +127,7 @@ func (r *roles) producerInsertsOnly() {
 		r.name + "-evt', 'RESERVATION_CONFIRMED', 'CUSTOMER', '42', '{}', 'order-1')"
 	r.sql("producer", insert)
 	r.sql("producer", insert+" ON CONFLICT DO NOTHING")
-	r.eventually(time.Minute, func() bool {
-		return r.count("SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'", r.name+"-evt") == 4
-	}, "the producer's event reached nobody")
+	r.awaitDeliveries(r.name+"-evt", "SENT", 4)
 	for _, sql := range []string{
 		insert + " RETURNING event_id",
 		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status) VALUES ('x', 'T', 'CUSTOMER', '42', '{}', 'PROCESSED')",

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -31,7 +30,7 @@ func TestSweep(t *testing.T) {
 	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour'`)
 	s.writeEvents("waiting", 1)
 	s.writeEvents("terminated", 1)
-	s.eventually(time.Minute, func() bool { return s.count(`SELECT count(*) FROM notification`) == 2*loadChannels }, "not planned")
+	s.awaitCount(2*loadChannels, `SELECT count(*) FROM notification`)
 	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'IMMEDIATE', delay = DEFAULT`)
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), s.eventID("terminated", 0), "", "an operator's word"))
 	s.lostDelivery(s.eventID("terminated", 0), "2", 0)
@@ -48,8 +47,8 @@ func TestSweep(t *testing.T) {
 	require.Equal(t, 2, found.StartedAgain, "the event that was lost, and the delivery")
 	require.GreaterOrEqual(t, found.Closed, 2, "the event that was terminated, and its delivery; those that began end by themselves")
 	require.Zero(t, found.Failed)
-	s.waitForSent(s.eventID("lost", 0), loadChannels)
-	s.waitForSent(s.eventID("ended", 0), 1)
+	s.awaitDeliveries(s.eventID("lost", 0), "SENT", loadChannels)
+	s.awaitDeliveries(s.eventID("ended", 0), "SENT", 1)
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'`, s.eventID("terminated", 0)))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND user_id = '2' AND status = 'CANCELLED' AND last_error = 'terminated'`, s.eventID("terminated", 0)))
 	require.Equal(t, loadChannels, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'PENDING' AND restarts = 0`, s.eventID("waiting", 0)))
@@ -84,7 +83,7 @@ func TestSweepGivesUp(t *testing.T) {
 	require.Equal(t, 1, s.sweep().Failed)
 
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
-	letters := s.drain("notification.dead-letter")
+	letters := s.take("notification.dead-letter")
 	require.Len(t, letters, 1)
 	require.Contains(t, string(letters[0].Body), id)
 	require.NoError(t, w.stop())
@@ -95,12 +94,12 @@ func TestSweepGivesUp(t *testing.T) {
 func (s *system) scheduled() {
 	s.t.Helper()
 	schedule := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name))
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		return schedule.Pause(s.t.Context(), client.SchedulePauseOptions{}) == nil
 	}, "nobody scheduled the sweep")
 	again := launch.Launcher{Client: s.temporal, Prefix: s.name}
 	require.NoError(s.t, again.ScheduleSweep(s.t.Context()), "another worker starts")
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		described, err := schedule.Describe(s.t.Context())
 		return err == nil && described.Schedule.State.Paused && len(described.Info.RunningWorkflows) == 0
 	}, "a sweep does not end")
@@ -144,16 +143,9 @@ func (s *system) lose(id string) {
 		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
 	})
 	require.NoError(s.t, err)
-	s.eventually(time.Minute, func() bool {
+	s.eventually(func() bool {
 		_, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
 		var unknown *serviceerror.NotFound
 		return errors.As(err, &unknown)
 	}, "%s is not forgotten", id)
-}
-
-func (s *system) waitForSent(event string, n int) {
-	s.t.Helper()
-	s.eventually(time.Minute, func() bool {
-		return s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'SENT'`, event) == n
-	}, "%s was not sent", event)
 }

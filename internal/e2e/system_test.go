@@ -1,20 +1,16 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -51,17 +47,20 @@ func run(m *testing.M) int {
 		return 1
 	}
 	binaries = dir
+	// Most of a test's time is spent waiting for intervals and timeouts, so more tests run
+	// at once than there are cores. The flag -parallel overrides this.
+	_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	return m.Run()
 }
 
-// servers are the addresses of one local stack.
+// servers are the addresses of a local stack.
 type servers struct {
 	databaseURL, rabbitURL, temporalAddress string
 }
 
-// system is one installation of Herald on real servers: a database, a vhost and
-// a task-queue prefix of its own, the sandbox in the place of all providers,
-// and real worker processes.
+// system is an installation of Herald on real servers: a database, a vhost and a
+// task-queue prefix of its own, the sandbox in place of all providers, and real worker
+// processes.
 type system struct {
 	t        *testing.T
 	name     string // prefix of its queues and event ids
@@ -72,8 +71,8 @@ type system struct {
 	env      []string
 }
 
-// newSystem sets an installation up on the shared stack; settings override the
-// tests' own.
+// newSystem sets up an installation on the shared stack; settings override those of
+// environment.
 func newSystem(t *testing.T, settings ...string) *system {
 	t.Helper()
 	address := os.Getenv("TEMPORAL_ADDRESS")
@@ -119,98 +118,15 @@ func (s *system) environment() []string {
 		"SLACK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"),
 		"PUBLIC_URL=http://localhost:8080",
 		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms",
-		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // a busy machine takes its time, and a timeout repeats a message
+		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, since a timeout on a busy machine would repeat a message
 	)
 }
 
-// unschedule leaves no sweep to Temporal, whose other tests go on.
+// unschedule deletes the schedule of the sweep: Temporal outlives the test.
 func (s *system) unschedule() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_ = s.temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(s.name)).Delete(ctx) // there may be none
-}
-
-// worker is one running worker process.
-type worker struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	output *buffer
-	ended  chan struct{}
-	err    error // how it ended; after ended
-}
-
-// startWorker starts a worker process and waits until it is ready.
-func (s *system) startWorker(args ...string) *worker {
-	s.t.Helper()
-	w := s.launchWorker(args...)
-	s.eventually(time.Minute, func() bool {
-		select {
-		case <-w.ended:
-			s.t.Fatalf("worker ended early: %v\n%s", w.err, w.output)
-		default:
-		}
-		return w.ready() == http.StatusOK
-	}, "worker is not ready:\n%s", w.output)
-	return w
-}
-
-// launchWorker starts a worker process and does not wait.
-func (s *system) launchWorker(args ...string) *worker {
-	s.t.Helper()
-	w := &worker{t: s.t, output: &buffer{}, ended: make(chan struct{})}
-	w.cmd = exec.Command(filepath.Join(binaries, "worker"), args...)
-	w.cmd.Env = append(s.env, "WORKER_HTTP_ADDR=127.0.0.1:0")
-	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
-	require.NoError(s.t, w.cmd.Start())
-	go func() {
-		w.err = w.cmd.Wait()
-		close(w.ended)
-	}()
-	s.t.Cleanup(func() {
-		w.kill()
-		if s.t.Failed() {
-			s.t.Logf("worker output:\n%s", w.output.tail(16<<10))
-		}
-	})
-	return w
-}
-
-// listensAt is what a worker logs of its health endpoints.
-var listensAt = regexp.MustCompile(`"msg":"health endpoints and metrics","addr":"([^"]+)"`)
-
-// addr is where its health endpoints are; empty before it has said so.
-func (w *worker) addr() string {
-	if said := listensAt.FindStringSubmatch(w.output.String()); said != nil {
-		return said[1]
-	}
-	return ""
-}
-
-// ready is the status of /readyz; 0 without an answer.
-func (w *worker) ready() int {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr()+"/readyz", nil)
-	require.NoError(w.t, err)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = answer.Body.Close() }()
-	return answer.StatusCode
-}
-
-// kill ends the process as a power cut would.
-func (w *worker) kill() {
-	_ = w.cmd.Process.Kill() // it may have ended already
-	<-w.ended
-}
-
-// stop asks the process to end, waits for it and returns how it ended.
-func (w *worker) stop() error {
-	require.NoError(w.t, w.cmd.Process.Signal(syscall.SIGTERM))
-	<-w.ended
-	return w.err
 }
 
 // starter runs the operator's command and returns what it printed. It must succeed.
@@ -230,7 +146,15 @@ func (s *system) tryStarter(args ...string) (string, error) {
 	return string(out), err
 }
 
-// exec runs SQL that prepares the ground.
+// emit writes an event of an aggregate such as CUSTOMER/42 and returns its id.
+func (s *system) emit(id, eventType, aggregate, payload string, more ...string) string {
+	s.t.Helper()
+	aggregateType, aggregateID, _ := strings.Cut(aggregate, "/")
+	s.starter(append([]string{"emit", "--event-id", id, "--type", eventType, "--aggregate-type", aggregateType, "--aggregate-id", aggregateID, "--payload", payload}, more...)...)
+	return id
+}
+
+// exec runs SQL that prepares the test.
 func (s *system) exec(sql string, args ...any) {
 	s.t.Helper()
 	_, err := s.store.Pool.Exec(s.t.Context(), sql, args...)
@@ -250,86 +174,40 @@ func (s *system) count(sql string, args ...any) int {
 	return n
 }
 
-// eventually waits until condition holds. within is far more than an idle
-// machine needs; a busy one gets several times that.
-func (s *system) eventually(within time.Duration, condition func() bool, message string, args ...any) {
+// patience is how long a test waits for what must happen: far longer than it takes, even
+// on a busy machine.
+const patience = 8 * time.Minute
+
+// eventually waits until condition holds.
+func (s *system) eventually(condition func() bool, message string, args ...any) {
 	s.t.Helper()
-	deadline := time.Now().Add(4 * within)
-	for !condition() {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf(message, args...)
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// fault makes the sandbox's provider of a channel misbehave.
-func (s *system) fault(channel string, fault string) {
+// awaitCount waits until SQL yields a number.
+func (s *system) awaitCount(want int, sql string, args ...any) {
 	s.t.Helper()
-	s.put(http.MethodPut, "/faults/"+channel, fault)
+	s.eventually(func() bool { return s.count(sql, args...) == want }, "there are never %d: %s %v", want, sql, args)
 }
 
-// mend ends all faults.
-func (s *system) mend() {
+// awaitSuccess waits until events have ended.
+func (s *system) awaitSuccess(ids ...string) {
 	s.t.Helper()
-	s.put(http.MethodDelete, "/faults", "")
+	s.awaitCount(len(ids), `SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'`, ids)
 }
 
-func (s *system) put(method, path, body string) {
+// awaitDelivery waits until a delivery has a status.
+func (s *system) awaitDelivery(id, status string) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.sandbox.URL+path, strings.NewReader(body))
-	require.NoError(s.t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(s.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, _ := io.ReadAll(answer.Body)
-	require.Less(s.t, answer.StatusCode, 300, "%s", text)
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2`, id, status)
 }
 
-// accepted counts, by delivery id, the messages that the providers took.
-func (s *system) accepted() map[string]int {
+// awaitDeliveries waits until so many deliveries of an event have a status.
+func (s *system) awaitDeliveries(event, status string, want int) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.sandbox.URL+"/ledger", nil)
-	require.NoError(s.t, err)
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(s.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	counts := map[string]int{}
-	for lines := json.NewDecoder(answer.Body); ; {
-		var line struct {
-			DeliveryID string `json:"delivery_id"`
-			Accepted   bool   `json:"accepted"`
-		}
-		if err := lines.Decode(&line); err == io.EOF {
-			return counts
-		} else {
-			require.NoError(s.t, err)
-		}
-		if line.Accepted {
-			counts[line.DeliveryID]++
-		}
-	}
-}
-
-// buffer collects a process's output; it is safe for concurrent use.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-func (b *buffer) tail(n int) string {
-	text := b.String()
-	return text[max(0, len(text)-n):]
+	s.awaitCount(want, `SELECT count(*) FROM notification WHERE event_id = $1 AND status = $2`, event, status)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -21,7 +20,7 @@ func TestEventIDTaken(t *testing.T) {
 	w := s.startWorker()
 	s.starter("poller", "start")
 	s.writeEvents("mine", 1)
-	s.waitForLoad(1, time.Minute)
+	s.waitForLoad(1)
 	theirs := s.name + "-theirs"
 	options := client.StartWorkflowOptions{ID: theirs, TaskQueue: s.name + "-another-events"}
 	other, err := s.temporal.ExecuteWorkflow(t.Context(), options, "NotifyEvent", map[string]any{"EventID": theirs})
@@ -36,7 +35,7 @@ func TestEventIDTaken(t *testing.T) {
 	t.Cleanup(func() {
 		_ = s.temporal.TerminateWorkflow(context.Background(), options.ID, poller.GetRunID(), "end of the test")
 	})
-	s.eventually(time.Minute, func() bool { // the newest of them are listed
+	s.eventually(func() bool { // the newest of them are listed
 		said := s.starter("status")
 		require.NotContains(t, said, " "+s.name+"-events,")
 		return strings.Contains(said, options.TaskQueue)
@@ -51,8 +50,8 @@ func TestEventIDTaken(t *testing.T) {
 		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}')`, id)
 	}
 	s.writeEvents("neighbour", 1)
-	s.waitForLoad(2, time.Minute)
-	s.eventually(time.Minute, func() bool { return s.count(`SELECT count(*) FROM event_outbox WHERE status = 'FAILED'`) == len(taken) }, "not all are FAILED")
+	s.waitForLoad(2)
+	s.awaitCount(len(taken), `SELECT count(*) FROM event_outbox WHERE status = 'FAILED'`)
 	for id, who := range taken {
 		require.Equal(t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
 		require.Contains(t, s.starter("event", "show", id), who)
