@@ -47,7 +47,7 @@ func TestAudit(t *testing.T) {
 		c.must(t, args...)
 	}
 	read := func(args ...string) []report.Action {
-		var list actionList
+		var list struct{ Actions []report.Action }
 		require.NoError(t, json.Unmarshal([]byte(c.must(t, append([]string{"audit", "-o", "json"}, args...)...)), &list))
 		for i := range list.Actions {
 			require.False(t, list.Actions[i].At.IsZero())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 
 func (a *app) listDeliveriesCommand() *cobra.Command {
 	var f deliveryFilter
-	var limit console.Limit
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest deliveries, the newest first",
@@ -21,50 +19,21 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 		Example: `  starter delivery list --status failed --since 24h
   starter delivery list --recipient CUSTOMER/42 --channel sms
   starter delivery list --event evt-1 --limit 1000 -o json`,
-		Args: cobra.NoArgs,
-		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			return a.listDeliveries(ctx, f, int(limit))
-		}),
 	}
 	f.register(cmd)
 	a.completeEventFlag(cmd)
-	console.LimitFlag(cmd.Flags(), &limit)
-	return cmd
-}
-
-// deliveryList is what `starter delivery list` prints.
-type deliveryList struct {
-	Deliveries []report.DeliveryRow `json:"deliveries"`
-	More       bool                 `json:"more"` // there are others behind these
-}
-
-func (a *app) listDeliveries(ctx context.Context, f deliveryFilter, limit int) error {
-	filter, _, err := f.parse()
-	if err != nil {
-		return err
-	}
-	db, _, err := a.store(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	deliveries, err := report.Reader{Pool: db.Pool}.LatestDeliveries(ctx, filter, limit+1)
-	if err != nil {
-		return err
-	}
-	list := deliveryList{Deliveries: deliveries[:min(limit, len(deliveries))], More: len(deliveries) > limit}
-	return a.Print(list, func(w io.Writer) { printDeliveries(w, list) })
-}
-
-func printDeliveries(w io.Writer, list deliveryList) {
-	if len(list.Deliveries) == 0 {
-		console.Row(w, "no deliveries")
-		return
-	}
-	l := console.Listing{Header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"}}
-	for _, d := range list.Deliveries {
-		l.Add(d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Seconds(d.CreatedAt), console.Dash(d.LastError))
-	}
-	l.Print(w)
-	console.PrintMore(w, list.More)
+	return listCommand(a, cmd, list[report.DeliveryRow]{
+		name: "deliveries", none: "no deliveries",
+		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
+		cells: func(d report.DeliveryRow) []string {
+			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Seconds(d.CreatedAt), console.Dash(d.LastError)}
+		},
+		read: func(ctx context.Context, r report.Reader, limit int) ([]report.DeliveryRow, error) {
+			filter, _, err := f.parse()
+			if err != nil {
+				return nil, err
+			}
+			return r.LatestDeliveries(ctx, filter, limit)
+		},
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // secrets are what no command may print.
@@ -65,7 +66,10 @@ evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00Z  sendgrid r
 	require.Contains(t, c.must(t, "delivery", "list", "--limit", "1"), "… and more: narrow it down")
 	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--status", "sent"))
 
-	var list deliveryList
+	var list struct {
+		Deliveries []report.DeliveryRow
+		More       bool
+	}
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "delivery", "list", "--channel", "email", "--recipient", "restaurant_user/10", "-o", "json")), &list))
 	require.Len(t, list.Deliveries, 1)
 	require.False(t, list.More)
@@ -117,7 +121,10 @@ func TestListEvents(t *testing.T) {
 evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  2026-11-21 08:00:00Z  -
 `, c.must(t, "event", "list", "--aggregate", "RESTAURANT/5", "--status", "processed", "--type", "BOOKED"))
 	require.Equal(t, "no events\n", c.must(t, "event", "list", "--status", "failed"))
-	var list eventList
+	var list struct {
+		Events []report.EventRow
+		More   bool
+	}
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "--limit", "1", "-o", "json")), &list))
 	require.Len(t, list.Events, 1)
 	require.True(t, list.More)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,58 +10,29 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/explain"
 	"herald/internal/postgres/report"
 )
 
 func (a *app) showDeliveryCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show ID",
+	return showCommand(a, &cobra.Command{
 		Short: "Show a delivery, its attempts, its retries and its workflow",
 		Long: `Show all that is known of a delivery: its row, its last 50 attempts, how often operators
-had it made once more, and what its workflow does. It shows no address and no text.
+retried it, and what its workflow does. It shows no address and no text.
 What decided about it, and what happens next, is told by starter delivery why.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
-		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
-		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
-			return a.showDelivery(ctx, args[0])
-		}),
-	}
+	}, explain.Explainer.Delivery, advice.NoDelivery, printDelivery)
 }
 
-// deliveryView is what `starter delivery show` prints.
-type deliveryView struct {
-	report.DeliveryDetail
-	Workflow deliveryState   `json:"workflow"`
-	Actions  []report.Action `json:"operator_actions"` // the latest first
-}
-
-func (a *app) showDelivery(ctx context.Context, id string) error {
-	db, _, err := a.store(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	detail, err := report.Reader{Pool: db.Pool}.DeliveryDetail(ctx, id)
-	if err != nil {
-		return advice.NoDelivery(id, err)
-	}
-	actions, err := report.Reader{Pool: db.Pool}.Actions(ctx, report.ActionFilter{Target: id}, shownActions)
-	if err != nil {
-		return err
-	}
-	view := deliveryView{DeliveryDetail: detail, Workflow: a.deliveryWorkflow(ctx, id), Actions: actions}
-	return a.Print(view, func(w io.Writer) { printDelivery(w, view) })
-}
-
-func printDelivery(w io.Writer, view deliveryView) {
+func printDelivery(w io.Writer, view explain.Delivery) {
 	console.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
 	console.Row(w)
-	printDeliveryState(w, view.Workflow)
+	printSending(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)
 	printRetries(w, view.Retries)
-	printOperators(w, view.Actions)
+	printActions(w, view.Actions)
 }
 
 func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
@@ -100,12 +70,12 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 	}
 }
 
-func printDeliveryState(w io.Writer, s deliveryState) {
-	printWorkflow(w, s.workflowState)
+func printSending(w io.Writer, s explain.Sending) {
+	printExecution(w, s.Execution)
 	if s.Details != "" {
 		console.Row(w, "it says", s.Details)
 	}
-	if s.Status == runningStatus {
+	if s.Status == explain.Running {
 		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
 	}
 	for _, p := range s.Pending {
@@ -121,11 +91,11 @@ func printDeliveryState(w io.Writer, s deliveryState) {
 	if s.Digest != nil {
 		console.Row(w)
 		console.Row(w, "its digest", s.DigestID)
-		printDeliveryState(w, *s.Digest)
+		printSending(w, *s.Digest)
 	}
 }
 
-func printAttempts(w io.Writer, d report.DeliveryDetail, s deliveryState) {
+func printAttempts(w io.Writer, d report.DeliveryDetail, s explain.Sending) {
 	if len(d.Log) == 0 {
 		return
 	}
@@ -152,13 +122,13 @@ func statusCode(status int) string {
 }
 
 // attemptText is the provider's answer, or what an attempt that has none means.
-func attemptText(attempt report.AttemptRow, last bool, s deliveryState) string {
+func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string {
 	switch {
 	case attempt.EndedAt != nil:
 		return console.Dash(attempt.Detail)
-	case last && s.sending():
+	case last && s.UnderWay():
 		return "under way"
-	case last && s.Status == unreachableStatus:
+	case last && s.Status == explain.Unreachable:
 		return "not ended: under way, or a crash"
 	default:
 		return "begun and never ended: a crash, the next one may be a repeat"

@@ -7,6 +7,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
@@ -32,7 +33,7 @@ func (v whyView) nextOfEvent() string {
 		return "a poller starts it; `starter poller status` says whether one runs"
 	case v.Outbox != nil && v.Outbox.Status == "FAILED":
 		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", advice.Quote(v.EventID))
-	case v.EventWorkflow != nil && v.EventWorkflow.Status == runningStatus:
+	case v.EventWorkflow != nil && v.EventWorkflow.Status == explain.Running:
 		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(v.EventID))
 	case v.Processed != nil && v.Processed.Status == "FAILED":
 		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(v.EventID))
@@ -53,15 +54,15 @@ func (v whyView) nextOfDelivery(now time.Time) string {
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
 	case d.Status == notification.Cancelled:
 		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
-	case v.Workflow.Status == runningStatus:
+	case v.Workflow.Status == explain.Running:
 		return v.nextOfRunning(now)
 	case d.Status == notification.Failed:
 		return fmt.Sprintf("nothing: it failed. %s, then run %s", mend(d), retry)
-	case v.Workflow.Status == unreachableStatus:
+	case v.Workflow.Status == explain.Unreachable:
 		return "not known, since Temporal is out of reach. By its row it " + v.rowSays(now)
-	case v.Workflow.Status == unknownStatus && v.Processed != nil && v.Processed.Status == "PROCESSING":
+	case v.Workflow.Status == explain.Unknown && v.Processed != nil && v.Processed.Status == "PROCESSING":
 		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", advice.Quote(d.EventID))
-	case v.Workflow.Status == unknownStatus:
+	case v.Workflow.Status == explain.Unknown:
 		return fmt.Sprintf("nothing: nobody works on it. Run %s", retry)
 	default:
 		return fmt.Sprintf("nothing: nobody works on it, its workflow is %s. Run %s", v.Workflow.Status, retry)
@@ -96,12 +97,12 @@ func (v whyView) nextOfRunning(now time.Time) string {
 	if s.Digest != nil {
 		at = *s.Digest
 	}
-	if at.Status == runningStatus && at.Workers == 0 {
+	if at.Status == explain.Running && at.Workers == 0 {
 		return fmt.Sprintf("nothing, until a worker serves the task queue %s: start one", at.TaskQueue)
 	}
 	waiting, waits := strings.CutPrefix(at.Details, "waiting ")
-	switch p := at.pendingSend(); {
-	case s.Digest != nil && at.Status != runningStatus:
+	switch p := at.PendingSend(); {
+	case s.Digest != nil && at.Status != explain.Running:
 		return fmt.Sprintf("it joins another digest by itself: %s is %s", s.DigestID, at.Status)
 	case p != nil:
 		return v.nextAttempt(*p, at)
@@ -122,7 +123,7 @@ func (v whyView) hasten() string {
 	return fmt.Sprintf("`starter delivery send-now %s` does not wait", advice.Quote(v.Delivery.DeliveryID))
 }
 
-func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
+func (v whyView) nextAttempt(p explain.PendingActivity, at explain.Sending) string {
 	number, rejected := 1, false
 	for _, attempt := range v.Delivery.Log {
 		if attempt.Attempt <= v.Workflow.Before || attempt.EndedAt == nil {
@@ -138,9 +139,9 @@ func (v whyView) nextAttempt(p pendingActivity, at deliveryState) string {
 		which += fmt.Sprintf(" of %d", at.MaxAttempts)
 	}
 	switch {
-	case p.State == startedState:
+	case p.State == explain.Started:
 		return fmt.Sprintf("%s is under way, since %s", which, console.Clock(p.StartedAt))
-	case p.State == pausedState:
+	case p.State == explain.Paused:
 		return which + " is paused: resume the activity in the Temporal Web UI"
 	case p.NextAttempt != nil && rejected:
 		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", console.Clock(p.NextAttempt), v.Delivery.Channel)

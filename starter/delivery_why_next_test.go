@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
@@ -17,8 +18,8 @@ var (
 )
 
 // running is the state of a workflow that runs and is served.
-func running(change func(s *deliveryState)) deliveryState {
-	s := deliveryState{workflowState: workflowState{Status: runningStatus}, TaskQueue: "herald-sms", Workers: 1, MaxAttempts: 3}
+func running(change func(s *explain.Sending)) explain.Sending {
+	s := explain.Sending{Execution: explain.Execution{Status: explain.Running}, TaskQueue: "herald-sms", Workers: 1, MaxAttempts: 3}
 	if change != nil {
 		change(&s)
 	}
@@ -26,12 +27,12 @@ func running(change func(s *deliveryState)) deliveryState {
 }
 
 // sendIs is one that is at Send, or at another activity.
-func sendIs(p pendingActivity) deliveryState {
-	return running(func(s *deliveryState) { s.Pending = []pendingActivity{p} })
+func sendIs(p explain.PendingActivity) explain.Sending {
+	return running(func(s *explain.Sending) { s.Pending = []explain.PendingActivity{p} })
 }
 
-func inState(status string) deliveryState {
-	return deliveryState{workflowState: workflowState{Status: status}}
+func inState(status string) explain.Sending {
+	return explain.Sending{Execution: explain.Execution{Status: status}}
 }
 
 func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow {
@@ -69,19 +70,19 @@ func TestNextOfADelivery(t *testing.T) {
 	rejected.Log = []report.AttemptRow{attempt(1, "BUSY"), attempt(2, "ACCOUNT"), attempt(3, "ACCOUNT")}
 	const retry = "`starter delivery retry d`"
 	const hasten = ". `starter delivery send-now d` does not wait"
-	digest := func(in deliveryState) deliveryState {
-		return running(func(s *deliveryState) { s.DigestID, s.Digest = "digest-1", &in })
+	digest := func(in explain.Sending) explain.Sending {
+		return running(func(s *explain.Sending) { s.DigestID, s.Digest = "digest-1", &in })
 	}
-	details := func(text string) deliveryState { return running(func(s *deliveryState) { s.Details = text }) }
+	details := func(text string) explain.Sending { return running(func(s *explain.Sending) { s.Details = text }) }
 
 	tests := []struct {
 		name     string
 		delivery report.DeliveryDetail
-		workflow deliveryState
+		workflow explain.Sending
 		want     string
 	}{
 		{"sent", status(notification.Sent), inState("COMPLETED"), "nothing: it was sent at 2026-11-21 10:00:00.000Z"},
-		{"arrived", status(notification.Delivered), inState(unreachableStatus), "nothing: it arrived at 2026-11-21 10:04:05.000Z"},
+		{"arrived", status(notification.Delivered), inState(explain.Unreachable), "nothing: it arrived at 2026-11-21 10:04:05.000Z"},
 		{"cancelled", status(notification.Cancelled), inState("CANCELED"), "nothing: it was cancelled. To send it all the same, run " + retry},
 		{"opted out while it waited", dropped("USER_DISABLED"), inState("COMPLETED"),
 			"nothing: it waited, and when it was due the recipient had switched SMS off, and it is not mandatory for this event type. To send it all the same, run " + retry},
@@ -91,40 +92,40 @@ func TestNextOfADelivery(t *testing.T) {
 			"nothing: it waited, and when it was due it was quiet hours for them or their entity, and what comes in quiet hours is dropped. To send it all the same, run " + retry},
 		{"refused", failed("REFUSED"), inState("FAILED"), "nothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run " + retry},
 		{"busy to the end", failed("BUSY"), inState("FAILED"), "nothing: it failed. Wait until the provider answers again, then run " + retry},
-		{"never clear", failed("AMBIGUOUS"), inState(unknownStatus), "nothing: it failed. Wait until the provider answers again, then run " + retry},
+		{"never clear", failed("AMBIGUOUS"), inState(explain.Unknown), "nothing: it failed. Wait until the provider answers again, then run " + retry},
 		{"account", failed("ACCOUNT"), inState("FAILED"), "nothing: it failed. Mend the worker's credentials for SMS, then run " + retry},
-		{"our own error", failed("ERROR"), inState(unreachableStatus), "nothing: it failed. Mend what the last error names, then run " + retry},
+		{"our own error", failed("ERROR"), inState(explain.Unreachable), "nothing: it failed. Mend what the last error names, then run " + retry},
 		{"no text", report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, inState("FAILED"),
 			"nothing: it failed. Mend what the last error names: the template, the payload or the time zone, then run " + retry},
-		{"back-off", tried, running(func(s *deliveryState) {
-			s.Before, s.Pending = 1, []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
+		{"back-off", tried, running(func(s *explain.Sending) {
+			s.Before, s.Pending = 1, []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), "the next attempt is due at 2026-11-21 10:04:05.000Z, attempt 3 of 3" + hasten},
-		{"our account is rejected", rejected, running(func(s *deliveryState) {
-			s.Pending = []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
+		{"our account is rejected", rejected, running(func(s *explain.Sending) {
+			s.Pending = []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), "the provider rejects our account: it is tried once a minute, next at 2026-11-21 10:04:05.000Z, and fails a day after the first time. Mend the worker's credentials for SMS"},
-		{"our account was rejected", rejected, sendIs(pendingActivity{Activity: "Send", State: startedState, StartedAt: &nextNow}), "attempt 2 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
-		{"under way", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: startedState, StartedAt: &nextNow}), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
-		{"due", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: "SCHEDULED"}), "attempt 1 of 3 is due: a worker takes it in a moment"},
-		{"attempts not known", status(notification.Pending), running(func(s *deliveryState) {
-			s.MaxAttempts, s.Pending = 0, []pendingActivity{{Activity: "Send", State: "SCHEDULED"}}
+		{"our account was rejected", rejected, sendIs(explain.PendingActivity{Activity: "Send", State: explain.Started, StartedAt: &nextNow}), "attempt 2 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{"under way", status(notification.Pending), sendIs(explain.PendingActivity{Activity: "Send", State: explain.Started, StartedAt: &nextNow}), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{"due", status(notification.Pending), sendIs(explain.PendingActivity{Activity: "Send", State: "SCHEDULED"}), "attempt 1 of 3 is due: a worker takes it in a moment"},
+		{"attempts not known", status(notification.Pending), running(func(s *explain.Sending) {
+			s.MaxAttempts, s.Pending = 0, []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED"}}
 		}), "attempt 1 is due: a worker takes it in a moment"},
-		{"paused", status(notification.Pending), sendIs(pendingActivity{Activity: "Send", State: pausedState}), "attempt 1 of 3 is paused: resume the activity in the Temporal Web UI"},
-		{"failed, and told to the dead-letter queue", failed("REFUSED"), sendIs(pendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
+		{"paused", status(notification.Pending), sendIs(explain.PendingActivity{Activity: "Send", State: explain.Paused}), "attempt 1 of 3 is paused: resume the activity in the Temporal Web UI"},
+		{"failed, and told to the dead-letter queue", failed("REFUSED"), sendIs(explain.PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
 			"its workflow is at GiveUp, attempt 7; `starter delivery show d` has its last failure"},
 		{"waits", waiting, details("waiting until 08:00 Europe/Rome: quiet hours"), "it waits until 08:00 Europe/Rome: quiet hours" + hasten},
 		{"waits, says its row", waiting, running(nil), "it waits until 11:04 Europe/Rome: quiet hours" + hasten},
 		{"delayed, says its row", delayed, running(nil), "it waits until 11:04 Europe/Rome: delay" + hasten},
 		{"between two steps", status(notification.Pending), running(nil), "its workflow goes on: look again in a moment"},
-		{"no worker", waiting, running(func(s *deliveryState) { s.Workers = 0 }), "nothing, until a worker serves the task queue herald-sms: start one"},
+		{"no worker", waiting, running(func(s *explain.Sending) { s.Workers = 0 }), "nothing, until a worker serves the task queue herald-sms: start one"},
 		{"digest collects", item, digest(details("3 of at most 100 joined")), "it is sent in its digest digest-1, which says: 3 of at most 100 joined" + hasten},
-		{"digest sends", item, digest(sendIs(pendingActivity{Activity: "SendDigest", State: startedState, StartedAt: &nextNow})), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
-		{"digest unserved", item, digest(running(func(s *deliveryState) { s.Workers = 0 })), "nothing, until a worker serves the task queue herald-sms: start one"},
+		{"digest sends", item, digest(sendIs(explain.PendingActivity{Activity: "SendDigest", State: explain.Started, StartedAt: &nextNow})), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{"digest unserved", item, digest(running(func(s *explain.Sending) { s.Workers = 0 })), "nothing, until a worker serves the task queue herald-sms: start one"},
 		{"digest gone", item, digest(inState("TERMINATED")), "it joins another digest by itself: digest-1 is TERMINATED"},
 		{"terminated", status(notification.Pending), inState("TERMINATED"), "nothing: nobody works on it, its workflow is TERMINATED. Run " + retry},
-		{"without Temporal", waiting, inState(unreachableStatus), "not known, since Temporal is out of reach. By its row it waits until 11:04 Europe/Rome: quiet hours"},
-		{"without Temporal, in a digest", item, inState(unreachableStatus), "not known, since Temporal is out of reach. By its row it waits for its digest"},
-		{"without Temporal, at once", status(notification.Pending), inState(unreachableStatus), "not known, since Temporal is out of reach. By its row it is to be sent at once"},
-		{"forgotten", status(notification.Pending), inState(unknownStatus), "nothing: nobody works on it. Run " + retry},
+		{"without Temporal", waiting, inState(explain.Unreachable), "not known, since Temporal is out of reach. By its row it waits until 11:04 Europe/Rome: quiet hours"},
+		{"without Temporal, in a digest", item, inState(explain.Unreachable), "not known, since Temporal is out of reach. By its row it waits for its digest"},
+		{"without Temporal, at once", status(notification.Pending), inState(explain.Unreachable), "not known, since Temporal is out of reach. By its row it is to be sent at once"},
+		{"forgotten", status(notification.Pending), inState(explain.Unknown), "nothing: nobody works on it. Run " + retry},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestNextOfADelivery(t *testing.T) {
 	}
 	pending := status(notification.Pending)
 	pending.EventID = "evt-1"
-	unknown := inState(unknownStatus)
+	unknown := inState(explain.Unknown)
 	view := whyView{Delivery: &pending, Workflow: &unknown, Processed: &postgres.ProcessedRow{Status: "PROCESSING"}}
 	require.Equal(t, "its event's workflow starts it; `starter event show evt-1` says how far that is", view.next(nextNow))
 }
@@ -162,7 +163,7 @@ func TestNextWithoutADelivery(t *testing.T) {
 	}{
 		{"waits", whyView{Outbox: &postgres.OutboxRow{Status: "PENDING"}}, "a poller starts it; `starter poller status` says whether one runs"},
 		{"cannot be started", whyView{Outbox: &postgres.OutboxRow{Status: "FAILED"}}, "nothing, until it is mended and put back with `starter event retry evt-1`"},
-		{"runs", whyView{EventWorkflow: &workflowState{Status: runningStatus}}, "its workflow is running; `starter event show evt-1` says how far it is"},
+		{"runs", whyView{EventWorkflow: &explain.Execution{Status: explain.Running}}, "its workflow is running; `starter event show evt-1` says how far it is"},
 		{"failed", whyView{Processed: &postgres.ProcessedRow{Status: "FAILED"}}, "nothing, until it is put back with `starter event retry evt-1`"},
 		{"over", whyView{Processed: &postgres.ProcessedRow{Status: "SUCCESS"}}, "nothing: an event is planned once. Mended rows are for the events to come"},
 	}
@@ -208,26 +209,26 @@ func TestAttemptText(t *testing.T) {
 	open := attempt(1, "")
 	done := attempt(1, "BUSY")
 	done.Detail = "twilio is busy: 429"
-	under := sendIs(pendingActivity{Activity: "Send", State: startedState})
-	inDigest := running(func(s *deliveryState) {
-		d := sendIs(pendingActivity{Activity: "SendDigest", State: startedState})
+	under := sendIs(explain.PendingActivity{Activity: "Send", State: explain.Started})
+	inDigest := running(func(s *explain.Sending) {
+		d := sendIs(explain.PendingActivity{Activity: "SendDigest", State: explain.Started})
 		s.Digest = &d
 	})
 	tests := []struct {
 		name  string
 		row   report.AttemptRow
 		last  bool
-		state deliveryState
+		state explain.Sending
 		want  string
 	}{
 		{"ended", done, true, under, "twilio is busy: 429"},
 		{"under way", open, true, under, "under way"},
 		{"under way in a digest", open, true, inDigest, "under way"},
 		{"an earlier one", open, false, under, crash},
-		{"the last, and another is due", open, true, sendIs(pendingActivity{Activity: "Send", State: "SCHEDULED"}), crash},
+		{"the last, and another is due", open, true, sendIs(explain.PendingActivity{Activity: "Send", State: "SCHEDULED"}), crash},
 		{"the last of all", open, true, inState("FAILED"), crash},
-		{"who knows", open, true, inState(unreachableStatus), "not ended: under way, or a crash"},
-		{"an earlier one, without Temporal", open, false, inState(unreachableStatus), crash},
+		{"who knows", open, true, inState(explain.Unreachable), "not ended: under way, or a crash"},
+		{"an earlier one, without Temporal", open, false, inState(explain.Unreachable), crash},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)

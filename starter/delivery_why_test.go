@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 )
@@ -39,11 +40,11 @@ RETRIED                   AGAIN  RUN    WAS     ERROR THEN
 	requireNothingSecret(t, out)
 
 	in := c.must(t, "delivery", "show", "evt-1-staff10-EMAIL", "-o", "json")
-	var view deliveryView
+	var view explain.Delivery
 	require.NoError(t, json.Unmarshal([]byte(in), &view))
 	require.Len(t, view.Log, 3)
 	require.Len(t, view.Retries, 1)
-	require.Equal(t, unreachableStatus, view.Workflow.Status)
+	require.Equal(t, explain.Unreachable, view.Workflow.Status)
 	requireNothingSecret(t, in)
 }
 
@@ -130,7 +131,7 @@ func TestWhyInJSON(t *testing.T) {
 	require.True(t, view.Rules.Settings[0].EventSpecific)
 	require.Equal(t, notification.DecisionSelected, view.Rules.Decision)
 	require.Len(t, view.Delivery.Log, 3)
-	require.Equal(t, unreachableStatus, view.Workflow.Status)
+	require.Equal(t, explain.Unreachable, view.Workflow.Status)
 	require.Contains(t, view.Next, "starter delivery retry evt-1-staff10-EMAIL")
 	requireNothingSecret(t, out)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
@@ -23,8 +24,8 @@ type whyView struct {
 	Meaning       string                 `json:"meaning"` // of the decision, or why there is none
 	Rules         rulesView              `json:"rules_now"`
 	Delivery      *report.DeliveryDetail `json:"delivery"`                 // null: none was planned
-	Workflow      *deliveryState         `json:"workflow,omitempty"`       // of the delivery
-	EventWorkflow *workflowState         `json:"event_workflow,omitempty"` // where nothing was decided
+	Workflow      *explain.Sending       `json:"workflow,omitempty"`       // of the delivery
+	EventWorkflow *explain.Execution     `json:"event_workflow,omitempty"` // where nothing was decided
 	Next          string                 `json:"next"`
 }
 

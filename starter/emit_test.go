@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 )
 
@@ -150,7 +151,7 @@ func TestEmit(t *testing.T) {
 	require.Len(t, ids, 1200)
 	require.Equal(t, []string{"mine-1", "mine-1200"}, []string{ids[0], ids[1199]})
 
-	var view eventView
+	var view explain.Event
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", id, "-o", "json")), &view))
 	require.Equal(t, "order-1", view.Outbox.CorrelationID)
 	require.Equal(t, "RESERVATION", view.Outbox.AggregateType)

@@ -3,26 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
 
-	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
-	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/mocks"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
-	"herald/workflows"
 )
 
 func TestShowEventWithoutTemporal(t *testing.T) {
@@ -31,17 +22,17 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	c := withDatabase(t)
 	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-1")
 
-	var view eventView
+	var view explain.Event
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
 	require.Equal(t, "PENDING", view.Outbox.Status)
 	require.Nil(t, view.Processed)
-	require.Equal(t, unreachableStatus, view.Workflow.Status)
+	require.Equal(t, explain.Unreachable, view.Workflow.Status)
 	require.Contains(t, view.Workflow.Note, "Temporal is out of reach")
 
 	out := c.must(t, "event", "show", "evt-1")
 	require.Contains(t, out, "PENDING, claims: 0")
 	require.Contains(t, out, "none: its workflow was not started yet")
-	require.Contains(t, out, unreachableStatus)
+	require.Contains(t, out, explain.Unreachable)
 }
 
 func TestShowNoEvent(t *testing.T) {
@@ -58,7 +49,7 @@ func TestPrintEvent(t *testing.T) {
 	t.Parallel()
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	view := eventView{
+	view := explain.Event{
 		EventDetail: report.EventDetail{
 			EventID:   "evt-1",
 			Outbox:    &report.LeasedRow{OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
@@ -74,7 +65,7 @@ func TestPrintEvent(t *testing.T) {
 			}},
 			More: 7,
 		},
-		Workflow: workflowState{Status: "RUNNING", RunID: "run-1"},
+		Workflow: explain.Execution{Status: "RUNNING", RunID: "run-1"},
 	}
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -115,7 +106,7 @@ func TestShowOutcome(t *testing.T) {
 		{"FAILED", "FAILED", "FAILED, since", false},
 	} {
 		var out bytes.Buffer
-		printEvent(&out, eventView{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: tt.status, Outcome: tt.outcome, UpdatedAt: at}}})
+		printEvent(&out, explain.Event{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: tt.status, Outcome: tt.outcome, UpdatedAt: at}}})
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
 		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
 	}
@@ -133,10 +124,10 @@ func TestOutcomeInJSON(t *testing.T) {
 	_, err = db.FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
 	require.NoError(t, err)
 
-	var view eventView
+	var view explain.Event
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
 	require.Equal(t, "NO_RECIPIENTS", view.Processed.Outcome)
-	var list eventList
+	var list struct{ Events []report.EventRow }
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "-o", "json")), &list))
 	require.Equal(t, "NO_RECIPIENTS", list.Events[0].Outcome)
 	require.Contains(t, c.must(t, "event", "show", "evt-1"), "SUCCESS (NO_RECIPIENTS), since")
@@ -146,49 +137,6 @@ func TestPrintPurgedEvent(t *testing.T) {
 	t.Parallel()
 
 	var out bytes.Buffer
-	printEvent(&out, eventView{EventDetail: report.EventDetail{EventID: "evt-1"}, Workflow: workflowState{Status: unknownStatus}})
+	printEvent(&out, explain.Event{EventDetail: report.EventDetail{EventID: "evt-1"}, Workflow: explain.Execution{Status: explain.Unknown}})
 	require.Equal(t, "event\tevt-1\noutbox\tthe row was purged\nprocessed_event\tnone: its workflow was not started yet\nworkflow\tUNKNOWN\n", out.String())
-}
-
-func TestReadWorkflow(t *testing.T) {
-	t.Parallel()
-
-	outcome, err := converter.GetDefaultDataConverter().ToPayload("NO_ROUTING")
-	require.NoError(t, err)
-	attributes := &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{workflows.OutcomeAttribute.GetName(): outcome}}
-	failure := errors.New("event cannot be planned")
-	tests := []struct {
-		name   string
-		status enums.WorkflowExecutionStatus
-		err    error // of describing
-		result error // of the workflow
-		want   workflowState
-	}{
-		{"running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, nil, workflowState{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
-		{"completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil, nil,
-			workflowState{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
-		{"failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED, nil, failure,
-			workflowState{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
-		{"forgotten", 0, serviceerror.NewNotFound("x"), nil,
-			workflowState{Status: unknownStatus, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
-		{"out of reach", 0, serviceerror.NewUnavailable("down"), nil, workflowState{Status: unreachableStatus, Note: "down"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			temporal, run := mocks.NewClient(t), &mocks.WorkflowRun{}
-			temporal.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
-				WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-					Status: tt.status, Execution: &commonpb.WorkflowExecution{RunId: "run-1"}, SearchAttributes: attributes,
-				},
-			}, tt.err)
-			temporal.On("GetWorkflow", mock.Anything, "evt-1", "run-1").Return(run).Maybe()
-			run.On("Get", mock.Anything, mock.Anything).Run(func(args mock.Arguments) {
-				*args.Get(1).(*workflows.NotifyResult) = workflows.NotifyResult{Outcome: "NO_ROUTING", Problem: "no rows"}
-			}).Return(tt.result)
-
-			require.Equal(t, tt.want, readWorkflow(t.Context(), temporal, "evt-1"))
-		})
-	}
 }

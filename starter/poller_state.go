@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"herald/internal/launch"
 	"herald/workflows"
 )
 
@@ -62,10 +63,6 @@ func (p pollerState) running() bool {
 	return p.Status == runningStatus || p.Status == pausingStatus || p.Status == pausedStatus
 }
 
-// workerGone is how long Temporal remembers a worker that asked for tasks
-// before it counts as gone: a question waits for a minute at most.
-const workerGone = 90 * time.Second
-
 // readPollers looks at the first expected pollers, and at all others that run.
 func readPollers(ctx context.Context, temporal describer, prefix string, expected int) (pollersState, error) {
 	state := pollersState{TaskQueue: workflows.EventsQueue(prefix), Pollers: []pollerState{}}
@@ -79,25 +76,10 @@ func readPollers(ctx context.Context, temporal describer, prefix string, expecte
 		}
 	}
 	var err error
-	if state.Workers, err = workersOf(ctx, temporal, state.TaskQueue); err != nil {
+	if state.Workers, err = launch.Workers(ctx, temporal, state.TaskQueue); err != nil {
 		return pollersState{}, err
 	}
 	return state, nil
-}
-
-// workersOf counts who asked for tasks of a queue lately.
-func workersOf(ctx context.Context, temporal describer, queue string) (int, error) {
-	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	if err != nil && !isNotFound(err) {
-		return 0, fmt.Errorf("describe task queue %s: %w", queue, err)
-	}
-	workers := 0
-	for _, worker := range description.GetPollers() {
-		if time.Since(worker.GetLastAccessTime().AsTime()) < workerGone {
-			workers++
-		}
-	}
-	return workers, nil
 }
 
 func readPoller(ctx context.Context, temporal describer, id string) (pollerState, error) {

@@ -56,7 +56,7 @@ func diverges(ctx context.Context, recorded *history.History) (*divergence, erro
 	if err != nil {
 		return nil, err
 	}
-	return explain(problem.Error(), events[:end]), nil
+	return explainProblem(problem.Error(), events[:end]), nil
 }
 
 // answered leaves out what came behind the last workflow task that a worker
@@ -126,9 +126,9 @@ var (
 	returned = regexp.MustCompile(`command_type:(COMMAND_TYPE_\w+)`)
 )
 
-// explain makes an operator's words of the replayer's. The last workflow task of
+// explainProblem makes an operator's words of the replayer's. The last workflow task of
 // the events is the one that diverges.
-func explain(problem string, events []*history.HistoryEvent) *divergence {
+func explainProblem(problem string, events []*history.HistoryEvent) *divergence {
 	if strings.HasPrefix(problem, "replay workflow doesn't return the same result") {
 		return otherEnd(problem, events[len(events)-1])
 	}

@@ -42,6 +42,9 @@ type RecipientDetail struct {
 	Deliveries map[notification.Channel]RecipientDelivery     `json:"deliveries"`
 }
 
+// Name is RESTAURANT_USER/10.
+func (r RecipientDetail) Name() string { return string(r.UserType) + "/" + r.UserID }
+
 // RecipientDelivery is one delivery.
 type RecipientDelivery struct {
 	DeliveryID string              `json:"delivery_id"`

@@ -1,4 +1,4 @@
-package main
+package explain_test
 
 import (
 	"context"
@@ -22,10 +22,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/activities"
+	"herald/internal/explain"
 )
 
-// sending is a Temporal with workflows that send.
-type sending struct {
+// fakeTemporal has workflows that send.
+type fakeTemporal struct {
+	client.Client
 	workflows map[string]sendingWorkflow
 	workers   int
 	err       error
@@ -39,7 +41,7 @@ type sendingWorkflow struct {
 	failure error
 }
 
-func (s sending) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s fakeTemporal) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	w, known := s.workflows[id]
 	switch {
 	case s.err != nil:
@@ -54,7 +56,7 @@ func (s sending) DescribeWorkflowExecution(_ context.Context, id, _ string) (*wo
 	}, nil
 }
 
-func (s sending) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+func (s fakeTemporal) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
 	if queue != "test-email" {
 		return nil, errors.New("unexpected queue " + queue)
 	}
@@ -65,7 +67,7 @@ func (s sending) DescribeTaskQueue(_ context.Context, queue string, _ enums.Task
 	return description, nil
 }
 
-func (s sending) GetWorkflow(_ context.Context, id, _ string) client.WorkflowRun {
+func (s fakeTemporal) GetWorkflow(_ context.Context, id, _ string) client.WorkflowRun {
 	return closedRun{failure: s.workflows[id].failure}
 }
 
@@ -77,15 +79,15 @@ type closedRun struct {
 
 func (c closedRun) Get(context.Context, any) error { return c.failure }
 
-func (s sending) QueryWorkflow(_ context.Context, id, run, query string, _ ...any) (converter.EncodedValue, error) {
-	if query != metadataQuery || run != "run of "+id {
+func (s fakeTemporal) QueryWorkflow(_ context.Context, id, run, query string, _ ...any) (converter.EncodedValue, error) {
+	if query != "__temporal_workflow_metadata" || run != "run of "+id {
 		return nil, errors.New("unexpected query")
 	}
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(&sdkpb.WorkflowMetadata{CurrentDetails: s.workflows[id].details})
 	return client.NewValue(payloads), err
 }
 
-func (s sending) GetWorkflowHistory(_ context.Context, id, _ string, _ bool, _ enums.HistoryEventFilterType) client.HistoryEventIterator {
+func (s fakeTemporal) GetWorkflowHistory(_ context.Context, id, _ string, _ bool, _ enums.HistoryEventFilterType) client.HistoryEventIterator {
 	iterator, events := &mocks.HistoryEventIterator{}, s.workflows[id].history
 	for _, event := range events {
 		iterator.On("HasNext").Return(true).Once()
@@ -113,11 +115,11 @@ func activityDone(t *testing.T, of int64, result any) *historypb.HistoryEvent {
 	}}
 }
 
-func TestReadDeliveryInBackOff(t *testing.T) {
+func TestDeliveryWorkflowInBackOff(t *testing.T) {
 	t.Parallel()
 
 	due := time.Date(2026, 11, 21, 10, 4, 5, 0, time.UTC)
-	temporal := sending{workers: 2, workflows: map[string]sendingWorkflow{"d": {
+	temporal := fakeTemporal{workers: 2, workflows: map[string]sendingWorkflow{"d": {
 		status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "sending",
 		history: []*historypb.HistoryEvent{
 			{EventId: 1},
@@ -130,17 +132,17 @@ func TestReadDeliveryInBackOff(t *testing.T) {
 		}},
 	}}}
 
-	require.Equal(t, deliveryState{
-		workflowState: workflowState{Status: "RUNNING", RunID: "run of d"},
-		TaskQueue:     "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
-		Pending: []pendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"}},
-	}, readDelivery(t.Context(), temporal, "d"))
+	require.Equal(t, explain.Sending{
+		Execution: explain.Execution{Status: "RUNNING", RunID: "run of d"},
+		TaskQueue: "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
+		Pending: []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"}},
+	}, explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d"))
 }
 
-func TestReadDeliveryInADigest(t *testing.T) {
+func TestDeliveryWorkflowInADigest(t *testing.T) {
 	t.Parallel()
 
-	temporal := sending{workers: 1, workflows: map[string]sendingWorkflow{
+	temporal := fakeTemporal{workers: 1, workflows: map[string]sendingWorkflow{
 		"d": {
 			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "waiting for its digest",
 			history: []*historypb.HistoryEvent{scheduled(t, 5, "JoinDigest", activities.JoinInput{}), activityDone(t, 5, activities.JoinResult{DigestID: "digest"})},
@@ -148,33 +150,33 @@ func TestReadDeliveryInADigest(t *testing.T) {
 		"digest": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "3 joined"},
 	}}
 
-	got := readDelivery(t.Context(), temporal, "d")
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d")
 
 	require.Equal(t, "digest", got.DigestID)
 	require.Equal(t, "3 joined", got.Digest.Details)
 	require.Equal(t, "run of digest", got.Digest.RunID)
 }
 
-func TestReadDeliveryWithoutAnswers(t *testing.T) {
+func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 	t.Parallel()
 
 	running := map[string]sendingWorkflow{"d": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}}
 	failed := map[string]sendingWorkflow{"d": {status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, failure: errors.New("sendgrid refused: 400")}}
 	tests := []struct {
 		name     string
-		temporal sending
-		want     deliveryState
+		temporal fakeTemporal
+		want     explain.Sending
 	}{
-		{"no worker", sending{workflows: running}, deliveryState{workflowState: workflowState{Status: "RUNNING", RunID: "run of d"}, TaskQueue: "test-email"}},
-		{"failed", sending{workflows: failed}, deliveryState{workflowState: workflowState{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}, TaskQueue: "test-email"}},
-		{"forgotten", sending{}, deliveryState{workflowState: workflowState{Status: unknownStatus, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}}},
-		{"out of reach", sending{err: serviceerror.NewUnavailable("down")}, deliveryState{workflowState: workflowState{Status: unreachableStatus, Note: "down"}}},
+		{"no worker", fakeTemporal{workflows: running}, explain.Sending{Execution: explain.Execution{Status: "RUNNING", RunID: "run of d"}, TaskQueue: "test-email"}},
+		{"failed", fakeTemporal{workflows: failed}, explain.Sending{Execution: explain.Execution{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}, TaskQueue: "test-email"}},
+		{"forgotten", fakeTemporal{}, explain.Sending{Execution: explain.Execution{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}}},
+		{"out of reach", fakeTemporal{err: serviceerror.NewUnavailable("down")}, explain.Sending{Execution: explain.Execution{Status: explain.Unreachable, Note: "down"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			require.Equal(t, tt.want, readDelivery(t.Context(), tt.temporal, "d"))
+			require.Equal(t, tt.want, explain.Explainer{Temporal: tt.temporal}.DeliveryWorkflow(t.Context(), "d"))
 		})
 	}
 }

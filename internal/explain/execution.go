@@ -1,0 +1,111 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"herald/workflows"
+)
+
+// Execution is what Temporal knows of a workflow.
+type Execution struct {
+	Status        string     `json:"status"` // RUNNING, COMPLETED, FAILED, …, or one of those below
+	RunID         string     `json:"run_id,omitempty"`
+	StartedAt     *time.Time `json:"started_at,omitempty"`
+	ClosedAt      *time.Time `json:"closed_at,omitempty"`
+	HeraldOutcome string     `json:"herald_outcome,omitempty"` // the search attribute
+	Outcome       string     `json:"outcome,omitempty"`        // in the result of an event's workflow
+	Problem       string     `json:"problem,omitempty"`        // in that result
+	Failure       string     `json:"failure,omitempty"`
+	Note          string     `json:"note,omitempty"` // why Temporal does not tell more
+}
+
+// Statuses of an [Execution]; the others are Temporal's own.
+const (
+	Running     = "RUNNING"
+	Completed   = "COMPLETED"
+	Unknown     = "UNKNOWN"     // Temporal does not know the workflow
+	Unreachable = "UNREACHABLE" // Temporal does not answer
+)
+
+// EventWorkflow reads what Temporal knows of the workflow of an event. It never
+// fails: the note says what could not be read.
+func (e Explainer) EventWorkflow(ctx context.Context, id string) Execution {
+	var result workflows.NotifyResult
+	_, execution := e.execution(ctx, id, &result)
+	if execution.Failure == "" {
+		execution.Outcome, execution.Problem = string(result.Outcome), result.Problem
+	}
+	return execution
+}
+
+// execution reads what Temporal tells of a workflow without asking a worker. The
+// result of one that completed goes into result; nil: nobody wants it.
+func (e Explainer) execution(ctx context.Context, id string, result any) (*workflowservice.DescribeWorkflowExecutionResponse, Execution) {
+	if e.Temporal == nil {
+		return nil, Execution{Status: Unreachable, Note: e.Unreachable.Error()}
+	}
+	description, err := e.Temporal.DescribeWorkflowExecution(ctx, id, "")
+	var notFound *serviceerror.NotFound
+	switch {
+	case errors.As(err, &notFound):
+		return nil, Execution{Status: Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
+	case err != nil:
+		return nil, Execution{Status: Unreachable, Note: err.Error()}
+	}
+	info := description.GetWorkflowExecutionInfo()
+	execution := Execution{
+		Status:        strings.ToUpper(info.GetStatus().String()),
+		RunID:         info.GetExecution().GetRunId(),
+		StartedAt:     moment(info.GetStartTime()),
+		ClosedAt:      moment(info.GetCloseTime()),
+		HeraldOutcome: keyword(info.GetSearchAttributes(), workflows.OutcomeAttribute.GetName()),
+	}
+	if execution.Status != Running {
+		if err := e.Temporal.GetWorkflow(ctx, id, execution.RunID).Get(ctx, result); err != nil {
+			execution.Failure = cause(err)
+		}
+	}
+	return description, execution
+}
+
+// moment is nil where Temporal has no time.
+func moment(t *timestamppb.Timestamp) *time.Time {
+	if t == nil || t.AsTime().IsZero() {
+		return nil
+	}
+	at := t.AsTime()
+	return &at
+}
+
+// cause is the failure of a workflow, without its ids and without Temporal's words
+// for how it was passed on.
+func cause(err error) string {
+	var failure *temporal.ApplicationError
+	if errors.As(err, &failure) {
+		return failure.Message()
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner.Error()
+	}
+	return err.Error()
+}
+
+// keyword reads a search attribute; "" where it is not set.
+func keyword(attributes *commonpb.SearchAttributes, name string) string {
+	var value string
+	payload, set := attributes.GetIndexedFields()[name]
+	if !set || converter.GetDefaultDataConverter().FromPayload(payload, &value) != nil {
+		return ""
+	}
+	return value
+}

@@ -1,0 +1,69 @@
+package explain_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/mocks"
+
+	"herald/internal/explain"
+	"herald/workflows"
+)
+
+func TestEventWorkflow(t *testing.T) {
+	t.Parallel()
+
+	outcome, err := converter.GetDefaultDataConverter().ToPayload("NO_ROUTING")
+	require.NoError(t, err)
+	attributes := &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{workflows.OutcomeAttribute.GetName(): outcome}}
+	failure := errors.New("event cannot be planned")
+	tests := []struct {
+		name   string
+		status enums.WorkflowExecutionStatus
+		err    error // of describing
+		result error // of the workflow
+		want   explain.Execution
+	}{
+		{"running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, nil, explain.Execution{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
+		{"completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil, nil,
+			explain.Execution{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
+		{"failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED, nil, failure,
+			explain.Execution{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
+		{"forgotten", 0, serviceerror.NewNotFound("x"), nil,
+			explain.Execution{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
+		{"out of reach", 0, serviceerror.NewUnavailable("down"), nil, explain.Execution{Status: explain.Unreachable, Note: "down"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			temporal, run := mocks.NewClient(t), &mocks.WorkflowRun{}
+			temporal.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+				WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+					Status: tt.status, Execution: &commonpb.WorkflowExecution{RunId: "run-1"}, SearchAttributes: attributes,
+				},
+			}, tt.err)
+			temporal.On("GetWorkflow", mock.Anything, "evt-1", "run-1").Return(run).Maybe()
+			run.On("Get", mock.Anything, mock.Anything).Run(func(args mock.Arguments) {
+				*args.Get(1).(*workflows.NotifyResult) = workflows.NotifyResult{Outcome: "NO_ROUTING", Problem: "no rows"}
+			}).Return(tt.result)
+
+			require.Equal(t, tt.want, explain.Explainer{Temporal: temporal}.EventWorkflow(t.Context(), "evt-1"))
+		})
+	}
+}
+
+func TestEventWorkflowWithoutTemporal(t *testing.T) {
+	t.Parallel()
+
+	got := explain.Explainer{Unreachable: errors.New("down")}.EventWorkflow(t.Context(), "evt-1")
+	require.Equal(t, explain.Execution{Status: explain.Unreachable, Note: "down"}, got)
+}

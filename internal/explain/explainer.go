@@ -1,0 +1,70 @@
+// Package explain says what became of an event or of a delivery: what the database
+// and Temporal know of it. It returns values, which others print.
+package explain
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
+
+// Explainer reads what there is to know. It changes nothing.
+type Explainer struct {
+	Store       *postgres.Store
+	Temporal    client.Client // nil: it is out of reach
+	Unreachable error         // why Temporal is nil
+}
+
+func (e Explainer) reader() report.Reader { return report.Reader{Pool: e.Store.Pool} }
+
+const (
+	// shownRecipients bounds the recipients of an event.
+	shownRecipients = 200
+	// shownActions bounds what operators did to one event or one delivery.
+	shownActions = 50
+)
+
+// Event is all that is known of an event.
+type Event struct {
+	report.EventDetail
+	Workflow Execution       `json:"workflow"`
+	Actions  []report.Action `json:"operator_actions"` // the latest first
+}
+
+// Event reads all that is known of an event, with its first 200 recipients. Where
+// nothing is known, the error is [notification.ErrNoEvent].
+func (e Explainer) Event(ctx context.Context, id string) (Event, error) {
+	detail, err := e.reader().EventDetail(ctx, id, shownRecipients)
+	if err != nil {
+		return Event{}, err
+	}
+	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
+	if err != nil {
+		return Event{}, err
+	}
+	return Event{EventDetail: detail, Workflow: e.EventWorkflow(ctx, id), Actions: actions}, nil
+}
+
+// Delivery is all that is known of a delivery.
+type Delivery struct {
+	report.DeliveryDetail
+	Workflow Sending         `json:"workflow"`
+	Actions  []report.Action `json:"operator_actions"` // the latest first
+}
+
+// Delivery reads all that is known of a delivery. Where there is none, the error is
+// [notification.ErrNoDelivery].
+func (e Explainer) Delivery(ctx context.Context, id string) (Delivery, error) {
+	detail, err := e.reader().DeliveryDetail(ctx, id)
+	if err != nil {
+		return Delivery{}, err
+	}
+	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
+	if err != nil {
+		return Delivery{}, err
+	}
+	return Delivery{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}, nil
+}

@@ -1,0 +1,180 @@
+package explain
+
+import (
+	"context"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/converter"
+
+	"herald/activities"
+	"herald/internal/launch"
+)
+
+// Sending is what Temporal knows of a workflow that sends: a delivery or a digest.
+type Sending struct {
+	Execution
+	TaskQueue   string            `json:"task_queue,omitempty"`
+	Workers     int               `json:"workers"`                   // that serve the task queue, of a running workflow
+	Details     string            `json:"current_details,omitempty"` // what a running workflow says it waits for
+	Pending     []PendingActivity `json:"pending_activities,omitempty"`
+	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: not known
+	Before      int               `json:"attempts_before,omitempty"` // of earlier runs
+	DigestID    string            `json:"digest_workflow_id,omitempty"`
+	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it waits for
+}
+
+// PendingActivity is a step that a workflow has not ended yet.
+type PendingActivity struct {
+	Activity    string     `json:"activity"`
+	State       string     `json:"state"`   // SCHEDULED, STARTED, CANCELREQUESTED, PAUSED
+	Attempt     int32      `json:"attempt"` // by Temporal's count
+	StartedAt   *time.Time `json:"started_at,omitempty"`
+	NextAttempt *time.Time `json:"next_attempt_at,omitempty"`
+	LastFailure string     `json:"last_failure,omitempty"`
+}
+
+// States of a pending activity.
+const (
+	Started = "STARTED"
+	Paused  = "PAUSED"
+)
+
+// PendingSend is the attempt that is under way or due; nil where there is none.
+func (s Sending) PendingSend() *PendingActivity {
+	i := slices.IndexFunc(s.Pending, func(p PendingActivity) bool { return sends(p.Activity) })
+	if i < 0 {
+		return nil
+	}
+	return &s.Pending[i]
+}
+
+// UnderWay says that an attempt is being made.
+func (s Sending) UnderWay() bool {
+	if s.Digest != nil {
+		return s.Digest.UnderWay()
+	}
+	p := s.PendingSend()
+	return p != nil && p.State == Started
+}
+
+// DeliveryWorkflow reads what Temporal knows of the workflow of a delivery, and of
+// the digest that it waits for. It never fails: it leaves out what could not be read,
+// or says so in the note.
+func (e Explainer) DeliveryWorkflow(ctx context.Context, id string) Sending {
+	sending := e.sending(ctx, id)
+	if sending.Status == Running && sending.DigestID != "" {
+		digest := e.sending(ctx, sending.DigestID)
+		sending.Digest = &digest
+	}
+	return sending
+}
+
+func (e Explainer) sending(ctx context.Context, id string) Sending {
+	description, execution := e.execution(ctx, id, nil)
+	s := Sending{Execution: execution, TaskQueue: description.GetExecutionConfig().GetTaskQueue().GetName()}
+	if s.Status != Running {
+		return s
+	}
+	for _, activity := range description.GetPendingActivities() {
+		s.Pending = append(s.Pending, pendingOf(activity))
+	}
+	s.Workers, _ = launch.Workers(ctx, e.Temporal, s.TaskQueue) // 0 also where Temporal does not say
+	e.readHistory(ctx, id, &s)
+	if s.Workers > 0 {
+		s.Details = e.currentDetails(ctx, id, s.RunID)
+	}
+	return s
+}
+
+func pendingOf(activity *workflowpb.PendingActivityInfo) PendingActivity {
+	return PendingActivity{
+		Activity:    activity.GetActivityType().GetName(),
+		State:       strings.ToUpper(activity.GetState().String()),
+		Attempt:     activity.GetAttempt(),
+		StartedAt:   moment(activity.GetLastStartedTime()),
+		NextAttempt: moment(activity.GetNextAttemptScheduleTime()),
+		LastFailure: activity.GetLastFailure().GetMessage(),
+	}
+}
+
+// maxHistory bounds the events of a history that are read. A delivery has about
+// ten; a digest continues in another run before it has so many.
+const maxHistory = 5000
+
+// acts is never dereferenced: it only names the activities.
+var acts *activities.Activities
+
+// sends says that an activity calls a provider. Its input says how often it may try.
+func sends(activity string) bool {
+	return activity == registeredName(acts.Send) || activity == registeredName(acts.SendDigest)
+}
+
+// registeredName is the name under which the SDK registers a workflow or an
+// activity: that of its function or method.
+func registeredName(f any) string {
+	full := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	return strings.TrimSuffix(full[strings.LastIndex(full, ".")+1:], "-fm") // the runtime marks a method's value so
+}
+
+// readHistory finds how often the latest sending may try, and in which digest the
+// delivery is.
+func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
+	var joining int64 // the event that scheduled the latest JoinDigest
+	history := e.Temporal.GetWorkflowHistory(ctx, id, into.RunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for n := 0; n < maxHistory && history.HasNext(); n++ {
+		event, err := history.Next()
+		if err != nil {
+			return
+		}
+		scheduled, completed := event.GetActivityTaskScheduledEventAttributes(), event.GetActivityTaskCompletedEventAttributes()
+		switch name := scheduled.GetActivityType().GetName(); {
+		case sends(name):
+			var input activities.SendInput
+			if decodeFirst(scheduled.GetInput(), &input) {
+				into.MaxAttempts, into.Before = input.MaxAttempts, input.AttemptsBefore
+			}
+		case name == registeredName(acts.JoinDigest):
+			joining = event.GetEventId()
+		case joining > 0 && completed.GetScheduledEventId() == joining:
+			var joined activities.JoinResult
+			if decodeFirst(completed.GetResult(), &joined) {
+				into.DigestID = joined.DigestID
+			}
+		}
+	}
+}
+
+func decodeFirst(payloads *commonpb.Payloads, into any) bool {
+	list := payloads.GetPayloads()
+	return len(list) > 0 && converter.GetDefaultDataConverter().FromPayload(list[0], into) == nil
+}
+
+const (
+	// detailsTimeout bounds the question to a worker that may be busy.
+	detailsTimeout = 3 * time.Second
+	// metadataQuery is answered by the SDK's workers for every workflow.
+	metadataQuery = "__temporal_workflow_metadata"
+)
+
+// currentDetails asks the workflow what it waits for; "" where it does not answer.
+func (e Explainer) currentDetails(ctx context.Context, id, runID string) string {
+	ctx, cancel := context.WithTimeout(ctx, detailsTimeout)
+	defer cancel()
+	value, err := e.Temporal.QueryWorkflow(ctx, id, runID, metadataQuery)
+	if err != nil {
+		return ""
+	}
+	var metadata sdkpb.WorkflowMetadata
+	if value.Get(&metadata) != nil {
+		return ""
+	}
+	return metadata.GetCurrentDetails()
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/advice"
+	"herald/internal/console"
+	"herald/internal/explain"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+func (a *app) showEventCommand() *cobra.Command {
+	return showCommand(a, &cobra.Command{
+		Short: "Show an event, its workflow, its decisions and its deliveries",
+		Long: `Show all that is known of an event: its row in the outbox, its workflow, and for up to
+200 recipients what was decided about each channel and what came of it. It shows
+no addresses and no texts.`,
+		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
+		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
+	}, explain.Explainer.Event, advice.NoEvent, printEvent)
+}
+
+func printEvent(w io.Writer, view explain.Event) {
+	console.Row(w, "event", view.EventID)
+	printOutbox(w, view.Outbox)
+	if p := view.Processed; p != nil {
+		console.Row(w, "processed_event", processedText(p))
+		if p.Outcome == string(notification.Incomplete) {
+			console.Row(w, "next", "the sweep starts what is PENDING again within 10 minutes, see `starter status`")
+		}
+	} else {
+		console.Row(w, "processed_event", "none: its workflow was not started yet")
+	}
+	printExecution(w, view.Workflow)
+	printActions(w, view.Actions)
+	if len(view.Recipients) == 0 {
+		return
+	}
+	console.Row(w)
+	console.Row(w, "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "ATTEMPTS", "SEND AFTER", "LAST ERROR")
+	for _, recipient := range view.Recipients {
+		printRecipient(w, recipient)
+	}
+	if view.More > 0 {
+		console.Row(w, fmt.Sprintf("… and %d more recipients", view.More))
+	}
+}
+
+// processedText is what processed_event says, with the outcome where that says more
+// than the status.
+func processedText(p *report.ProcessedRow) string {
+	status := p.Status
+	if p.Outcome != "" && p.Outcome != p.Status {
+		status += " (" + p.Outcome + ")"
+	}
+	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))
+}
+
+func printOutbox(w io.Writer, o *report.LeasedRow) {
+	if o == nil {
+		console.Row(w, "outbox", "the row was purged")
+		return
+	}
+	console.Row(w, "type", o.EventType)
+	console.Row(w, "aggregate", o.Aggregate())
+	console.Row(w, "correlation id", console.Dash(o.CorrelationID))
+	console.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
+	console.Row(w, "created", console.Clock(&o.CreatedAt))
+	console.Row(w, "published", console.Clock(o.PublishedAt))
+	if o.LeaseUntil != nil {
+		console.Row(w, "claimed until", console.Clock(o.LeaseUntil))
+	}
+	if o.ErrorMessage != "" {
+		console.Row(w, "error", o.ErrorMessage)
+	}
+}
+
+func printExecution(w io.Writer, s explain.Execution) {
+	console.Row(w, "workflow", s.Status)
+	for _, line := range []struct{ name, value string }{
+		{"run id", s.RunID}, {"HeraldOutcome", s.HeraldOutcome}, {"outcome", s.Outcome}, {"problem", s.Problem},
+		{"failure", s.Failure}, {"note", s.Note},
+	} {
+		if line.value != "" {
+			console.Row(w, line.name, line.value)
+		}
+	}
+}
+
+func printRecipient(w io.Writer, r report.RecipientDetail) {
+	for _, channel := range notification.Channels() {
+		decision, decided := r.Decisions[channel]
+		if !decided {
+			continue
+		}
+		d, planned := r.Deliveries[channel]
+		if !planned {
+			console.Row(w, r.Name(), channel, decision, "-", "-", "-", "-")
+			continue
+		}
+		console.Row(w, r.Name(), channel, decision, statusText(d), d.Attempts, console.Clock(d.SendAfter), console.Dash(d.LastError))
+	}
+}
+
+// statusText is a delivery's status, and what was special about it.
+func statusText(d report.RecipientDelivery) string {
+	text := string(d.Status)
+	if d.DigestID != "" {
+		text += ", in a digest"
+	}
+	if d.Retries > 0 {
+		text += fmt.Sprintf(", retried %d×", d.Retries)
+	}
+	return text
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/console"
+	"herald/internal/postgres/report"
+)
+
+// list is a list that starter prints, the latest rows first.
+type list[T any] struct {
+	name   string // of the rows in JSON
+	none   string // what it says where there are none
+	header []string
+	cells  func(T) []string
+	read   func(ctx context.Context, r report.Reader, limit int) ([]T, error)
+}
+
+// listCommand completes a command that prints a list.
+func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
+	var limit console.Limit
+	console.LimitFlag(cmd.Flags(), &limit)
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+		db, _, err := a.store(ctx)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		rows, err := l.read(ctx, report.Reader{Pool: db.Pool}, int(limit)+1)
+		if err != nil {
+			return err
+		}
+		more := len(rows) > int(limit)
+		rows = rows[:min(int(limit), len(rows))]
+		return a.Print(map[string]any{l.name: rows, "more": more}, func(w io.Writer) {
+			if len(rows) == 0 {
+				console.Row(w, l.none)
+				return
+			}
+			l.print(w, rows)
+			console.PrintMore(w, more)
+		})
+	})
+	return cmd
+}
+
+func (l list[T]) print(w io.Writer, rows []T) {
+	listing := console.Listing{Header: l.header}
+	for _, row := range rows {
+		listing.Add(l.cells(row)...)
+	}
+	listing.Print(w)
+}
