@@ -12,7 +12,7 @@ import (
 
 // PlanStore is what planning needs of the database.
 type PlanStore interface {
-	EventRules(ctx context.Context, eventID string) (notification.EventRules, error)
+	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
@@ -66,11 +66,11 @@ type DeliveryBatch struct {
 // result, in three round trips a page however many they are. It ends early when
 // half of its time is used. A repeat returns what the first call stored.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
-	rules, err := a.Plans.EventRules(ctx, in.EventID)
+	setup, err := a.Plans.EventSetup(ctx, in.EventID)
 	if err != nil {
 		return PlanResult{}, failure(err)
 	}
-	p := newPlanning(rules, a.EventTexts(rules.Event, rules.Templates))
+	p := newPlanning(setup, a.EventTexts(setup.Event, setup.Templates))
 	if p.result.Outcome == "" {
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err
@@ -86,7 +86,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) error {
 	started, after := time.Now(), in.After
 	for page := 1; ; page++ {
-		found, err := a.Plans.Recipients(ctx, p.rules.Event.Type, p.targets, after, pageSize)
+		found, err := a.Plans.Recipients(ctx, p.setup.Event.Type, p.targets, after, pageSize)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	if err != nil {
 		return err
 	}
-	p.stored, p.ids, err = a.Plans.SavePlan(ctx, p.rules.Event, decided)
+	p.stored, p.ids, err = a.Plans.SavePlan(ctx, p.setup.Event, decided)
 	if err != nil {
 		return err
 	}
@@ -124,14 +124,14 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	if found.Next != nil {
 		p.result.Next.Used = used
 	}
-	activity.GetLogger(ctx).Info("planned", "event_id", p.rules.Event.ID, "recipients", len(found.Recipients), "deliveries", len(p.stored))
+	activity.GetLogger(ctx).Info("planned", "event_id", p.setup.Event.ID, "recipients", len(found.Recipients), "deliveries", len(p.stored))
 	return nil
 }
 
 // handOut adds what is to be delivered, by the rows and not by the plan: rows of
 // an earlier planning are among them, of recipients who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
-	result, eventID := p.result, p.rules.Event.ID
+	result, eventID := p.result, p.setup.Event.ID
 	if in.After.UserID == "" && result.Next == nil {
 		deliveries, err := a.Plans.Undelivered(ctx, eventID, pageDeliveries+1)
 		if err != nil {

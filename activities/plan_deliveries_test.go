@@ -17,9 +17,9 @@ import (
 
 // plans is a PlanStore with one event and one page of recipients.
 type plans struct {
-	rules notification.EventRules
+	rules notification.EventSetup
 	page  notification.RecipientPage
-	err   error // of EventRules
+	err   error // of EventSetup
 	later error // of everything behind it
 
 	asked   []notification.Target
@@ -32,7 +32,7 @@ type plans struct {
 	pages   int                     // how many were read
 }
 
-func (p *plans) EventRules(context.Context, string) (notification.EventRules, error) {
+func (p *plans) EventSetup(context.Context, string) (notification.EventSetup, error) {
 	return p.rules, p.err
 }
 
@@ -98,7 +98,7 @@ func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResu
 // mandatory, and by mail, to two of its staff.
 func reservation() *plans {
 	return &plans{
-		rules: notification.EventRules{
+		rules: notification.EventSetup{
 			Event:     notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"pax": 4, "restaurantId": 5}`)},
 			Routing:   []notification.Routing{{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate}, {Channel: notification.Email, Strategy: notification.Immediate}},
 			Supported: map[notification.Channel][]notification.UserType{notification.WebSocket: {notification.RestaurantUser}, notification.Email: {notification.RestaurantUser}},

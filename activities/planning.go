@@ -12,7 +12,7 @@ import (
 
 // planning is what the pages share that one activity plans.
 type planning struct {
-	rules   notification.EventRules
+	setup   notification.EventSetup
 	texts   EventTexts
 	targets []notification.Target
 	result  PlanResult
@@ -20,15 +20,15 @@ type planning struct {
 	ids     notification.IDRange
 }
 
-func newPlanning(rules notification.EventRules, texts EventTexts) *planning {
-	event := rules.Event
-	p := &planning{rules: rules, texts: texts}
+func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {
+	event := setup.Event
+	p := &planning{setup: setup, texts: texts}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
-	if len(rules.Routing) == 0 {
+	if len(setup.Routing) == 0 {
 		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
 		return p
 	}
-	targets, problems := notification.Targets(event, rules.Recipients)
+	targets, problems := notification.Targets(event, setup.Recipients)
 	p.targets, p.result.Problem = targets, strings.Join(problems, "; ")
 	return p
 }
@@ -37,7 +37,7 @@ func newPlanning(rules notification.EventRules, texts EventTexts) *planning {
 // what was selected. It returns how much of max_recipients is used after them.
 func (p *planning) decide(ctx context.Context, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used, error) {
 	used := before.Clone()
-	decisions := notification.Rules{Routing: p.rules.Routing, Supported: p.rules.Supported, Settings: page.Settings}
+	p.setup.Settings = page.Settings
 	decided := make([]notification.DecidedRecipient, 0, len(page.Recipients))
 	for _, recipient := range page.Recipients {
 		activity.RecordHeartbeat(ctx)
@@ -45,7 +45,7 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 			UserType: recipient.UserType, UserID: recipient.UserID, Entity: recipient.Entity,
 			Decisions: map[notification.Channel]notification.Decision{},
 		}
-		for _, choice := range decisions.Decide(recipient, now, used) {
+		for _, choice := range p.setup.Decide(recipient, now, used) {
 			r.Decisions[choice.Channel] = choice.Decision
 			if choice.Decision == notification.DecisionSelected {
 				r.Deliveries = append(r.Deliveries, p.planned(ctx, recipient, choice))
@@ -60,7 +60,7 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 }
 
 func (p *planning) planned(ctx context.Context, recipient notification.Recipient, choice notification.Choice) notification.PlannedDelivery {
-	id := notification.DeliveryID(p.rules.Event.ID, recipient.UserType, recipient.UserID, choice.Channel)
+	id := notification.DeliveryID(p.setup.Event.ID, recipient.UserType, recipient.UserID, choice.Channel)
 	delivery := notification.PlannedDelivery{
 		DeliveryID: id,
 		Channel:    choice.Channel,

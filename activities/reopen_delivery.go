@@ -60,7 +60,7 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 	if plan.Problem != "" {
 		return plan, nil
 	}
-	rules, err := a.Plans.EventRules(ctx, found.EventID)
+	setup, err := a.Plans.EventSetup(ctx, found.EventID)
 	switch {
 	case errors.Is(err, notification.ErrNoEvent) && found.HasText:
 		return plan, nil
@@ -71,7 +71,7 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 		return notification.Reopened{}, err
 	}
 	plan.KeepText = false
-	text, err := a.EventTexts(rules.Event, rules.Templates).Render(ctx, found.Channel, found.Recipient)
+	text, err := a.EventTexts(setup.Event, setup.Templates).Render(ctx, found.Channel, found.Recipient)
 	if err := ctx.Err(); err != nil {
 		return notification.Reopened{}, err
 	}

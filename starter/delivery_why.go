@@ -52,18 +52,18 @@ and answers without Temporal as well.`,
 }
 
 // key reads the flags, which must be given together.
-func (f whyFlags) key() (postgres.DecisionKey, error) {
+func (f whyFlags) key() (report.DecisionKey, error) {
 	if f.event == "" || f.recipient.id == "" || f.channel == "" {
-		return postgres.DecisionKey{}, misused(errors.New("give a delivery id, or all of --event, --recipient and --channel"))
+		return report.DecisionKey{}, misused(errors.New("give a delivery id, or all of --event, --recipient and --channel"))
 	}
-	return postgres.DecisionKey{EventID: f.event, UserType: f.recipient.userType, UserID: f.recipient.id, Channel: f.channel}, nil
+	return report.DecisionKey{EventID: f.event, UserType: f.recipient.userType, UserID: f.recipient.id, Channel: f.channel}, nil
 }
 
 func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
 	if len(args) > 0 && f.given() {
 		return misused(errors.New("give a delivery id, or --event, --recipient and --channel, not both"))
 	}
-	var key postgres.DecisionKey
+	var key report.DecisionKey
 	var id string
 	if len(args) > 0 {
 		id = args[0]
@@ -88,21 +88,26 @@ func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
 
 // explain reads all that there is to say. Without a key, the delivery names its
 // own.
-func (a *app) explain(ctx context.Context, db *postgres.Store, key postgres.DecisionKey, id string) (whyView, error) {
+func (a *app) explain(ctx context.Context, db *postgres.Store, key report.DecisionKey, id string) (whyView, error) {
 	var delivery *report.DeliveryDetail
-	detail, err := report.Reader{Pool: db.Pool}.DeliveryDetail(ctx, id)
+	reader := report.Reader{Pool: db.Pool}
+	detail, err := reader.DeliveryDetail(ctx, id)
 	switch {
 	case err == nil:
 		delivery = &detail
-		key = postgres.DecisionKey{EventID: detail.EventID, UserType: detail.UserType, UserID: detail.UserID, Channel: detail.Channel}
+		key = report.DecisionKey{EventID: detail.EventID, UserType: detail.UserType, UserID: detail.UserID, Channel: detail.Channel}
 	case !errors.Is(err, notification.ErrNoDelivery) || key.EventID == "":
 		return whyView{}, advice.NoDelivery(id, err)
 	}
-	report, err := db.DecisionReport(ctx, key)
+	decided, err := reader.Decided(ctx, key)
 	if err != nil {
 		return whyView{}, advice.NoEvent(key.EventID, err)
 	}
-	view := newWhy(key, report, delivery, time.Now())
+	facts, err := readFacts(ctx, db, key, decided, time.Now())
+	if err != nil {
+		return whyView{}, advice.NoEvent(key.EventID, err)
+	}
+	view := newWhy(key, decided, facts, delivery)
 	if delivery != nil {
 		state := a.deliveryWorkflow(ctx, id)
 		view.Workflow = &state

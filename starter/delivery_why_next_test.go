@@ -8,7 +8,6 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -140,7 +139,7 @@ func TestNextOfADelivery(t *testing.T) {
 	pending := status(notification.Pending)
 	pending.EventID = "evt-1"
 	unknown := inState(explain.Unknown)
-	view := whyView{Delivery: &pending, Workflow: &unknown, Processed: &postgres.ProcessedRow{Status: "PROCESSING"}}
+	view := whyView{Delivery: &pending, Workflow: &unknown, Processed: &report.ProcessedRow{Status: "PROCESSING"}}
 	require.Equal(t, "its event's workflow starts it; `starter event show evt-1` says how far that is", view.next(nextNow))
 }
 
@@ -161,11 +160,11 @@ func TestNextWithoutADelivery(t *testing.T) {
 		view whyView
 		want string
 	}{
-		{"waits", whyView{Outbox: &postgres.OutboxRow{Status: "PENDING"}}, "a poller starts it; `starter poller status` says whether one runs"},
-		{"cannot be started", whyView{Outbox: &postgres.OutboxRow{Status: "FAILED"}}, "nothing, until it is mended and put back with `starter event retry evt-1`"},
+		{"waits", whyView{Outbox: outbox("PENDING", "")}, "a poller starts it; `starter poller status` says whether one runs"},
+		{"cannot be started", whyView{Outbox: outbox("FAILED", "")}, "nothing, until it is mended and put back with `starter event retry evt-1`"},
 		{"runs", whyView{EventWorkflow: &explain.Execution{Status: explain.Running}}, "its workflow is running; `starter event show evt-1` says how far it is"},
-		{"failed", whyView{Processed: &postgres.ProcessedRow{Status: "FAILED"}}, "nothing, until it is put back with `starter event retry evt-1`"},
-		{"over", whyView{Processed: &postgres.ProcessedRow{Status: "SUCCESS"}}, "nothing: an event is planned once. Mended rows are for the events to come"},
+		{"failed", whyView{Processed: &report.ProcessedRow{Status: "FAILED"}}, "nothing, until it is put back with `starter event retry evt-1`"},
+		{"over", whyView{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, "nothing: an event is planned once. Mended rows are for the events to come"},
 	}
 	for _, tt := range tests {
 		tt.view.EventID = "evt-1"
@@ -178,15 +177,15 @@ func TestWhyUndecided(t *testing.T) {
 
 	sms := []notification.Channel{notification.SMS}
 	named := rulesView{RoutedChannels: sms, RecipientKnown: true, RecipientActive: true}
-	processed := func(status string) *postgres.ProcessedRow { return &postgres.ProcessedRow{Status: status} }
+	processed := func(status string) *report.ProcessedRow { return &report.ProcessedRow{Status: status} }
 	tests := []struct {
 		name string
 		view whyView
 		want string
 	}{
 		{"routed later", whyView{DecidedAt: &nextNow, Rules: named}, "nothing was decided about SMS: the event's type was not routed over it when the event was planned"},
-		{"pending", whyView{Outbox: &postgres.OutboxRow{Status: "PENDING"}}, "nothing was decided yet: the event waits in the outbox to be started"},
-		{"failed", whyView{Outbox: &postgres.OutboxRow{Status: "FAILED", ErrorMessage: "claimed 10 times"}}, "nothing was decided: the event could not be started: claimed 10 times"},
+		{"pending", whyView{Outbox: outbox("PENDING", "")}, "nothing was decided yet: the event waits in the outbox to be started"},
+		{"failed", whyView{Outbox: outbox("FAILED", "claimed 10 times")}, "nothing was decided: the event could not be started: claimed 10 times"},
 		{"routed nowhere", whyView{Processed: processed("SUCCESS")}, "nothing was decided about anybody: the event's type has no rows in event_type_channel_routing"},
 		{"unknown", whyView{Rules: rulesView{RoutedChannels: sms}}, "nothing was decided about them: they are not in the directory (recipient)"},
 		{"inactive", whyView{Rules: rulesView{RoutedChannels: sms, RecipientKnown: true}}, "nothing was decided about them: they are not active (recipient)"},
@@ -233,4 +232,8 @@ func TestAttemptText(t *testing.T) {
 	for _, tt := range tests {
 		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)
 	}
+}
+
+func outbox(status, problem string) *report.LeasedRow {
+	return &report.LeasedRow{OutboxRow: report.OutboxRow{Status: status, ErrorMessage: problem}}
 }

@@ -8,7 +8,6 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/notification"
-	"herald/internal/postgres/report"
 )
 
 func printWhy(w io.Writer, v whyView) {
@@ -45,27 +44,22 @@ func printWhyEvent(w io.Writer, v whyView) {
 		console.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, console.Dash(v.EventType)))
 	}
 	if p := v.Processed; p != nil {
-		console.Row(w, "processed", processedText((*report.ProcessedRow)(p)))
+		console.Row(w, "processed", processedText(p))
 	}
 }
 
 func printRules(w io.Writer, v whyView) {
 	r := v.Rules
 	console.Row(w, "routing", r.routing(v))
-	console.Row(w, "channel", fmt.Sprintf("%s may serve %s", v.Channel, console.Dash(console.Join(r.ServedUserTypes))))
 	console.Row(w, "recipient", r.recipient(v.Outbox == nil))
-	console.Row(w, "preference", r.preference())
-	switch {
-	case r.SettingsOf == "":
-		console.Row(w, "entity", "not known, and neither are its settings")
-	case len(r.Settings) == 0:
-		console.Row(w, "entity", r.SettingsOf+" has no row: on, for any role and any number")
+	for _, finding := range r.Findings {
+		text := finding.Fact
+		if finding.Applies {
+			text += ": " + string(finding.Decision)
+		}
+		console.Row(w, finding.Subject, text)
 	}
-	for _, s := range r.Settings {
-		console.Row(w, "entity", s.text(v))
-	}
-	console.Row(w, "address", r.Address)
-	console.Row(w, "quiet hours", r.QuietHours)
+	console.Row(w, "chosen", fmt.Sprintf("%d recipients of the event for %s", r.Chosen, v.Channel))
 	if r.Decision != "" {
 		console.Row(w, "decided now", r.Decision)
 	}
@@ -105,42 +99,6 @@ func (r rulesView) recipient(purged bool) string {
 	default:
 		return fmt.Sprintf("active; named through %s, as %s", r.Entity, r.Role)
 	}
-}
-
-func (r rulesView) preference() string {
-	p := r.Preference
-	if p == nil {
-		return "no row: on"
-	}
-	return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(p.Enabled), cmp.Or(p.QuietHours, "off"), p.Priority)
-}
-
-func (s settingView) text(v whyView) string {
-	scope := "every event type"
-	if s.EventSpecific {
-		scope = v.EventType
-	}
-	text := fmt.Sprintf("%s for %s: %s", s.Entity, scope, onOff(s.Enabled))
-	if s.AllowedRoles != nil {
-		text += ", only the roles " + cmp.Or(strings.Join(s.AllowedRoles, ", "), "none")
-	}
-	if s.MaxRecipients != nil {
-		text += fmt.Sprintf(", at most %d recipients (of this event %d were chosen)", *s.MaxRecipients, v.Rules.Chosen)
-	}
-	if s.QuietHours != "" {
-		text += ", quiet hours " + s.QuietHours
-	}
-	if !s.Holds {
-		text += "; beaten by the row above"
-	}
-	return text
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
 }
 
 func printWhyDelivery(w io.Writer, v whyView) {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -15,8 +15,8 @@ import (
 type whyView struct {
 	EventID       string                 `json:"event_id"`
 	EventType     string                 `json:"event_type"`
-	Outbox        *postgres.OutboxRow    `json:"outbox"`          // null: the row was purged
-	Processed     *postgres.ProcessedRow `json:"processed_event"` // null: it was not started yet
+	Outbox        *report.LeasedRow      `json:"outbox"`          // null: the row was purged
+	Processed     *report.ProcessedRow   `json:"processed_event"` // null: it was not started yet
 	Recipient     string                 `json:"recipient"`
 	Channel       notification.Channel   `json:"channel"`
 	Decision      notification.Decision  `json:"decision"` // empty: none was taken
@@ -49,6 +49,7 @@ type rulesView struct {
 	QuietHours      string                  `json:"quiet_hours"`
 	Quiet           bool                    `json:"quiet_now"`
 	QuietUntil      *time.Time              `json:"quiet_until"`  // null although it is quiet: not within 48 hours
+	Findings        []notification.Finding  `json:"rules"`        // what each rule finds, in their order: the first that applies decides
 	Decision        notification.Decision   `json:"decision_now"` // empty: there would be none
 }
 
@@ -77,15 +78,15 @@ type settingView struct {
 	QuietHours    string   `json:"quiet_hours"` // and what they mean now; empty: none
 }
 
-func newWhy(key postgres.DecisionKey, report postgres.DecisionReport, delivery *report.DeliveryDetail, now time.Time) whyView {
+func newWhy(key report.DecisionKey, decided report.Decided, facts factsNow, delivery *report.DeliveryDetail) whyView {
 	view := whyView{
-		EventID: key.EventID, EventType: report.EventType, Outbox: report.Outbox, Processed: report.Processed,
+		EventID: key.EventID, EventType: decided.EventType, Outbox: decided.Outbox, Processed: decided.Processed,
 		Recipient: string(key.UserType) + "/" + key.UserID, Channel: key.Channel,
-		Rules: newRules(report, now), Delivery: delivery,
+		Rules: newRules(decided, facts), Delivery: delivery,
 	}
-	if report.Decisions != nil {
-		view.DecidedAt = &report.DecidedAt
-		view.Decision = report.Decisions[key.Channel]
+	if decided.Decisions != nil {
+		view.DecidedAt = &decided.DecidedAt
+		view.Decision = decided.Decisions[key.Channel]
 	}
 	if view.undecided() {
 		view.Meaning = view.whyUndecided()
@@ -95,43 +96,37 @@ func newWhy(key postgres.DecisionKey, report postgres.DecisionReport, delivery *
 	return view
 }
 
-func newRules(report postgres.DecisionReport, now time.Time) rulesView {
-	c := report.Case
+func newRules(decided report.Decided, f factsNow) rulesView {
 	rules := rulesView{
-		RecipientKnown: report.Known, RecipientActive: report.Active, Role: c.Recipient.Role, Unreached: report.Unreached,
-		RoutedChannels: report.Routed, ServedUserTypes: c.Served, Chosen: report.Chosen,
-		HasAddress: c.Reachable(), Address: c.AddressWord(), Timezone: c.Recipient.Timezone,
-		QuietHours: notification.QuietText(c.Preference(), c.Recipient.Timezone, now),
+		RecipientKnown: f.entry.Known, RecipientActive: f.entry.Active, Role: f.Recipient.Role, Unreached: f.unreached,
+		RoutedChannels: f.routed, ServedUserTypes: f.Served, Chosen: decided.Chosen,
+		HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(), Timezone: f.Recipient.Timezone,
+		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(),
 	}
-	if c.Recipient.Entity.Type != "" {
-		rules.Entity = c.Recipient.Entity.String()
+	if f.Recipient.Entity.Type != "" {
+		rules.Entity = f.Recipient.Entity.String()
 	}
-	if entity := c.Setting().Entity; entity.Type != "" {
-		rules.SettingsOf = entity.String()
+	if f.Setting.Entity.Type != "" {
+		rules.SettingsOf = f.Setting.Entity.String()
 	}
-	if r := c.Routing; r != nil {
+	if r := f.Routing; slices.Contains(f.routed, r.Channel) {
 		rules.Routing = &routingView{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority}
 	}
-	if p := c.Preference(); report.HasPreference {
+	if p := f.Preference; f.HasPreference() {
 		rules.Preference = &preferenceView{Enabled: p.Enabled, Priority: p.Priority}
 		if p.QuietHours != nil {
 			rules.Preference.QuietHours = p.QuietHours.String()
 		}
 	}
-	for i, s := range c.Settings { // the event's own row comes first
-		setting := settingView{s.Entity.String(), s.EventSpecific, i == 0, s.Enabled, s.MaxRecipients, s.AllowedRoles, ""}
-		if s.QuietHours != nil {
-			setting.QuietHours = notification.GroupQuietText(s, c.Recipient.Timezone, now)
-		}
+	for i, s := range f.Settings {
+		setting := settingView{s.Entity.String(), s.EventSpecific, i == 0, s.Enabled, s.MaxRecipients, s.AllowedRoles, s.QuietText(f.Recipient.Timezone, f.Now)}
 		rules.Settings = append(rules.Settings, setting)
 	}
-	silence := notification.Quiet(c.Preference(), c.Recipient.Timezone, now, c.Setting())
-	rules.Quiet = silence.Quiet
-	if !silence.Until.IsZero() {
-		rules.QuietUntil = &silence.Until
+	if !f.Silence.Until.IsZero() {
+		rules.QuietUntil = &f.Silence.Until
 	}
-	if report.Known && report.Active && len(report.Unreached) == 0 && rules.SettingsOf != "" {
-		rules.Decision = c.Judge(now).Decision
+	if f.decided() {
+		rules.Decision = f.Decision()
 	}
 	return rules
 }

@@ -157,7 +157,8 @@ func (r Recipient) Address(channel Channel) string {
 	return address
 }
 
-func (r Recipient) reachable(channel Channel) bool {
+// Reachable says that the recipient has an address for a channel, or needs none.
+func (r Recipient) Reachable(channel Channel) bool {
 	_, ok := channel.row().reach(r)
 	return ok
 }

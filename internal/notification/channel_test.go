@@ -40,15 +40,14 @@ func TestChannels(t *testing.T) {
 func TestEveryChannelHasAWholeRow(t *testing.T) {
 	t.Parallel()
 
-	nobody := notification.Case{}
 	for _, channel := range notification.Channels() {
-		nobody.Channel = channel
+		nobody := notification.Facts{Routing: notification.Routing{Channel: channel}}
 		require.True(t, channel.Valid(), "%s", channel)
 		require.NotEmpty(t, channel.DefaultUsers(), "%s", channel)
 		require.Subset(t, notification.UserTypes(), channel.DefaultUsers(), "%s", channel)
 		require.Equal(t, channel.BestEffort(), channel.FirstRetry() == 0, "%s", channel)
 		require.NotEmpty(t, nobody.AddressWord(), "%s", channel)
-		require.Equal(t, nobody.Reachable(), notification.DecisionNoAddress.Remedy(channel) == "", "%s", channel)
+		require.Equal(t, notification.Recipient{}.Reachable(channel), notification.DecisionNoAddress.Remedy(channel) == "", "%s", channel)
 		require.Positive(t, channel.DigestBytes(), "%s", channel)
 	}
 }
@@ -59,7 +58,7 @@ func TestUnknownChannel(t *testing.T) {
 	everything := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", HasDevice: true}
 	for _, channel := range []notification.Channel{"", "email", "FAX"} {
 		require.False(t, channel.Valid())
-		require.False(t, notification.Case{Channel: channel, Recipient: everything}.Reachable())
+		require.False(t, everything.Reachable(channel))
 		require.False(t, channel.BestEffort())
 		require.Empty(t, everything.Address(channel))
 	}

@@ -1,8 +1,6 @@
 package notification
 
 import (
-	"cmp"
-	"fmt"
 	"strings"
 	"time"
 )
@@ -36,36 +34,17 @@ func clockText(sinceMidnight time.Duration) string {
 	return t.Format("15:04:05.999999999")
 }
 
-// QuietText says what a preference's quiet hours are, and what they mean now, by
-// the recipient's clock: "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet
-// until 07:00".
-func QuietText(p Preference, timezone string, now time.Time) string {
-	switch {
-	case !p.Channel.Quieted():
-		return fmt.Sprintf("%s is never quieted", p.Channel)
-	case p.QuietHours == nil:
-		return "none"
-	default:
-		return stretchText(*p.QuietHours, timezone, now)
+// listed is words with commas between them, or what to say where there are none.
+func listed[T ~string](words []T, none string) string {
+	if len(words) == 0 {
+		return none
 	}
-}
-
-// GroupQuietText says the same of the quiet hours of an entity's setting, by the
-// clock of its zone, or the recipient's where it has none.
-func GroupQuietText(s Setting, timezone string, now time.Time) string {
-	return QuietText(Preference{Channel: s.Channel, QuietHours: s.QuietHours}, cmp.Or(s.QuietTimezone, timezone), now)
-}
-
-func stretchText(hours QuietHours, timezone string, now time.Time) string {
-	zone, known := KnownZone(timezone)
-	s := stretch{hours, zone}
-	text := fmt.Sprintf("%s %s", hours, zone)
-	if !known {
-		text += fmt.Sprintf(" (the time zone %q is unknown here, and taken as UTC)", timezone)
+	var text strings.Builder
+	for i, word := range words {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(string(word))
 	}
-	text += fmt.Sprintf(", it is %s there now, ", now.In(zone).Format("15:04"))
-	if s.contains(now) {
-		return text + "quiet until " + clockText(wallClock(s.until(now)))
-	}
-	return text + "not quiet"
+	return text.String()
 }

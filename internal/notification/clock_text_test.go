@@ -61,17 +61,22 @@ func TestQuietText(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			require.Equal(t, tt.want, notification.QuietText(notification.Preference{Channel: tt.channel, QuietHours: tt.hours}, tt.zone, now))
+			require.Equal(t, tt.want, ownQuietHours(tt.channel, tt.hours, tt.zone, now))
 		})
 	}
 	group := notification.Setting{Channel: notification.Email, QuietHours: &night}
-	require.Equal(t, "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00", notification.GroupQuietText(group, "Europe/Rome", now))
+	require.Equal(t, "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00", group.QuietText("Europe/Rome", now))
 	group.QuietTimezone = "America/New_York"
-	require.Equal(t, "22:00-07:00 America/New_York, it is 17:14 there now, not quiet", notification.GroupQuietText(group, "Europe/Rome", now))
-	group.QuietHours = nil
-	require.Equal(t, "none", notification.GroupQuietText(group, "Europe/Rome", now))
+	require.Equal(t, "22:00-07:00 America/New_York, it is 17:14 there now, not quiet", group.QuietText("Europe/Rome", now))
 	group.Channel = notification.Slack
-	require.Equal(t, "SLACK is never quieted", notification.GroupQuietText(group, "Europe/Rome", now))
+	require.Equal(t, "SLACK is never quieted", group.QuietText("Europe/Rome", now))
+	group.QuietHours = nil
+	require.Empty(t, group.QuietText("Europe/Rome", now))
 	require.Equal(t, "00:00:00.000001-00:00", notification.QuietHours{Start: time.Microsecond}.String())
 	require.Equal(t, "23:59:30-07:05", notification.QuietHours{Start: clock("23:59") + 30*time.Second, End: clock("07:05")}.String())
+}
+
+func ownQuietHours(channel notification.Channel, hours *notification.QuietHours, zone string, now time.Time) string {
+	recipient := notification.Recipient{Timezone: zone, Preferences: []notification.Preference{{Channel: channel, QuietHours: hours}}}
+	return notification.EventSetup{}.Facts(recipient, channel, now, nil).OwnQuietHours()
 }

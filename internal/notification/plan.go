@@ -12,13 +12,14 @@ type Template struct {
 	Body      string
 }
 
-// EventRules is an event with all that was configured for its type.
-type EventRules struct {
+// EventSetup is an event with all that was configured for its type.
+type EventSetup struct {
 	Event      Event
 	Recipients []RecipientRule
-	Routing    []Routing
+	Routing    []Routing // a row per channel at most
 	Supported  map[Channel][]UserType
 	Templates  []Template
+	Settings   []Setting // of the event's entities: those for every event type, and those for its own
 }
 
 // Cursor is the place behind one recipient in the order in which an event's

@@ -18,7 +18,7 @@ func (r Reopening) Problem() string {
 		return "the recipient is no longer in the directory"
 	case !r.Active:
 		return "the recipient is no longer active"
-	case r.Recipient.reachable(r.Channel):
+	case r.Recipient.Reachable(r.Channel):
 		return ""
 	default:
 		return "the recipient has " + r.Channel.addressWord(false)

@@ -60,7 +60,7 @@ func TestWorkedExamples(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			rules := notification.Rules{Routing: reservationRouting(), Supported: supported(), Settings: tt.settings}
+			rules := notification.EventSetup{Routing: reservationRouting(), Supported: supported(), Settings: tt.settings}
 			now, err := time.ParseInLocation("2006-01-02 15:04", "2026-11-21 "+tt.localTime, rome(t))
 			require.NoError(t, err)
 

@@ -225,3 +225,12 @@ func (s *Store) failedPage(ctx context.Context, filter FailedEventFilter, after 
 	}
 	return ids, last, looked.RowsAffected() == failedAtOnce, nil
 }
+
+// optional is null for a zero value.
+func optional[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}

@@ -13,7 +13,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-func TestEventRules(t *testing.T) {
+func TestEventSetup(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -33,12 +33,12 @@ func TestEventRules(t *testing.T) {
 		INSERT INTO notification_template (event_type, channel, locale, title, body)
 		VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'it', 'a', 'b'), ('*', '*', 'en', 'c', 'd'), ('OTHER', 'SMS', 'en', 'e', 'f')`)
 
-	rules, err := s.EventRules(t.Context(), "evt-1")
+	setup, err := s.EventSetup(t.Context(), "evt-1")
 	require.NoError(t, err)
 	event, recipients, err := s.Event(t.Context(), "evt-1")
 	require.NoError(t, err)
-	require.Equal(t, rules.Event, event)
-	require.Equal(t, rules.Recipients, recipients)
+	require.Equal(t, setup.Event, event)
+	require.Equal(t, setup.Recipients, recipients)
 
 	require.JSONEq(t, `{"restaurantId": 9007199254740993, "name": "Zoë"}`, string(event.Payload))
 	require.Contains(t, string(event.Payload), "9007199254740993", "no digit is lost")
@@ -55,21 +55,21 @@ func TestEventRules(t *testing.T) {
 			DigestWindow: 7 * 24 * time.Hour, QuietHoursAction: notification.Defer, Priority: notification.High,
 		},
 		{Channel: notification.SMS, Strategy: notification.Immediate, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop},
-	}, rules.Routing)
+	}, setup.Routing)
 	require.ElementsMatch(t, []notification.Template{
 		{EventType: "RESERVATION_REQUESTED", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"},
 		{EventType: "*", Channel: "*", Locale: "en", Title: "c", Body: "d"},
-	}, rules.Templates)
-	require.Len(t, rules.Supported, 5)
-	require.ElementsMatch(t, []notification.UserType{notification.Admin, notification.RestaurantUser}, rules.Supported[notification.Slack])
-	require.ElementsMatch(t, []notification.UserType{notification.RestaurantUser, notification.Customer, notification.AgencyUser}, rules.Supported[notification.Push])
+	}, setup.Templates)
+	require.Len(t, setup.Supported, 5)
+	require.ElementsMatch(t, []notification.UserType{notification.Admin, notification.RestaurantUser}, setup.Supported[notification.Slack])
+	require.ElementsMatch(t, []notification.UserType{notification.RestaurantUser, notification.Customer, notification.AgencyUser}, setup.Supported[notification.Push])
 }
 
-func TestEventRulesOfNoEvent(t *testing.T) {
+func TestEventSetupOfNoEvent(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	_, err := s.EventRules(t.Context(), "evt-404")
+	_, err := s.EventSetup(t.Context(), "evt-404")
 	require.ErrorIs(t, err, notification.ErrNoEvent)
 	_, _, err = s.Event(t.Context(), "evt-404")
 	require.ErrorIs(t, err, notification.ErrNoEvent)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
@@ -30,6 +33,29 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	queueSettings(batch, eventType, wanted, &page.Settings)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return notification.RecipientPage{}, fmt.Errorf("read recipients: %w", err)
+	}
+	return page, nil
+}
+
+// namedPage is more than there are user types that may share one user id.
+const namedPage = 20
+
+// Named reads one recipient as a page of recipients holds them: through the first
+// target that names them, in the role by which it does. Recipients is empty where no
+// target names them, or they are not active.
+func (s *Store) Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error) {
+	var page notification.RecipientPage
+	for rank := range 2 { // they may be a manager, or not
+		var err error
+		page, err = s.Recipients(ctx, eventType, targets, notification.Cursor{Rank: rank, Number: userNumber(userID), UserID: userID}, namedPage)
+		if err != nil {
+			return notification.RecipientPage{}, err
+		}
+		page.Next = nil
+		page.Recipients = slices.DeleteFunc(page.Recipients, func(r notification.Recipient) bool { return r.UserType != userType || r.UserID != userID })
+		if len(page.Recipients) > 0 {
+			break
+		}
 	}
 	return page, nil
 }
@@ -77,6 +103,15 @@ const (
 		               OFFSET 0)
 		       END)`
 )
+
+// userNumber is what the SQL above calls number.
+func userNumber(userID string) int64 {
+	number, err := strconv.ParseUint(userID, 10, 64)
+	if err != nil || len(userID) > 18 {
+		return math.MaxInt64
+	}
+	return int64(number)
+}
 
 // recipientsQuery names everybody once, in the order of [notification.Cursor], and
 // reads the details of one page. Of each target it reads no more than the page
@@ -159,27 +194,7 @@ const recipientsQuery = `
 		ORDER BY rank, number, user_id, user_type
 		LIMIT  $6
 	)
-	SELECT p.rank, p.number, p.user_type, p.user_id, p.role, p.entity_type, p.entity_id,
-	       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
-	       coalesce(r.locale, ''), coalesce(r.timezone, ''),
-	       EXISTS (
-	           SELECT FROM recipient_device d
-	           WHERE  d.user_type = p.user_type
-	           AND    d.user_id = p.user_id
-	           AND    d.active
-	       ),
-	       (
-	           SELECT coalesce(jsonb_agg(jsonb_build_object(
-	                      'Channel', u.channel_type,
-	                      'Enabled', u.enabled,
-	                      'QuietHours', CASE WHEN u.quiet_hours_enabled THEN jsonb_build_object(
-	                          'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
-	                          'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END,
-	                      'Priority', u.priority)), '[]')
-	           FROM   user_notification_preferences u
-	           WHERE  u.user_type = p.user_type
-	           AND    u.user_id = p.user_id
-	       )
+	SELECT ` + recipientFacts + `, p.role, p.entity_type, p.entity_id, p.rank, p.number
 	FROM   page p
 	JOIN   recipient r USING (user_type, user_id) -- of the page alone: a broadcast is far too large to join whole
 	ORDER BY p.rank, p.number, p.user_id, p.user_type`
@@ -218,32 +233,7 @@ func recipientsArgs(targets []byte, after notification.Cursor, limit int) []any 
 func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {
 	var r notification.Recipient
 	var c notification.Cursor
-	err := row.Scan(&c.Rank, &c.Number, &r.UserType, &r.UserID, &r.Role, &r.Entity.Type, &r.Entity.ID,
-		&r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice, &r.Preferences)
+	err := row.Scan(&r, &r.Role, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)
 	c.UserID, c.UserType = r.UserID, r.UserType
 	return r, c, err
-}
-
-func queueSettings(batch *pgx.Batch, eventType string, targets []byte, settings *[]notification.Setting) {
-	const query = `
-		SELECT s.entity_type, s.entity_id, s.channel_type, s.event_type IS NOT NULL, s.enabled, s.max_recipients, s.allowed_roles,
-		       ` + groupQuietHours + `
-		FROM   entity_notification_settings s
-		WHERE  (s.event_type IS NULL OR s.event_type = $1)
-		AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
-		    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
-
-	batch.Queue(query, eventType, targets).Query(func(rows pgx.Rows) error {
-		var s notification.Setting
-		fields := []any{
-			&s.Entity.Type, &s.Entity.ID, &s.Channel, &s.EventSpecific, &s.Enabled, &s.MaxRecipients, &s.AllowedRoles,
-			&s.QuietHours, &s.QuietTimezone,
-		}
-		_, err := pgx.ForEachRow(rows, fields, func() error {
-			*settings = append(*settings, s)
-			s = notification.Setting{}
-			return nil
-		})
-		return err
-	})
 }

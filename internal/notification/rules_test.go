@@ -68,9 +68,9 @@ func (s situation) want() notification.Decision {
 // noon is in the quiet hours of a situation that has some.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func (s situation) rules() notification.Rules {
+func (s situation) rules() notification.EventSetup {
 	limit := 1
-	rules := notification.Rules{
+	rules := notification.EventSetup{
 		Routing: []notification.Routing{{
 			Channel: s.channel, Mandatory: s.mandatory, Strategy: notification.Immediate, QuietHoursAction: notification.Drop,
 		}},
@@ -277,7 +277,7 @@ func TestDecideQuietForEver(t *testing.T) {
 func TestDecideWithoutRows(t *testing.T) {
 	t.Parallel()
 
-	rules := notification.Rules{
+	rules := notification.EventSetup{
 		Routing:   []notification.Routing{{Channel: notification.Email}},
 		Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser}},
 	}
@@ -294,7 +294,7 @@ func TestDecideWithoutRows(t *testing.T) {
 func TestDecideInTheOrderOfChannels(t *testing.T) {
 	t.Parallel()
 
-	rules := notification.Rules{Routing: []notification.Routing{
+	rules := notification.EventSetup{Routing: []notification.Routing{
 		{Channel: notification.Slack}, {Channel: notification.Email}, {Channel: "PIGEON"}, {Channel: notification.WebSocket},
 	}}
 	var got []notification.Channel

@@ -11,11 +11,10 @@ import (
 
 // waited is what a situation is after a wait. The place among max_recipients was
 // given when it was planned.
-func (s situation) waited() notification.Waited {
-	rules := s.rules()
-	return notification.Waited{
+func (s situation) waited() notification.AttemptCheck {
+	return notification.AttemptCheck{
 		DeliveryID: "d", Known: true, Active: true, Member: true, JudgeQuiet: true,
-		Case: notification.Case{Channel: s.channel, Routing: &rules.Routing[0], Served: rules.Supported[s.channel], Recipient: s.recipient(), Settings: rules.Settings},
+		Channel: s.channel, Setup: s.rules(), Recipient: s.recipient(),
 	}
 }
 
@@ -50,9 +49,9 @@ func TestJudgeEverySituation(t *testing.T) {
 		w.Ordered, w.JudgeQuiet = true, true
 		missing := s.noAddress && s.channel != notification.WebSocket
 		require.Equal(t, missing, w.Judge(noon).Held(), "%+v", s)
-		for _, left := range []func(*notification.Waited){
-			func(w *notification.Waited) { w.Known = false },
-			func(w *notification.Waited) { w.Active = false },
+		for _, left := range []func(*notification.AttemptCheck){
+			func(w *notification.AttemptCheck) { w.Known = false },
+			func(w *notification.AttemptCheck) { w.Active = false },
 		} {
 			gone := w
 			left(&gone)
@@ -71,10 +70,10 @@ func TestJudgeAfterADelay(t *testing.T) {
 
 	s := situation{channel: notification.Email, supported: true}
 	w := s.waited()
-	w.Routing.Strategy, w.Routing.Delay = notification.Delayed, time.Hour
+	w.Setup.Routing[0].Strategy, w.Setup.Routing[0].Delay = notification.Delayed, time.Hour
 	require.Equal(t, notification.Verdict{}, w.Judge(noon))
 
-	w.Routing = nil
+	w.Setup.Routing = nil
 	require.Equal(t, notification.Verdict{}, w.Judge(noon), "routed no longer, it was planned all the same")
 }
 

@@ -17,14 +17,6 @@ type Entity struct {
 // String is RESTAURANT/5.
 func (e Entity) String() string { return e.Type + "/" + e.ID }
 
-// Preference is a row of user_notification_preferences.
-type Preference struct {
-	Channel    Channel
-	Enabled    bool
-	QuietHours *QuietHours // nil: off
-	Priority   Priority    // empty: none
-}
-
 // Recipient is somebody whom an event concerns.
 type Recipient struct {
 	UserType UserType
@@ -43,11 +35,22 @@ type Recipient struct {
 	Preferences []Preference // a channel without one is on
 }
 
-func (r Recipient) preference(channel Channel) Preference {
+// Preference is the recipient's row for a channel, or what holds where there is
+// none: the channel is on.
+func (r Recipient) Preference(channel Channel) Preference {
 	for _, p := range r.Preferences {
 		if p.Channel == channel {
 			return p
 		}
 	}
 	return Preference{Channel: channel, Enabled: true}
+}
+
+// SettingsOf is the entity whose settings hold for the recipient. Customers have
+// no group of their own, and share the rows of CUSTOMER/0.
+func (r Recipient) SettingsOf() Entity {
+	if r.UserType == Customer {
+		return Entity{Type: EntityCustomer, ID: "0"}
+	}
+	return r.Entity
 }

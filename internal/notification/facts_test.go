@@ -61,7 +61,7 @@ func TestDecideSettings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			rules := notification.Rules{
+			rules := notification.EventSetup{
 				Routing:   []notification.Routing{{Channel: notification.Email}},
 				Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser, notification.Customer}},
 				Settings:  tt.settings,

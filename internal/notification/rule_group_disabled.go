@@ -1,0 +1,47 @@
+package notification
+
+import "fmt"
+
+// DecisionGroupDisabled says that the entity switched the channel off.
+const DecisionGroupDisabled Decision = "GROUP_DISABLED"
+
+var groupDisabled = rule{
+	decision: DecisionGroupDisabled,
+	applies:  func(f Facts) bool { return !f.Routing.Mandatory && !f.Setting.Enabled },
+	meaning: func(channel Channel, _ UserType) string {
+		return fmt.Sprintf("their entity had switched %s off, and it is not mandatory for this event type", channel)
+	},
+	remedy: func(Channel) string {
+		return "switch it on for their entity (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
+	},
+	subject: "entity",
+	fact: func(f Facts) string {
+		switch {
+		case f.Setting.Entity.Type == "":
+			return "not known, and neither are its settings"
+		case len(f.Settings) == 0:
+			return fmt.Sprintf("%s has no row: on", f.Setting.Entity)
+		case len(f.Settings) > 1:
+			return fmt.Sprintf("%s for this event type: %s; this replaces its row for every event type (%s)", f.Setting.Entity, onOff(f.Setting.Enabled), f.Settings[1].text())
+		case f.Setting.EventSpecific:
+			return fmt.Sprintf("%s for this event type: %s", f.Setting.Entity, onOff(f.Setting.Enabled))
+		default:
+			return fmt.Sprintf("%s for every event type: %s", f.Setting.Entity, onOff(f.Setting.Enabled))
+		}
+	},
+}
+
+// text is all that a setting says.
+func (s Setting) text() string {
+	text := onOff(s.Enabled)
+	if s.AllowedRoles != nil {
+		text += ", only the roles " + listed(s.AllowedRoles, "none")
+	}
+	if s.MaxRecipients != nil {
+		text += fmt.Sprintf(", at most %d recipients", *s.MaxRecipients)
+	}
+	if s.QuietHours != nil {
+		text += ", quiet hours " + s.QuietHours.String()
+	}
+	return text
+}

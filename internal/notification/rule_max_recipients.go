@@ -1,0 +1,35 @@
+package notification
+
+import "fmt"
+
+// DecisionMaxRecipients says that the entity allows no further recipient.
+const DecisionMaxRecipients Decision = "MAX_RECIPIENTS"
+
+var maxRecipients = rule{
+	decision: DecisionMaxRecipients,
+	applies:  Facts.Full,
+	meaning: func(channel Channel, _ UserType) string {
+		return fmt.Sprintf("as many recipients as their entity allows had been chosen for %s before them", channel)
+	},
+	remedy: func(Channel) string {
+		return "raise max_recipients (entity_notification_settings), or make it mandatory (event_type_channel_routing)"
+	},
+	subject: "recipients",
+	fact: func(f Facts) string {
+		switch {
+		case !f.Limited():
+			return "any number is allowed"
+		case f.Uncounted:
+			return fmt.Sprintf("at most %d are allowed; how many come before them is not known", *f.Setting.MaxRecipients)
+		default:
+			return fmt.Sprintf("at most %d are allowed, and %d come before them", *f.Setting.MaxRecipients, f.Selected)
+		}
+	},
+	settled: true, // a place that was given stays given
+}
+
+// Limited says that the entity bounds the number of recipients.
+func (f Facts) Limited() bool { return !f.Routing.Mandatory && f.Setting.MaxRecipients != nil }
+
+// Full says that this number is used up by those before.
+func (f Facts) Full() bool { return f.Limited() && f.Selected >= *f.Setting.MaxRecipients }

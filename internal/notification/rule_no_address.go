@@ -1,0 +1,20 @@
+package notification
+
+// DecisionNoAddress says that the recipient cannot be reached over the channel.
+const DecisionNoAddress Decision = "NO_ADDRESS"
+
+var noAddress = rule{
+	decision: DecisionNoAddress,
+	applies:  func(f Facts) bool { return !f.Recipient.Reachable(f.Routing.Channel) },
+	meaning:  func(channel Channel, _ UserType) string { return "they had " + channel.addressWord(false) },
+	remedy:   func(channel Channel) string { return channel.row().remedy },
+	subject:  "address",
+	fact:     Facts.AddressWord,
+	ordered:  true,
+}
+
+// AddressWord is what the channel reaches the recipient by, and whether they have
+// it, in words.
+func (f Facts) AddressWord() string {
+	return f.Routing.Channel.addressWord(f.Recipient.Reachable(f.Routing.Channel))
+}

@@ -1,0 +1,70 @@
+package notification
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// DecisionQuietHours says that it is quiet for the recipient or their entity, and
+// that the delivery does not wait for the end. It counts for what is mandatory too.
+const DecisionQuietHours Decision = "QUIET_HOURS"
+
+var inQuietHours = rule{
+	decision: DecisionQuietHours,
+	applies:  func(f Facts) bool { return f.Silence.Quiet && !f.Routing.defers(f.Silence) },
+	meaning: func(Channel, UserType) string {
+		return "it was quiet hours for them or their entity, and what comes in quiet hours is dropped"
+	},
+	remedy: func(Channel) string {
+		return "set quiet_hours_action to DEFER (event_type_channel_routing), so that it waits until they end: 48 hours at most"
+	},
+	subject: "quiet hours",
+	fact: func(f Facts) string {
+		text := f.OwnQuietHours()
+		if f.Setting.QuietHours != nil && f.Routing.Channel.Quieted() {
+			text += "; of their entity " + f.Setting.QuietText(f.Recipient.Timezone, f.Now)
+		}
+		return text
+	},
+}
+
+// OwnQuietHours says what the recipient's quiet hours are, and what they mean now,
+// by their clock: "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00".
+func (f Facts) OwnQuietHours() string {
+	switch {
+	case !f.Routing.Channel.Quieted():
+		return fmt.Sprintf("%s is never quieted", f.Routing.Channel)
+	case f.Preference.QuietHours == nil:
+		return "none"
+	default:
+		return quietText(*f.Preference.QuietHours, f.Recipient.Timezone, f.Now)
+	}
+}
+
+// QuietText says the same of an entity's quiet hours, by the clock of its zone, or
+// the recipient's where it has none; empty: it has no quiet hours.
+func (s Setting) QuietText(timezone string, now time.Time) string {
+	switch {
+	case s.QuietHours == nil:
+		return ""
+	case !s.Channel.Quieted():
+		return fmt.Sprintf("%s is never quieted", s.Channel)
+	default:
+		return quietText(*s.QuietHours, cmp.Or(s.QuietTimezone, timezone), now)
+	}
+}
+
+func quietText(hours QuietHours, timezone string, now time.Time) string {
+	zone, known := KnownZone(timezone)
+	s := stretch{hours, zone}
+	text := fmt.Sprintf("%s %s", hours, zone)
+	if !known {
+		text += fmt.Sprintf(" (the time zone %q is unknown here, and taken as UTC)", timezone)
+	}
+	text += fmt.Sprintf(", it is %s there now, ", now.In(zone).Format("15:04"))
+	if s.contains(now) {
+		return text + "quiet until " + clockText(wallClock(s.until(now)))
+	}
+	return text + "not quiet"
+}

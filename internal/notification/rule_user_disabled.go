@@ -1,0 +1,38 @@
+package notification
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// DecisionUserDisabled says that the recipient switched the channel off.
+const DecisionUserDisabled Decision = "USER_DISABLED"
+
+var userDisabled = rule{
+	decision: DecisionUserDisabled,
+	applies:  func(f Facts) bool { return !f.Routing.Mandatory && !f.Preference.Enabled },
+	meaning: func(channel Channel, _ UserType) string {
+		return fmt.Sprintf("the recipient had switched %s off, and it is not mandatory for this event type", channel)
+	},
+	remedy: func(Channel) string {
+		return "let them switch it on (user_notification_preferences), or make it mandatory (event_type_channel_routing)"
+	},
+	subject: "preference",
+	fact: func(f Facts) string {
+		if !f.HasPreference() {
+			return "no row: on"
+		}
+		quiet := "off"
+		if f.Preference.QuietHours != nil {
+			quiet = f.Preference.QuietHours.String()
+		}
+		return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(f.Preference.Enabled), quiet, cmp.Or(f.Preference.Priority, Normal))
+	},
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

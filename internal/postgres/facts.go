@@ -1,0 +1,334 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// What the rules look at, as JSON: planning, the check before an attempt and the
+// explanation of a delivery read each table by the same words. A column that a new
+// rule looks at is added here, and to the struct of the same name.
+const (
+	// recipientFacts is a row r of recipient as a [notification.Recipient].
+	recipientFacts = `jsonb_build_object(
+	           'UserType', r.user_type,
+	           'UserID', r.user_id,
+	           'Name', coalesce(r.name, ''),
+	           'Email', coalesce(r.email, ''),
+	           'Phone', coalesce(r.phone, ''),
+	           'SlackWebhookURL', coalesce(r.slack_webhook_url, ''),
+	           'Locale', coalesce(r.locale, ''),
+	           'Timezone', coalesce(r.timezone, ''),
+	           'HasDevice', EXISTS (
+	               SELECT FROM recipient_device d
+	               WHERE  d.user_type = r.user_type
+	               AND    d.user_id = r.user_id
+	               AND    d.active
+	           ),
+	           'Preferences', (
+	               SELECT coalesce(jsonb_agg(` + preferenceFacts + `), '[]')
+	               FROM   user_notification_preferences u
+	               WHERE  u.user_type = r.user_type
+	               AND    u.user_id = r.user_id
+	           ))`
+	// preferenceFacts is a row u of user_notification_preferences as a [notification.Preference].
+	preferenceFacts = `jsonb_build_object(
+	                   'Channel', u.channel_type,
+	                   'Enabled', u.enabled,
+	                   'QuietHours', CASE WHEN u.quiet_hours_enabled THEN jsonb_build_object(
+	                       'Start', (extract(epoch FROM u.quiet_hours_start) * 1e9)::bigint,
+	                       'End', (extract(epoch FROM u.quiet_hours_end) * 1e9)::bigint) END,
+	                   'Priority', u.priority)`
+	// settingFacts is a row s of entity_notification_settings as a [notification.Setting].
+	settingFacts = `jsonb_build_object(
+	           'Entity', jsonb_build_object('Type', s.entity_type, 'ID', s.entity_id),
+	           'Channel', s.channel_type,
+	           'EventSpecific', s.event_type IS NOT NULL,
+	           'Enabled', s.enabled,
+	           'MaxRecipients', s.max_recipients,
+	           'AllowedRoles', s.allowed_roles,
+	           'QuietHours', CASE WHEN s.quiet_hours_start IS NOT NULL THEN jsonb_build_object(
+	               'Start', (extract(epoch FROM s.quiet_hours_start) * 1e9)::bigint,
+	               'End', (extract(epoch FROM s.quiet_hours_end) * 1e9)::bigint) END,
+	           'QuietTimezone', coalesce(s.quiet_hours_timezone, ''))`
+	// routingFacts is a row e of event_type_channel_routing as a [notification.Routing].
+	routingFacts = `jsonb_build_object(
+	           'Channel', e.channel_type,
+	           'Mandatory', e.mandatory,
+	           'Strategy', e.delivery_strategy,
+	           'Delay', (extract(epoch FROM e.delay) * 1e9)::bigint,
+	           'DigestWindow', (extract(epoch FROM e.digest_window) * 1e9)::bigint,
+	           'QuietHoursAction', e.quiet_hours_action,
+	           'Priority', coalesce(e.priority, ''))`
+	// strongestMembership orders the rows m of entity_member of one person in one
+	// entity. Where the directory is views, there may be several.
+	strongestMembership = `m.active DESC, (m.role = 'MANAGER') DESC`
+)
+
+// The type of an event, as part of a query.
+const (
+	typeOfEvent = `(SELECT event_type FROM event_outbox WHERE event_id = $1)`
+	typeItself  = `$1`
+)
+
+// EventSetup reads an event and all that was configured for its type, apart from
+// the settings of entities, in one round trip. Where there is no such event, the
+// error is [notification.ErrNoEvent].
+func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error) {
+	var setup notification.EventSetup
+	batch := &pgx.Batch{}
+	queueEvent(batch, eventID, &setup.Event)
+	queueRecipientRules(batch, eventID, &setup.Recipients)
+	queueRouting(batch, typeOfEvent, eventID, &setup)
+	queueTemplates(batch, eventID, &setup.Templates)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return notification.EventSetup{}, fmt.Errorf("read event and its setup: %w", err)
+	}
+	return setup, nil
+}
+
+// TypeSetup reads what was configured for an event type, of which there may be no
+// event.
+func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error) {
+	var setup notification.EventSetup
+	batch := &pgx.Batch{}
+	queueRouting(batch, typeItself, eventType, &setup)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return notification.EventSetup{}, fmt.Errorf("read setup of event type: %w", err)
+	}
+	return setup, nil
+}
+
+// Event reads an event and the rows that name its recipients. Where there is no
+// such event, the error is [notification.ErrNoEvent].
+func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, []notification.RecipientRule, error) {
+	var event notification.Event
+	var rules []notification.RecipientRule
+	batch := &pgx.Batch{}
+	queueEvent(batch, eventID, &event)
+	queueRecipientRules(batch, eventID, &rules)
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return notification.Event{}, nil, fmt.Errorf("read event: %w", err)
+	}
+	return event, rules, nil
+}
+
+func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
+	const query = `
+		SELECT event_id, event_type, aggregate_type, aggregate_id, payload, coalesce(correlation_id, ''), created_at
+		FROM   event_outbox
+		WHERE  event_id = $1`
+
+	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return notification.ErrNoEvent
+		}
+		return err
+	})
+}
+
+// maxRulesPerEventType bounds what one event type can make a worker hold. It is
+// far above what a person would configure.
+const maxRulesPerEventType = 1000
+
+func queueRecipientRules(batch *pgx.Batch, eventID string, rules *[]notification.RecipientRule) {
+	const query = `
+		SELECT coalesce(r.user_type, '') AS user_type,
+		       r.entity_type,
+		       coalesce(r.entity_id_path, '') AS entity_id_path,
+		       r.roles
+		FROM   event_type_recipients r
+		JOIN   event_outbox e USING (event_type)
+		WHERE  e.event_id = $1
+		ORDER BY r.id
+		LIMIT  $2`
+
+	queueInto(batch, rules, query, eventID, maxRulesPerEventType)
+}
+
+// queueRouting reads the rows of an event type, and whom each channel may serve.
+func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notification.EventSetup) {
+	routing := `
+		SELECT ` + routingFacts + `
+		FROM   event_type_channel_routing e
+		WHERE  e.event_type = ` + eventType + `
+		ORDER BY e.channel_type`
+	const supported = `
+		SELECT jsonb_object_agg(c.channel_type, c.user_types)
+		FROM  (SELECT channel_type, jsonb_agg(user_type ORDER BY user_type) AS user_types
+		       FROM   channel_user_type
+		       GROUP BY channel_type) AS c`
+
+	batch.Queue(routing, arg).Query(func(rows pgx.Rows) (err error) {
+		setup.Routing, err = pgx.CollectRows(rows, pgx.RowTo[notification.Routing])
+		return err
+	})
+	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
+}
+
+func queueTemplates(batch *pgx.Batch, eventID string, templates *[]notification.Template) {
+	const query = `
+		SELECT t.event_type, t.channel, t.locale, t.title, t.body
+		FROM   notification_template t
+		JOIN   event_outbox e ON t.event_type IN (e.event_type, '*')
+		WHERE  e.event_id = $1
+		LIMIT  $2`
+
+	queueInto(batch, templates, query, eventID, maxRulesPerEventType)
+}
+
+// queueSettings reads the settings of the entities that the targets name, and
+// those of customers, who have no entity of their own.
+func queueSettings(batch *pgx.Batch, eventType string, targets []byte, settings *[]notification.Setting) {
+	const query = `
+		SELECT ` + settingFacts + `
+		FROM   entity_notification_settings s
+		WHERE  (s.event_type IS NULL OR s.event_type = $1)
+		AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
+		    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
+
+	batch.Queue(query, eventType, targets).Query(func(rows pgx.Rows) (err error) {
+		*settings, err = pgx.CollectRows(rows, pgx.RowTo[notification.Setting])
+		return err
+	})
+}
+
+// queueInto adds a query whose columns are the fields of T.
+func queueInto[T any](batch *pgx.Batch, into *[]T, query string, args ...any) {
+	batch.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		return err
+	})
+}
+
+// DirectoryEntry reads one person, whether or not an event names them, with their
+// memberships of the entities that the targets name.
+func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error) {
+	const person = `
+		SELECT r.active, ` + recipientFacts + `
+		FROM   recipient r
+		WHERE  r.user_type = $1
+		AND    r.user_id = $2`
+	const memberships = `
+		SELECT jsonb_build_object('Entity', jsonb_build_object('Type', m.entity_type, 'ID', m.entity_id), 'Role', m.role, 'Active', m.active)
+		FROM   entity_member m
+		WHERE  m.user_type = $1
+		AND    m.user_id = $2
+		AND    (m.entity_type, m.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($3) AS t (entity_type text, entity_id text))
+		ORDER BY ` + strongestMembership + `
+		LIMIT  $4`
+
+	wanted, err := json.Marshal(targetRows(targets))
+	if err != nil {
+		return notification.DirectoryEntry{}, fmt.Errorf("encode targets: %w", err)
+	}
+	entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: userType, UserID: userID}}
+	batch := &pgx.Batch{}
+	batch.Queue(person, userType, userID).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&entry.Active, &entry.Recipient)
+		entry.Known = err == nil
+		return ignoreNoRows(err)
+	})
+	batch.Queue(memberships, userType, userID, wanted, maxRulesPerEventType).Query(func(rows pgx.Rows) (err error) {
+		entry.Memberships, err = pgx.CollectRows(rows, pgx.RowTo[notification.Membership])
+		return err
+	})
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return notification.DirectoryEntry{}, fmt.Errorf("read directory: %w", err)
+	}
+	return entry, nil
+}
+
+// waited is a delivery, with all that may have changed since it was planned.
+type waited struct {
+	notification.AttemptCheck
+	status notification.Status
+	now    time.Time // by the database's clock
+}
+
+// waitedFacts is the beginning of a query that reads the deliveries n. A delivery of
+// a release that did not keep the entity has none: then nobody's membership and no
+// group's settings are asked for.
+const waitedFacts = `
+	SELECT now(), n.delivery_id, n.status, n.channel,
+	       r.user_id IS NOT NULL,
+	       coalesce(r.active, false),
+	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR coalesce(m.active, false),
+	       ` + recipientFacts + `,
+	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), coalesce(m.role, ''),
+	       jsonb_build_object(
+	           'Routing', (
+	               SELECT jsonb_agg(` + routingFacts + `)
+	               FROM   event_type_channel_routing e
+	               WHERE  e.event_type = n.event_type
+	               AND    e.channel_type = n.channel
+	           ),
+	           'Supported', (
+	               SELECT jsonb_build_object(n.channel, jsonb_agg(c.user_type))
+	               FROM   channel_user_type c
+	               WHERE  c.channel_type = n.channel
+	           ),
+	           'Settings', (
+	               SELECT jsonb_agg(` + settingFacts + `)
+	               FROM   entity_notification_settings s
+	               WHERE  s.channel_type = n.channel
+	               AND    (s.event_type IS NULL OR s.event_type = n.event_type)
+	               AND    s.entity_type = CASE n.user_type WHEN 'CUSTOMER' THEN 'CUSTOMER' ELSE n.entity_type END
+	               AND    s.entity_id = CASE n.user_type WHEN 'CUSTOMER' THEN '0' ELSE n.entity_id END
+	           ))
+	FROM   notification n
+	LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
+	LEFT JOIN LATERAL (
+	    SELECT m.role, m.active
+	    FROM   entity_member m
+	    WHERE  m.entity_type = n.entity_type
+	    AND    m.entity_id = n.entity_id
+	    AND    m.user_type = n.user_type
+	    AND    m.user_id = n.user_id
+	    ORDER BY ` + strongestMembership + `
+	    LIMIT  1
+	) m ON true
+	WHERE  `
+
+// lockWaited locks the deliveries n that a condition selects, and reads all that may
+// have changed since they were planned.
+func lockWaited(ctx context.Context, tx pgx.Tx, condition string, args ...any) ([]waited, error) {
+	return readWaited(ctx, tx, condition+`
+		ORDER BY n.id
+		FOR UPDATE OF n`, args...)
+}
+
+func readWaited(ctx context.Context, on querier, condition string, args ...any) ([]waited, error) {
+	rows, err := on.Query(ctx, waitedFacts+condition, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read what waited: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, scanWaited)
+	if err != nil {
+		return nil, fmt.Errorf("read what waited: %w", err)
+	}
+	return found, nil
+}
+
+func scanWaited(row pgx.CollectableRow) (waited, error) {
+	var w waited
+	r := &w.Recipient
+	err := row.Scan(&w.now, &w.DeliveryID, &w.status, &w.Channel, &w.Known, &w.Active, &w.Member,
+		r, &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Role, &w.Setup)
+	return w, err
+}
+
+func ignoreNoRows(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	return err
+}
