@@ -13,23 +13,22 @@ import (
 // Activities holds what the activities share. The worker builds it once, with
 // every field set.
 type Activities struct {
-	Outbox     Outbox
-	Launcher   EventLauncher
-	Plans      PlanStore
-	Deliveries DeliveryStore
-	Digests    DigestStore
-	Joiner     DigestJoiner
-	Retries    RetryStore
-	Events     EventStore
-	Sweeps     SweepStore
-	Sweeper    Sweeper
-	Executions Executions
-	Broker     Broker
-	EventTexts func(event notification.Event, templates []notification.Template) EventTexts
-	DigestText func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
-	Senders    map[notification.Channel]Sender // a channel without one is off
-	Policies   map[notification.Channel]DeliveryPolicy
-	Poll       PollSettings
+	Sources     map[string]Source // by name; notification.HeraldSource is always there
+	Launcher    EventLauncher
+	Plans       PlanStore
+	Deliveries  DeliveryStore
+	Digests     DigestStore
+	Joiner      DigestJoiner
+	Retries     RetryStore
+	Events      EventStore
+	Sweeps      SweepStore
+	Sweeper     Sweeper
+	Executions  Executions
+	DeadLetters DeadLetterQueue
+	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
+	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
+	Senders     map[notification.Channel]Sender // a channel without one is off
+	Policies    map[notification.Channel]DeliveryPolicy
 
 	rejected rejections
 }

@@ -18,6 +18,7 @@ import (
 const (
 	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
 	ChannelNotConfigured = "ChannelNotConfigured" // the channel has no credentials here
+	UnknownSource        = "UnknownSource"        // the worker has no outbox source of that name
 	NoText               = "NoText"               // planned, but its template or its quiet hours failed
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 )

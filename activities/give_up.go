@@ -10,6 +10,12 @@ import (
 	"herald/internal/notification"
 )
 
+// DeadLetterQueue takes failures that somebody should look at. A nil error means
+// that it has the letter.
+type DeadLetterQueue interface {
+	PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error
+}
+
 // GiveUpInput is the input of [Activities.GiveUp].
 type GiveUpInput struct {
 	DeliveryID string
@@ -43,7 +49,7 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 	if err != nil {
 		return "", failure(err)
 	}
-	if err := a.Broker.PublishDeadLetter(ctx, letter); err != nil {
+	if err := a.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
 		return "", retried(err)
 	}
 	countDeadLetter(ctx, in.Channel)

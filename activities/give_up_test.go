@@ -59,7 +59,7 @@ func TestGiveUp(t *testing.T) {
 			t.Parallel()
 
 			db, mq := &deliveries{status: tt.found, letter: letter}, &broker{}
-			a := &activities.Activities{Deliveries: db, Broker: mq}
+			a := &activities.Activities{Deliveries: db, DeadLetters: mq}
 			status, err := run[notification.Status](a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"})
 
 			require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestGiveUpWithoutBroker(t *testing.T) {
 		notification.Refused: 0, notification.Busy: time.Minute, notification.Account: 0, notification.Ambiguous: 0,
 	} {
 		mq := &broker{err: &notification.ProviderError{Provider: "rabbitmq", Class: class, RetryAfter: delay}}
-		a := &activities.Activities{Deliveries: &deliveries{}, Broker: mq}
+		a := &activities.Activities{Deliveries: &deliveries{}, DeadLetters: mq}
 		_, err := run[notification.Status](a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: notification.Email, Status: notification.Failed, Reason: "why"})
 		requireFailure(t, err, string(class), false, delay)
 	}
@@ -93,11 +93,11 @@ func TestGiveUpWithoutDatabase(t *testing.T) {
 	mq := &broker{}
 	in := activities.GiveUpInput{DeliveryID: "d1", Channel: notification.Email, Status: notification.Failed, Reason: "why"}
 	for _, db := range []*deliveries{{beginErr: errors.New("connection reset")}, {endErr: errors.New("connection reset")}} {
-		a := &activities.Activities{Deliveries: db, Broker: mq}
+		a := &activities.Activities{Deliveries: db, DeadLetters: mq}
 		_, err := run[notification.Status](a, a.GiveUp, in)
 		requireFailure(t, err, "", false, 0)
 	}
-	a := &activities.Activities{Deliveries: &deliveries{beginErr: notification.ErrNoDelivery}, Broker: mq}
+	a := &activities.Activities{Deliveries: &deliveries{beginErr: notification.ErrNoDelivery}, DeadLetters: mq}
 	_, err := run[notification.Status](a, a.GiveUp, in)
 	requireFailure(t, err, activities.NoSuchRow, true, 0)
 	require.Empty(t, mq.letters)

@@ -166,7 +166,7 @@ func TestGiveUpMetrics(t *testing.T) {
 			t.Parallel()
 
 			m := newMeters()
-			a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, Broker: &broker{err: tt.brokerErr}}
+			a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, DeadLetters: &broker{err: tt.brokerErr}}
 			_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"})
 			require.Equal(t, tt.want, m.counted())
 		})

@@ -27,16 +27,18 @@ const patience = time.Minute
 type starter struct {
 	answer func(event notification.PendingEvent) error // nil: started
 
-	mu    sync.Mutex
-	calls map[string]int // by event
+	mu      sync.Mutex
+	calls   map[string]int  // by event
+	sources map[string]bool // which events were of
 }
 
 func (s *starter) StartEvent(_ context.Context, event notification.PendingEvent) error {
 	s.mu.Lock()
 	if s.calls == nil {
-		s.calls = map[string]int{}
+		s.calls, s.sources = map[string]int{}, map[string]bool{}
 	}
 	s.calls[event.ID]++
+	s.sources[event.Source] = true
 	s.mu.Unlock()
 	if s.answer == nil {
 		return nil
@@ -61,12 +63,12 @@ type poller struct {
 }
 
 // poll starts a poller that looks at its outbox every interval.
-func poll(t *testing.T, outbox activities.Outbox, starter activities.EventLauncher, settings activities.PollSettings) *poller {
+func poll(t *testing.T, outbox activities.Outbox, starter activities.EventLauncher, source activities.Source) *poller {
 	t.Helper()
-	return pollMeasured(t, client.MetricsNopHandler, outbox, starter, settings)
+	return pollMeasured(t, client.MetricsNopHandler, outbox, starter, source)
 }
 
-func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, starter activities.EventLauncher, settings activities.PollSettings) *poller {
+func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, starter activities.EventLauncher, source activities.Source) *poller {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
@@ -75,12 +77,13 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.SetWorkerStopChannel(p.worker)
-	a := &activities.Activities{Outbox: outbox, Launcher: starter, Poll: settings}
+	source.Outbox = outbox
+	a := &activities.Activities{Sources: map[string]activities.Source{"orders": source}, Launcher: starter}
 	env.RegisterActivity(a)
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { p.beats.Add(1) })
 	go func() {
 		defer close(p.done)
-		value, err := env.ExecuteActivity(a.PollOutbox)
+		value, err := env.ExecuteActivity(a.PollOutbox, activities.PollOutboxInput{Source: "orders"})
 		if p.err = err; err == nil {
 			p.err = value.Get(&p.result)
 		}

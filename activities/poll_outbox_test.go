@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	eager = activities.PollSettings{Interval: 10 * time.Millisecond, BatchSize: 100}
+	eager = activities.Source{Interval: 10 * time.Millisecond, BatchSize: 100}
 	// lazy finds nothing by itself: only a hint wakes it.
-	lazy = activities.PollSettings{Interval: time.Hour, BatchSize: 100}
+	lazy = activities.Source{Interval: time.Hour, BatchSize: 100}
 )
 
 func TestPollOutboxRace(t *testing.T) {
@@ -61,6 +61,17 @@ func TestPollOutboxDuplicates(t *testing.T) {
 
 	require.Zero(t, temporal.count("evt-1"))
 	require.Equal(t, 1, temporal.count("evt-2"))
+	require.Equal(t, map[string]bool{"orders": true}, temporal.sources)
+}
+
+// A worker that was not told of a source says so, and does not try again.
+func TestPollOutboxOfAnUnknownSource(t *testing.T) {
+	t.Parallel()
+
+	a := &activities.Activities{Sources: map[string]activities.Source{notification.HeraldSource: {}}}
+	_, err := run[activities.PollOutboxResult](a, a.PollOutbox, activities.PollOutboxInput{Source: "orders"})
+	requireFailure(t, err, activities.UnknownSource, true, 0)
+	require.ErrorContains(t, err, `"orders"`)
 }
 
 // An event whose workflow Temporal knows was started by a poller that died
@@ -88,9 +99,9 @@ type forgetful struct {
 	failed atomic.Bool
 }
 
-func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) (int, error) {
+func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error {
 	if f.failed.CompareAndSwap(false, true) {
-		return 0, errors.New("connection reset")
+		return errors.New("connection reset")
 	}
 	return f.Store.EndClaim(ctx, owner, results)
 }
@@ -252,7 +263,7 @@ func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 				return nil
 			}}
 			emit(t, s, 1, 6)
-			p := poll(t, s, temporal, activities.PollSettings{Interval: time.Hour, BatchSize: 3})
+			p := poll(t, s, temporal, activities.Source{Interval: time.Hour, BatchSize: 3})
 			<-claimed
 			tt.stop(p)
 			close(goOn)
@@ -292,7 +303,7 @@ func TestPollOutboxDrains(t *testing.T) {
 	s := postgrestest.New(t)
 	exec(t, s, "DROP TRIGGER event_outbox_notify ON event_outbox")
 	emit(t, s, 1, 10)
-	p := poll(t, s, &starter{}, activities.PollSettings{Interval: time.Hour, BatchSize: 2})
+	p := poll(t, s, &starter{}, activities.Source{Interval: time.Hour, BatchSize: 2})
 	await(t, s, 10, "status = 'PROCESSED'")
 	p.stop(t)
 }

@@ -29,9 +29,9 @@ func (o *oneEvent) ClaimEvents(context.Context, string, int, time.Duration) ([]n
 	return []notification.PendingEvent{{ID: "evt-1", Claims: 1}}, nil
 }
 
-func (o *oneEvent) EndClaim(_ context.Context, _ string, results []notification.ClaimResult) (int, error) {
+func (o *oneEvent) EndClaim(_ context.Context, _ string, results []notification.ClaimResult) error {
 	o.ended <- results[0]
-	return 1, nil
+	return nil
 }
 
 func (o *oneEvent) ListenEvents(context.Context, func()) {}

@@ -83,7 +83,7 @@ func sweepIn(t *testing.T, env *testsuite.TestActivityEnvironment, a *activities
 
 func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
 	return &activities.Activities{
-		Sweeps: s, Sweeper: temporal, Deliveries: s, Broker: &broker{},
+		Sweeps: s, Sweeper: temporal, Deliveries: s, DeadLetters: &broker{},
 		Policies: map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}},
 	}
 }

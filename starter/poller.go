@@ -13,6 +13,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/console"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -83,13 +84,13 @@ func (a *app) startPollers(ctx context.Context, temporal client.Client, cfg conf
 	starter := launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}
 	var ids []string
 	for n := 1; n <= cfg.OutboxPollers; n++ {
-		ids = append(ids, workflows.PollerID(cfg.TaskQueuePrefix, n))
+		ids = append(ids, workflows.PollerID(cfg.TaskQueuePrefix, notification.HeraldSource, n))
 	}
 	if err := a.recordPollers(ctx, ids); err != nil {
 		return err
 	}
 	for n := 1; n <= cfg.OutboxPollers; n++ {
-		if err := starter.StartPoller(ctx, n); err != nil {
+		if err := starter.StartPoller(ctx, notification.HeraldSource, n); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -67,7 +68,7 @@ func (p pollerState) running() bool {
 func readPollers(ctx context.Context, temporal describer, prefix string, expected int) (pollersState, error) {
 	state := pollersState{TaskQueue: workflows.EventsQueue(prefix), Pollers: []pollerState{}}
 	for n := 1; n <= maxPollers; n++ {
-		poller, err := readPoller(ctx, temporal, workflows.PollerID(prefix, n))
+		poller, err := readPoller(ctx, temporal, workflows.PollerID(prefix, notification.HeraldSource, n))
 		if err != nil {
 			return pollersState{}, err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/console"
-	"herald/internal/postgres"
+	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
 
@@ -35,7 +35,7 @@ uses the same vhost of the broker.`,
 
 // statusView is what `starter status` prints.
 type statusView struct {
-	postgres.OutboxState
+	notification.OutboxState
 	Deliveries []report.DeliveryCount `json:"deliveries"`
 	sweepView
 	OldestSeconds float64       `json:"oldest_pending_seconds"` // 0: nothing is pending

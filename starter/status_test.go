@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -34,7 +33,7 @@ func TestPrintStatus(t *testing.T) {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	printStatus(w, statusView{
-		OutboxState: postgres.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
+		OutboxState: notification.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
 		Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 		sweepView:   sweepView{Incomplete: 2, LastSweep: &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2}},
 		Since:       "24h",

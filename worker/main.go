@@ -3,13 +3,10 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
@@ -41,57 +38,6 @@ func main() {
 	}
 }
 
-// part is the part of the work that a process does.
-type part struct {
-	events   bool // pollers and events
-	channels []notification.Channel
-}
-
-func parseFlags(args []string) (part, error) {
-	p := part{events: true, channels: notification.Channels()}
-	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
-	events := flags.Bool("events", false, "serve the outbox pollers and the events")
-	flags.Func("channels", "serve the deliveries of these `channels`: "+channelNames(), func(list string) error {
-		p.channels = nil
-		for name := range strings.SplitSeq(list, ",") {
-			channel := notification.Channel(strings.ToUpper(strings.TrimSpace(name)))
-			if !channel.Valid() {
-				return fmt.Errorf("no channel %q; there are %s", name, channelNames())
-			}
-			if !slices.Contains(p.channels, channel) {
-				p.channels = append(p.channels, channel)
-			}
-		}
-		p.events = false
-		return nil
-	})
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything; its settings come from the environment (see README.md).\n\n")
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return part{}, err
-	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(flags.Output(), "worker takes no arguments, but got %q\n", flags.Args())
-		return part{}, flag.ErrHelp
-	}
-	onlyEvents := *events && p.events // no --channels
-	p.events = p.events || *events
-	if onlyEvents {
-		p.channels = nil
-	}
-	return p, nil
-}
-
-func channelNames() string {
-	var names []string
-	for _, channel := range notification.Channels() {
-		names = append(names, strings.ToLower(string(channel)))
-	}
-	return strings.Join(names, ",")
-}
-
 func run(ctx context.Context, part part) error {
 	wiring := newWiring()
 	if err := wiring.check(); err != nil {
@@ -116,11 +62,8 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer broker.Close()
-	metrics, err := newMetrics(watched{
-		outbox: events.OutboxState,
-		broker: broker.Ready,
-		queues: broker.Depths,
-	})
+	sources := newSources(cfg, events, broker)
+	metrics, err := newMetrics(watched{sources: sources, broker: broker.Ready, queues: broker.Depths})
 	if err != nil {
 		return err
 	}
@@ -135,8 +78,27 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	launcher := &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
-	acts := newActivities(cfg, events, deliveries, launcher, broker, senders)
-	running := &workers{}
+	running := &workers{
+		temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part,
+		activities: &activities.Activities{
+			Sources:     polled(sources),
+			Launcher:    launcher,
+			Plans:       events,
+			Deliveries:  deliveries,
+			Digests:     deliveries,
+			Joiner:      launcher,
+			Retries:     deliveries,
+			Events:      events,
+			Sweeps:      events,
+			Sweeper:     launcher,
+			Executions:  launcher,
+			DeadLetters: broker,
+			EventTexts:  eventTexts,
+			DigestText:  template.Digest,
+			Senders:     senders,
+			Policies:    deliveryPolicies(cfg),
+		},
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(events, broker, temporal, running), metrics.page))
@@ -147,32 +109,12 @@ func run(ctx context.Context, part part) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return running.run(ctx, temporal, options.Namespace, cfg, part, acts) })
+	group.Go(func() error { return running.run(ctx) })
 	return group.Wait()
 }
 
-func newActivities(cfg config.Config, events, deliveries *postgres.Store, launcher *launch.Launcher, broker *rabbitmq.Broker, senders map[notification.Channel]activities.Sender) *activities.Activities {
-	return &activities.Activities{
-		Outbox:     events,
-		Launcher:   launcher,
-		Plans:      events,
-		Deliveries: deliveries,
-		Digests:    deliveries,
-		Joiner:     launcher,
-		Retries:    deliveries,
-		Events:     events,
-		Sweeps:     events,
-		Sweeper:    launcher,
-		Executions: launcher,
-		Broker:     broker,
-		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
-			return template.NewSet(event, rows)
-		},
-		DigestText: template.Digest,
-		Senders:    senders,
-		Policies:   deliveryPolicies(cfg),
-		Poll:       activities.PollSettings{Interval: cfg.OutboxPollInterval, BatchSize: cfg.OutboxBatchSize},
-	}
+func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
+	return template.NewSet(event, rows)
 }
 
 func connectBroker(ctx context.Context, cfg config.Config, namespace string) (*rabbitmq.Broker, error) {

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 
 	"herald/activities"
-	"herald/internal/postgres"
+	"herald/internal/notification"
 )
 
 // metrics is what the process measures of itself, and of what it needs.
@@ -31,17 +31,17 @@ type metrics struct {
 
 // watched is what is looked at anew whenever the metrics are read.
 type watched struct {
-	outbox func(context.Context) (postgres.OutboxState, error)
-	broker func() error // nil: messages can be published
-	queues func(context.Context) (map[string]int, error)
+	sources map[string]source
+	broker  func() error // nil: messages can be published
+	queues  func(context.Context) (map[string]int, error)
 }
 
 const (
-	// watchTimeout bounds the look at the database, so that one which hangs
-	// costs the reader its own figures and no others.
+	// watchTimeout bounds the look at the broker and at each source, so that one
+	// which hangs costs the reader its own figures and no others.
 	watchTimeout = 2 * time.Second
-	// queueLabel names a queue of the broker.
-	queueLabel = "queue"
+	// queueLabel names a queue of the broker, sourceLabel a source.
+	queueLabel, sourceLabel = "queue", "source"
 	// scrapesAtOnce bounds the readers; more are refused.
 	scrapesAtOnce = 4
 )
@@ -82,7 +82,7 @@ var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
-		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel)
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, sourceLabel)
 		if stream.Description == "" {
 			stream.Description = meanings[instrument.Name]
 		}
@@ -125,19 +125,37 @@ func (w watched) register(meter metric.Meter) error {
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		w.observeDepths(ctx, observer, depth)
-		ctx, cancel := context.WithTimeout(ctx, watchTimeout)
-		defer cancel()
-		outbox, err := w.outbox(ctx)
-		observer.ObserveFloat64(databaseUp, number(err == nil))
-		if err != nil {
-			return nil // that is told by the figure; the others are read all the same
+		for name, source := range w.sources {
+			outbox, err := source.look(ctx)
+			if name == notification.HeraldSource {
+				observer.ObserveFloat64(databaseUp, number(err == nil))
+			}
+			if err != nil {
+				continue // its figures are missing; the others are read all the same
+			}
+			label := labelOf(name)
+			observer.ObserveFloat64(pending, float64(outbox.Pending), label)
+			observer.ObserveFloat64(rejected, float64(outbox.Failed), label)
+			observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds(), label)
 		}
-		observer.ObserveFloat64(pending, float64(outbox.Pending))
-		observer.ObserveFloat64(rejected, float64(outbox.Failed))
-		observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds())
 		return nil
 	}, brokerUp, databaseUp, pending, rejected, oldest, depth)
 	return errors.Join(append(failed, err)...)
+}
+
+func (s source) look(ctx context.Context) (notification.OutboxState, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	return s.state(ctx)
+}
+
+// labelOf names a source beside its figures. Herald's own had none before there
+// were others, and alerts ask for it without.
+func labelOf(source string) metric.MeasurementOption {
+	if source == notification.HeraldSource {
+		return metric.WithAttributes()
+	}
+	return metric.WithAttributes(attribute.String(sourceLabel, source))
 }
 
 // observeDepths says nothing of queues while the broker does not answer.

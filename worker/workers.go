@@ -15,6 +15,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -30,6 +31,12 @@ const (
 // a provider that hangs uses up only its own channel's slots, and its rate limit
 // slows down nothing but the sends.
 type workers struct {
+	temporal   client.Client
+	namespace  string
+	cfg        config.Config
+	part       part
+	activities *activities.Activities
+
 	started atomic.Bool
 	fatal   chan error
 	all     []worker.Worker
@@ -46,30 +53,14 @@ func (w *workers) ready(context.Context) error {
 
 // run serves the process's part of the work until ctx ends, then waits for the
 // sends that are under way.
-func (w *workers) run(ctx context.Context, temporal client.Client, namespace string, cfg config.Config, part part, acts *activities.Activities) error {
-	waitForTemporal(ctx, temporal, namespace)
+func (w *workers) run(ctx context.Context) error {
+	waitForTemporal(ctx, w.temporal, w.namespace)
 	w.fatal = make(chan error, 1)
-	if part.events {
-		events := w.add(temporal, workflows.EventsQueue(cfg.TaskQueuePrefix), worker.Options{
-			WorkerStopTimeout:            stopTimeout,
-			MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // a heartbeat's answer is how a poller hears that it is to pause
-		})
-		register(events, workflows.OfEvents(), acts)
+	if w.part.events {
+		w.addEvents()
 	}
-	for _, channel := range part.channels {
-		policy := cfg.Policies[channel]
-		deliveries := w.add(temporal, workflows.ChannelQueue(cfg.TaskQueuePrefix, channel), worker.Options{
-			MaxConcurrentActivityExecutionSize: slots,
-			TaskQueueActivitiesPerSecond:       policy.RateLimit, // 0: none, and activities may start eagerly
-			WorkerStopTimeout:                  policy.Timeout + stopTimeout,
-		})
-		register(deliveries, workflows.OfDeliveries(), acts)
-		records := w.add(temporal, workflows.RecordsQueue(workflows.ChannelQueue(cfg.TaskQueuePrefix, channel)), worker.Options{
-			MaxConcurrentActivityExecutionSize: slots,
-			DisableWorkflowWorker:              true,
-			WorkerStopTimeout:                  stopTimeout,
-		})
-		register(records, nil, acts)
+	for _, channel := range w.part.channels {
+		w.addChannel(channel)
 	}
 	defer w.stop()
 	for _, each := range w.all {
@@ -82,7 +73,7 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 		w.running = append(w.running, each)
 	}
 	w.started.Store(true)
-	slog.Info("worker started", "events", part.events, "channels", part.channels, "task_queue_prefix", cfg.TaskQueuePrefix)
+	slog.Info("worker started", "events", w.part.events, "channels", w.part.channels, "task_queue_prefix", w.cfg.TaskQueuePrefix)
 	select {
 	case <-ctx.Done():
 		slog.Info("worker stopping: waiting for sends under way")
@@ -92,7 +83,29 @@ func (w *workers) run(ctx context.Context, temporal client.Client, namespace str
 	}
 }
 
-func (w *workers) add(temporal client.Client, queue string, options worker.Options) worker.Worker {
+func (w *workers) addEvents() {
+	w.add(workflows.EventsQueue(w.cfg.TaskQueuePrefix), workflows.OfEvents(), worker.Options{
+		WorkerStopTimeout:            stopTimeout,
+		MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // a heartbeat's answer is how a poller hears that it is to pause
+	})
+}
+
+func (w *workers) addChannel(channel notification.Channel) {
+	queue, policy := workflows.ChannelQueue(w.cfg.TaskQueuePrefix, channel), w.cfg.Policies[channel]
+	w.add(queue, workflows.OfDeliveries(), worker.Options{
+		MaxConcurrentActivityExecutionSize: slots,
+		TaskQueueActivitiesPerSecond:       policy.RateLimit, // 0: none, and activities may start eagerly
+		WorkerStopTimeout:                  policy.Timeout + stopTimeout,
+	})
+	w.add(workflows.RecordsQueue(queue), nil, worker.Options{
+		MaxConcurrentActivityExecutionSize: slots,
+		DisableWorkflowWorker:              true,
+		WorkerStopTimeout:                  stopTimeout,
+	})
+}
+
+// add adds a worker that serves these types of workflow, and all activities.
+func (w *workers) add(queue string, types []any, options worker.Options) {
 	options.OnFatalError = func(err error) {
 		select {
 		case w.fatal <- err:
@@ -100,16 +113,12 @@ func (w *workers) add(temporal client.Client, queue string, options worker.Optio
 		}
 	}
 	options.Interceptors = []interceptor.WorkerInterceptor{activities.WithoutValues()}
-	added := worker.New(temporal, queue, options)
-	w.all = append(w.all, added)
-	return added
-}
-
-func register(to worker.Worker, types []any, acts *activities.Activities) {
-	for _, workflow := range types {
-		to.RegisterWorkflow(workflow)
+	added := worker.New(w.temporal, queue, options)
+	for _, each := range types {
+		added.RegisterWorkflow(each)
 	}
-	to.RegisterActivity(acts)
+	added.RegisterActivity(w.activities)
+	w.all = append(w.all, added)
 }
 
 // stop stops the running workers at once, since each may have to wait.

@@ -61,8 +61,13 @@ func besideSends(ctx workflow.Context) workflow.Context {
 	return workflow.WithTaskQueue(ctx, RecordsQueue(workflow.GetInfo(ctx).TaskQueueName))
 }
 
-// PollerID is the workflow ID of the n-th outbox poller; n counts from 1.
-func PollerID(prefix string, n int) string { return fmt.Sprintf("%s-outbox-poller-%d", prefix, n) }
+// PollerID is the workflow ID of a source's n-th poller; n counts from 1.
+func PollerID(prefix, source string, n int) string {
+	if source == notification.HeraldSource {
+		source = "outbox" // since before there were sources; no source may have this name
+	}
+	return fmt.Sprintf("%s-%s-poller-%d", prefix, source, n)
+}
 
 // DigestID is the workflow ID of a recipient's digest.
 func DigestID(prefix string, key notification.DigestKey) string {

@@ -14,7 +14,8 @@ import (
 // NotifyInput is the input of [NotifyEvent].
 type NotifyInput struct {
 	EventID   string
-	Publish   bool                 // publish the event's message to RabbitMQ
+	Source    string               `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
+	Publish   bool                 // publish the event's message to the sinks of its source
 	After     *notification.Cursor `json:",omitempty"` // recipients up to here were told by earlier runs
 	Pages     int                  `json:",omitempty"` // how many pages those were
 	Published bool                 `json:",omitempty"`
@@ -107,7 +108,7 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 		return done
 	}
 	ctx = workflow.WithActivityOptions(ctx, publishOptions)
-	return workflow.ExecuteActivity(ctx, acts.PublishEvent, activities.PublishEventInput{EventID: in.EventID})
+	return workflow.ExecuteActivity(ctx, acts.PublishEvent, activities.PublishEventInput{EventID: in.EventID, Source: in.Source})
 }
 
 // deliverAll plans the deliveries to all recipients, and waits until every one

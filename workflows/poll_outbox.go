@@ -36,16 +36,17 @@ const PausedMemo = "paused_since"
 // PollInput is the input of [PollOutbox].
 type PollInput struct {
 	PausedSince time.Time // zero: it polls
+	Source      string    `json:",omitempty"` // empty: notification.HeraldSource
 }
 
-// PollOutbox polls event_outbox until it is cancelled. Several may run side by
-// side. While it is paused no activity is open, and nothing is claimed.
+// PollOutbox polls a source until it is cancelled. Several may run side by side.
+// While it is paused no activity is open, and nothing is claimed.
 func PollOutbox(ctx workflow.Context, in PollInput) error {
 	ctx = workflow.WithActivityOptions(ctx, pollOptions)
 	p := &poller{
-		pausedSince: in.PausedSince,
-		pauses:      workflow.GetSignalChannel(ctx, PausePoller),
-		resumes:     workflow.GetSignalChannel(ctx, ResumePoller),
+		PollInput: in,
+		pauses:    workflow.GetSignalChannel(ctx, PausePoller),
+		resumes:   workflow.GetSignalChannel(ctx, ResumePoller),
 	}
 	for polls := 0; polls < pollsPerRun && !workflow.GetInfo(ctx).GetContinueAsNewSuggested(); {
 		step := p.wait
@@ -56,16 +57,16 @@ func PollOutbox(ctx workflow.Context, in PollInput) error {
 			return err
 		}
 	}
-	return workflow.NewContinueAsNewError(ctx, PollOutbox, PollInput{PausedSince: p.pausedSince})
+	return workflow.NewContinueAsNewError(ctx, PollOutbox, p.PollInput)
 }
 
 // poller is the state of one [PollOutbox].
 type poller struct {
-	pausedSince     time.Time // zero: it polls
+	PollInput
 	pauses, resumes workflow.ReceiveChannel
 }
 
-func (p *poller) paused() bool { return !p.pausedSince.IsZero() }
+func (p *poller) paused() bool { return !p.PausedSince.IsZero() }
 
 // poll runs one activity to its end, which a pause hastens.
 func (p *poller) poll(ctx workflow.Context) error {
@@ -74,7 +75,7 @@ func (p *poller) poll(ctx workflow.Context) error {
 	}
 	polling, stop := workflow.WithCancel(ctx)
 	defer stop()
-	result := workflow.ExecuteActivity(polling, acts.PollOutbox)
+	result := workflow.ExecuteActivity(polling, acts.PollOutbox, activities.PollOutboxInput{Source: p.Source})
 	for !result.IsReady() {
 		p.selector(ctx).AddFuture(result, func(workflow.Future) {}).Select(ctx)
 		if p.obey(ctx); p.paused() {
@@ -113,7 +114,7 @@ func (p *poller) selector(ctx workflow.Context) workflow.Selector {
 func (p *poller) show(ctx workflow.Context) error {
 	since, details := any(nil), "polling"
 	if p.paused() {
-		since, details = p.pausedSince, "paused by an operator since "+p.pausedSince.UTC().Format(time.RFC3339)
+		since, details = p.PausedSince, "paused by an operator since "+p.PausedSince.UTC().Format(time.RFC3339)
 	}
 	workflow.SetCurrentDetails(ctx, details)
 	if _, shown := workflow.GetInfo(ctx).Memo.GetFields()[PausedMemo]; shown == p.paused() {
@@ -136,9 +137,9 @@ func (p *poller) obey(ctx workflow.Context) {
 		pause = pauses > resumes
 	}
 	if !pause {
-		p.pausedSince = time.Time{}
+		p.PausedSince = time.Time{}
 	} else if !p.paused() {
-		p.pausedSince = workflow.Now(ctx).UTC()
+		p.PausedSince = workflow.Now(ctx).UTC()
 	}
 }
 

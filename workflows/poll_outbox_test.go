@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -17,16 +18,30 @@ import (
 func TestPollOutboxContinuesAsNew(t *testing.T) {
 	t.Parallel()
 
+	for _, source := range []string{"", "orders"} { // histories of release 0.1 have none
+		env := newEnv(t)
+		env.OnActivity(acts.PollOutbox, mock.Anything, activities.PollOutboxInput{Source: source}).Return(activities.PollOutboxResult{Started: 3}, nil).Times(120)
+
+		env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{Source: source})
+
+		var next *workflow.ContinueAsNewError
+		require.ErrorAs(t, env.GetWorkflowError(), &next)
+		require.Equal(t, pollOutbox, next.WorkflowType.Name)
+		require.Equal(t, workflows.PollInput{Source: source}, nextPoll(t, next))
+		env.AssertExpectations(t)
+	}
+}
+
+func TestPollOutboxOfAnUnknownSource(t *testing.T) {
+	t.Parallel()
+
 	env := newEnv(t)
-	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).Times(120)
+	unknown := temporal.NewNonRetryableApplicationError("no such source", activities.UnknownSource, nil)
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, unknown).Once()
 
-	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{Source: "wallet"})
 
-	var next *workflow.ContinueAsNewError
-	require.ErrorAs(t, env.GetWorkflowError(), &next)
-	require.Equal(t, pollOutbox, next.WorkflowType.Name)
-	require.Equal(t, workflows.PollInput{}, nextPoll(t, next))
-	env.AssertExpectations(t)
+	env.requireFailure(t, activities.UnknownSource)
 }
 
 // nextPoll is what a poller hands to its next run.
@@ -41,8 +56,8 @@ func TestPollOutboxOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
-	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")).Times(8)
-	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(120)
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")).Times(8)
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(120)
 
 	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
 
@@ -54,8 +69,8 @@ func TestPollOutboxCancelled(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
-	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(2)
-	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")) // backs off
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, nil).Times(2)
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{}, errors.New("a bug")) // backs off
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})

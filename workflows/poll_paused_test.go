@@ -20,7 +20,7 @@ import (
 func polling(t *testing.T) (env *environment, begun *int) {
 	t.Helper()
 	env, begun = newEnv(t), new(int)
-	env.OnActivity(acts.PollOutbox, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).After(time.Minute).Maybe()
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).After(time.Minute).Maybe()
 	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) { *begun++ })
 	return env, begun
 }

@@ -50,14 +50,14 @@ func TestStartEvent(t *testing.T) {
 				return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
 					o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY && o.WorkflowExecutionErrorWhenAlreadyStarted
 			})
-			in := workflows.NotifyInput{EventID: "evt-1", Publish: tt.publish, Commands: workflows.Commands}
+			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: tt.publish, Commands: workflows.Commands}
 			server.On("ExecuteWorkflow", mock.Anything, once, mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
 			if tt.found != nil {
 				server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.found, tt.lost).Once()
 			}
 			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: tt.publish}
-			event := notification.PendingEvent{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1"}
+			event := notification.PendingEvent{ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1"}
 
 			err := launcher.StartEvent(t.Context(), event)
 

@@ -10,16 +10,16 @@ import (
 	"herald/workflows"
 )
 
-// StartPoller starts the n-th outbox poller, unless it runs already.
-func (l *Launcher) StartPoller(ctx context.Context, n int) error {
+// StartPoller starts the n-th poller of a source, unless it runs already.
+func (l *Launcher) StartPoller(ctx context.Context, source string, n int) error {
 	options := client.StartWorkflowOptions{
-		ID:                       workflows.PollerID(l.Prefix, n),
+		ID:                       workflows.PollerID(l.Prefix, source, n),
 		TaskQueue:                workflows.EventsQueue(l.Prefix),
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "starts the workflows of pending events",
 	}
-	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, workflows.PollInput{}); err != nil {
-		return fmt.Errorf("start poller %d: %w", n, err)
+	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, workflows.PollInput{Source: source}); err != nil {
+		return fmt.Errorf("start poller %d of %s: %w", n, source, err)
 	}
 	return nil
 }

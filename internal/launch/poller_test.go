@@ -17,15 +17,24 @@ import (
 func TestStartPoller(t *testing.T) {
 	t.Parallel()
 
-	for _, answer := range []error{nil, errors.New("no connection")} {
+	tests := []struct {
+		source string
+		answer error
+		id     string
+	}{
+		{"herald", nil, "herald-outbox-poller-2"},
+		{"herald", errors.New("no connection"), "herald-outbox-poller-2"},
+		{"orders", nil, "herald-orders-poller-2"},
+	}
+	for _, tt := range tests {
 		server := mocks.NewClient(t)
 		running := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-			return o.ID == "herald-outbox-poller-2" && o.TaskQueue == "herald-events" &&
+			return o.ID == tt.id && o.TaskQueue == "herald-events" &&
 				o.WorkflowIDConflictPolicy == enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 		})
-		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{}).Return(nil, answer).Once()
+		server.On("ExecuteWorkflow", mock.Anything, running, mock.MatchedBy(isPollOutbox), workflows.PollInput{Source: tt.source}).Return(nil, tt.answer).Once()
 		launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
-		require.ErrorIs(t, launcher.StartPoller(t.Context(), 2), answer)
+		require.ErrorIs(t, launcher.StartPoller(t.Context(), tt.source, 2), tt.answer)
 	}
 }

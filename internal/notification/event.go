@@ -39,6 +39,9 @@ const (
 	EventFailed    EventOutcome = "FAILED"
 )
 
+// HeraldSource is the source that is Herald's own table, event_outbox.
+const HeraldSource = "herald"
+
 // Event is one row of event_outbox.
 type Event struct {
 	ID            string

@@ -1,9 +1,12 @@
 package notification
 
+import "time"
+
 // PendingEvent is a claimed row of event_outbox, as much of it as starting its
 // workflow takes.
 type PendingEvent struct {
 	ID            string
+	Source        string // where it was claimed; empty: [HeraldSource]
 	Type          string
 	AggregateType string
 	AggregateID   string
@@ -28,4 +31,11 @@ type ClaimResult struct {
 	EventID string
 	Outcome ClaimOutcome
 	Error   string // why it was not started; empty with ClaimStarted
+}
+
+// OutboxState is how far behind the outbox is.
+type OutboxState struct {
+	Pending       int           `json:"pending"` // counted up to a bound
+	Failed        int           `json:"failed"`  // likewise
+	OldestPending time.Duration `json:"-"`       // age, by the database's clock; zero: nothing is pending
 }

@@ -3,21 +3,15 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"time"
-)
 
-// OutboxState is how far behind the outbox is.
-type OutboxState struct {
-	Pending       int           `json:"pending"` // up to MostCounted
-	Failed        int           `json:"failed"`  // up to MostCounted
-	OldestPending time.Duration `json:"-"`       // age, by the database's clock; zero: nothing is pending
-}
+	"herald/internal/notification"
+)
 
 // MostCounted bounds what one look at the outbox costs the database.
 const MostCounted = 100_000
 
 // OutboxState reads how far behind the outbox is.
-func (s *Store) OutboxState(ctx context.Context) (OutboxState, error) {
+func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, error) {
 	const query = `
 		SELECT p.pending, f.failed, p.oldest
 		FROM  (SELECT count(*) AS pending,
@@ -33,10 +27,10 @@ func (s *Store) OutboxState(ctx context.Context) (OutboxState, error) {
 		              WHERE  status = 'FAILED'
 		              LIMIT  $1) AS any_of_them) AS f`
 
-	var state OutboxState
+	var state notification.OutboxState
 	err := s.Pool.QueryRow(ctx, query, MostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)
 	if err != nil {
-		return OutboxState{}, fmt.Errorf("read outbox: %w", err)
+		return notification.OutboxState{}, fmt.Errorf("read outbox: %w", err)
 	}
 	return state, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/postgres"
+	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -16,7 +16,7 @@ func TestOutboxState(t *testing.T) {
 	s := postgrestest.New(t)
 	state, err := s.OutboxState(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, postgres.OutboxState{}, state)
+	require.Equal(t, notification.OutboxState{}, state)
 
 	emit(t, s, 4)
 	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '3 days' WHERE event_id = 'evt-1'")
@@ -41,5 +41,5 @@ func TestOutboxStateOfAnEventFromTheFuture(t *testing.T) {
 	state, err := s.OutboxState(t.Context())
 
 	require.NoError(t, err)
-	require.Equal(t, postgres.OutboxState{Pending: 1}, state)
+	require.Equal(t, notification.OutboxState{Pending: 1}, state)
 }

@@ -91,16 +91,14 @@ func endLeases(t *testing.T, s *postgres.Store) {
 
 func ptr[T any](value T) *T { return &value }
 
-// end ends claims of owner, all of which must still be its own.
+// end ends claims of owner.
 func end(t *testing.T, s *postgres.Store, owner string, outcome notification.ClaimOutcome, ids ...string) {
 	t.Helper()
 	var results []notification.ClaimResult
 	for _, id := range ids {
 		results = append(results, notification.ClaimResult{EventID: id, Outcome: outcome})
 	}
-	ended, err := s.EndClaim(t.Context(), owner, results)
-	require.NoError(t, err)
-	require.Equal(t, len(ids), ended)
+	require.NoError(t, s.EndClaim(t.Context(), owner, results))
 }
 
 // processed is the event's status in processed_event.

@@ -49,7 +49,7 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 	if err != nil {
 		return nil, fmt.Errorf("claim events: %w", err)
 	}
-	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.PendingEvent])
+	events, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[notification.PendingEvent])
 	if err != nil {
 		return nil, fmt.Errorf("claim events: %w", err)
 	}
@@ -57,14 +57,14 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 }
 
 // EndClaim records what became of the events that owner claimed, in one
-// statement, and returns how many of them were still its own. One whose lease
-// ran out and that another poller claimed meanwhile is left to that poller.
+// statement. One whose lease ran out and that another poller claimed meanwhile is
+// left to that poller.
 //
 // processed_event is written together with PROCESSED, after the workflow was
 // started: a crash before this statement starts the event again, which its
 // workflow ID makes harmless; a crash after it finds both. The workflow may
 // have ended by now; its own row then stands.
-func (s *Store) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) (int, error) {
+func (s *Store) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error {
 	const query = `
 		WITH result AS (
 			SELECT *
@@ -81,24 +81,21 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 			WHERE  o.event_id = r.event_id
 			AND    o.lease_owner = $1
 			RETURNING o.event_id, o.status
-		), remembered AS (
-			INSERT INTO processed_event (event_id)
-			SELECT event_id
-			FROM   ended
-			WHERE  status = 'PROCESSED'
-			ON CONFLICT DO NOTHING
 		)
-		SELECT count(*) FROM ended`
+		INSERT INTO processed_event (event_id)
+		SELECT event_id
+		FROM   ended
+		WHERE  status = 'PROCESSED'
+		ON CONFLICT DO NOTHING`
 
 	ids, outcomes, errs := make([]string, len(results)), make([]string, len(results)), make([]string, len(results))
 	for i, result := range results {
 		ids[i], outcomes[i], errs[i] = result.EventID, string(result.Outcome), result.Error
 	}
-	var ended int
-	if err := s.Pool.QueryRow(ctx, query, owner, ids, outcomes, errs).Scan(&ended); err != nil {
-		return 0, fmt.Errorf("end claim: %w", err)
+	if _, err := s.Pool.Exec(ctx, query, owner, ids, outcomes, errs); err != nil {
+		return fmt.Errorf("end claim: %w", err)
 	}
-	return ended, nil
+	return nil
 }
 
 // reconnectInterval is how long a lost LISTEN connection is left alone. The

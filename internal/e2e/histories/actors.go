@@ -38,7 +38,7 @@ func (a *actors) of(id string) *scenario {
 }
 
 // PollOutbox ends at once twice, and from then on polls until it is cancelled.
-func (a *actors) PollOutbox(ctx context.Context) (activities.PollOutboxResult, error) {
+func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (activities.PollOutboxResult, error) {
 	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
 	switch s.polls.Add(1) {
 	case 1, 2:

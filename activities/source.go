@@ -1,0 +1,44 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// Source is an outbox, and what becomes of its events.
+type Source struct {
+	Outbox    Outbox
+	Sinks     []Sink        // where the message of each event is published
+	Interval  time.Duration // between two looks at an outbox that sends no hints
+	BatchSize int           // events claimed at once
+}
+
+// Outbox is a table of events whose workflows are to be started.
+type Outbox interface {
+	// ClaimEvents leases up to limit pending events to owner, who is new with each call.
+	ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error)
+	// EndClaim records what became of the events that owner still leases.
+	EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error
+	// ListenEvents calls wake at each hint that there are new events, until ctx ends.
+	ListenEvents(ctx context.Context, wake func())
+}
+
+// Sink takes the messages of events. A nil error means that it has the message.
+type Sink interface {
+	PublishEvent(ctx context.Context, event notification.Event, audiences []string) error
+}
+
+// source finds a source by its name, which is empty in the histories of those who
+// knew only [notification.HeraldSource]. A name that this worker was not told of
+// stays a mistake however often it is tried.
+func (a *Activities) source(name string) (Source, error) {
+	source, known := a.Sources[cmp.Or(name, notification.HeraldSource)]
+	if !known {
+		return Source{}, permanent(fmt.Errorf("this worker has no outbox source named %q", name), UnknownSource)
+	}
+	return source, nil
+}
