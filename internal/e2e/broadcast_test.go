@@ -12,15 +12,15 @@ import (
 	"herald/workflows"
 )
 
-// maxHistory is what no history of a broadcast may exceed, in events.
+// maxHistory is the limit for a history of a broadcast, in events.
 const maxHistory = 10_000
 
 // recipients fill two pages and a part of a third; a larger broadcast takes
 // minutes: go test ./internal/e2e -run TestBroadcast -recipients 5000
 var recipients = flag.Int("recipients", 220, "of the broadcast")
 
-// TestBroadcast tells many about an event over two channels and checks that
-// everybody was told once, and that no history is long.
+// TestBroadcast tells many people about an event over two channels. Everybody is told
+// once, and no history is long.
 func TestBroadcast(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +90,7 @@ func TestCancelledEvent(t *testing.T) {
 	require.Len(t, s.accepted(), 1)
 }
 
-// running counts an event's workflow and deliveries that have not ended.
+// running counts the workflows of an event and its deliveries that have not ended.
 func (s *system) running(eventID string) int {
 	open := 0
 	for _, id := range []string{eventID, eventID + "-customer1-EMAIL", eventID + "-customer1-SMS"} {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the database says of a row that it refuses may quote the row. A history
-// has the statement and the code instead, and so has the log.
+// A database's error may quote the row that it refuses. Histories and logs therefore have
+// only the statement and the error's code.
 func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
 	t.Parallel()
 

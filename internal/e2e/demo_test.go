@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemoRefusesOtherServers: the demo would send a real backlog to the sandbox.
+// The demo refuses other servers, whose pending events it would send to the sandbox.
 func TestDemoRefusesOtherServers(t *testing.T) {
 	t.Parallel()
 

@@ -16,7 +16,7 @@ import (
 	"herald/internal/sandbox"
 )
 
-// item is one delivery that a digest was to list, as the tables know it.
+// item is one delivery that a digest should list, as the tables have it.
 type item struct {
 	DeliveryID string
 	EventID    string
@@ -68,10 +68,10 @@ func (d *digests) listed(items []item) []message {
 	return messages
 }
 
-// requireEachInOneDigest: what was not cancelled is SENT, and the providers have
-// its text in messages of its digest alone. A digest is one message, but for a
-// repeat where a worker was killed between a provider's answer and its record.
-// What was cancelled is in none, unless an attempt at it died with a worker.
+// requireEachInOneDigest requires that each item is CANCELLED, or SENT with its text only
+// in messages of its own digest. A digest is one message, but may be repeated if a worker
+// was killed between a provider's answer and its record. A cancelled item is in no
+// message, unless an attempt at it died with a worker.
 func requireEachInOneDigest(t *testing.T, items []item, messages []message, kills int) {
 	t.Helper()
 	listedIn, times := map[string][]string{}, map[string]int{}
@@ -101,8 +101,8 @@ func requireEachInOneDigest(t *testing.T, items []item, messages []message, kill
 	t.Logf("%v in %d digests, %d duplicates", count, len(times), len(messages)-len(times))
 }
 
-// requireListed: each message lists something, each thing once, in their order,
-// no more than a hundred, and says how many.
+// requireListed requires that each message lists 1 to 100 items, each once and in order,
+// and says how many.
 func requireListed(t *testing.T, items []item, messages []message) {
 	t.Helper()
 	place := map[string]int{}
@@ -123,9 +123,9 @@ func requireListed(t *testing.T, items []item, messages []message) {
 	}
 }
 
-// requireWorkflowsAgree: every delivery's workflow has ended, and as its row says.
-// One whose event was cancelled may never have begun. Nor need one begin that a
-// digest sent before: its event, planned anew after a crash, finds it SENT.
+// requireWorkflowsAgree requires that every delivery's workflow has ended as its row says.
+// It may never have begun if its event was cancelled, or if a digest had sent the delivery
+// before its event, planned again after a crash, started it.
 func (d *digests) requireWorkflowsAgree(items []item) {
 	d.t.Helper()
 	ends := map[notification.Status]enums.WorkflowExecutionStatus{
@@ -150,7 +150,7 @@ func (d *digests) requireWorkflowsAgree(items []item) {
 	}
 }
 
-// workflow is how a workflow has ended, if it ever began.
+// workflow returns a workflow's status, and whether it ever began.
 func (d *digests) workflow(id string) (status enums.WorkflowExecutionStatus, began bool) {
 	d.t.Helper()
 	description, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), id, "")

@@ -12,8 +12,8 @@ import (
 	"herald/workflows"
 )
 
-// A digest that somebody resets after it decided what it lists still sends that,
-// though the reset makes another run of it.
+// A digest that is reset after it chose its items still sends these, although the reset
+// starts another run.
 func TestDigestIsReset(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestDigestIsReset(t *testing.T) {
 	require.Equal(t, 1, d.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'SENT' AND delivery_id = $1`, item))
 }
 
-// resetToLastTask has a workflow decide once more what it decided last.
+// resetToLastTask makes a workflow repeat its last workflow task.
 func (d *digests) resetToLastTask(id string) {
 	d.t.Helper()
 	var last int64

@@ -15,12 +15,11 @@ import (
 	"herald/workflows"
 )
 
-// digestSeed repeats the choices of a run. What the servers make of them is
-// theirs.
+// digestSeed repeats the random choices of a run, though not the servers' timing.
 var digestSeed = flag.Uint64("digest-seed", 0, "the seed that a run of TestDigests printed; 0: another one")
 
-// The event types, all sent in digests. A window of an hour ends in no test: what
-// is sent before its end was sent for another reason.
+// The event types, all sent in digests. No test lasts an hour, so a digest with a window
+// of an hour is sent for another reason than its end.
 const (
 	raced  = "REVIEW" // by e-mail, push and SMS, every second or two
 	split  = "LOT"    // by e-mail, every hour
@@ -28,7 +27,7 @@ const (
 	quiet  = "NIGHT"  // by e-mail, every second, but not in quiet hours
 )
 
-// digests is an installation whose rules say AGGREGATE, and what was written to it.
+// digests is an installation whose rules say AGGREGATE, with what the test wrote to it.
 type digests struct {
 	*system
 	random     *rand.Rand
@@ -97,15 +96,15 @@ func (d *digests) having(eventType, status string) int {
 	return d.count(`SELECT count(*) FROM notification WHERE event_type = $1 AND status = $2`, eventType, status)
 }
 
-// signal gives a workflow a signal once it runs.
+// signal signals a workflow once it runs.
 func (d *digests) signal(id, name string) {
 	d.t.Helper()
 	d.eventually(func() bool { return d.temporal.SignalWorkflow(d.t.Context(), id, "", name, nil) == nil }, "%s never ran", id)
 }
 
-// TestDigests lets everything race that can: hundreds of items that join while
-// windows close, items and events that are cancelled, workers that are killed.
-// Each item is in the end in exactly one message, or was cancelled.
+// TestDigests lets everything race: hundreds of items join while windows close, items and
+// events are cancelled, workers are killed. In the end each item is in exactly one message
+// or was cancelled.
 func TestDigests(t *testing.T) {
 	t.Parallel()
 
@@ -141,7 +140,7 @@ func TestDigests(t *testing.T) {
 	d.requireNight(night, messages)
 }
 
-// burst writes so many events, about some customers.
+// burst writes a number of events about random customers.
 func (d *digests) burst(events int) {
 	d.t.Helper()
 	for events > 0 {
@@ -151,7 +150,7 @@ func (d *digests) burst(events int) {
 	}
 }
 
-// cancelSome cancels a few of what waits: single items, or their events.
+// cancelSome cancels a few items that wait, or their events.
 func (d *digests) cancelSome() {
 	d.t.Helper()
 	for range d.random.IntN(3) {
@@ -181,8 +180,8 @@ func (d *digests) waitForSome() {
 	}, "nothing was sent any more")
 }
 
-// waitUntilPlanned leaves no planning under way, whose repetition after a crash
-// would be waited for in vain: the crash tests see to that.
+// waitUntilPlanned waits until all events are planned. A kill during planning is the
+// subject of the crash tests; here it would only cost time.
 func (d *digests) waitUntilPlanned() {
 	d.t.Helper()
 	d.awaitCount(d.deliveries, `SELECT count(*) FROM notification`)
@@ -194,9 +193,9 @@ func (d *digests) waitForAll() {
 	d.awaitCount(0, `SELECT count(*) FROM notification WHERE status = 'PENDING'`)
 }
 
-// splitLot lets more items join at once than a digest holds. The first hundred
-// are sent although their window has hardly begun; the others wait, until an
-// operator wants one of them sent: a digest is sent as a whole.
+// splitLot lets more items join at once than a digest holds. The first hundred are sent
+// long before their window ends. The others wait until an operator sends one of them,
+// which sends their whole digest.
 func (d *digests) splitLot() {
 	d.t.Helper()
 	const held, more = 100, 10
@@ -210,7 +209,7 @@ func (d *digests) splitLot() {
 	require.Equal(d.t, 2, d.count(`SELECT count(DISTINCT digest_id) FROM notification WHERE event_type = $1`, split))
 }
 
-// night is what came in somebody's quiet hours.
+// night has the items of somebody's quiet hours.
 type night struct {
 	ends  time.Time
 	items []string
@@ -229,7 +228,7 @@ func (d *digests) writeAtNight() night {
 	return n
 }
 
-// requireNight: both came in one message, when the quiet hours had ended.
+// requireNight requires that both items came in one message after the quiet hours.
 func (d *digests) requireNight(n night, messages []message) {
 	d.t.Helper()
 	for _, m := range messages {
@@ -240,8 +239,8 @@ func (d *digests) requireNight(n night, messages []message) {
 	}
 }
 
-// hide cancels an event whose item waits in a digest, and then wants that digest
-// sent: nothing is left of it.
+// hide cancels an event whose item waits in a digest, and then sends that digest: it is
+// empty, so nothing is sent.
 func (d *digests) hide() {
 	d.t.Helper()
 	d.write(hidden, 1, 1)

@@ -52,8 +52,7 @@ func TestServersDisrupted(t *testing.T) {
 		rounds = append(rounds, d.name)
 		s.waitForLoad((i + 1) * events)
 	}
-	// A server that dies between a provider's answer and our record leaves at
-	// most what was under way.
+	// Only sends that were under way when a server died may be repeated.
 	s.requireLedger(rounds, events, len(disruptions)*slots)
 	s.requirePublished(len(rounds) * events)
 }

@@ -15,7 +15,7 @@ type codeBlock struct {
 	text     string
 }
 
-// codeBlocks are the blocks of a document, in their order.
+// codeBlocks returns the fenced blocks of a document, in order.
 func codeBlocks(t *testing.T, document string) []codeBlock {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("../..", document))
@@ -38,7 +38,7 @@ func codeBlocks(t *testing.T, document string) []codeBlock {
 	return blocks
 }
 
-// runnable are those that somebody would run.
+// runnable returns the blocks that a reader would run.
 func runnable(t *testing.T, document string) []string {
 	t.Helper()
 	var texts []string

@@ -15,9 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHelpExamples runs every example of `starter … --help` as it stands there,
-// but for ids and addresses, and for what helpValues names. Each must succeed, but
-// for helpPreviews.
+// TestHelpExamples runs every example of `starter … --help` with the values of helpValues.
+// Each must succeed, except those of helpPreviews.
 func TestHelpExamples(t *testing.T) {
 	t.Parallel()
 
@@ -38,8 +37,8 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// help is an installation on which somebody tries the examples. evt-1 in them is
-// an event of restaurant 5.
+// help is an installation on which the examples run. Their evt-1 is an event of
+// restaurant 5.
 type help struct {
 	*reader
 	sent string // an event all of whose deliveries were sent
@@ -64,7 +63,8 @@ func (h *help) save(name, text string) {
 	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700))
 }
 
-// examples are those of all commands, a continued line with what it continues.
+// examples returns the examples of a command and those below it. A line that ends with a
+// backslash is one with the next.
 func (h *help) examples(command ...string) []string {
 	h.t.Helper()
 	text := h.starter(append(command, "--help")...)
@@ -86,8 +86,8 @@ func (h *help) examples(command ...string) []string {
 	return found
 }
 
-// helpStates are what an example needs to find, by how it begins: an event whose
-// e-mail waits or failed, or that the outbox gave up. The others find one that was sent.
+// helpStates are the states that examples need, by how they begin: an event whose e-mail
+// waits or failed, or one that is FAILED in the outbox. Other examples use a sent one.
 var helpStates = []struct {
 	begins  string
 	prepare func(h *help) (event string)
@@ -139,7 +139,7 @@ func (h *help) refused() string {
 	return id
 }
 
-// unseeded takes the example's world away: `seed` overwrites nothing that is there.
+// unseeded deletes the example, since `seed` alone overwrites nothing.
 func (h *help) unseeded() string {
 	h.t.Helper()
 	h.exec(`TRUNCATE recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing,
@@ -153,7 +153,7 @@ var (
 	exampleRun   = regexp.MustCompile(`--run-id \S+`)
 )
 
-// helpValues puts this installation's values in the place of an example's.
+// helpValues replaces an example's values by this installation's.
 func (h *help) helpValues(example, event string) string {
 	h.t.Helper()
 	command := exampleEvent.ReplaceAllString(example, event)
@@ -198,12 +198,12 @@ func (h *help) try(example string) {
 	require.NoError(h.t, err, "$ %s\n%s", command, out)
 }
 
-// helpPreviews are the examples that say what they would do, and do it only with --yes.
+// helpPreviews are the examples that need --yes and otherwise print what they would do.
 var helpPreviews = map[string]string{"starter migrate down": "to do it add --yes"}
 
 var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// answers runs a server of an example, on whatever port is free, until it answers.
+// answers runs an example's server on a free port until it answers.
 func (h *help) answers(command string) {
 	h.t.Helper()
 	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", "exec "+command+" --addr 127.0.0.1:0")
@@ -222,8 +222,7 @@ func (h *help) answers(command string) {
 	require.NoError(h.t, cmd.Wait(), "%s", output)
 }
 
-// emittedAreSent: what the examples of `starter emit` wrote reached people, but for
-// what the rules of the example refuse.
+// emittedAreSent requires that the events of the examples of `starter emit` were delivered.
 func (h *help) emittedAreSent() {
 	h.t.Helper()
 	h.starter("poller", "start")

@@ -12,9 +12,9 @@ import (
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
-// loadChannels are the channels of the events that the crash tests write. SLACK
-// and WEBSOCKET get one attempt by contract, so that an outage may cost them
-// the message; the other three must never lose one.
+// loadChannels is the number of channels of the events that the crash tests write. SLACK
+// and WEBSOCKET are best effort, so an outage may lose a message; the other three must
+// never lose one.
 const loadChannels = 3
 
 // prepareLoad makes customer 1 reachable by e-mail, push and SMS about events
@@ -28,8 +28,8 @@ func (s *system) prepareLoad() {
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello {{.recipient.name}}', 'Number {{.payload.number}}')`)
 }
 
-// writeEvents commits n events, each in a transaction of its own, and rolls
-// back one more beside every tenth.
+// writeEvents commits n events, each in its own transaction, and rolls back another with
+// every tenth.
 func (s *system) writeEvents(round string, n int) {
 	s.t.Helper()
 	const insert = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', jsonb_build_object('number', $2::int))`
@@ -60,8 +60,8 @@ func (s *system) waitForLoad(n int) {
 	s.awaitCount(n*loadChannels, `SELECT count(*) FROM notification WHERE status = 'SENT' AND event_type = 'LOAD'`)
 }
 
-// requireLedger checks the providers' side: every delivery of every committed
-// event arrived, none of a rolled-back one, and no more duplicates than allowed.
+// requireLedger requires that the providers accepted every delivery of every committed
+// event, none of a rolled-back one, and no more duplicates than allowed.
 func (s *system) requireLedger(rounds []string, n, allowedDuplicates int) {
 	s.t.Helper()
 	accepted := s.accepted()
@@ -104,7 +104,7 @@ func (s *system) requirePublished(n int) {
 // take takes all messages out of a queue.
 func (s *system) take(queue string) []amqp.Delivery {
 	s.t.Helper()
-	return rabbitmqtest.Corner{URL: s.servers.rabbitURL}.Take(s.t, queue)
+	return rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}.Take(s.t, queue)
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -112,9 +112,9 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // slots is how many sends of all channels a worker may have under way.
 const slots = loadChannels * 64
 
-// crashTimeouts are those of tests that kill: what was under way is tried again
-// after its timeout. Where duplicates are counted, an attempt that a busy machine
-// made too slow is one of those that are allowed.
+// crashTimeouts are short, since a send that died with its worker is tried again only
+// after its timeout. An attempt that a busy machine makes too slow counts as one of the
+// allowed duplicates.
 var crashTimeouts = []string{"EMAIL_TIMEOUT=10s", "PUSH_TIMEOUT=10s", "SMS_TIMEOUT=10s"}
 
 // TestWorkerKilledAtRandomMoments kills the worker five times during 300 events.

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// metrics reads what a worker measures; empty without an answer.
+// metrics returns the page of a worker's metrics; empty if it does not answer.
 func (w *worker) metrics() string {
 	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr()+"/metrics", nil)
 	require.NoError(w.t, err)
@@ -28,8 +28,7 @@ func (w *worker) metrics() string {
 	return string(text)
 }
 
-// TestMetrics sends one event over three channels and reads what the worker
-// made of it.
+// TestMetrics sends one event over three channels and reads the worker's metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 
@@ -71,7 +70,7 @@ func TestMetrics(t *testing.T) {
 // measured is one metric: its type and its labels, in their order.
 type measured struct{ kind, labels string }
 
-// exposed are Herald's metrics on a page.
+// exposed returns Herald's metrics on a page.
 func exposed(page string) map[string]measured {
 	found := map[string]measured{}
 	for _, match := range regexp.MustCompile(`(?m)^# TYPE (herald_\w+) (\w+)$`).FindAllStringSubmatch(page, -1) {
@@ -90,8 +89,8 @@ func exposed(page string) map[string]measured {
 
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
-// documented are Herald's metrics in the table of docs/metrics.md. It also
-// requires that the alerts name no others.
+// documented returns Herald's metrics in the table of docs/metrics.md, and requires that
+// the alerts name no others.
 func documented(t *testing.T) map[string]measured {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/metrics.md")
@@ -106,8 +105,8 @@ func documented(t *testing.T) map[string]measured {
 	return found
 }
 
-// requireBoundedLabels checks every label of Herald's metrics: each has one of a
-// few values that are known beforehand.
+// requireBoundedLabels requires that every label of Herald's metrics has one of a few
+// known values.
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{

@@ -92,7 +92,7 @@ func (o *operation) cancelWaiting() {
 	o.requireDelivery(id, "SENT", "")
 }
 
-// A text message whose provider is out waits ten minutes for its next attempt.
+// cancelRetried cancels a text message that waits ten minutes for its next attempt.
 func (o *operation) cancelRetried() {
 	o.fault("SMS", `{"status":503}`)
 	defer o.mend()
@@ -146,7 +146,8 @@ func (o *operation) retryMended() {
 	require.Equal(o.t, 2, o.count(`SELECT count(*) FROM delivery_retry WHERE delivery_id = $1 AND NOT again AND status_before = 'FAILED'`, id))
 }
 
-// Whoever terminates a workflow in the Web UI leaves its row PENDING.
+// retryTerminated retries and cancels deliveries whose workflows somebody terminated in
+// the Web UI: their rows are still PENDING.
 func (o *operation) retryTerminated() {
 	id, other := o.write("LATER", "1")+"-customer1-EMAIL", o.write("LATER", "1")+"-customer1-EMAIL"
 	for _, each := range []string{id, other} {
@@ -181,7 +182,7 @@ func (o *operation) cancelEvent() {
 	o.awaitDelivery(mail, "SENT")
 }
 
-// While no poller runs, an event can be kept from ever starting.
+// withdrawEvent cancels an event before a poller starts it.
 func (o *operation) withdrawEvent() {
 	o.starter("poller", "stop")
 	event := o.write("MAIL", "1")
@@ -194,7 +195,7 @@ func (o *operation) withdrawEvent() {
 	o.awaitDelivery(event+"-customer1-EMAIL", "SENT")
 }
 
-// More than a hundred mails of an address that nobody has.
+// retryMany retries more than a hundred e-mails whose address was wrong.
 func (o *operation) retryMany() {
 	const many = 101
 	o.write("MANY", "2", "--count", "101")

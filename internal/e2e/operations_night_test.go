@@ -16,10 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nightShift is the installation that the operator of docs/operations.md is called
-// to. Its events are night-1, night-2 … in the document; in the Temporal that
-// all tests share, a word of the same length stands for `night`, and another for
-// the prefix `herald`, so that tables are as wide as in the document.
+// nightShift is the installation of docs/operations.md. The document's events are night-1,
+// night-2 …; since all tests share one Temporal, another word of the same length stands
+// for `night`, and one for the prefix `herald`, so that tables keep their width.
 type nightShift struct {
 	*system
 	word   string // instead of night
@@ -40,7 +39,7 @@ func newNightShift(t *testing.T) *nightShift {
 	return n
 }
 
-// randomWord has no letter that an id in hexadecimal has.
+// randomWord contains no hexadecimal digits, so that it is part of no generated id.
 func randomWord(length int) string {
 	const letters = "ghjkmnpqrstvwxyz"
 	word := make([]byte, length)
@@ -50,9 +49,8 @@ func randomWord(length int) string {
 	return string(word)
 }
 
-// nightDirectory is what the document's installation has beside the example's
-// directory and rules: a restaurant with a staff of 120, event types of its own,
-// and a customer whose nights are quiet.
+// nightDirectory is what the document adds to the example: a restaurant with a staff of
+// 120, event types, and a customer with quiet hours at night.
 const nightDirectory = `
 	INSERT INTO recipient (user_type, user_id, name, email, locale, timezone, active)
 	SELECT 'RESTAURANT_USER', n::text, 'Staff ' || n, 'staff' || n || '@chain.example.com', 'en', 'UTC', true
@@ -81,12 +79,12 @@ const nightDirectory = `
 	AND    user_id = '46'
 	AND    channel_type = 'PUSH'`
 
-// nightZones lie so around the globe that it is night in one of them always.
+// nightZones are spread around the globe, so that it is always night in one of them.
 var nightZones = []string{
 	"Europe/Rome", "America/New_York", "America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata", "Pacific/Auckland", "Pacific/Honolulu", "America/Sao_Paulo", "Africa/Abidjan",
 }
 
-// nightZone is a zone where it is after midnight, and long before the morning.
+// nightZone returns a zone where it is after midnight and long before morning.
 func nightZone(t *testing.T, now time.Time) string {
 	for _, name := range nightZones {
 		zone, err := time.LoadLocation(name)
@@ -101,7 +99,7 @@ func nightZone(t *testing.T, now time.Time) string {
 	return ""
 }
 
-// own is a text of the document as this installation has it; seen is the reverse.
+// own turns a text of the document into this installation's; seen does the reverse.
 func (n *nightShift) own(text string) string { return nightID.ReplaceAllString(text, n.word+"-") }
 
 func (n *nightShift) seen(text string) string {
@@ -110,8 +108,7 @@ func (n *nightShift) seen(text string) string {
 
 var nightID = regexp.MustCompile(`\bnight-`)
 
-// shell runs a command as an operator's shell would, and returns what is seen:
-// also that it failed.
+// shell runs a command as an operator's shell would, and returns its output and exit code.
 func (n *nightShift) shell(command string) string {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), 2*time.Minute)
@@ -131,7 +128,8 @@ func (n *nightShift) shell(command string) string {
 
 var trailingBlanks = regexp.MustCompile(`(?m)[ \t]+$`)
 
-// withoutPoolSize is a database's address as psql takes it.
+// withoutPoolSize returns a database's address for psql, which does not know
+// pool_max_conns.
 func withoutPoolSize(t *testing.T, address string) string {
 	t.Helper()
 	parsed, err := url.Parse(address)

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// situations are those of docs/operations.md, and what happened before the
+// situations has, for each situation of docs/operations.md, what happens before the
 // operator is called.
 var situations = map[string]func(n *nightShift){
 	"1. Customer 42 got no text message": func(n *nightShift) {
@@ -74,7 +74,7 @@ func (n *nightShift) confirm(id string, customer int) {
 		`{"restaurantId": 7, "customer": {"id": %d}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`, customer))
 }
 
-// remind reminds customer 46, in whose zone it is night: the push waits, the
+// remind reminds customer 46, in whose time zone it is night: the push message waits, the
 // e-mail does not.
 func (n *nightShift) remind(ids ...string) {
 	n.t.Helper()
@@ -85,7 +85,7 @@ func (n *nightShift) remind(ids ...string) {
 	}
 }
 
-// history is a workflow's history as the temporal CLI and the Web UI write it.
+// history returns a workflow's history in the JSON of the temporal CLI and the Web UI.
 func (n *nightShift) history(id string) string {
 	n.t.Helper()
 	return historyOf(n.t, n.temporal, n.own(id))
@@ -110,7 +110,7 @@ func (n *nightShift) save(name, text string) {
 	require.NoError(n.t, os.WriteFile(filepath.Join(n.dir, n.own(name)), []byte(text), 0o600))
 }
 
-// age makes events, and all that came of them, older.
+// age makes events, and their rows in other tables, older.
 func (n *nightShift) age(by string, ids ...string) {
 	n.t.Helper()
 	for _, column := range []string{"event_outbox.created_at", "processed_event.created_at", "notification.created_at", "notification_decision.decided_at"} {

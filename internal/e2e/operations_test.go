@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writeDocs makes TestOperations write what the commands print into the document.
+// writeDocs makes TestOperations write the commands' output into the document.
 var writeDocs = flag.Bool("write-docs", false, "write the commands' output into docs/operations.md")
 
 const operationsDoc = "../../docs/operations.md"
 
-// TestOperations runs every command of docs/operations.md, in its order, and
-// compares what it prints with what the document says. What differs from one
-// run to the next may differ: times, ids of runs, zones, progress.
+// TestOperations runs every command of docs/operations.md in order and compares its output
+// with the document's, apart from what changes with each run: times, run ids, time zones,
+// progress.
 //
-// To write the outputs anew: go test ./internal/e2e -run TestOperations -write-docs
+// To update the document: go test ./internal/e2e -run TestOperations -write-docs
 func TestOperations(t *testing.T) {
 	t.Parallel()
 
@@ -45,7 +45,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// bookPart is a stretch of the document: a heading, a command with its output, or text.
+// bookPart is a part of the document: a heading, a command with its output, or text.
 type bookPart struct {
 	heading string // of a situation
 	command string // without the prompt; may be of several lines
@@ -105,18 +105,18 @@ func (b book) String() string {
 }
 
 const (
-	// settle is how long the state that a command shows may take to come about.
+	// settle is how long a command may take to show the expected state.
 	settle = 2 * time.Minute
-	// settleToWrite is the same where what the document says is not to be believed.
+	// settleToWrite is the same with -write-docs, when the document may be wrong.
 	settleToWrite = 15 * time.Second
 )
 
-// looking is a command that changes nothing, and can be repeated until it shows
-// what the document says.
+// looking matches commands that change nothing, so that they can be repeated until they
+// show what the document says.
 var looking = regexp.MustCompile(`^starter (status|audit|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
 
-// expectOutput runs a command of the document and returns what it prints, which
-// is to be what the document says. A command that changes something has one try.
+// expectOutput runs a command of the document and returns its output, which must be the
+// document's. A command that changes something runs only once.
 func (n *nightShift) expectOutput(part bookPart) string {
 	n.t.Helper()
 	patience := settle
@@ -139,7 +139,7 @@ func (n *nightShift) expectOutput(part bookPart) string {
 	return got
 }
 
-// What differs from one run to the next, and what stands for it.
+// changing are the texts that change with each run, and what replaces them.
 var changing = []struct {
 	pattern *regexp.Regexp
 	stand   string
@@ -157,7 +157,7 @@ var changing = []struct {
 	{regexp.MustCompile(`[ \t]+`), " "},
 }
 
-// comparable is an output without what changes from one run to the next.
+// comparable returns an output without what changes with each run.
 func comparable(output string) string {
 	for _, c := range changing {
 		output = c.pattern.ReplaceAllString(output, c.stand)

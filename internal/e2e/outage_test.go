@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProviderOutage lets one provider answer 503 and another hang, and looks
-// whether the third notices.
+// TestProviderOutage lets one provider answer 503 and another hang. The third goes on.
 func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 
@@ -30,8 +29,8 @@ func TestProviderOutage(t *testing.T) {
 	s.requireLedger([]string{"outage"}, events, 0)
 }
 
-// TestGracefulStop tells a worker to end while a provider takes its time: the
-// message is recorded, and the process ends well.
+// TestGracefulStop stops a worker during a slow call to a provider. The worker records the
+// message and exits with 0.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 

@@ -9,8 +9,8 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 )
 
-// TestPollerPaused pauses and resumes the poller, with and without a worker, and
-// replays what has been played by then.
+// TestPollerPaused pauses and resumes the poller, with and without a worker, and then
+// replays the recorded workflows.
 func TestPollerPaused(t *testing.T) {
 	t.Parallel()
 
@@ -53,7 +53,7 @@ func TestPollerPaused(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// signalledBy is who Temporal's history says that signalled a workflow last.
+// signalledBy returns the identity of the last signal in a workflow's history.
 func (s *system) signalledBy(id string) (identity string) {
 	s.t.Helper()
 	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
@@ -79,7 +79,7 @@ func (s *system) pollerStatus() string {
 	return state.Pollers[0].Status
 }
 
-// replays replays a workflow's latest run, and the same by its run ID.
+// replays replays a workflow's latest run, by its id and by its run id.
 func (s *system) replays(kind, id string) {
 	s.t.Helper()
 	var view struct {
@@ -93,7 +93,7 @@ func (s *system) replays(kind, id string) {
 	require.Contains(s.t, s.starter("replay", id, "--run-id", view.RunID), "replays cleanly: "+kind)
 }
 
-// refused is a command that must fail, and say this.
+// refused runs a command that must fail and print a text.
 func (s *system) refused(want string, args ...string) {
 	s.t.Helper()
 	out, err := s.tryStarter(args...)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A rate limit is the provider's alone: what is cancelled, while it is queued or
-// waits, is on record at once, and meanwhile the provider gets its rate.
+// A rate limit applies only to calls to the provider: a delivery that is cancelled, while
+// it waits or is queued, is recorded at once.
 func TestRateLimitIsTheProvidersAlone(t *testing.T) {
 	t.Parallel()
 

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestReadme runs what README.md tells a newcomer to run, from an empty database
-// to the deliveries of the example of a producer.
+// TestReadme does what README.md tells a newcomer to do, from an empty database to the
+// deliveries of the example of a producer.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 
@@ -28,7 +28,7 @@ func TestReadme(t *testing.T) {
 	r.allSent("evt-1", 9)
 }
 
-// reader does what a document says, at a place with the programs in bin/.
+// reader does what a document says, in a folder with the programs in bin/.
 type reader struct {
 	*system
 	dir string
@@ -43,15 +43,15 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// placeholders are the lines of README.md that a reader replaces by their own, or
-// that were done already.
+// placeholders are the lines of README.md that a reader replaces, or that the test has
+// done already.
 var placeholders = map[string]string{
 	"export DATABASE_URL=postgres://… RABBITMQ_URL=amqps://… TEMPORAL_ADDRESS=…   # and the settings below": "", // are set
 	"make build": "test -x bin/worker -a -x bin/starter",
 }
 
-// shell runs commands as they stand, and ends what they leave running when the
-// test ends.
+// shell runs commands as they are, and ends what they leave running at the end of the
+// test.
 func (r *reader) shell(script string) {
 	r.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
@@ -76,8 +76,8 @@ func (r *reader) shell(script string) {
 	require.NoError(r.t, cmd.Run(), script)
 }
 
-// hasTargets knows that these tests are run by one of the README's commands, and
-// that the other is run by who shows Herald; both are tasks of the Makefile.
+// hasTargets requires that the commands are tasks of the Makefile. It does not run them:
+// one of them runs this test.
 func (r *reader) hasTargets(script string) {
 	r.t.Helper()
 	for line := range strings.Lines(script) {
@@ -90,8 +90,8 @@ func (r *reader) hasTargets(script string) {
 	}
 }
 
-// insert runs a producer's SQL as it stands, with an id of its own: evt-1 in the
-// Temporal that all tests share.
+// insert runs a producer's SQL with another id than evt-1, since all tests share one
+// Temporal.
 func (r *reader) insert(sql string) {
 	r.t.Helper()
 	require.Contains(r.t, sql, "'evt-1'")
@@ -107,7 +107,7 @@ func (r *reader) allSent(id string, want int) {
 	require.Equal(r.t, want, r.count("SELECT count(*) FROM notification WHERE event_id = $1", id), "a delivery was not sent")
 }
 
-// Every document with examples has a test that runs them.
+// TestDocumentsAreKnown requires that every document with examples has a test for them.
 func TestDocumentsAreKnown(t *testing.T) {
 	t.Parallel()
 
@@ -133,8 +133,8 @@ func TestDocumentsAreKnown(t *testing.T) {
 	}
 }
 
-// TestContainersDocument does without an engine, which runs no container here: the
-// commands name services that there are, and what they run inside of them is run.
+// TestContainersDocument needs no container engine: it requires that the commands name
+// services that exist, and runs what they run inside these.
 func TestContainersDocument(t *testing.T) {
 	t.Parallel()
 
@@ -156,8 +156,7 @@ func TestContainersDocument(t *testing.T) {
 	}
 }
 
-// requireComposes wants a command of docker compose whose last words are flags and
-// services.
+// requireComposes requires a command of docker compose with existing services.
 func requireComposes(t *testing.T, words []string, services map[string]bool) {
 	t.Helper()
 	require.Greater(t, len(words), 2, words)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPurge deletes what really was processed, beside what still is.
+// TestPurge deletes events that have ended, and leaves one that still waits.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRoles gives the roles of docs/roles.md to a new installation, as it stands
-// there: the migrator migrates, the worker delivers the whole example, the
-// operator looks, mends and purges, and the producer can do nothing but insert.
+// TestRoles creates the roles of docs/roles.md: the migrator migrates, the worker delivers
+// the whole example, the operator looks, repairs and purges, and the producer can only
+// insert.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 
@@ -37,8 +37,8 @@ func TestRoles(t *testing.T) {
 	r.workerDeletesNothing()
 }
 
-// roles is an installation with roles of its own: those of a server belong to all
-// its databases.
+// roles is an installation whose roles have a suffix, since all databases of a server
+// share its roles.
 type roles struct {
 	*system
 	suffix string
@@ -59,7 +59,7 @@ func newRoles(t *testing.T) *roles {
 
 var roleNames = []string{"migrator", "worker", "producer", "operator"}
 
-// own is a text of the document with this installation's roles.
+// own puts this installation's roles into a text of the document.
 func (r *roles) own(text string) string {
 	for _, name := range roleNames {
 		text = strings.ReplaceAll(text, "herald_"+name, "herald_"+name+r.suffix)
@@ -77,7 +77,7 @@ func (r *roles) address(role string) string {
 	return parsed.String()
 }
 
-// try runs SQL as a role; as nobody's: as the owner.
+// try runs SQL as a role; if that is empty, as the owner of the database.
 func (r *roles) try(role, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -16,9 +16,9 @@ import (
 	"herald/workflows"
 )
 
-// TestSweep has rows without workflows, as a failover of Temporal's store leaves
-// them, and an event that was terminated. What was lost is sent, what an operator
-// ended is closed, and what is on its way is left alone.
+// TestSweep has rows without workflows, as a failover of Temporal's store leaves them, and
+// an event that was terminated. The sweep starts again what was lost, closes what was
+// terminated, and leaves alone what is under way.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 
@@ -60,7 +60,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// TestSweepGivesUp loses a delivery's workflow as often as it is started again.
+// TestSweepGivesUp loses a delivery's workflow each time it is started.
 func TestSweepGivesUp(t *testing.T) {
 	t.Parallel()
 
@@ -89,8 +89,8 @@ func TestSweepGivesUp(t *testing.T) {
 	require.NoError(t, w.stop())
 }
 
-// scheduled waits until Temporal has the schedule of the sweeps, and pauses it:
-// none runs beside those of the test.
+// scheduled waits until Temporal has the schedule of the sweeps and pauses it, so that
+// only the test's sweeps run.
 func (s *system) scheduled() {
 	s.t.Helper()
 	schedule := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name))
@@ -116,7 +116,7 @@ func (s *system) sweep() notification.Sweep {
 	return found
 }
 
-// lostEvent writes an event that was started, of which Temporal knows nothing.
+// lostEvent writes an event that was started but has no workflow.
 func (s *system) lostEvent(round string) {
 	s.t.Helper()
 	id := s.eventID(round, 0)
@@ -126,8 +126,7 @@ func (s *system) lostEvent(round string) {
 	s.exec(`INSERT INTO processed_event (event_id) VALUES ($1)`, id)
 }
 
-// lostDelivery writes a delivery by e-mail that was planned, of which Temporal
-// knows nothing.
+// lostDelivery writes a planned delivery by e-mail that has no workflow.
 func (s *system) lostDelivery(event, user string, restarts int) {
 	s.t.Helper()
 	s.exec(`
@@ -136,7 +135,7 @@ func (s *system) lostDelivery(event, user string, restarts int) {
 		event, user, notification.DeliveryID(event, notification.Customer, user, notification.Email), restarts)
 }
 
-// lose makes Temporal forget a workflow.
+// lose deletes a workflow from Temporal.
 func (s *system) lose(id string) {
 	s.t.Helper()
 	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(s.t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{

@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// TestEventIDTaken writes events whose ids other workflows have: a poller, a
-// delivery that was made, and an event of another installation that shares the
-// namespace. Each says so, and none holds up its neighbour.
+// TestEventIDTaken writes events whose ids other workflows have: a poller, a delivery that
+// was made, and an event of another installation in the namespace. Each fails with that
+// reason, and the next event goes on.
 func TestEventIDTaken(t *testing.T) {
 	t.Parallel()
 

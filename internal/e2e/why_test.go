@@ -29,7 +29,7 @@ func TestWhy(t *testing.T) {
 	s.starter("poller", "start")
 	event := s.emit(s.name+"-evt", "T", "CUSTOMER/42", "{}")
 	why := func(channel string) string { return s.starter("delivery", "why", event+"-customer42-"+channel) }
-	// says waits for an answer that holds all of these texts.
+	// says waits for an answer that contains all wanted texts.
 	says := func(channel string, wanted ...string) {
 		var answer string
 		s.awaitCount(1, "SELECT count(*) FROM notification WHERE channel = $1", channel)

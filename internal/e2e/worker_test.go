@@ -71,7 +71,7 @@ func (w *worker) addr() string {
 	return ""
 }
 
-// ready is the status of /readyz; 0 without an answer.
+// ready returns the status of /readyz; 0 if it does not answer.
 func (w *worker) ready() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

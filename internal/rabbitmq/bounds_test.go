@@ -23,9 +23,9 @@ func connectWith(t *testing.T, url string, bounds rabbitmq.Bounds) *rabbitmq.Bro
 }
 
 // arguments are those of a queue.
-func arguments(t *testing.T, corner rabbitmqtest.Corner, name string) map[string]any {
+func arguments(t *testing.T, vhost rabbitmqtest.VirtualHost, name string) map[string]any {
 	t.Helper()
-	for _, queue := range corner.Queues(t) {
+	for _, queue := range vhost.Queues(t) {
 		if queue.Name == name {
 			return queue.Arguments
 		}
@@ -38,17 +38,17 @@ func arguments(t *testing.T, corner rabbitmqtest.Corner, name string) map[string
 func TestFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connectWith(t, corner.URL, narrow)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connectWith(t, vhost.URL, narrow)
 	want := map[string]any{"x-max-length": 2.0, "x-overflow": "reject-publish", "x-message-ttl": 3_600_000.0}
 	for _, queue := range []string{rabbitmq.DeadLetterQueue, "notification.restaurant", "notification.broadcast"} {
-		require.Equal(t, want, arguments(t, corner, queue))
+		require.Equal(t, want, arguments(t, vhost, queue))
 	}
 	require.NoError(t, broker.Publish(t.Context(), letter("1")))
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))
 	requireFailure(t, broker.Publish(t.Context(), letter("3")), notification.Ambiguous, "negative confirmation")
 
-	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
+	taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
 	require.Len(t, taken, 2)
 	require.Equal(t, []string{"1", "2"}, []string{taken[0].MessageId, taken[1].MessageId})
 	require.NoError(t, broker.Publish(t.Context(), letter("3")), "there is room again")
@@ -68,16 +68,16 @@ func TestQueuesWithOtherBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			corner := rabbitmqtest.Shared(t).VHost(t)
-			connectWith(t, corner.URL, bounds[0]).Close()
-			before := arguments(t, corner, rabbitmq.DeadLetterQueue)
+			vhost := rabbitmqtest.Shared(t).VHost(t)
+			connectWith(t, vhost.URL, bounds[0]).Close()
+			before := arguments(t, vhost, rabbitmq.DeadLetterQueue)
 
-			broker := connectWith(t, corner.URL, bounds[1])
+			broker := connectWith(t, vhost.URL, bounds[1])
 
 			require.NoError(t, broker.Ready())
 			require.NoError(t, broker.Publish(t.Context(), letter("1")))
-			require.Len(t, corner.Take(t, rabbitmq.DeadLetterQueue), 1)
-			require.Equal(t, before, arguments(t, corner, rabbitmq.DeadLetterQueue))
+			require.Len(t, vhost.Take(t, rabbitmq.DeadLetterQueue), 1)
+			require.Equal(t, before, arguments(t, vhost, rabbitmq.DeadLetterQueue))
 		})
 	}
 }
@@ -86,17 +86,17 @@ func TestQueuesWithOtherBounds(t *testing.T) {
 func TestQueueThatIsNotDurable(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	_, err := corner.Dial(t).QueueDeclare(rabbitmq.DeadLetterQueue, false, false, false, false, amqp.Table{amqp.QueueMaxLenArg: int64(5)})
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	_, err := vhost.Dial(t).QueueDeclare(rabbitmq.DeadLetterQueue, false, false, false, false, amqp.Table{amqp.QueueMaxLenArg: int64(5)})
 	require.NoError(t, err)
-	require.ErrorContains(t, connectWith(t, corner.URL, narrow).Ready(), "exists with other settings")
+	require.ErrorContains(t, connectWith(t, vhost.URL, narrow).Ready(), "exists with other settings")
 }
 
 func TestDepths(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
 	require.NoError(t, broker.Publish(t.Context(), letter("1")))
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))
 
@@ -105,7 +105,7 @@ func TestDepths(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, depths[rabbitmq.DeadLetterQueue])
 	require.Equal(t, 0, depths["notification.websocket.guest"])
-	require.Len(t, depths, len(corner.Queues(t)))
+	require.Len(t, depths, len(vhost.Queues(t)))
 	broker.Close()
 	_, err = broker.Depths(t.Context())
 	require.ErrorContains(t, err, "closed")

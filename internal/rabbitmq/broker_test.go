@@ -89,9 +89,9 @@ func TestSilentBroker(t *testing.T) {
 func TestTopology(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	connect(t, corner.URL)
-	again := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	connect(t, vhost.URL)
+	again := connect(t, vhost.URL)
 	require.NoError(t, again.Ready())
 
 	short := map[string]any{"x-message-ttl": 60000.0, "x-max-length": 10000.0, "x-overflow": "drop-head"}
@@ -109,23 +109,23 @@ func TestTopology(t *testing.T) {
 		{Name: "notification.websocket.admin", Durable: true, Arguments: short},
 		{Name: "notification.websocket.guest", Durable: true, Arguments: short},
 		{Name: "notification.websocket.all", Durable: true, Arguments: short},
-	}, corner.Queues(t))
-	for _, queue := range corner.Queues(t) {
+	}, vhost.Queues(t))
+	for _, queue := range vhost.Queues(t) {
 		message := rabbitmq.Message{RoutingKey: queue.Name, ID: "1", Body: []byte("{}")}
 		require.NoError(t, again.Publish(t.Context(), message))
-		require.Len(t, corner.Take(t, queue.Name), 1, queue.Name)
+		require.Len(t, vhost.Take(t, queue.Name), 1, queue.Name)
 	}
 }
 
 func TestTopologyMismatch(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	channel := corner.Dial(t)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	channel := vhost.Dial(t)
 	_, err := channel.QueueDeclare(rabbitmq.WebSocketQueue("all"), true, false, false, false, nil)
 	require.NoError(t, err)
 
-	broker := connect(t, corner.URL)
+	broker := connect(t, vhost.URL)
 
 	require.ErrorContains(t, broker.Ready(), "queue notification.websocket.all exists with other settings")
 	require.ErrorContains(t, broker.Ready(), "delete it")

@@ -16,16 +16,16 @@ import (
 func TestPublishEvent(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
 	event := notification.Event{
 		ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESERVATION", AggregateID: "5",
 		Payload: json.RawMessage(`{"note":"<b>1 & 2</b>","big":12345678901234567890}`), CorrelationID: "c-1",
 	}
 
-	require.NoError(t, connect(t, corner.URL).PublishEvent(t.Context(), event, []string{"restaurant", "customer"}))
+	require.NoError(t, connect(t, vhost.URL).PublishEvent(t.Context(), event, []string{"restaurant", "customer"}))
 
 	for _, queue := range []string{"notification.restaurant", "notification.customer"} {
-		taken := corner.Take(t, queue)
+		taken := vhost.Take(t, queue)
 		require.Len(t, taken, 1, queue)
 		require.Equal(t, `{"event_id":"evt-1","event_type":"RESERVATION_REQUESTED","aggregate_type":"RESERVATION","aggregate_id":5,`+
 			`"payload":{"note":"<b>1 & 2</b>","big":12345678901234567890}}`, string(taken[0].Body))
@@ -34,14 +34,14 @@ func TestPublishEvent(t *testing.T) {
 		require.Equal(t, "c-1", taken[0].CorrelationId)
 		require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
 	}
-	require.Empty(t, corner.Take(t, "notification.agency"))
+	require.Empty(t, vhost.Take(t, "notification.agency"))
 }
 
 func TestPublishEventAggregateID(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
 	tests := map[string]string{
 		"5": `5`, "0": `0`, "-7": `-7`, "9223372036854775807": `9223372036854775807`,
 		"": `""`, "007": `"007"`, "+5": `"+5"`, "-0": `"-0"`, "1e3": `"1e3"`, "1.0": `"1.0"`, " 1": `" 1"`,
@@ -51,7 +51,7 @@ func TestPublishEventAggregateID(t *testing.T) {
 		event := notification.Event{ID: "evt-1", AggregateID: id, Payload: json.RawMessage(`{}`)}
 		require.NoError(t, broker.PublishEvent(t.Context(), event, []string{"broadcast"}))
 
-		taken := corner.Take(t, "notification.broadcast")
+		taken := vhost.Take(t, "notification.broadcast")
 		require.Len(t, taken, 1)
 		require.Contains(t, string(taken[0].Body), `"aggregate_id":`+want+`,`)
 	}
@@ -60,29 +60,29 @@ func TestPublishEventAggregateID(t *testing.T) {
 func TestPublishEventRefused(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
 	good := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
 	bad := notification.Event{ID: "evt-2", Payload: json.RawMessage(`s3cret`)}
 
 	requireFailure(t, broker.PublishEvent(t.Context(), good, []string{"admin", "guest"}), notification.Refused, "unknown audience")
 	requireFailure(t, broker.PublishEvent(t.Context(), bad, []string{"admin"}), notification.Refused, "payload is not JSON")
 
-	require.Empty(t, corner.Take(t, "notification.admin"))
+	require.Empty(t, vhost.Take(t, "notification.admin"))
 }
 
 func TestPublishDeadLetter(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
 	rome := time.FixedZone("CET", 3600)
 
-	require.NoError(t, connect(t, corner.URL).PublishDeadLetter(t.Context(), notification.DeadLetter{
+	require.NoError(t, connect(t, vhost.URL).PublishDeadLetter(t.Context(), notification.DeadLetter{
 		DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
 		Reason: "sendgrid refused: 400", Attempts: 1, FailedAt: time.Date(2026, 11, 21, 11, 0, 1, 987, rome),
 	}))
 
-	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
+	taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
 	require.Len(t, taken, 1)
 	require.JSONEq(t, `{"delivery_id":"evt-1-staff10-EMAIL","event_id":"evt-1","correlation_id":"c-1","channel":"EMAIL","user_type":"RESTAURANT_USER","user_id":"10",
 		"reason":"sendgrid refused: 400","attempts":1,"failed_at":"2026-11-21T10:00:01Z"}`, string(taken[0].Body))
@@ -94,10 +94,10 @@ func TestPublishDeadLetter(t *testing.T) {
 func TestPublishWebSocketUnknownAudience(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
 	for _, audience := range []string{"", "nobody", rabbitmq.EveryAudience} { // never to everybody
 		requireFailure(t, broker.PublishWebSocket(t.Context(), audience, "d1", []byte("{}")), notification.Refused, "unknown audience")
 	}
-	require.Empty(t, corner.Take(t, "notification.websocket.all"))
+	require.Empty(t, vhost.Take(t, "notification.websocket.all"))
 }

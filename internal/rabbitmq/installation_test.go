@@ -18,39 +18,39 @@ import (
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	requireInstallation(t, corner, "")
-	require.Empty(t, corner.Queues(t), "asking marks nothing")
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	requireInstallation(t, vhost, "")
+	require.Empty(t, vhost.Queues(t), "asking marks nothing")
 
 	for _, step := range []struct{ name, want string }{
 		{"default/north", "default/north"},
 		{"default/north", "default/north"},
 		{"default/south", "default/north"},
 	} {
-		got, err := rabbitmq.MarkInstallation(t.Context(), corner.URL, step.name)
+		got, err := rabbitmq.MarkInstallation(t.Context(), vhost.URL, step.name)
 		require.NoError(t, err)
 		require.Equal(t, step.want, got)
-		requireInstallation(t, corner, "default/north")
+		requireInstallation(t, vhost, "default/north")
 	}
 
-	mark := corner.Take(t, rabbitmq.InstallationQueue)
+	mark := vhost.Take(t, rabbitmq.InstallationQueue)
 	require.Len(t, mark, 1)
 	require.Equal(t, "default/north", string(mark[0].Body))
 	require.EqualValues(t, 2, mark[0].DeliveryMode)
-	requireInstallation(t, corner, "") // a queue without a mark
+	requireInstallation(t, vhost, "") // a queue without a mark
 }
 
 // A move ends with the queue.
 func TestInstallationAfterAMove(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	_, err := rabbitmq.MarkInstallation(t.Context(), corner.URL, "default/north")
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	_, err := rabbitmq.MarkInstallation(t.Context(), vhost.URL, "default/north")
 	require.NoError(t, err)
-	_, err = corner.Dial(t).QueueDelete(rabbitmq.InstallationQueue, false, false, false)
+	_, err = vhost.Dial(t).QueueDelete(rabbitmq.InstallationQueue, false, false, false)
 	require.NoError(t, err)
 
-	got, err := rabbitmq.MarkInstallation(t.Context(), corner.URL, "default/south")
+	got, err := rabbitmq.MarkInstallation(t.Context(), vhost.URL, "default/south")
 
 	require.NoError(t, err)
 	require.Equal(t, "default/south", got)
@@ -60,17 +60,17 @@ func TestInstallationAfterAMove(t *testing.T) {
 func TestInstallationsAtOnce(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
 	marked := make([]string, 8)
 	errs := make([]error, 12)
 	var all sync.WaitGroup
 	for i := range marked {
 		all.Go(func() {
-			marked[i], errs[i] = rabbitmq.MarkInstallation(t.Context(), corner.URL, "default/"+string(rune('a'+i)))
+			marked[i], errs[i] = rabbitmq.MarkInstallation(t.Context(), vhost.URL, "default/"+string(rune('a'+i)))
 		})
 	}
 	for i := len(marked); i < len(errs); i++ {
-		all.Go(func() { _, errs[i] = rabbitmq.Installation(t.Context(), corner.URL) })
+		all.Go(func() { _, errs[i] = rabbitmq.Installation(t.Context(), vhost.URL) })
 	}
 	all.Wait()
 
@@ -80,7 +80,7 @@ func TestInstallationsAtOnce(t *testing.T) {
 	for _, name := range marked {
 		require.Equal(t, marked[0], name)
 	}
-	mark := corner.Take(t, rabbitmq.InstallationQueue)
+	mark := vhost.Take(t, rabbitmq.InstallationQueue)
 	require.Len(t, mark, 1)
 	require.Equal(t, marked[0], string(mark[0].Body))
 }
@@ -89,10 +89,10 @@ func TestInstallationsAtOnce(t *testing.T) {
 func TestInstallationOutlivesACrash(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	_, err := rabbitmq.MarkInstallation(t.Context(), corner.URL, "default/north")
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	_, err := rabbitmq.MarkInstallation(t.Context(), vhost.URL, "default/north")
 	require.NoError(t, err)
-	conn, err := amqp.Dial(corner.URL)
+	conn, err := amqp.Dial(vhost.URL)
 	require.NoError(t, err)
 	defer conn.Close()
 	ch, err := conn.Channel()
@@ -105,12 +105,12 @@ func TestInstallationOutlivesACrash(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err = rabbitmq.Installation(ctx, corner.URL)
+	_, err = rabbitmq.Installation(ctx, vhost.URL)
 	require.Error(t, err, "it waits for its turn")
 
 	require.NoError(t, conn.Close()) // nothing was returned
 	require.Eventually(t, func() bool {
-		found, err := rabbitmq.Installation(t.Context(), corner.URL)
+		found, err := rabbitmq.Installation(t.Context(), vhost.URL)
 		return err == nil && found == "default/north"
 	}, patience, interval)
 }
@@ -119,16 +119,16 @@ func TestInstallationOutlivesACrash(t *testing.T) {
 func TestBrokerTellsOfAnotherInstallation(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
 	said := map[string]*lines{"default/north": {}, "default/south": {}}
 	for _, name := range []string{"default/north", "default/south"} {
 		broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{
-			URL: corner.URL, Logger: slog.New(slog.NewTextHandler(said[name], nil)), Installation: name,
+			URL: vhost.URL, Logger: slog.New(slog.NewTextHandler(said[name], nil)), Installation: name,
 		})
 		require.NoError(t, err)
 		t.Cleanup(broker.Close)
 		require.Eventually(t, func() bool {
-			found, err := rabbitmq.Installation(t.Context(), corner.URL)
+			found, err := rabbitmq.Installation(t.Context(), vhost.URL)
 			return err == nil && found == "default/north"
 		}, patience, interval)
 		require.NoError(t, broker.Publish(t.Context(), letter("1")))
@@ -149,9 +149,9 @@ func TestInstallationWithoutABroker(t *testing.T) {
 	require.NotContains(t, err.Error(), "s3cret")
 }
 
-func requireInstallation(t *testing.T, corner rabbitmqtest.Corner, want string) {
+func requireInstallation(t *testing.T, vhost rabbitmqtest.VirtualHost, want string) {
 	t.Helper()
-	got, err := rabbitmq.Installation(t.Context(), corner.URL)
+	got, err := rabbitmq.Installation(t.Context(), vhost.URL)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }
@@ -178,12 +178,12 @@ func (l *lines) all() []byte {
 func TestInstallationWithNarrowPermissions(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	connect(t, corner.URL).Close() // declares the topology
-	corner.Permit(t, "^notification", "^notification", "^notification")
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	connect(t, vhost.URL).Close() // declares the topology
+	vhost.Permit(t, "^notification", "^notification", "^notification")
 	var said lines
 	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{
-		URL: corner.URL, Logger: slog.New(slog.NewTextHandler(&said, nil)), Installation: "default/north",
+		URL: vhost.URL, Logger: slog.New(slog.NewTextHandler(&said, nil)), Installation: "default/north",
 	})
 	require.NoError(t, err)
 	t.Cleanup(broker.Close)
@@ -191,9 +191,9 @@ func TestInstallationWithNarrowPermissions(t *testing.T) {
 	require.NoError(t, broker.Publish(t.Context(), letter("1")))
 
 	const marking = `^herald\.installation(\.lock)?$`
-	corner.Permit(t, marking, `^(herald\.installation(\.lock)?|amq\.default)$`, marking)
+	vhost.Permit(t, marking, `^(herald\.installation(\.lock)?|amq\.default)$`, marking)
 	require.Eventually(t, func() bool { // the broker remembers permissions for a moment
-		got, err := rabbitmq.MarkInstallation(t.Context(), corner.URL, "default/north")
+		got, err := rabbitmq.MarkInstallation(t.Context(), vhost.URL, "default/north")
 		return err == nil && got == "default/north"
 	}, patience, interval)
 }

@@ -17,16 +17,16 @@ import (
 func TestConnectionClosedByServer(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	traffic := startTraffic(t, connect(t, corner.URL))
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	traffic := startTraffic(t, connect(t, vhost.URL))
 
 	for range 2 { // the second time a connection that was made anew
 		traffic.flows(t)
-		require.Eventually(t, func() bool { return corner.CloseConnections(t) > 0 }, patience, interval)
+		require.Eventually(t, func() bool { return vhost.CloseConnections(t) > 0 }, patience, interval)
 	}
 
 	traffic.flows(t)
-	traffic.requireAllStored(t, corner)
+	traffic.requireAllStored(t, vhost)
 }
 
 // traffic publishes from many goroutines, each message once, until it is stopped.
@@ -79,12 +79,12 @@ func (tr *traffic) flows(t *testing.T) {
 
 // requireAllStored ends the traffic and requires that each confirmed message is
 // in its queue.
-func (tr *traffic) requireAllStored(t *testing.T, corner rabbitmqtest.Corner) {
+func (tr *traffic) requireAllStored(t *testing.T, vhost rabbitmqtest.VirtualHost) {
 	t.Helper()
 	tr.stop()
 	tr.publishers.Wait()
 	stored := map[string]bool{}
-	for _, id := range ids(corner.Take(t, rabbitmq.DeadLetterQueue)) {
+	for _, id := range ids(vhost.Take(t, rabbitmq.DeadLetterQueue)) {
 		stored[id] = true
 	}
 	for _, id := range tr.confirmed {

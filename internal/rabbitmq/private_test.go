@@ -35,20 +35,20 @@ func testDownAtFirst(t *testing.T, node *rabbitmqtest.Private) {
 }
 
 func testRestart(t *testing.T, node *rabbitmqtest.Private) {
-	corner := node.VHost(t)
-	traffic := startTraffic(t, connect(t, corner.URL))
+	vhost := node.VHost(t)
+	traffic := startTraffic(t, connect(t, vhost.URL))
 	traffic.flows(t)
 
 	node.Kill(t)
 	node.Start(t)
 
 	traffic.flows(t)
-	traffic.requireAllStored(t, corner)
+	traffic.requireAllStored(t, vhost)
 }
 
 func testMemoryAlarm(t *testing.T, node *rabbitmqtest.Private) {
-	corner := node.VHost(t)
-	broker, other := connect(t, corner.URL), connect(t, corner.URL)
+	vhost := node.VHost(t)
+	broker, other := connect(t, vhost.URL), connect(t, vhost.URL)
 	traffic := startTraffic(t, broker)
 	traffic.flows(t)
 
@@ -63,7 +63,7 @@ func testMemoryAlarm(t *testing.T, node *rabbitmqtest.Private) {
 	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
 	traffic.flows(t)
 	traffic.confirmed = append(traffic.confirmed, confirmed...)
-	traffic.requireAllStored(t, corner)
+	traffic.requireAllStored(t, vhost)
 }
 
 // publishLarge publishes 64 messages of 1 MiB at once, requires that all calls

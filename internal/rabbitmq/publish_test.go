@@ -32,12 +32,12 @@ func TestPublish(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			corner := rabbitmqtest.Shared(t).VHost(t)
-			require.NoError(t, connect(t, corner.URL).Publish(t.Context(), rabbitmq.Message{
+			vhost := rabbitmqtest.Shared(t).VHost(t)
+			require.NoError(t, connect(t, vhost.URL).Publish(t.Context(), rabbitmq.Message{
 				RoutingKey: "notification.admin", ID: "evt-1", Type: "LOGIN", CorrelationID: "c-1", Body: []byte(`{"a":1}`), Persistent: tt.persistent,
 			}))
 
-			taken := corner.Take(t, "notification.admin")
+			taken := vhost.Take(t, "notification.admin")
 			require.Len(t, taken, 1)
 			got := taken[0]
 			require.Equal(t, "notifications.exchange", got.Exchange)
@@ -98,17 +98,17 @@ func TestPublishRepairsTopology(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			corner := rabbitmqtest.Shared(t).VHost(t)
-			broker := connect(t, corner.URL)
-			vandal := corner.Dial(t)
+			vhost := rabbitmqtest.Shared(t).VHost(t)
+			broker := connect(t, vhost.URL)
+			vandal := vhost.Dial(t)
 
 			for _, id := range []string{"1", "2"} { // the first opens the channel that the second loses
 				require.NoError(t, broker.Publish(t.Context(), letter(id)))
-				require.Equal(t, []string{id}, ids(corner.Take(t, rabbitmq.DeadLetterQueue)))
+				require.Equal(t, []string{id}, ids(vhost.Take(t, rabbitmq.DeadLetterQueue)))
 				require.NoError(t, tt.damage(vandal))
 			}
 			require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
-			require.ElementsMatch(t, numbers(64), ids(corner.Take(t, rabbitmq.DeadLetterQueue)))
+			require.ElementsMatch(t, numbers(64), ids(vhost.Take(t, rabbitmq.DeadLetterQueue)))
 		})
 	}
 }
@@ -117,16 +117,16 @@ func TestPublishRepairsTopology(t *testing.T) {
 func TestPublishNegativeConfirmation(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
-	channel := corner.Dial(t)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
+	channel := vhost.Dial(t)
 	_, err := channel.QueueDeclare("full", true, false, false, false, amqp.Table{"x-max-length": 0, "x-overflow": "reject-publish"})
 	require.NoError(t, err)
 	require.NoError(t, channel.QueueBind("full", rabbitmq.DeadLetterQueue, rabbitmq.Exchange, false, nil))
 
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Ambiguous, "negative confirmation")
 
-	require.Equal(t, []string{"1", "1", "1"}, ids(corner.Await(t, rabbitmq.DeadLetterQueue, 3)))
+	require.Equal(t, []string{"1", "1", "1"}, ids(vhost.Await(t, rabbitmq.DeadLetterQueue, 3)))
 	_, err = channel.QueueDelete("full", false, false, false)
 	require.NoError(t, err)
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))
@@ -135,21 +135,21 @@ func TestPublishNegativeConfirmation(t *testing.T) {
 func TestPublishWithoutPermission(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
-	corner.Permit(t, ".*", "^$", ".*")
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
+	vhost.Permit(t, ".*", "^$", ".*")
 
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Account, "access refused")
 
-	corner.Permit(t, ".*", ".*", ".*")
+	vhost.Permit(t, ".*", ".*", ".*")
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))
 }
 
 func TestPublishContextOver(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	expired, cancel := context.WithTimeout(t.Context(), -time.Second)
@@ -158,19 +158,19 @@ func TestPublishContextOver(t *testing.T) {
 	requireFailure(t, broker.Publish(cancelled, letter("1")), notification.Ambiguous, "cancelled")
 	requireFailure(t, broker.Publish(expired, letter("2")), notification.Ambiguous, "timeout")
 
-	require.Empty(t, corner.Take(t, rabbitmq.DeadLetterQueue))
+	require.Empty(t, vhost.Take(t, rabbitmq.DeadLetterQueue))
 }
 
 // Twice as many at once as there are channels.
 func TestPublishConcurrently(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, corner.URL)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
 
 	require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
 
-	taken := corner.Take(t, rabbitmq.DeadLetterQueue)
+	taken := vhost.Take(t, rabbitmq.DeadLetterQueue)
 	require.ElementsMatch(t, numbers(64), ids(taken))
 	for _, delivery := range taken {
 		require.JSONEq(t, `{"id":"`+delivery.MessageId+`"}`, string(delivery.Body))

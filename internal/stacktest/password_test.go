@@ -14,9 +14,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// The local Postgres lets nobody in without its password, which only the owner
-// of the folder can read. One that was made without a password, as version 0.1
-// did, gets one at its next start and keeps its data.
+// The local Postgres requires its password, which only the owner of the folder can read.
+// One of version 0.1, which had no password, gets one at its next start and keeps its data.
 func TestPostgresWantsItsPassword(t *testing.T) {
 	t.Parallel()
 
@@ -35,8 +34,8 @@ func TestPostgresWantsItsPassword(t *testing.T) {
 	require.Equal(t, first, stack.Settings(t)["DATABASE_URL"])
 	require.NoError(t, query(t, first, "SELECT n FROM kept"))
 
-	// The folder of somebody who upgrades knows no password. In their shell, the old
-	// address is still that of our server.
+	// After an upgrade the folder has no password yet, and the shell still has the old
+	// address, which counts as our server.
 	require.NoError(t, os.Remove(file))
 	old := withoutPassword(t, first)
 	require.Equal(t, old, stack.Settings(t)["DATABASE_URL"])

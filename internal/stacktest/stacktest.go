@@ -1,5 +1,5 @@
-// Package stacktest runs servers of a test's own, for tests that stop them, kill
-// them or make them suffer. Everything else shares the stack of make test.
+// Package stacktest runs private servers for tests that stop, kill or overload them. All
+// other tests share the stack of make test.
 package stacktest
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// ports is how many of them a stack uses at most, from its base on.
+	// ports is the number of ports that a stack uses at most, from its base on.
 	ports = 20
 	// commandTimeout bounds one command, such as starting all servers.
 	commandTimeout = 10 * time.Minute
@@ -31,8 +31,8 @@ type Stack struct {
 	Base int    // first of its ports
 }
 
-// New reserves what a stack needs, and starts nothing. What is running at the
-// end of the test is ended then, and its data deleted.
+// New reserves a folder and ports, and starts nothing. The end of the test stops the
+// servers that run and deletes their data.
 func New(t testing.TB) *Stack {
 	t.Helper()
 	s := &Stack{Dev: t.TempDir(), Base: reservePorts(t)}
@@ -71,8 +71,8 @@ func (s *Stack) Settings(t testing.TB) map[string]string {
 	return settings
 }
 
-// environment is ours without the settings of other servers, which are not ours
-// to break.
+// environment is the test's environment without the settings of other servers, which
+// a test must not break.
 func (s *Stack) environment() []string {
 	var env []string
 	for _, setting := range os.Environ() {
@@ -86,9 +86,9 @@ func (s *Stack) environment() []string {
 	return append(env, "HERALD_DEV="+s.Dev, "HERALD_PORT_BASE="+strconv.Itoa(s.Base))
 }
 
-// reservePorts returns the first of a row of free ports, below those that the
-// system gives to outgoing connections. No other test gets the same row: a
-// listener on the port behind it holds it until the end of the test.
+// reservePorts returns the first of a row of free ports, below those that the system gives
+// to outgoing connections. A listener on the port after the row keeps other tests off it
+// until the end of the test.
 func reservePorts(t testing.TB) int {
 	t.Helper()
 	const first, rows = 20_000, 12_000 / (ports + 1)

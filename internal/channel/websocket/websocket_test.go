@@ -33,8 +33,8 @@ func TestSend(t *testing.T) {
 		{notification.Admin, "notification.websocket.admin"},
 		{notification.Guest, "notification.websocket.guest"},
 	}
-	corner := rabbitmqtest.Shared(t).VHost(t)
-	sender := newSender(t, corner)
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	sender := newSender(t, vhost)
 	for _, tt := range tests {
 		t.Run(string(tt.userType), func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestSend(t *testing.T) {
 
 			require.NoError(t, err)
 			require.Equal(t, notification.Receipt{}, receipt)
-			taken := corner.Take(t, tt.queue)
+			taken := vhost.Take(t, tt.queue)
 			require.Len(t, taken, 1)
 			require.Equal(t, "evt-1-staff10-WEBSOCKET", taken[0].MessageId)
 			require.Equal(t, "application/json", taken[0].ContentType)
@@ -62,9 +62,9 @@ func TestSend(t *testing.T) {
 func TestSendWithoutBroker(t *testing.T) {
 	t.Parallel()
 
-	corner := rabbitmqtest.Corner{URL: "amqp://guest:s3cret-password@127.0.0.1:1/"}
+	vhost := rabbitmqtest.VirtualHost{URL: "amqp://guest:s3cret-password@127.0.0.1:1/"}
 
-	_, err := newSender(t, corner).Send(t.Context(), secret("d1"))
+	_, err := newSender(t, vhost).Send(t.Context(), secret("d1"))
 
 	requireSilent(t, err, notification.Busy)
 }
@@ -73,22 +73,22 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 
 	channeltest.RunBasics(t, func(t *testing.T) channeltest.Link {
-		corner := rabbitmqtest.Shared(t).VHost(t)
-		sender := newSender(t, corner)
+		vhost := rabbitmqtest.Shared(t).VHost(t)
+		sender := newSender(t, vhost)
 		return channeltest.Link{
 			Sender:   sender,
 			Message:  channeltest.Message,
-			Arrivals: arrivals(t, corner, rabbitmq.WebSocketQueue("restaurant")),
-			Secrets:  []string{corner.URL, corner.Name},
+			Arrivals: arrivals(t, vhost, rabbitmq.WebSocketQueue("restaurant")),
+			Secrets:  []string{vhost.URL, vhost.Name},
 			// Break is left out: a broker that is away is no ambiguity, see TestSendWithoutBroker.
 		}
 	})
 }
 
 // arrivals consumes a queue as a gateway does.
-func arrivals(t *testing.T, corner rabbitmqtest.Corner, queue string) func() []channeltest.Arrival {
+func arrivals(t *testing.T, vhost rabbitmqtest.VirtualHost, queue string) func() []channeltest.Arrival {
 	t.Helper()
-	deliveries, err := corner.Dial(t).Consume(queue, "", true, false, false, false, nil)
+	deliveries, err := vhost.Dial(t).Consume(queue, "", true, false, false, false, nil)
 	require.NoError(t, err)
 	var (
 		mu  sync.Mutex
@@ -116,9 +116,9 @@ func arrivals(t *testing.T, corner rabbitmqtest.Corner, queue string) func() []c
 	}
 }
 
-func newSender(t *testing.T, corner rabbitmqtest.Corner) channel.Sender {
+func newSender(t *testing.T, vhost rabbitmqtest.VirtualHost) channel.Sender {
 	t.Helper()
-	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: corner.URL, Logger: slog.New(slog.DiscardHandler)})
+	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: vhost.URL, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(broker.Close)
 	sender, err := new(websocket.Settings).NewSender(channel.Process{Broker: broker})

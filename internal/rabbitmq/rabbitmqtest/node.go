@@ -1,5 +1,5 @@
-// Package rabbitmqtest gives a test a corner of a real broker to itself, and lets
-// it damage that corner as an operator could.
+// Package rabbitmqtest gives a test a virtual host on a real broker, which it may change
+// and damage as an operator could.
 package rabbitmqtest
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	// requestTimeout bounds one request to the management API.
 	requestTimeout = time.Minute
-	// patience is how long a message is waited for that is bound to come.
+	// patience is how long a test waits for a message that must come.
 	patience = time.Minute
 )
 
@@ -31,7 +31,7 @@ type Node struct {
 	Management string // http://guest:guest@127.0.0.1:17004
 }
 
-// Shared is the node of the local stack. It is for tests that leave it alone.
+// Shared returns the node of the local stack, for tests that do not stop or change it.
 func Shared(t testing.TB) Node {
 	t.Helper()
 	node := Node{URL: os.Getenv("RABBITMQ_URL"), Management: os.Getenv("RABBITMQ_MANAGEMENT_URL")}
@@ -41,22 +41,22 @@ func Shared(t testing.TB) Node {
 	return node
 }
 
-// VHost returns the URL of a virtual host of the shared node, empty and of this
-// test alone. It is deleted at the end of the test.
+// VHost returns the URL of a new virtual host on the shared node, which is deleted at the
+// end of the test.
 func VHost(t testing.TB) string {
 	t.Helper()
 	return Shared(t).VHost(t).URL
 }
 
-// Corner is a virtual host that belongs to one test.
-type Corner struct {
+// VirtualHost is a virtual host that belongs to one test.
+type VirtualHost struct {
 	URL  string // for AMQP
 	Name string
 	node Node
 }
 
 // VHost creates a virtual host on n for the time of the test.
-func (n Node) VHost(t testing.TB) Corner {
+func (n Node) VHost(t testing.TB) VirtualHost {
 	t.Helper()
 	name := "test-" + rand.Text()
 	user := url.PathEscape(n.user(t))
@@ -67,11 +67,11 @@ func (n Node) VHost(t testing.TB) Corner {
 	amqpURL, err := url.Parse(n.URL)
 	require.NoError(t, err)
 	amqpURL.Path = "/" + name
-	return Corner{URL: amqpURL.String(), Name: name, node: n}
+	return VirtualHost{URL: amqpURL.String(), Name: name, node: n}
 }
 
-// Do sends a request to the management API and returns the answer. Other answers
-// than 2xx fail the test, except that nothing is there to delete.
+// Do sends a request to the management API and returns the answer. It requires status 2xx,
+// or 404 for a DELETE.
 func (n Node) Do(t testing.TB, method, path string, body any) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout) // t.Context() is over at cleanup

@@ -12,14 +12,14 @@ import (
 	"herald/internal/stacktest"
 )
 
-// Private is a node of its own, for tests that stop it or make it suffer.
+// Private is a private node, for tests that stop or overload it.
 type Private struct {
 	Node
 	stack *stacktest.Stack
 }
 
-// NewPrivate reserves what a node needs, and does not start it. The node and its
-// data are gone at the end of the test.
+// NewPrivate reserves a folder and ports for a node, without starting it. The node and its
+// data are deleted at the end of the test.
 func NewPrivate(t testing.TB) *Private {
 	t.Helper()
 	stack := stacktest.New(t)
@@ -54,8 +54,8 @@ func (p *Private) Ctl(t testing.TB, args ...string) {
 	p.stack.Command(t, ctl(t), settings, append([]string{"--node", fmt.Sprintf("herald%d@localhost", p.stack.Base)}, args...)...)
 }
 
-// ctl is the program itself where Debian hides it behind a script that changes
-// the user, and with it the cookie.
+// ctl returns the path of rabbitmqctl. Debian's command on the PATH changes the user, and
+// with it the cookie; the program behind it does not.
 func ctl(t testing.TB) string {
 	t.Helper()
 	const debian = "/usr/lib/rabbitmq/bin/rabbitmqctl"

@@ -12,9 +12,9 @@ import (
 )
 
 // Dial opens a channel for the test itself; it is closed at the end of the test.
-func (c Corner) Dial(t testing.TB) *amqp.Channel {
+func (v VirtualHost) Dial(t testing.TB) *amqp.Channel {
 	t.Helper()
-	conn, err := amqp.Dial(c.URL)
+	conn, err := amqp.Dial(v.URL)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	ch, err := conn.Channel()
@@ -24,24 +24,24 @@ func (c Corner) Dial(t testing.TB) *amqp.Channel {
 
 // Take removes all messages from a queue and returns them in order. Nobody else
 // may consume it.
-func (c Corner) Take(t testing.TB, queue string) []amqp.Delivery {
+func (v VirtualHost) Take(t testing.TB, queue string) []amqp.Delivery {
 	t.Helper()
-	conn, err := amqp.Dial(c.URL)
+	conn, err := amqp.Dial(v.URL)
 	require.NoError(t, err)
 	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
 	state, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
 	require.NoError(t, err)
-	return c.Await(t, queue, state.Messages)
+	return v.Await(t, queue, state.Messages)
 }
 
-// Await removes n messages from a queue, waits for those that are still to come,
-// and returns them in order. A broker that rejects a message may say so before
-// the queues that took it have stored it. Nobody else may consume the queue.
-func (c Corner) Await(t testing.TB, queue string, n int) []amqp.Delivery {
+// Await removes n messages from a queue, waits until they have come, and returns them in
+// order. A broker may reject a message before other queues have stored it. Nobody else may
+// consume the queue.
+func (v VirtualHost) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 	t.Helper()
-	conn, err := amqp.Dial(c.URL)
+	conn, err := amqp.Dial(v.URL)
 	require.NoError(t, err)
 	defer conn.Close()
 	ch, err := conn.Channel()
@@ -63,23 +63,22 @@ func (c Corner) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 }
 
 // Permit sets what the user may do here, as regular expressions.
-func (c Corner) Permit(t testing.TB, configure, write, read string) {
+func (v VirtualHost) Permit(t testing.TB, configure, write, read string) {
 	t.Helper()
-	path := "/api/permissions/" + c.Name + "/" + url.PathEscape(c.node.user(t))
-	c.node.Do(t, http.MethodPut, path, map[string]string{"configure": configure, "write": write, "read": read})
+	path := "/api/permissions/" + v.Name + "/" + url.PathEscape(v.node.user(t))
+	v.node.Do(t, http.MethodPut, path, map[string]string{"configure": configure, "write": write, "read": read})
 }
 
-// CloseConnections lets the server close all connections to this corner, and
-// returns how many it found. The broker lists a new connection only after some
-// seconds.
-func (c Corner) CloseConnections(t testing.TB) int {
+// CloseConnections makes the server close all connections to this virtual host, and
+// returns how many there were. The broker lists a new connection after some seconds.
+func (v VirtualHost) CloseConnections(t testing.TB) int {
 	t.Helper()
 	var connections []struct {
 		Name string `json:"name"`
 	}
-	require.NoError(t, json.Unmarshal(c.node.Do(t, http.MethodGet, "/api/vhosts/"+c.Name+"/connections", nil), &connections))
+	require.NoError(t, json.Unmarshal(v.node.Do(t, http.MethodGet, "/api/vhosts/"+v.Name+"/connections", nil), &connections))
 	for _, connection := range connections {
-		c.node.Do(t, http.MethodDelete, "/api/connections/"+url.PathEscape(connection.Name), nil)
+		v.node.Do(t, http.MethodDelete, "/api/connections/"+url.PathEscape(connection.Name), nil)
 	}
 	return len(connections)
 }
@@ -91,10 +90,10 @@ type Queue struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// Queues returns all queues of this corner.
-func (c Corner) Queues(t testing.TB) []Queue {
+// Queues returns all queues of this virtual host.
+func (v VirtualHost) Queues(t testing.TB) []Queue {
 	t.Helper()
 	var queues []Queue
-	require.NoError(t, json.Unmarshal(c.node.Do(t, http.MethodGet, "/api/queues/"+c.Name, nil), &queues))
+	require.NoError(t, json.Unmarshal(v.node.Do(t, http.MethodGet, "/api/queues/"+v.Name, nil), &queues))
 	return queues
 }
