@@ -98,7 +98,7 @@ var helpStates = []struct {
 	{"starter delivery retry evt-1-staff10-EMAIL --again", func(h *help) string { return h.sent }},
 	{"starter delivery retry evt-1", (*help).failed},
 	{"starter event cancel evt-1", (*help).waiting},
-	{"starter event retry evt-1", (*help).refused},
+	{"starter event retry evt-1", (*help).unstartable},
 	{"starter seed", (*help).unseeded},
 }
 
@@ -130,7 +130,7 @@ func (h *help) failed() string {
 	return id
 }
 
-func (h *help) refused() string {
+func (h *help) unstartable() string {
 	h.t.Helper()
 	id := h.name + "-evt-" + randomWord(8)
 	h.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, attempt_count)

@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"errors"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,17 +61,6 @@ func (o *operation) waits(id string) {
 	}, "%s was not started", id)
 }
 
-// refused runs a command that must fail with an exit code, and say why.
-func (o *operation) refused(code int, want string, args ...string) {
-	o.t.Helper()
-	out, err := o.tryStarter(args...)
-	var exit *exec.ExitError
-	require.True(o.t, errors.As(err, &exit), "%v: %s", args, out)
-	require.Equal(o.t, code, exit.ExitCode(), "%v: %s", args, out)
-	require.Contains(o.t, out, want, args)
-	require.Contains(o.t, out, "next: ", args)
-}
-
 func (o *operation) says(want string, args ...string) {
 	o.t.Helper()
 	require.Contains(o.t, o.starter(args...), want, args)
@@ -86,8 +73,8 @@ func (o *operation) cancelWaiting() {
 	o.requireDelivery(id, "PENDING", "")
 	o.says("cancelled", "delivery", "cancel", id)
 	o.requireDelivery(id, "CANCELLED", "cancelled")
-	o.refused(1, "was cancelled", "delivery", "cancel", id)
-	o.refused(1, "was cancelled", "delivery", "send-now", id)
+	o.fails(1, "was cancelled", "delivery", "cancel", id)
+	o.fails(1, "was cancelled", "delivery", "send-now", id)
 	o.says("  sent  ", "delivery", "retry", id)
 	o.requireDelivery(id, "SENT", "")
 }
@@ -102,7 +89,7 @@ func (o *operation) cancelRetried() {
 		o.awaitCount(n, `SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1 AND ended_at IS NOT NULL`, id)
 	}
 	attempts(1)
-	o.refused(1, "is under way", "delivery", "retry", id)
+	o.fails(1, "is under way", "delivery", "retry", id)
 	o.says("told to be sent now", "delivery", "send-now", id)
 	attempts(2)
 	o.says("told to wait", "delivery", "reschedule", id, "--in", "2h")
@@ -114,9 +101,9 @@ func (o *operation) cancelRetried() {
 func (o *operation) afterSending() {
 	id := o.write("MAIL", "1") + "-customer1-EMAIL"
 	o.awaitDelivery(id, "SENT")
-	o.refused(1, "what was sent stays sent", "delivery", "cancel", id)
-	o.refused(1, "what was sent stays sent", "delivery", "send-now", id)
-	o.refused(1, "add --again", "delivery", "retry", id)
+	o.fails(1, "what was sent stays sent", "delivery", "cancel", id)
+	o.fails(1, "what was sent stays sent", "delivery", "send-now", id)
+	o.fails(1, "add --again", "delivery", "retry", id)
 	require.Equal(o.t, 1, o.accepted()[id])
 	o.says("  sent  ", "delivery", "retry", id, "--again")
 	require.Equal(o.t, 2, o.accepted()[id])
@@ -136,7 +123,7 @@ func (o *operation) hasten() {
 func (o *operation) retryMended() {
 	id := o.write("MAIL", "2") + "-customer2-EMAIL"
 	o.awaitDelivery(id, "FAILED")
-	o.refused(1, "invalid address", "delivery", "retry", id)
+	o.fails(1, "invalid address", "delivery", "retry", id)
 	o.exec(`UPDATE recipient SET email = 'bob@example.com', name = 'Robert' WHERE user_id = '2'`)
 	defer o.exec(`UPDATE recipient SET email = 'nonsense' WHERE user_id = '2'`)
 	o.says("  sent  ", "delivery", "retry", id)
@@ -154,7 +141,7 @@ func (o *operation) retryTerminated() {
 		o.waits(each)
 		require.NoError(o.t, o.temporal.TerminateWorkflow(o.t.Context(), each, "", "test"))
 		o.requireDelivery(each, "PENDING", "")
-		o.refused(1, "is worked on by nobody", "delivery", "send-now", each)
+		o.fails(1, "is worked on by nobody", "delivery", "send-now", each)
 	}
 	o.says("  sent  ", "delivery", "retry", id)
 	o.says("in the table alone", "delivery", "cancel", other)
@@ -169,15 +156,15 @@ func (o *operation) cancelEvent() {
 	o.says("cancelled  of its deliveries 1 cancelled; 1 sent, and stay sent", "event", "cancel", event)
 	o.requireDelivery(mail, "CANCELLED", "cancelled")
 	o.requireDelivery(text, "SENT", "")
-	o.refused(1, "was cancelled, or has failed", "event", "cancel", event)
+	o.fails(1, "was cancelled, or has failed", "event", "cancel", event)
 
 	o.says("1 of its deliveries stay cancelled", "event", "retry", event)
 	o.awaitSuccess(event)
 	require.NoError(o.t, o.temporal.GetWorkflow(o.t.Context(), event, "").Get(o.t.Context(), nil)) // its row says so a moment before
 	o.requireDelivery(mail, "CANCELLED", "cancelled")
 	require.Equal(o.t, 1, o.accepted()[text])
-	o.refused(1, "has succeeded", "event", "retry", event)
-	o.refused(1, "has ended", "event", "cancel", event)
+	o.fails(1, "has succeeded", "event", "retry", event)
+	o.fails(1, "has ended", "event", "cancel", event)
 	o.says("1 delivery matches", "delivery", "retry", "--event", event, "--status", "cancelled")
 	o.awaitDelivery(mail, "SENT")
 }
@@ -190,7 +177,7 @@ func (o *operation) withdrawEvent() {
 	require.Equal(o.t, 1, o.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED' AND error_message = 'cancelled by an operator'`, event))
 	o.says("0 events match", "event", "retry", "--all-failed", "--dry-run")
 	o.says("no outbox poller is running", "event", "retry", event)
-	o.refused(1, "is pending", "event", "retry", event)
+	o.fails(1, "is pending", "event", "retry", event)
 	o.starter("poller", "start")
 	o.awaitDelivery(event+"-customer1-EMAIL", "SENT")
 }
@@ -206,7 +193,7 @@ func (o *operation) retryMany() {
 	o.exec(`UPDATE recipient SET email = 'bob@example.com' WHERE user_id = '2'`)
 
 	o.says("101 deliveries match", "delivery", "retry", "--event-type", "MANY", "--dry-run")
-	o.refused(2, "--yes", "delivery", "retry", "--event-type", "MANY")
+	o.fails(2, "--yes", "delivery", "retry", "--event-type", "MANY")
 	require.Equal(o.t, many, failed("FAILED"))
 	o.says("done     101", "delivery", "retry", "--event-type", "MANY", "--yes")
 	o.eventually(func() bool { return failed("SENT") == many }, "not all were sent")
@@ -226,6 +213,6 @@ func (o *operation) unknown() {
 		{"delivery", "cancel", "no-such"}, {"delivery", "retry", "no-such"}, {"delivery", "send-now", "no-such"},
 		{"delivery", "reschedule", "no-such", "--in", "1h"}, {"event", "cancel", "no-such"}, {"event", "retry", "no-such"},
 	} {
-		o.refused(1, "no-such: no such", args...)
+		o.fails(1, "no-such: no such", args...)
 	}
 }

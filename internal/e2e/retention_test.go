@@ -29,7 +29,7 @@ func TestPurge(t *testing.T) {
 
 	require.Regexp(t, `(?m)^notification +30d .+ 9 +-$`, s.starter("purge", "--older-than", "30d", "--dry-run"))
 	require.Equal(t, 12, s.count(`SELECT count(*) FROM notification`))
-	s.refused("name an age", "purge")
+	s.fails(2, "name an age", "purge")
 	require.Regexp(t, `(?m)^notification +30d .+ 9 +9$`, s.starter("purge", "--older-than", "30d", "--yes"))
 
 	for table, want := range map[string]int{
@@ -37,7 +37,7 @@ func TestPurge(t *testing.T) {
 	} {
 		require.Equal(t, want, s.count(`SELECT count(*) FROM `+table), table)
 	}
-	s.refused("event "+s.eventID("old", 0)+": ", "event", "show", s.eventID("old", 0))
+	s.fails(1, "event "+s.eventID("old", 0)+": ", "event", "show", s.eventID("old", 0))
 	require.Contains(t, s.starter("event", "show", s.eventID("waiting", 0)), "PENDING")
 	require.NoError(t, w.stop())
 }

@@ -95,7 +95,7 @@ func (r *roles) sql(role, sql string) {
 	require.NoError(r.t, r.try(role, sql))
 }
 
-func (r *roles) refused(role, sql string) {
+func (r *roles) denied(role, sql string) {
 	r.t.Helper()
 	require.ErrorContains(r.t, r.try(role, sql), "permission denied", "%s: %s", role, sql)
 }
@@ -135,7 +135,7 @@ func (r *roles) producerInsertsOnly() {
 		"SELECT FROM recipient", "SELECT FROM notification", "INSERT INTO processed_event (event_id) VALUES ('x')",
 		"CREATE TABLE mine (n int)",
 	} {
-		r.refused("producer", sql)
+		r.denied("producer", sql)
 	}
 }
 
@@ -149,8 +149,8 @@ func (r *roles) operatorOperates() {
 	r.sql("migrator", "UPDATE notification SET created_at = now() - interval '40 days' WHERE event_id LIKE 'demo-%'")
 	r.as("operator", "purge", "--older-than", "30d", "--yes")
 	require.Zero(r.t, r.count("SELECT count(*) FROM notification WHERE event_id LIKE 'demo-%-confirmed'"))
-	r.refused("operator", "DELETE FROM operator_action")
-	r.refused("operator", "UPDATE recipient SET email = 'x'")
+	r.denied("operator", "DELETE FROM operator_action")
+	r.denied("operator", "UPDATE recipient SET email = 'x'")
 	require.ErrorContains(r.t, r.try("operator", "DROP TABLE notification"), "must be owner")
 }
 
@@ -159,6 +159,6 @@ func (r *roles) workerDeletesNothing() {
 		"DELETE FROM notification", "DELETE FROM event_outbox", "TRUNCATE delivery_attempt", "UPDATE recipient SET email = 'x'", "UPDATE recipient_device SET token = 'x'",
 		"INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('T', 'ADMIN')", "DELETE FROM operator_action", "CREATE TABLE mine (n int)",
 	} {
-		r.refused("worker", sql)
+		r.denied("worker", sql)
 	}
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http/httptest"
@@ -144,6 +145,17 @@ func (s *system) tryStarter(args ...string) (string, error) {
 	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// fails runs a command that must fail with an exit code, and say why.
+func (s *system) fails(code int, want string, args ...string) {
+	s.t.Helper()
+	out, err := s.tryStarter(args...)
+	var exit *exec.ExitError
+	require.True(s.t, errors.As(err, &exit), "%v: %s", args, out)
+	require.Equal(s.t, code, exit.ExitCode(), "%v: %s", args, out)
+	require.Contains(s.t, out, want, args)
+	require.Contains(s.t, out, "next: ", args)
 }
 
 // emit writes an event of an aggregate such as CUSTOMER/42 and returns its id.
