@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"go.temporal.io/api/history/v1"
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/explain"
 )
 
 // replayTimeout is far above what the longest history takes, both to fetch and
@@ -25,8 +27,8 @@ func (a *app) replayCommand() *cobra.Command {
 		Use:   "replay (ID | --history FILE)",
 		Short: "Replay a workflow's history against this build",
 		Long: `Replay a workflow's history against this build, which changes nothing: nothing is sent
-or written. It says "replays cleanly", or at which event this build would do something
-else than was done: a worker of this build could then not go on with such a workflow.
+or written. It says "replays cleanly", or in which workflow task this build does something
+else than was recorded: a worker of this build could then not continue such a workflow.
 
 ID is a workflow ID: of an event, a delivery, a poller. Its latest run is replayed,
 unless --run-id names another. FILE is a history as "temporal workflow show -o json"
@@ -37,9 +39,7 @@ prints it, or as the Web UI downloads it, not decoded.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
 		RunE: a.within(replayTimeout, func(ctx context.Context, args []string) error {
-			if len(args) == 1 {
-				from.id = args[0]
-			}
+			from.id = strings.Join(args, "")
 			return a.replay(ctx, from)
 		}),
 	}
@@ -66,51 +66,62 @@ func (s replaySource) check() error {
 	return nil
 }
 
-// recording is a history and whose it is.
-type recording struct {
-	WorkflowID   string `json:"workflow_id,omitempty"`
-	RunID        string `json:"run_id,omitempty"`
-	File         string `json:"file,omitempty"`
-	WorkflowType string `json:"workflow_type"`
-	Events       int    `json:"events"`
-	history      *history.History
-}
-
 // replayView is what `starter replay` prints.
 type replayView struct {
-	recording
-	Clean      bool        `json:"clean"`
-	Divergence *divergence `json:"divergence"` // null: it replays cleanly
+	explain.History
+	Clean      bool                `json:"clean"`
+	Divergence *explain.Divergence `json:"divergence"` // null: it replays cleanly
 }
 
 func (a *app) replay(ctx context.Context, from replaySource) error {
 	if err := from.check(); err != nil {
 		return misused(err)
 	}
-	read := a.fetchHistory
-	if from.file != "" {
-		read = readHistory
+	view, err := a.readAndReplay(ctx, from)
+	var bad *explain.BadHistoryError
+	if errors.As(err, &bad) {
+		return misused(err)
 	}
-	recorded, err := read(ctx, from)
 	if err != nil {
 		return err
 	}
-	if err := recorded.check(); err != nil {
-		return err
-	}
-	stop := a.Progress(func() string { return fmt.Sprintf("replaying %s events …", console.Grouped(recorded.Events)) })
-	found, err := diverges(ctx, recorded.history)
-	stop()
-	if err != nil {
-		return err
-	}
-	view := replayView{recording: recorded, Clean: found == nil, Divergence: found}
 	if err := a.Print(view, func(w io.Writer) { printReplay(w, view) }); err != nil || view.Clean {
 		return err
 	}
-	return advice.With(fmt.Errorf("it does not replay: this build diverges at event %d", found.EventID),
+	return advice.With(fmt.Errorf("it does not replay: this build diverges at event %d", view.Divergence.EventID),
 		"keep the workers of the build that began it until it has ended, or make the change with workflow.GetVersion")
 }
+
+func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replayView, err error) {
+	if view.History, err = a.readHistory(ctx, from); err != nil {
+		return replayView{}, err
+	}
+	defer a.Progress(func() string { return fmt.Sprintf("replaying %s events …", console.Grouped(view.Events)) })()
+	view.Divergence, err = explain.Replay(ctx, view.History)
+	view.Clean = view.Divergence == nil
+	return view, err
+}
+
+func (a *app) readHistory(ctx context.Context, from replaySource) (explain.History, error) {
+	if from.file != "" {
+		h, err := explain.ReadHistory(ctx, from.file)
+		if err != nil {
+			return explain.History{}, fmt.Errorf("--history: %w", err)
+		}
+		return h, nil
+	}
+	temporal, err := a.temporal(ctx)
+	if err != nil {
+		return explain.History{}, err
+	}
+	defer temporal.Close()
+	var fetched atomic.Int64
+	defer a.Progress(func() string { return fmt.Sprintf("fetched %s events …", console.Grouped(int(fetched.Load()))) })()
+	return explain.Explainer{Temporal: temporal}.FetchHistory(ctx, from.id, from.runID, &fetched)
+}
+
+// maxMessage bounds what is printed of the SDK's message, in characters.
+const maxMessage = 1000
 
 func printReplay(w io.Writer, view replayView) {
 	if view.Clean {
@@ -118,10 +129,21 @@ func printReplay(w io.Writer, view replayView) {
 		return
 	}
 	d := view.Divergence
-	console.Row(w, fmt.Sprintf("diverges: %s, at event %d of %s", view.WorkflowType, d.EventID, console.Grouped(view.Events)))
+	console.Row(w, fmt.Sprintf("diverges: %s, in the workflow task of event %d of %s", view.WorkflowType, d.EventID, console.Grouped(view.Events)))
 	console.Row(w)
-	console.Row(w, "history", d.Expected)
-	console.Row(w, "this build", console.Dash(d.Actual))
-	console.Row(w, "code", console.Dash(d.Code))
-	console.Row(w, "message", d.Message)
+	printCommands(w, "history", d.Recorded)
+	printCommands(w, "this build", d.Wanted)
+	console.Row(w, "SDK", console.Cut(d.Message, maxMessage))
+}
+
+func printCommands(w io.Writer, whose string, commands []string) {
+	if len(commands) == 0 {
+		commands = []string{"-"}
+	}
+	for i, command := range commands {
+		if i > 0 {
+			whose = ""
+		}
+		console.Row(w, whose, command)
+	}
 }

@@ -1,0 +1,157 @@
+package explain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/proxy"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/advice"
+	"herald/workflows"
+)
+
+// History is a recorded history and what it is of.
+type History struct {
+	WorkflowID   string `json:"workflow_id,omitempty"`
+	RunID        string `json:"run_id,omitempty"`
+	File         string `json:"file,omitempty"`
+	WorkflowType string `json:"workflow_type"`
+	Events       int    `json:"events"`
+	recorded     []*historypb.HistoryEvent
+}
+
+// BadHistoryError means that what was named is no history that this build can replay.
+type BadHistoryError struct{ err error }
+
+func (e *BadHistoryError) Error() string { return e.err.Error() }
+
+func (e *BadHistoryError) Unwrap() error { return e.err }
+
+func badHistory(format string, args ...any) error {
+	return &BadHistoryError{fmt.Errorf(format, args...)}
+}
+
+// FetchHistory reads the history of a workflow from Temporal: that of the run, or
+// of the latest run where runID is empty. It counts the events in fetched.
+func (e Explainer) FetchHistory(ctx context.Context, id, runID string, fetched *atomic.Int64) (History, error) {
+	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)
+	var notFound *serviceerror.NotFound
+	var invalid *serviceerror.InvalidArgument
+	switch {
+	case errors.As(err, &notFound):
+		return History{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(id+" "+runID)),
+			"check the ID; Temporal forgets a workflow when the retention after its end is over")
+	case errors.As(err, &invalid):
+		return History{}, badHistory("workflow ID: %w", err)
+	case err != nil:
+		return History{}, fmt.Errorf("describe %s: %w", id, err)
+	}
+	h := History{WorkflowID: id, RunID: described.GetWorkflowExecutionInfo().GetExecution().GetRunId()}
+	events := e.Temporal.GetWorkflowHistory(ctx, id, h.RunID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return History{}, fmt.Errorf("read the history of %s: %w", id, err)
+		}
+		h.recorded = append(h.recorded, event)
+		fetched.Add(1)
+	}
+	return h, h.check()
+}
+
+// maxHistoryFile is how large a file may be: Temporal ends a workflow whose history
+// is larger.
+const maxHistoryFile = 50 << 20
+
+// ReadHistory reads a history from a file.
+func ReadHistory(ctx context.Context, path string) (History, error) {
+	text, err := readFile(path)
+	if err != nil {
+		return History{}, &BadHistoryError{err}
+	}
+	read, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
+	if err != nil {
+		return History{}, badHistory("%s is no history as `temporal workflow show -o json` prints it, "+
+			"or as the Web UI downloads it, not decoded: %.300s", path, err.Error())
+	}
+	if err := checkEncoding(ctx, read); err != nil {
+		return History{}, badHistory("%s %w", path, err)
+	}
+	h := History{File: path, recorded: read.GetEvents()}
+	return h, h.check()
+}
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxHistoryFile+1))
+	if err == nil && len(text) > maxHistoryFile {
+		err = fmt.Errorf("%s is larger than %d MB", path, maxHistoryFile>>20)
+	}
+	return text, err
+}
+
+// checkEncoding finds data that was decoded for reading: a replay would take it
+// for no data at all.
+func checkEncoding(ctx context.Context, read *historypb.History) error {
+	return proxy.VisitPayloads(ctx, read, proxy.VisitPayloadsOptions{
+		Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+			for _, payload := range payloads {
+				if len(payload.GetMetadata()) == 0 {
+					return nil, errors.New("holds decoded data, which cannot be replayed: download it anew, not decoded")
+				}
+			}
+			return payloads, nil
+		},
+	})
+}
+
+// check says why a history cannot be replayed, and reads what it is of.
+func (h *History) check() error {
+	name := h.File + h.WorkflowID
+	if len(h.recorded) == 0 {
+		return badHistory("the history of %s has no events", name)
+	}
+	h.Events, h.WorkflowType = len(h.recorded), h.recorded[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
+	if h.WorkflowType == "" {
+		return badHistory("the history of %s does not begin with WorkflowExecutionStarted: it is not whole", name)
+	}
+	for i, event := range h.recorded {
+		if event.GetEventId() != int64(i+1) {
+			return badHistory("the history of %s is not whole: event %d stands where %d should", name, event.GetEventId(), i+1)
+		}
+	}
+	if known := WorkflowTypes(); !slices.Contains(known, h.WorkflowType) {
+		return badHistory("the history of %s is of a workflow of the type %.300s, which this build does not have; it has %s",
+			name, h.WorkflowType, strings.Join(known, ", "))
+	}
+	if lastTask(h.recorded) < 0 {
+		return advice.With(fmt.Errorf("%s has not begun: no worker has completed a task of it, so there is nothing to replay", name),
+			"see `starter poller status` for workers, and replay it later")
+	}
+	return nil
+}
+
+// WorkflowTypes are the names of this build's workflows.
+func WorkflowTypes() []string {
+	var names []string
+	for _, f := range workflows.All() {
+		names = append(names, registeredName(f))
+	}
+	return names
+}
