@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/migrations"
@@ -43,7 +44,7 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 
 	s := postgrestest.New(t)
 	migrator := newMigrator(t, s)
-	full := schema(t, s)
+	full, served := schema(t, s), get[int](t, s, "SELECT count(*) FROM channel_user_type")
 	require.Contains(t, full, "relation event_outbox")
 
 	var taken []string
@@ -63,7 +64,18 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	require.Equal(t, taken, applied)
 	require.Equal(t, full, schema(t, s))
 	require.NoError(t, s.Ready(t.Context()))
-	require.Equal(t, 17, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
+	require.Equal(t, served, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
+}
+
+// The database and the table of channels know the same ones, which serve the same.
+func TestChannelsOfTheDatabase(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.ElementsMatch(t, notification.Channels(), get[[]notification.Channel](t, s, "SELECT array_agg(channel_type) FROM channel"))
+	for _, channel := range notification.Channels() {
+		require.ElementsMatch(t, channel.DefaultUsers(), get[[]notification.UserType](t, s, "SELECT array_agg(user_type) FROM channel_user_type WHERE channel_type = $1", channel), "%s", channel)
+	}
 }
 
 // Several workers that start at once may all migrate.

@@ -60,7 +60,7 @@ func TestEventSetup(t *testing.T) {
 		{EventType: "RESERVATION_REQUESTED", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"},
 		{EventType: "*", Channel: "*", Locale: "en", Title: "c", Body: "d"},
 	}, setup.Templates)
-	require.Len(t, setup.Supported, 5)
+	require.Len(t, setup.Supported, len(notification.Channels()))
 	require.ElementsMatch(t, []notification.UserType{notification.Admin, notification.RestaurantUser}, setup.Supported[notification.Slack])
 	require.ElementsMatch(t, []notification.UserType{notification.RestaurantUser, notification.Customer, notification.AgencyUser}, setup.Supported[notification.Push])
 }
@@ -186,9 +186,11 @@ func TestSavePlanRefused(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	_, _, err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("9", planned(notification.Email)), decided("10", planned("FAX"))})
-	require.Error(t, err)
-	require.NotContains(t, err.Error(), "to-FAX")
+	refused := planned(notification.SMS)
+	refused.Priority = "URGENT"
+	_, _, err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("9", planned(notification.Email)), decided("10", refused)})
+	require.ErrorContains(t, err, "notification_priority")
+	require.NotContains(t, err.Error(), "to-SMS")
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_decision"))
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification"))
 }
