@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -64,57 +63,27 @@ func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
 		return misused(errors.New("give a delivery id, or --event, --recipient and --channel, not both"))
 	}
 	var key report.DecisionKey
-	var id string
-	if len(args) > 0 {
-		id = args[0]
-	} else {
+	if len(args) == 0 {
 		var err error
 		if key, err = f.key(); err != nil {
 			return err
 		}
-		id = notification.DeliveryID(key.EventID, key.UserType, key.UserID, key.Channel)
 	}
-	db, _, err := a.store(ctx)
+	e, done, err := a.explainer(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	view, err := a.explain(ctx, db, key, id)
+	defer done()
+	var found explain.Why
+	if len(args) > 0 {
+		found, err = e.WhyDelivery(ctx, args[0])
+		err = advice.NoDelivery(args[0], err)
+	} else {
+		found, err = e.Why(ctx, key)
+		err = advice.NoEvent(key.EventID, err)
+	}
 	if err != nil {
 		return err
 	}
-	return a.Print(view, func(w io.Writer) { printWhy(w, view) })
-}
-
-// explain reads all that there is to say. Without a key, the delivery names its
-// own.
-func (a *app) explain(ctx context.Context, db *postgres.Store, key report.DecisionKey, id string) (whyView, error) {
-	var delivery *report.DeliveryDetail
-	reader := report.Reader{Pool: db.Pool}
-	detail, err := reader.DeliveryDetail(ctx, id)
-	switch {
-	case err == nil:
-		delivery = &detail
-		key = report.DecisionKey{EventID: detail.EventID, UserType: detail.UserType, UserID: detail.UserID, Channel: detail.Channel}
-	case !errors.Is(err, notification.ErrNoDelivery) || key.EventID == "":
-		return whyView{}, advice.NoDelivery(id, err)
-	}
-	decided, err := reader.Decided(ctx, key)
-	if err != nil {
-		return whyView{}, advice.NoEvent(key.EventID, err)
-	}
-	facts, err := readFacts(ctx, db, key, decided, time.Now())
-	if err != nil {
-		return whyView{}, advice.NoEvent(key.EventID, err)
-	}
-	view := newWhy(key, decided, facts, delivery)
-	if delivery != nil {
-		state := a.deliveryWorkflow(ctx, id)
-		view.Workflow = &state
-	} else if view.undecided() {
-		state := a.eventWorkflow(ctx, key.EventID)
-		view.EventWorkflow = &state
-	}
-	view.Next = view.next(time.Now())
-	return view, nil
+	return a.Print(found, func(w io.Writer) { printWhy(w, found) })
 }

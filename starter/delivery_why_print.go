@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"herald/internal/console"
+	"herald/internal/explain"
 	"herald/internal/notification"
 )
 
-func printWhy(w io.Writer, v whyView) {
+func printWhy(w io.Writer, v explain.Why) {
 	printWhyEvent(w, v)
 	console.Row(w, "recipient", v.Recipient)
 	console.Row(w, "channel", v.Channel)
-	if v.undecided() {
+	if v.Undecided() {
 		console.Row(w, "decision", v.Meaning)
 	} else {
 		console.Row(w, "decision", fmt.Sprintf("%s, at %s: %s", v.Decision, console.Clock(v.DecidedAt), v.Meaning))
@@ -33,7 +34,7 @@ func printWhy(w io.Writer, v whyView) {
 	console.Row(w, v.Next)
 }
 
-func printWhyEvent(w io.Writer, v whyView) {
+func printWhyEvent(w io.Writer, v explain.Why) {
 	if o := v.Outbox; o != nil {
 		console.Row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, console.Clock(&o.CreatedAt)))
 		console.Row(w, "outbox", o.Status)
@@ -48,10 +49,10 @@ func printWhyEvent(w io.Writer, v whyView) {
 	}
 }
 
-func printRules(w io.Writer, v whyView) {
+func printRules(w io.Writer, v explain.Why) {
 	r := v.Rules
-	console.Row(w, "routing", r.routing(v))
-	console.Row(w, "recipient", r.recipient(v.Outbox == nil))
+	console.Row(w, "routing", routingText(v))
+	console.Row(w, "recipient", namedText(r, v.Outbox == nil))
 	for _, finding := range r.Findings {
 		text := finding.Fact
 		if finding.Applies {
@@ -60,12 +61,16 @@ func printRules(w io.Writer, v whyView) {
 		console.Row(w, finding.Subject, text)
 	}
 	console.Row(w, "chosen", fmt.Sprintf("%d recipients of the event for %s", r.Chosen, v.Channel))
-	if r.Decision != "" {
+	switch {
+	case r.Uncounted:
+		console.Row(w, "decided now", fmt.Sprintf("%s, or MAX_RECIPIENTS: too many come before them to be counted", r.Decision))
+	case r.Decision != "":
 		console.Row(w, "decided now", r.Decision)
 	}
 }
 
-func (r rulesView) routing(v whyView) string {
+func routingText(v explain.Why) string {
+	r := v.Rules
 	if r.Routing == nil {
 		return fmt.Sprintf("%s does not go over %s, but over %s", console.Dash(v.EventType), v.Channel, cmp.Or(console.Join(r.RoutedChannels), "no channel"))
 	}
@@ -84,7 +89,7 @@ func (r rulesView) routing(v whyView) string {
 	return fmt.Sprintf("%s over %s: %s, %s, in quiet hours %s, priority %s", v.EventType, v.Channel, kind, strategy, r.Routing.QuietHoursAction, priority)
 }
 
-func (r rulesView) recipient(purged bool) string {
+func namedText(r explain.RulesNow, purged bool) string {
 	switch {
 	case !r.RecipientKnown:
 		return "not in the directory"
@@ -101,7 +106,7 @@ func (r rulesView) recipient(purged bool) string {
 	}
 }
 
-func printWhyDelivery(w io.Writer, v whyView) {
+func printWhyDelivery(w io.Writer, v explain.Why) {
 	d, s := *v.Delivery, *v.Workflow
 	console.Row(w, "delivery", fmt.Sprintf("%s: %s", d.DeliveryID, d.Status))
 	if !d.HasText {

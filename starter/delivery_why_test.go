@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/report"
 )
 
 // requireNothingSecret says that no address and no text was printed.
@@ -122,7 +124,7 @@ func TestWhyInJSON(t *testing.T) {
 
 	out := withDelivery(t).must(t, "delivery", "why", "evt-1-staff10-EMAIL", "-o", "json")
 
-	var view whyView
+	var view explain.Why
 	require.NoError(t, json.Unmarshal([]byte(out), &view))
 	require.Equal(t, notification.DecisionSelected, view.Decision)
 	require.Equal(t, "RESTAURANT/5", view.Rules.Entity)
@@ -187,5 +189,41 @@ func TestWhyMisused(t *testing.T) {
 			require.Equal(t, calledWrong, got.code)
 			require.Contains(t, got.err, tt.want)
 		})
+	}
+}
+
+func TestAttemptText(t *testing.T) {
+	t.Parallel()
+
+	const crash = "begun and never ended: a crash, the next one may be a repeat"
+	now := time.Now()
+	open, done := report.AttemptRow{StartedAt: now}, report.AttemptRow{StartedAt: now, EndedAt: &now, Detail: "twilio is busy: 429"}
+	inState := func(status string) explain.Sending {
+		return explain.Sending{Execution: explain.Execution{Status: status}}
+	}
+	sending := func(activity, state string) explain.Sending {
+		return explain.Sending{Pending: []explain.PendingActivity{{Activity: activity, State: state}}}
+	}
+	under := sending("Send", explain.Started)
+	digest := sending("SendDigest", explain.Started)
+	inDigest := explain.Sending{Digest: &digest}
+	tests := []struct {
+		name  string
+		row   report.AttemptRow
+		last  bool
+		state explain.Sending
+		want  string
+	}{
+		{"ended", done, true, under, "twilio is busy: 429"},
+		{"under way", open, true, under, "under way"},
+		{"under way in a digest", open, true, inDigest, "under way"},
+		{"an earlier one", open, false, under, crash},
+		{"the last, and another is due", open, true, sending("Send", "SCHEDULED"), crash},
+		{"the last of all", open, true, inState("FAILED"), crash},
+		{"who knows", open, true, inState(explain.Unreachable), "not ended: under way, or a crash"},
+		{"an earlier one, without Temporal", open, false, inState(explain.Unreachable), crash},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)
 	}
 }

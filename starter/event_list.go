@@ -30,7 +30,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
-			return []string{e.EventID, e.EventType, e.Aggregate(), e.Status, console.Dash(e.ProcessedStatus), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
+			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), console.Dash(e.ProcessedStatus), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
 			filter.Aggregate, filter.Since = aggregate.entity, since.Time

@@ -53,8 +53,8 @@ func printEvent(w io.Writer, view explain.Event) {
 // processedText is what processed_event says, with the outcome where that says more
 // than the status.
 func processedText(p *report.ProcessedRow) string {
-	status := p.Status
-	if p.Outcome != "" && p.Outcome != p.Status {
+	status := string(p.Status)
+	if p.Outcome != "" && p.Outcome != status {
 		status += " (" + p.Outcome + ")"
 	}
 	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))

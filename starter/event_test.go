@@ -24,7 +24,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 
 	var view explain.Event
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
-	require.Equal(t, "PENDING", view.Outbox.Status)
+	require.Equal(t, notification.OutboxPending, view.Outbox.Status)
 	require.Nil(t, view.Processed)
 	require.Equal(t, explain.Unreachable, view.Workflow.Status)
 	require.Contains(t, view.Workflow.Note, "Temporal is out of reach")
@@ -106,7 +106,7 @@ func TestShowOutcome(t *testing.T) {
 		{"FAILED", "FAILED", "FAILED, since", false},
 	} {
 		var out bytes.Buffer
-		printEvent(&out, explain.Event{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: tt.status, Outcome: tt.outcome, UpdatedAt: at}}})
+		printEvent(&out, explain.Event{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: notification.ProcessedStatus(tt.status), Outcome: tt.outcome, UpdatedAt: at}}})
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
 		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
 	}

@@ -41,25 +41,3 @@ func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer,
 	})
 	return cmd
 }
-
-// deliveryWorkflow never fails: a delivery can be looked at without Temporal.
-func (a *app) deliveryWorkflow(ctx context.Context, id string) explain.Sending {
-	e, done := a.temporalOnly(ctx)
-	defer done()
-	return e.DeliveryWorkflow(ctx, id)
-}
-
-// eventWorkflow never fails: an event can be looked at without Temporal.
-func (a *app) eventWorkflow(ctx context.Context, id string) explain.Execution {
-	e, done := a.temporalOnly(ctx)
-	defer done()
-	return e.EventWorkflow(ctx, id)
-}
-
-func (a *app) temporalOnly(ctx context.Context) (explain.Explainer, func()) {
-	temporal, err := a.temporal(ctx)
-	if err != nil {
-		return explain.Explainer{Unreachable: err}, func() {}
-	}
-	return explain.Explainer{Temporal: temporal}, temporal.Close
-}

@@ -147,7 +147,7 @@ func TestSettled(t *testing.T) {
 			t.Parallel()
 
 			if tt.processed != "" {
-				tt.detail.Processed = &report.ProcessedRow{Status: tt.processed}
+				tt.detail.Processed = &report.ProcessedRow{Status: notification.ProcessedStatus(tt.processed)}
 			}
 			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"PENDING"}}`)
 			require.Equal(t, tt.want, event.Settled(tt.detail, now.Add(time.Minute)))

@@ -27,10 +27,10 @@ type LeasedRow struct {
 
 // ProcessedRow is a row of processed_event.
 type ProcessedRow struct {
-	Status    string    `json:"status"`
-	Outcome   string    `json:"outcome"` // empty: it simply reached people, or has not ended
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	Status    notification.ProcessedStatus `json:"status"`
+	Outcome   string                       `json:"outcome"` // empty: it simply reached people, or has not ended
+	CreatedAt time.Time                    `json:"created_at"`
+	UpdatedAt time.Time                    `json:"updated_at"`
 }
 
 // RecipientDetail is what was decided about one recipient, and what came of it.

@@ -18,15 +18,15 @@ type EventFilter struct {
 
 // OutboxRow is a row of event_outbox, without its payload.
 type OutboxRow struct {
-	EventType     string     `json:"event_type"`
-	AggregateType string     `json:"aggregate_type"`
-	AggregateID   string     `json:"aggregate_id"`
-	CorrelationID string     `json:"correlation_id"`
-	Status        string     `json:"status"`
-	CreatedAt     time.Time  `json:"created_at"`
-	PublishedAt   *time.Time `json:"published_at"`
-	AttemptCount  int        `json:"attempt_count"`
-	ErrorMessage  string     `json:"error_message"`
+	EventType     string                    `json:"event_type"`
+	AggregateType string                    `json:"aggregate_type"`
+	AggregateID   string                    `json:"aggregate_id"`
+	CorrelationID string                    `json:"correlation_id"`
+	Status        notification.OutboxStatus `json:"status"`
+	CreatedAt     time.Time                 `json:"created_at"`
+	PublishedAt   *time.Time                `json:"published_at"`
+	AttemptCount  int                       `json:"attempt_count"`
+	ErrorMessage  string                    `json:"error_message"`
 }
 
 // Aggregate is RESTAURANT/5.

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"fmt"
@@ -6,66 +6,64 @@ import (
 	"time"
 
 	"herald/internal/advice"
-	"herald/internal/console"
-	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
 
 // next says what happens next, and what an operator can do about it.
-func (v whyView) next(now time.Time) string {
+func (w Why) next(now time.Time) string {
 	switch {
-	case v.Delivery != nil:
-		return v.nextOfDelivery(now)
-	case v.undecided():
-		return v.nextOfEvent()
-	case v.Decision == notification.DecisionSelected:
+	case w.Delivery != nil:
+		return w.nextOfDelivery(now)
+	case w.Undecided():
+		return w.nextOfEvent()
+	case w.Decision == notification.DecisionSelected:
 		return "nothing: its delivery was purged"
 	default:
-		return "nothing: what was decided stays. For the events to come: " + v.Decision.Remedy(v.Channel)
+		return "nothing: what was decided stays. For the events to come: " + w.Decision.Remedy(w.Channel)
 	}
 }
 
 // nextOfEvent is where nothing was decided.
-func (v whyView) nextOfEvent() string {
+func (w Why) nextOfEvent() string {
 	switch {
-	case v.Outbox != nil && v.Outbox.Status == "PENDING":
+	case w.Outbox != nil && w.Outbox.Status == notification.OutboxPending:
 		return "a poller starts it; `starter poller status` says whether one runs"
-	case v.Outbox != nil && v.Outbox.Status == "FAILED":
-		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", advice.Quote(v.EventID))
-	case v.EventWorkflow != nil && v.EventWorkflow.Status == explain.Running:
-		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(v.EventID))
-	case v.Processed != nil && v.Processed.Status == "FAILED":
-		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(v.EventID))
+	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:
+		return fmt.Sprintf("nothing, until it is mended and put back with `starter event retry %s`", advice.Quote(w.EventID))
+	case w.EventWorkflow != nil && w.EventWorkflow.Status == Running:
+		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(w.EventID))
+	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
+		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(w.EventID))
 	default:
 		return "nothing: an event is planned once. Mended rows are for the events to come"
 	}
 }
 
-func (v whyView) nextOfDelivery(now time.Time) string {
-	d := *v.Delivery
+func (w Why) nextOfDelivery(now time.Time) string {
+	d := *w.Delivery
 	retry := fmt.Sprintf("`starter delivery retry %s`", advice.Quote(d.DeliveryID))
 	switch {
 	case d.Status == notification.Sent:
-		return "nothing: it was sent at " + console.Clock(d.SentAt)
+		return "nothing: it was sent at " + clock(d.SentAt)
 	case d.Status == notification.Delivered:
-		return "nothing: it arrived at " + console.Clock(d.DeliveredAt)
+		return "nothing: it arrived at " + clock(d.DeliveredAt)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
 	case d.Status == notification.Cancelled:
 		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
-	case v.Workflow.Status == explain.Running:
-		return v.nextOfRunning(now)
+	case w.Workflow.Status == Running:
+		return w.nextOfRunning(now)
 	case d.Status == notification.Failed:
 		return fmt.Sprintf("nothing: it failed. %s, then run %s", mend(d), retry)
-	case v.Workflow.Status == explain.Unreachable:
-		return "not known, since Temporal is out of reach. By its row it " + v.rowSays(now)
-	case v.Workflow.Status == explain.Unknown && v.Processed != nil && v.Processed.Status == "PROCESSING":
+	case w.Workflow.Status == Unreachable:
+		return "not known, since Temporal is out of reach. By its row it " + w.rowSays(now)
+	case w.Workflow.Status == Unknown && w.Processed != nil && w.Processed.Status == notification.Processing:
 		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", advice.Quote(d.EventID))
-	case v.Workflow.Status == explain.Unknown:
+	case w.Workflow.Status == Unknown:
 		return fmt.Sprintf("nothing: nobody works on it. Run %s", retry)
 	default:
-		return fmt.Sprintf("nothing: nobody works on it, its workflow is %s. Run %s", v.Workflow.Status, retry)
+		return fmt.Sprintf("nothing: nobody works on it, its workflow is %s. Run %s", w.Workflow.Status, retry)
 	}
 }
 
@@ -91,42 +89,42 @@ func mend(d report.DeliveryDetail) string {
 }
 
 // nextOfRunning is where a workflow works on it.
-func (v whyView) nextOfRunning(now time.Time) string {
-	s := *v.Workflow
+func (w Why) nextOfRunning(now time.Time) string {
+	s := *w.Workflow
 	at := s // where its attempts are made
 	if s.Digest != nil {
 		at = *s.Digest
 	}
-	if at.Status == explain.Running && at.Workers == 0 {
+	if at.Status == Running && at.Workers == 0 {
 		return fmt.Sprintf("nothing, until a worker serves the task queue %s: start one", at.TaskQueue)
 	}
 	waiting, waits := strings.CutPrefix(at.Details, "waiting ")
 	switch p := at.PendingSend(); {
-	case s.Digest != nil && at.Status != explain.Running:
+	case s.Digest != nil && at.Status != Running:
 		return fmt.Sprintf("it joins another digest by itself: %s is %s", s.DigestID, at.Status)
 	case p != nil:
-		return v.nextAttempt(*p, at)
+		return w.nextAttempt(*p, at)
 	case s.Digest != nil:
-		return fmt.Sprintf("it is sent in its digest %s, which says: %s. %s", s.DigestID, at.Details, v.hasten())
+		return fmt.Sprintf("it is sent in its digest %s, which says: %s. %s", s.DigestID, at.Details, w.hasten())
 	case len(s.Pending) > 0:
-		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, advice.Quote(v.Delivery.DeliveryID))
+		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, advice.Quote(w.Delivery.DeliveryID))
 	case waits:
-		return fmt.Sprintf("it waits %s. %s", waiting, v.hasten())
-	case v.Delivery.SendAfter != nil && now.Before(*v.Delivery.SendAfter):
-		return fmt.Sprintf("it %s. %s", v.rowSays(now), v.hasten())
+		return fmt.Sprintf("it waits %s. %s", waiting, w.hasten())
+	case w.Delivery.SendAfter != nil && now.Before(*w.Delivery.SendAfter):
+		return fmt.Sprintf("it %s. %s", w.rowSays(now), w.hasten())
 	default:
 		return "its workflow goes on: look again in a moment"
 	}
 }
 
-func (v whyView) hasten() string {
-	return fmt.Sprintf("`starter delivery send-now %s` does not wait", advice.Quote(v.Delivery.DeliveryID))
+func (w Why) hasten() string {
+	return fmt.Sprintf("`starter delivery send-now %s` does not wait", advice.Quote(w.Delivery.DeliveryID))
 }
 
-func (v whyView) nextAttempt(p explain.PendingActivity, at explain.Sending) string {
+func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 	number, rejected := 1, false
-	for _, attempt := range v.Delivery.Log {
-		if attempt.Attempt <= v.Workflow.Before || attempt.EndedAt == nil {
+	for _, attempt := range w.Delivery.Log {
+		if attempt.Attempt <= w.Workflow.Before || attempt.EndedAt == nil {
 			continue
 		}
 		rejected = attempt.Outcome == notification.OutcomeAccount
@@ -139,32 +137,35 @@ func (v whyView) nextAttempt(p explain.PendingActivity, at explain.Sending) stri
 		which += fmt.Sprintf(" of %d", at.MaxAttempts)
 	}
 	switch {
-	case p.State == explain.Started:
-		return fmt.Sprintf("%s is under way, since %s", which, console.Clock(p.StartedAt))
-	case p.State == explain.Paused:
+	case p.State == Started:
+		return fmt.Sprintf("%s is under way, since %s", which, clock(p.StartedAt))
+	case p.State == Paused:
 		return which + " is paused: resume the activity in the Temporal Web UI"
 	case p.NextAttempt != nil && rejected:
-		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", console.Clock(p.NextAttempt), v.Delivery.Channel)
+		return fmt.Sprintf("the provider rejects our account: it is tried once a minute, next at %s, and fails a day after the first time. Mend the worker's credentials for %s", clock(p.NextAttempt), w.Delivery.Channel)
 	case p.NextAttempt != nil:
-		return fmt.Sprintf("the next attempt is due at %s, %s. %s", console.Clock(p.NextAttempt), which, v.hasten())
+		return fmt.Sprintf("the next attempt is due at %s, %s. %s", clock(p.NextAttempt), which, w.hasten())
 	default:
 		return which + " is due: a worker takes it in a moment"
 	}
 }
 
 // rowSays is what the delivery's row tells of a time to wait for.
-func (v whyView) rowSays(now time.Time) string {
-	after := v.Delivery.SendAfter
+func (w Why) rowSays(now time.Time) string {
+	after := w.Delivery.SendAfter
 	switch {
-	case v.Delivery.Strategy == notification.Aggregate:
+	case w.Delivery.Strategy == notification.Aggregate:
 		return "waits for its digest"
 	case after != nil && now.Before(*after):
 		why := notification.WaitQuietHours
-		if v.Delivery.Strategy == notification.Delayed {
+		if w.Delivery.Strategy == notification.Delayed {
 			why = notification.WaitDelay
 		}
-		return "waits until " + notification.WaitText(*after, now, v.Rules.Timezone, why)
+		return "waits until " + notification.WaitText(*after, now, w.Rules.Timezone, why)
 	default:
 		return "is to be sent at once"
 	}
 }
+
+// clock is a time to the millisecond.
+func clock(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }

@@ -1,0 +1,126 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+// Why is what was decided about one recipient and one channel of an event, what
+// became of it, and what happens next. It holds no address and no text.
+type Why struct {
+	EventID       string                 `json:"event_id"`
+	EventType     string                 `json:"event_type"`
+	Outbox        *report.LeasedRow      `json:"outbox"`          // null: the row was purged
+	Processed     *report.ProcessedRow   `json:"processed_event"` // null: it was not started yet
+	Recipient     string                 `json:"recipient"`
+	Channel       notification.Channel   `json:"channel"`
+	Decision      notification.Decision  `json:"decision"` // empty: none was taken
+	DecidedAt     *time.Time             `json:"decided_at"`
+	Meaning       string                 `json:"meaning"` // of the decision, or why there is none
+	Rules         RulesNow               `json:"rules_now"`
+	Delivery      *report.DeliveryDetail `json:"delivery"`                 // null: none was planned
+	Workflow      *Sending               `json:"workflow,omitempty"`       // of the delivery
+	EventWorkflow *Execution             `json:"event_workflow,omitempty"` // where nothing was decided
+	Next          string                 `json:"next"`
+}
+
+// WhyDelivery explains a delivery. Where there is none of that id, the error is
+// [notification.ErrNoDelivery].
+func (e Explainer) WhyDelivery(ctx context.Context, id string) (Why, error) {
+	delivery, err := e.reader().DeliveryDetail(ctx, id)
+	if err != nil {
+		return Why{}, err
+	}
+	key := report.DecisionKey{EventID: delivery.EventID, UserType: delivery.UserType, UserID: delivery.UserID, Channel: delivery.Channel}
+	return e.why(ctx, key, &delivery)
+}
+
+// Why explains what one recipient got of an event over one channel, or why they got
+// nothing. Where nothing is known of the event, the error is [notification.ErrNoEvent].
+func (e Explainer) Why(ctx context.Context, key report.DecisionKey) (Why, error) {
+	delivery, err := e.reader().DeliveryDetail(ctx, notification.DeliveryID(key.EventID, key.UserType, key.UserID, key.Channel))
+	switch {
+	case errors.Is(err, notification.ErrNoDelivery):
+		return e.why(ctx, key, nil)
+	case err != nil:
+		return Why{}, err
+	}
+	return e.why(ctx, key, &delivery)
+}
+
+func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *report.DeliveryDetail) (Why, error) {
+	decided, err := e.reader().Decided(ctx, key)
+	if err != nil {
+		return Why{}, err
+	}
+	now := time.Now()
+	plan, err := e.planNow(ctx, key, decided, now)
+	if err != nil {
+		return Why{}, err
+	}
+	w := newWhy(key, decided, plan, delivery)
+	if delivery != nil {
+		sending := e.DeliveryWorkflow(ctx, delivery.DeliveryID)
+		w.Workflow = &sending
+	} else if w.Undecided() {
+		execution := e.EventWorkflow(ctx, key.EventID)
+		w.EventWorkflow = &execution
+	}
+	w.Next = w.next(now)
+	return w, nil
+}
+
+func newWhy(key report.DecisionKey, decided report.Decided, plan planNow, delivery *report.DeliveryDetail) Why {
+	w := Why{
+		EventID: key.EventID, EventType: decided.EventType, Outbox: decided.Outbox, Processed: decided.Processed,
+		Recipient: string(key.UserType) + "/" + key.UserID, Channel: key.Channel,
+		Rules: plan.rules(decided.Chosen), Delivery: delivery,
+	}
+	if decided.Decisions != nil {
+		w.DecidedAt = &decided.DecidedAt
+		w.Decision = decided.Decisions[key.Channel]
+	}
+	if w.Undecided() {
+		w.Meaning = w.whyUndecided()
+	} else {
+		w.Meaning = w.Decision.Meaning(key.Channel, key.UserType)
+	}
+	return w
+}
+
+// Undecided says that nothing was decided about the recipient and the channel.
+func (w Why) Undecided() bool { return w.Decision == "" }
+
+// whyUndecided says why nothing was decided, as far as can be told from what is
+// there now.
+func (w Why) whyUndecided() string {
+	r := w.Rules
+	switch {
+	case w.DecidedAt != nil:
+		return fmt.Sprintf("nothing was decided about %s: the event's type was not routed over it when the event was planned", w.Channel)
+	case w.Outbox != nil && w.Outbox.Status == notification.OutboxPending:
+		return "nothing was decided yet: the event waits in the outbox to be started"
+	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:
+		return "nothing was decided: the event could not be started: " + w.Outbox.ErrorMessage
+	case len(r.RoutedChannels) == 0:
+		return "nothing was decided about anybody: the event's type has no rows in event_type_channel_routing"
+	case !r.RecipientKnown:
+		return "nothing was decided about them: they are not in the directory (recipient)"
+	case !r.RecipientActive:
+		return "nothing was decided about them: they are not active (recipient)"
+	case len(r.Unreached) > 0:
+		return "nothing was decided about them, since the event does not name them: " + strings.Join(r.Unreached, "; ")
+	case w.Processed != nil && w.Processed.Status == notification.Processing:
+		return "nothing was decided about them yet: the event is being planned"
+	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
+		return "nothing was decided about them: the event was cancelled, or could not be planned, before it came to them"
+	default:
+		return "nothing was decided about them when the event was planned; by the rows as they are now it would name them"
+	}
+}
