@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"herald/internal/console"
+	"herald/internal/launch"
+	"herald/internal/operate"
 	"herald/internal/postgres"
 )
 
@@ -46,14 +48,12 @@ func userAtHost() string {
 	return strings.ToValidUTF8(said[:min(maxActor, len(said))], "")
 }
 
-// invocation is a command as it was called, without what it was told to write.
-type invocation struct{ command, flags string }
-
 // unrecorded are flags that say nothing of what changes, and the payload of an
 // event, which may hold anything.
 var unrecorded = []string{"output", "yes", "dry-run", "no-wait", "payload"}
 
-func invocationOf(cmd *cobra.Command) invocation {
+// orderOf is a command as it was called. Its actor is not known yet.
+func orderOf(cmd *cobra.Command) operate.Order {
 	var flags []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(unrecorded, f.Name) {
@@ -61,23 +61,53 @@ func invocationOf(cmd *cobra.Command) invocation {
 		}
 		text := "--" + f.Name
 		if f.Value.Type() != "bool" {
-			text += " " + strings.Trim(f.Value.String(), "[]")
+			text += " " + f.Value.String()
 		}
 		flags = append(flags, text)
 	})
 	_, command, _ := strings.Cut(cmd.CommandPath(), " ")
-	return invocation{command: command, flags: strings.Join(flags, " ")}
+	return operate.Order{Command: command, Flags: recorded(strings.Join(flags, " "))}
 }
 
 // maxDetail bounds what is kept of a detail, in characters.
 const maxDetail = 500
 
+func recorded(detail string) string { return console.Cut(console.Printable(detail), maxDetail) }
+
+// operator acts for whoever runs the command. Without a launcher it changes the
+// database alone.
+func (a *app) operator(db *postgres.Store, launcher *launch.Launcher) (*operate.Operator, error) {
+	order := a.order
+	var err error
+	order.Actor, err = a.actor()
+	return &operate.Operator{Order: order, Store: db, Launcher: launcher}, err
+}
+
 // record writes down that the actor has ordered the command for the targets. It
 // comes before the change: what cannot be recorded is not done.
 func (a *app) record(ctx context.Context, db *postgres.Store, detail string, targets ...string) error {
-	actor, err := a.actor()
+	o, err := a.operator(db, nil)
 	if err != nil {
 		return err
 	}
-	return db.RecordActions(ctx, actor, a.called.command, console.Cut(console.Printable(detail), maxDetail), targets)
+	return o.Record(ctx, recorded(detail), targets...)
+}
+
+// operate calls f with an operator who acts for whoever runs the command.
+func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operate.Operator) error) error {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	launcher, _, err := a.launcher(ctx)
+	if err != nil {
+		return err
+	}
+	defer launcher.Client.Close()
+	o, err := a.operator(db, launcher)
+	if err != nil {
+		return err
+	}
+	return f(ctx, o)
 }

@@ -15,6 +15,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/config"
+	"herald/internal/launch"
 	"herald/internal/postgres"
 )
 
@@ -82,6 +83,16 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 		return nil, &unreachableError{"Temporal", startTemporal, err}
 	}
 	return temporal, nil
+}
+
+// launcher connects to Temporal; the caller closes its client.
+func (a *app) launcher(ctx context.Context) (*launch.Launcher, config.Starter, error) {
+	cfg, err := a.settings()
+	if err != nil {
+		return nil, cfg, err
+	}
+	temporal, err := a.temporal(ctx)
+	return &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}, cfg, err
 }
 
 // nextStep says what an operator can do about an error.

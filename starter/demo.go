@@ -13,7 +13,9 @@ import (
 	"herald/internal/advice"
 	"herald/internal/console"
 	"herald/internal/example"
+	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/postgres"
 )
 
@@ -81,7 +83,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 
 // ready fails where the demo could only wait for nothing.
 func (d *demo) ready(ctx context.Context, prefix string) error {
-	state, err := readPollers(ctx, d.temporal, prefix, 0)
+	state, err := operate.ReadPollers(ctx, &launch.Launcher{Client: d.temporal, Prefix: prefix}, 0)
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
-	enums "go.temporal.io/api/enums/v1"
 
-	"herald/internal/advice"
 	"herald/internal/console"
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/postgres"
 )
 
@@ -49,109 +47,30 @@ events that an operator cancelled: name them. More than 100 at once need --yes.`
 	return cmd
 }
 
-// bestEffortChannels are those whose failed delivery has ended well enough.
+// bestEffortChannels are those that get one attempt.
 func bestEffortChannels() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
 }
 
 func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) error {
-	if err := flags.choose("retry", "--all-failed", ids, flags.all); err != nil {
+	verb := operate.RetryEvent(flags.all)
+	if err := flags.check(verb, "--all-failed", ids, flags.all); err != nil {
 		return err
 	}
 	if !flags.all && (flags.eventType != "" || !flags.since.Time.IsZero()) {
 		return misused(errors.New("--type and --since go with --all-failed"))
 	}
-	return a.operate(ctx, 0, func(ctx context.Context, o *operator) error {
-		o.warnOfPollers(ctx)
-		retry := func(ctx context.Context, id string) (plan, error) { return o.planRetryEvent(ctx, id, flags.all) }
-		j := job{verb: "retry", noun: theEvents, flags: flags.bulkFlags, plan: retry, record: o.record}
+	return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+		if pollers, err := operate.ReadPollers(ctx, o.Launcher, 0); err == nil { // what matters fails by itself
+			a.warnOfPollers(pollers)
+		}
 		if len(ids) > 0 {
-			return a.named(ctx, j, ids)
+			return a.named(ctx, o, verb, ids, flags.bulkFlags)
 		}
-		return o.failedEvents(ctx, j, postgres.FailedEventFilter{EventType: flags.eventType, Since: flags.since.Time})
+		selection, err := o.SelectFailedEvents(ctx, postgres.FailedEventFilter{EventType: flags.eventType, Since: flags.since.Time}, flags.after)
+		if err != nil {
+			return err
+		}
+		return a.selected(ctx, o, verb, selection, flags.bulkFlags)
 	})
-}
-
-func (o *operator) failedEvents(ctx context.Context, j job, filter postgres.FailedEventFilter) error {
-	var err error
-	if filter.Until, err = o.db.Now(ctx); err != nil {
-		return err
-	}
-	matched, err := o.db.CountFailedEvents(ctx, filter)
-	if err != nil {
-		return err
-	}
-	page := func(ctx context.Context, after string, limit int) ([]item, error) {
-		ids, err := o.db.FailedEvents(ctx, filter, after, limit)
-		items := make([]item, 0, len(ids))
-		for _, id := range ids {
-			items = append(items, item{id, id})
-		}
-		return items, err
-	}
-	return o.app.selected(ctx, j, selection{matched: matched, page: page})
-}
-
-// warnOfPollers says that nobody will start what is put back.
-func (o *operator) warnOfPollers(ctx context.Context) {
-	state, err := readPollers(ctx, o.temporal, o.prefix, 0)
-	if err != nil {
-		return // what matters will fail by itself
-	}
-	o.app.warnOfWorkers(state)
-	o.app.warnOfPollers(state)
-}
-
-// planRetryEvent puts an event back that failed.
-func (o *operator) planRetryEvent(ctx context.Context, id string, all bool) (plan, error) {
-	state, err := o.event(ctx, id)
-	if err != nil {
-		return plan{}, err
-	}
-	status, err := o.lastStatus(ctx, id, state.Processed == "FAILED")
-	if err != nil {
-		return plan{}, err
-	}
-	if result, detail := whyNotRetry(state, status, all); result != "" {
-		return refuse(outcome{ID: id, Result: result, Detail: detail, next: "look at it with `starter event show " + advice.Quote(id) + "`"}), nil
-	}
-	would := outcome{ID: id, Done: true, Result: "would be retried"}
-	return plan{would, func(ctx context.Context) (outcome, error) { return o.retryEvent(ctx, id) }}, nil
-}
-
-func (o *operator) retryEvent(ctx context.Context, id string) (outcome, error) {
-	retried, err := o.db.RetryEvent(ctx, id)
-	if err != nil {
-		return outcome{}, err
-	}
-	if !retried {
-		return outcome{ID: id, Result: "changed meanwhile", next: "look at it with `starter event show " + advice.Quote(id) + "`"}, nil
-	}
-	said := outcome{ID: id, Done: true, Result: "is pending again"}
-	counts, err := o.db.EventCounts(ctx, id)
-	if count := counts[notification.Cancelled]; count > 0 {
-		said.Detail = fmt.Sprintf("%s of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all", console.Grouped(count), advice.Quote(id))
-	}
-	return said, err
-}
-
-// whyNotRetry is empty for an event that failed. One that still counts as
-// PROCESSING without a workflow that runs had it terminated.
-func whyNotRetry(state postgres.EventState, status enums.WorkflowExecutionStatus, all bool) (result, detail string) {
-	switch {
-	case state.Outbox == "":
-		return "cannot be retried", "its row in event_outbox was purged"
-	case state.Processed == "SUCCESS", status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return "has succeeded", "to make single deliveries once more there is `starter delivery retry`"
-	case status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		return "is under way", "its workflow runs"
-	case state.Outbox == "PENDING" && state.Processed == "":
-		return "is pending", "a poller will start it"
-	case all && status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return "was cancelled", "name it to retry it"
-	case state.Processed == "" && state.Outbox == "PROCESSED":
-		return "has ended", "processed_event no longer tells how"
-	default:
-		return "", ""
-	}
 }

@@ -13,15 +13,12 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/operate"
 	"herald/internal/postgres"
 )
 
-const (
-	// minRetention is the least that rows are kept: less is a slip of the pen.
-	minRetention = time.Hour
-	// maxPurgeCount bounds the counting before a purge; it deletes more.
-	maxPurgeCount = 100_000
-)
+// minRetention is the least that rows are kept: less is a slip of the pen.
+const minRetention = time.Hour
 
 func (a *app) purgeCommand() *cobra.Command {
 	var flags purgeFlags
@@ -71,49 +68,39 @@ type purgeFlags struct {
 	dryRun, yes                                                     bool
 }
 
-// purgeView is what `starter purge` prints.
-type purgeView struct {
-	DryRun bool          `json:"dry_run"`
-	Tables []purgedTable `json:"tables"`
-}
-
-// purgedTable is one table, before and after.
-type purgedTable struct {
-	Table     postgres.PurgeTable `json:"table"`
-	OlderThan string              `json:"older_than"`
-	Before    time.Time           `json:"before"`
-	Matched   int                 `json:"matched"` // rows that may go
-	More      bool                `json:"more"`    // there are more of them than were counted
-	Deleted   int                 `json:"deleted"`
-	age       time.Duration
-}
-
-// plan is the tables that the flags give an age.
-func (f purgeFlags) plan() ([]purgedTable, error) {
-	var tables []purgedTable
+// retentions are the tables that the flags give an age, in the order in which they
+// are purged.
+func (f purgeFlags) retentions() ([]operate.Retention, error) {
+	var kept []operate.Retention
 	for _, t := range []struct {
 		table postgres.PurgeTable
-		kept  console.Age
+		age   console.Age
 	}{
 		{postgres.PurgeOutbox, cmp.Or(f.outbox, f.olderThan)}, {postgres.PurgeProcessed, cmp.Or(f.processed, f.olderThan)},
 		{postgres.PurgeNotifications, cmp.Or(f.notifications, f.olderThan)}, {postgres.PurgeDecisions, cmp.Or(f.decisions, f.olderThan)},
 		{postgres.PurgeActions, f.actions},
 	} {
-		if t.kept.Duration > 0 && t.kept.Duration < minRetention {
-			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", t.kept.String(), t.table)
-		}
-		if t.kept.Duration > 0 {
-			tables = append(tables, purgedTable{Table: t.table, OlderThan: t.kept.String(), age: t.kept.Duration})
+		switch age := t.age.Duration; {
+		case age >= minRetention:
+			kept = append(kept, operate.Retention{Table: t.table, Age: age, Text: t.age.String()})
+		case age > 0:
+			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", t.age.String(), t.table)
 		}
 	}
-	if len(tables) == 0 {
+	if len(kept) == 0 {
 		return nil, errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --decisions, --actions AGE")
 	}
-	return tables, nil
+	return kept, nil
+}
+
+// purgeView is what `starter purge` prints.
+type purgeView struct {
+	DryRun bool                  `json:"dry_run"`
+	Tables []operate.PurgedTable `json:"tables"`
 }
 
 func (a *app) purge(ctx context.Context, flags purgeFlags) error {
-	tables, err := flags.plan()
+	kept, err := flags.retentions()
 	if err != nil {
 		return misused(err)
 	}
@@ -122,93 +109,50 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 		return err
 	}
 	defer db.Close()
+	o, err := a.operator(db, nil)
+	if err != nil {
+		return err
+	}
+	tables, err := o.PlanPurge(ctx, kept)
+	if err != nil {
+		return err
+	}
 	view := purgeView{DryRun: flags.dryRun, Tables: tables}
-	total, counted, err := view.count(ctx, db)
-	if err != nil {
-		return err
-	}
 	if flags.dryRun {
-		return a.Print(view, view.write)
+		return a.Print(view, view.print)
 	}
-	if total > 0 && !flags.yes {
-		return misused(fmt.Errorf("%s rows would go, and nothing was deleted: to delete them add --yes, to look first --dry-run", counted))
+	if total := view.matched(); total != "0" && !flags.yes {
+		return misused(fmt.Errorf("%s rows would go, and nothing was deleted: to delete them add --yes, to look first --dry-run", total))
 	}
-	if err := a.recordPurge(ctx, db, tables); err != nil {
+	var line atomic.Value
+	line.Store("")
+	stop := a.Progress(func() string { return line.Load().(string) })
+	purgeErr := o.Purge(ctx, tables, func(t operate.PurgedTable) {
+		line.Store(fmt.Sprintf("%s: %s rows deleted …", t.Table, console.Grouped(t.Deleted)))
+	})
+	stop()
+	if err := a.Print(view, view.print); err != nil {
 		return err
 	}
-	deleteErr := a.deleteOld(ctx, db, &view)
-	if err := a.Print(view, view.write); err != nil {
-		return err
-	}
-	if deleteErr != nil {
-		return advice.With(fmt.Errorf("stopped: %w", deleteErr), "what was deleted is gone; run it again, and it goes on with the rest")
+	if purgeErr != nil {
+		return advice.With(fmt.Errorf("stopped: %w", purgeErr), "what was deleted is gone; run it again, and it goes on with the rest")
 	}
 	return nil
 }
 
-// recordPurge writes down whose rows go.
-func (a *app) recordPurge(ctx context.Context, db *postgres.Store, tables []purgedTable) error {
-	var names []string
-	for _, t := range tables {
-		if t.Matched > 0 {
-			names = append(names, string(t.Table))
-		}
-	}
-	return a.record(ctx, db, a.called.flags, names...)
-}
-
-// count counts what may go, and returns how many that is, in words as well.
-func (v *purgeView) count(ctx context.Context, db *postgres.Store) (total int, counted string, err error) {
-	now, err := db.Now(ctx)
-	if err != nil {
-		return 0, "", err
-	}
-	more := ""
-	for i := range v.Tables {
-		t := &v.Tables[i]
-		t.Before = now.Add(-t.age)
-		found, err := db.CountPurgeable(ctx, t.Table, t.Before, maxPurgeCount+1)
-		if err != nil {
-			return 0, "", err
-		}
-		if t.Matched = min(found, maxPurgeCount); found > maxPurgeCount {
-			t.More, more = true, "more than "
-		}
+// matched is how many rows may go: more than 100,000.
+func (v purgeView) matched() string {
+	total, more := 0, ""
+	for _, t := range v.Tables {
 		total += t.Matched
-	}
-	return total, more + console.Grouped(total), nil
-}
-
-// deleteOld deletes what was counted, and what there is beyond it.
-func (a *app) deleteOld(ctx context.Context, db *postgres.Store, view *purgeView) error {
-	for i := range view.Tables {
-		t := &view.Tables[i]
-		var deleted atomic.Int64
-		stop := a.Progress(func() string {
-			return fmt.Sprintf("%s: %s rows deleted …", t.Table, console.Grouped(int(deleted.Load())))
-		})
-		err := t.deleteOld(ctx, db, &deleted)
-		stop()
-		if t.Deleted = int(deleted.Load()); err != nil {
-			return err
+		if t.More {
+			more = "more than "
 		}
 	}
-	return nil
+	return more + console.Grouped(total)
 }
 
-func (t *purgedTable) deleteOld(ctx context.Context, db *postgres.Store, deleted *atomic.Int64) error {
-	var from *time.Time
-	for {
-		batch, err := db.PurgeNext(ctx, t.Table, t.Before, from)
-		if err != nil || batch.Deleted == 0 {
-			return err
-		}
-		deleted.Add(int64(batch.Deleted))
-		from = batch.Through
-	}
-}
-
-func (v purgeView) write(w io.Writer) {
+func (v purgeView) print(w io.Writer) {
 	console.Row(w, "TABLE", "OLDER THAN", "BEFORE", "OLD ROWS", "DELETED")
 	for _, t := range v.Tables {
 		matched, deleted := console.Grouped(t.Matched), console.Grouped(t.Deleted)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/operate"
 )
 
 // withOldEvents is a database of n events that were processed 40 days ago, each
@@ -58,7 +60,7 @@ func TestPurge(t *testing.T) {
 	var view purgeView
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "purge", "--older-than", "30d", "--processed-events", "365d", "--yes", "-o", "json")), &view))
 	require.Len(t, view.Tables, 4)
-	for i, want := range []purgedTable{
+	for i, want := range []operate.PurgedTable{
 		{Table: "event_outbox", OlderThan: "30d", Matched: 3, Deleted: 3},
 		{Table: "processed_event", OlderThan: "365d"},
 		{Table: "notification", OlderThan: "30d"},

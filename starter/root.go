@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
+	"herald/internal/operate"
 )
 
 // app is what all commands share.
@@ -18,8 +19,8 @@ type app struct {
 	console.Output
 	in          io.Reader
 	environment map[string]string
-	begun       bool // a command took over: what fails now is not its usage
-	called      invocation
+	begun       bool          // a command took over: what fails now is not its usage
+	order       operate.Order // by the actor, whom app.operator names
 }
 
 // The exit codes.
@@ -116,7 +117,7 @@ func (a *app) within(limit time.Duration, f func(ctx context.Context, args []str
 		if err := emptyFilter(cmd); err != nil {
 			return err
 		}
-		a.begun, a.called = true, invocationOf(cmd)
+		a.begun, a.order = true, orderOf(cmd)
 		ctx := cmd.Context()
 		if limit > 0 {
 			var cancel context.CancelFunc

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/config"
 	"herald/internal/console"
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/postgres/report"
 )
 
@@ -38,11 +38,11 @@ type statusView struct {
 	notification.OutboxState
 	Deliveries []report.DeliveryCount `json:"deliveries"`
 	sweepView
-	OldestSeconds float64       `json:"oldest_pending_seconds"` // 0: nothing is pending
-	Since         string        `json:"since"`
-	Vhost         vhostView     `json:"vhost"`
-	Pollers       *pollersState `json:"pollers"` // null: Temporal is out of reach
-	PollerProblem string        `json:"poller_problem,omitempty"`
+	OldestSeconds float64          `json:"oldest_pending_seconds"` // 0: nothing is pending
+	Since         string           `json:"since"`
+	Vhost         vhostView        `json:"vhost"`
+	Pollers       *operate.Pollers `json:"pollers"` // null: Temporal is out of reach
+	PollerProblem string           `json:"poller_problem,omitempty"`
 }
 
 func (a *app) status(ctx context.Context, since console.Age) error {
@@ -64,32 +64,30 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 		return err
 	}
 	view := statusView{OutboxState: outbox, Deliveries: counts, sweepView: swept, OldestSeconds: outbox.OldestPending.Seconds(), Since: since.String(), Vhost: a.vhost(ctx, cfg)}
-	view.Pollers, err = a.pollersNow(ctx, cfg)
+	view.Pollers, err = a.pollersNow(ctx)
 	if err != nil {
 		view.PollerProblem = err.Error()
 		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
 	} else {
-		a.warnOfWorkers(*view.Pollers)
 		a.warnOfPollers(*view.Pollers)
-		a.warnOfNeighbours(view.Pollers.Others)
 	}
 	return a.Print(view, func(w io.Writer) { printStatus(w, view) })
 }
 
-func (a *app) pollersNow(ctx context.Context, cfg config.Starter) (*pollersState, error) {
-	temporal, err := a.temporal(ctx)
+func (a *app) pollersNow(ctx context.Context) (*operate.Pollers, error) {
+	launcher, cfg, err := a.launcher(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer temporal.Close()
-	state, err := readPollers(ctx, temporal, cfg.TaskQueuePrefix, cfg.OutboxPollers)
+	defer launcher.Client.Close()
+	pollers, err := operate.ReadPollers(ctx, launcher, cfg.OutboxPollers)
 	if err != nil {
 		return nil, err
 	}
-	if state.Others, err = neighbours(ctx, temporal, cfg.TaskQueuePrefix); err != nil {
+	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
 		a.Note("warning: %v", err) // visibility can be down alone
 	}
-	return &state, nil
+	return &pollers, nil
 }
 
 func printStatus(w io.Writer, view statusView) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/postgres/report"
 )
 
@@ -37,7 +38,7 @@ func TestPrintStatus(t *testing.T) {
 		Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 		sweepView:   sweepView{Incomplete: 2, LastSweep: &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2}},
 		Since:       "24h",
-		Pollers:     &pollersState{Pollers: []pollerState{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
+		Pollers:     &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
 	})
 	require.NoError(t, w.Flush())
 

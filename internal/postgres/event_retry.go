@@ -16,9 +16,9 @@ const CancelledByOperator = "cancelled by an operator"
 
 // EventState is an event as those who change it have to know it.
 type EventState struct {
-	Outbox    string // status in event_outbox; empty: the row was purged
+	Outbox    notification.OutboxStatus
 	Error     string // error_message; empty: none
-	Processed string // status in processed_event; empty: it has no row
+	Processed notification.ProcessedStatus
 }
 
 // EventState reads how far an event has come. Where nothing is known of it, the

@@ -1,0 +1,241 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"herald/internal/postgres/postgrestest"
+)
+
+// world is what a verb changes in these tests: everything but what is named here.
+type world struct {
+	*Operator
+	errs    map[string]error
+	refused map[string]string
+	onDo    func(ctx context.Context, id string)
+
+	mu   sync.Mutex
+	done []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{Operator: &Operator{Order: Order{Actor: "ada", Command: "delivery change", Flags: "--channel SMS"}, Store: postgrestest.New(t)}}
+}
+
+func (w *world) verb() Verb {
+	return Verb{Name: "change", Noun: Deliveries, plan: func(_ *Operator, _ context.Context, id string) (plan, error) {
+		if why := w.refused[id]; why != "" {
+			return refusal(Outcome{ID: id, Result: why}), nil
+		}
+		return plan{Outcome{ID: id, Done: true, Result: "would be changed"}, func(ctx context.Context) (Outcome, error) { return w.do(ctx, id) }}, nil
+	}}
+}
+
+func (w *world) do(ctx context.Context, id string) (Outcome, error) {
+	if w.onDo != nil {
+		w.onDo(ctx, id)
+	}
+	if err := w.errs[id]; err != nil {
+		return Outcome{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done = append(w.done, id)
+	return Outcome{ID: id, Done: true, Result: "changed"}, nil
+}
+
+// rows are d1 to dn, whose keys are ten times that.
+func rows(n int) Selection {
+	return Selection{Matched: n, page: func(_ context.Context, after string, limit int) ([]item, error) {
+		behind, err := DeliveryNumber(after)
+		var items []item
+		for i := int(behind)/10 + 1; i <= n && len(items) < limit; i++ {
+			items = append(items, item{strconv.Itoa(i * 10), fmt.Sprintf("d%d", i)})
+		}
+		return items, err
+	}}
+}
+
+func TestSelected(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	w.refused = map[string]string{"d7": "was sent", "d8": "was sent", "d9": "is under way"}
+	w.errs = map[string]error{}
+	for i := 20; i < 35; i++ {
+		w.errs[fmt.Sprintf("d%d", i)] = errors.New("connection reset")
+	}
+	var tried int
+	var through string
+
+	got, err := w.Selected(t.Context(), w.verb(), rows(700), Options{Progress: func(n int, key string) { tried, through = n, key }})
+
+	require.NoError(t, err, "what fails with one does not stop the others")
+	require.Len(t, w.done, 700-3-15)
+	require.Len(t, got.Errors, maxErrors)
+	require.Contains(t, got.Errors[0], "connection reset")
+	got.Errors = nil
+	require.Equal(t, Summary{
+		Matched: 700, Done: 700 - 3 - 15, Skipped: map[string]int{"was sent": 2, "is under way": 1}, Failed: 15, Through: "7000",
+	}, got)
+	require.Equal(t, 700, tried)
+	require.Equal(t, "7000", through)
+}
+
+func TestSelectedDryRun(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	w.refused = map[string]string{"d2": "was sent"}
+
+	got, err := w.Selected(t.Context(), w.verb(), rows(1234), Options{DryRun: true})
+
+	require.NoError(t, err)
+	require.Empty(t, w.done)
+	require.Len(t, got.Items, previewed)
+	require.Equal(t, Outcome{ID: "d1", Done: true, Result: "would be changed"}, got.Items[0])
+	require.Equal(t, Outcome{ID: "d2", Result: "was sent"}, got.Items[1])
+	require.Equal(t, 1234, got.Matched)
+	require.Empty(t, w.recorded(t), "a dry run orders nothing")
+}
+
+// An interrupted run says how far it came, and another goes on from there: between
+// the two everything is done.
+func TestSelectedResumes(t *testing.T) {
+	t.Parallel()
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	w := newWorld(t)
+	w.onDo = func(_ context.Context, id string) {
+		if id == "d600" {
+			interrupt()
+		}
+	}
+	got, err := w.Selected(ctx, w.verb(), rows(800), Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	through, err := DeliveryNumber(got.Through)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, through, int64(bulkPage*10), "the page before is through")
+	require.Less(t, through, int64(8000))
+
+	w.onDo = nil
+	rest := rows(800)
+	rest.After = got.Through
+	_, err = w.Selected(t.Context(), w.verb(), rest, Options{})
+	require.NoError(t, err)
+	slices.Sort(w.done)
+	require.Len(t, slices.Compact(w.done), 800)
+}
+
+// A server that is out of reach is not asked a thousand times.
+func TestSelectedStops(t *testing.T) {
+	t.Parallel()
+
+	for _, down := range []error{
+		serviceerror.NewUnavailable("no connection"),
+		serviceerror.NewDeadlineExceeded("late"), // what is left of Unavailable once the time for one is over
+		context.DeadlineExceeded,
+	} {
+		t.Run(fmt.Sprintf("%T", down), func(t *testing.T) {
+			t.Parallel()
+
+			w := newWorld(t)
+			w.errs = map[string]error{"d42": fmt.Errorf("retry d42: %w", down)}
+			w.onDo = func(ctx context.Context, id string) {
+				if len(id) > len("d99") { // waits until the others stop
+					<-ctx.Done()
+				}
+			}
+
+			got, err := w.Selected(t.Context(), w.verb(), rows(1000), Options{})
+
+			require.ErrorIs(t, err, down)
+			require.Less(t, len(w.done), 100+bulkAtOnce)
+			require.Zero(t, got.Failed, "it is not about one delivery")
+		})
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+
+	gone := errors.New("no such delivery")
+	changed := Outcome{ID: "a", Done: true, Result: "changed"}
+	refused := Outcome{ID: "sent", Result: "was sent"}
+	failed := Outcome{ID: "gone", Result: "error", Detail: gone.Error(), Err: gone}
+	tests := []struct {
+		name   string
+		ids    []string
+		dryRun bool
+		want   []Outcome
+	}{
+		{name: "one", ids: []string{"a"}, want: []Outcome{changed}},
+		{name: "twice the same", ids: []string{"a", "a"}, want: []Outcome{changed}},
+		{name: "several, in their order", ids: []string{"gone", "a", "sent"}, want: []Outcome{failed, changed, refused}},
+		{name: "a dry run", ids: []string{"a", "sent"}, dryRun: true, want: []Outcome{{ID: "a", Done: true, Result: "would be changed"}, refused}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			w := newWorld(t)
+			w.refused, w.errs = map[string]string{"sent": "was sent"}, map[string]error{"gone": gone}
+
+			got, err := w.Named(t.Context(), w.verb(), tt.ids, Options{DryRun: tt.dryRun})
+
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.Items)
+			require.Equal(t, len(tt.want), got.Matched)
+			require.Equal(t, tt.dryRun, len(w.done) == 0)
+		})
+	}
+}
+
+// action is who ordered what.
+type action struct{ Actor, Command, Target, Detail string }
+
+func (w *world) recorded(t *testing.T) []action {
+	t.Helper()
+	rows, err := w.Store.Pool.Query(t.Context(), "SELECT actor, command, target, detail FROM operator_action ORDER BY id")
+	require.NoError(t, err)
+	actions, err := pgx.CollectRows(rows, pgx.RowToStructByPos[action])
+	require.NoError(t, err)
+	return actions
+}
+
+// Who ordered what is written down before it is done: the order with its filters,
+// and each that it changes. What cannot be written down is not done.
+func TestChangesAreRecorded(t *testing.T) {
+	t.Parallel()
+
+	w := newWorld(t)
+	w.refused = map[string]string{"d2": "was sent"}
+	_, err := w.Store.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')")
+	require.NoError(t, err)
+
+	got, err := w.Selected(t.Context(), w.verb(), rows(4), Options{})
+
+	require.NoError(t, err)
+	require.Equal(t, 1, got.Failed)
+	require.ElementsMatch(t, []string{"d1", "d4"}, w.done)
+	require.ElementsMatch(t, []action{
+		{"ada", "delivery change", "--channel SMS", "matched 4 deliveries"},
+		{"ada", "delivery change", "d1", "--channel SMS"},
+		{"ada", "delivery change", "d4", "--channel SMS"},
+	}, w.recorded(t))
+
+	w.done, w.Order.Flags = nil, "d3" // the order itself
+	_, err = w.Selected(t.Context(), w.verb(), rows(4), Options{})
+	require.ErrorContains(t, err, "record who does it")
+	require.Empty(t, w.done)
+}

@@ -1,0 +1,108 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
+
+// SelectDeliveries selects the deliveries that a filter names. They are in the
+// order of their numbers; after is the number behind which to begin.
+func (o *Operator) SelectDeliveries(ctx context.Context, filter report.DeliveryFilter, after string) (Selection, error) {
+	reader := report.Reader{Pool: o.Store.Pool}
+	if filter.Until.IsZero() {
+		var err error
+		if filter.Until, err = o.Store.Now(ctx); err != nil {
+			return Selection{}, err
+		}
+	}
+	matched, err := reader.CountDeliveries(ctx, filter)
+	page := func(ctx context.Context, after string, limit int) ([]item, error) {
+		behind, err := DeliveryNumber(after)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := reader.DeliveryPage(ctx, filter, behind, limit)
+		items := make([]item, len(rows))
+		for i, row := range rows {
+			items[i] = item{strconv.FormatInt(row.ID, 10), row.DeliveryID}
+		}
+		return items, err
+	}
+	return Selection{Matched: matched, After: after, page: page}, err
+}
+
+// DeliveryNumber reads the key of a delivery in a [Selection]; empty: before the
+// first.
+func DeliveryNumber(key string) (int64, error) {
+	if key == "" {
+		return 0, nil
+	}
+	number, err := strconv.ParseInt(key, 10, 64)
+	if err != nil || number < 0 {
+		return 0, errors.New("must be the number that an earlier call named")
+	}
+	return number, nil
+}
+
+// isSent says that a delivery cannot be changed any more.
+func isSent(state postgres.DeliveryState) bool {
+	return state.Status == notification.Sent || state.Status == notification.Delivered
+}
+
+const cancelled = "cancelled" // also last_error of a delivery that an operator cancelled
+
+// unchanged is the outcome of a delivery whose workflow does not run, for a verb
+// that would have changed its course.
+func unchanged(id string, state postgres.DeliveryState) Outcome {
+	quoted := advice.Quote(id)
+	switch state.Status {
+	case notification.Sent, notification.Delivered:
+		return Outcome{
+			ID: id, Result: "was sent", Detail: clock(state.SentAt) + "; what was sent stays sent",
+			Next: "nothing calls it back; `starter delivery show " + quoted + "` tells what became of it",
+		}
+	case notification.Failed:
+		return Outcome{ID: id, Result: "has failed", Detail: state.LastError, Next: "mend the cause, then `starter delivery retry " + quoted + "`"}
+	case notification.Cancelled:
+		return Outcome{
+			ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled),
+			Next: "`starter delivery retry " + quoted + "` makes it after all",
+		}
+	default:
+		return Outcome{
+			ID: id, Result: "is worked on by nobody", Detail: "its workflow does not run, or not yet",
+			Next: "see its event; once that is through, `starter delivery retry " + quoted + "` makes the delivery",
+		}
+	}
+}
+
+// underWay is the outcome of a delivery whose workflow runs, for a verb that would
+// have started it.
+func underWay(id string, state postgres.DeliveryState) Outcome {
+	quoted := advice.Quote(id)
+	return Outcome{
+		ID: id, Result: "is under way", Detail: fmt.Sprintf("its workflow runs; it is %s after %d attempts", state.Status, state.Attempts),
+		Next: "`starter delivery why " + quoted + "` says what it waits for; `starter delivery send-now " + quoted + "` hastens it",
+	}
+}
+
+// howItEnds tells where to look for the end of a delivery.
+func howItEnds(id string) string {
+	return "`starter delivery show " + advice.Quote(id) + "` tells how it ends"
+}
+
+func clock(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05.000Z")
+}

@@ -1,0 +1,203 @@
+package operate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+	"herald/workflows"
+)
+
+// Every status that a delivery can have when its workflow was asked to end.
+func TestCancelDelivery(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	tests := []struct {
+		after notification.Status
+		done  bool
+		want  string
+	}{
+		{after: notification.Cancelled, done: true, want: "cancelled"},
+		{after: notification.Sent, want: wasSent},
+		{after: notification.Delivered, want: wasSent},
+		{after: notification.Failed, want: "has failed: why"},
+		{after: notification.Pending, done: true, want: "cancellation accepted: an attempt is under way, or no worker runs; `starter delivery show d1` tells how it ends"},
+	}
+	for _, tt := range tests {
+		d.reset(notification.Pending)
+		d.workflow("d1", running)
+		d.cancels("d1", ends(func() { d.setStatus(tt.after) }, &temporal.WorkflowExecutionError{}))
+
+		got := d.run(CancelDelivery(), "d1")
+
+		require.Equal(t, tt.want, got.String(), tt.after)
+		require.Equal(t, tt.done, got.Done, tt.after)
+	}
+}
+
+// A delivery whose workflow does not run is cancelled in the table; one that has
+// ended is left alone.
+func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	for before, want := range map[notification.Status]string{
+		notification.Pending:   "cancelled: in the table alone, since no workflow was running",
+		notification.Cancelled: "was cancelled: why",
+		notification.Failed:    "has failed: why",
+		notification.Sent:      wasSent,
+	} {
+		for _, status := range []enums.WorkflowExecutionStatus{unknown, completed, terminated} {
+			d.reset(before)
+			d.workflow("d1", status)
+
+			require.Equal(t, want, d.run(CancelDelivery(), "d1").String())
+		}
+	}
+}
+
+func TestRetryDelivery(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	started := "started: `starter delivery show d1` tells how it ends"
+	faster := serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", "") // somebody else was
+	tests := []struct {
+		name   string
+		before notification.Status
+		again  bool
+		answer error
+		after  notification.Status // empty: it does not end
+		done   bool
+		want   string
+	}{
+		{name: "sent after it failed", before: notification.Failed, after: notification.Sent, done: true, want: "sent: 2026-11-21 08:00:00.000Z"},
+		{name: "sent after it was cancelled", before: notification.Cancelled, after: notification.Sent, done: true, want: "sent: 2026-11-21 08:00:00.000Z"},
+		{name: "sent twice", before: notification.Delivered, again: true, after: notification.Sent, done: true, want: "sent: 2026-11-21 08:00:00.000Z"},
+		{name: "failed once more", before: notification.Pending, after: notification.Failed, want: "has failed: why"},
+		{name: "cancelled meanwhile", before: notification.Pending, after: notification.Cancelled, want: "was cancelled: why"},
+		{name: "terminated meanwhile", before: notification.Pending, after: notification.Pending, done: true, want: started},
+		{name: "not yet ended", before: notification.Pending, done: true, want: started},
+		{name: "somebody else was faster", before: notification.Pending, answer: faster, want: "is under way: its workflow runs; it is PENDING after 0 attempts"},
+	}
+	for _, tt := range tests {
+		d.reset(tt.before)
+		d.workflow("d1", terminated)
+		d.starts(ends(func() { d.setStatus(tt.after) }, nil), tt.answer)
+		if tt.after == "" {
+			d.loseCalm()
+		}
+
+		got := d.run(RetryDelivery(tt.again, time.Minute), "d1")
+
+		require.Equal(t, tt.want, got.String(), tt.name)
+		require.Equal(t, tt.done, got.Done, tt.name)
+	}
+
+	for _, sent := range []notification.Status{notification.Sent, notification.Delivered} {
+		d.reset(sent)
+		got := d.run(RetryDelivery(false, time.Minute), "d1")
+		require.Equal(t, wasSent, got.String())
+		require.Contains(t, got.Next, "--again")
+	}
+}
+
+// The row says that a delivery failed a moment before its workflow ends.
+func TestRetryDeliveryWaitsForTheLastRun(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.setStatus(notification.Failed)
+	d.describes("d1", running).Twice()
+	d.describes("d1", completed)
+	d.starts(ends(func() { d.setStatus(notification.Sent) }, nil), nil)
+
+	require.Equal(t, "sent", d.run(RetryDelivery(false, time.Minute), "d1").Result)
+}
+
+func TestSignal(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	ended := serviceerror.NewNotFound("ended between the look and the signal")
+	tests := []struct {
+		name     string
+		before   notification.Status
+		workflow enums.WorkflowExecutionStatus
+		signals  bool
+		answer   error
+		want     string
+	}{
+		{name: "waits", before: notification.Pending, workflow: running, signals: true, want: "told to be sent now"},
+		{name: "has ended meanwhile", before: notification.Pending, workflow: running, signals: true, answer: ended, want: "is worked on by nobody: its workflow does not run, or not yet"},
+		{name: "no workflow", before: notification.Pending, workflow: terminated, want: "is worked on by nobody: its workflow does not run, or not yet"},
+		{name: "about to end as failed", before: notification.Failed, workflow: running, want: "has failed: why"},
+		{name: "about to end as cancelled", before: notification.Cancelled, workflow: running, want: "was cancelled: why"},
+		{name: "about to end as sent", before: notification.Sent, workflow: running, want: wasSent},
+	}
+	for _, tt := range tests {
+		d.reset(tt.before)
+		d.workflow("d1", tt.workflow)
+		if tt.signals {
+			d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.SendNow, nil).Return(tt.answer).Once()
+		}
+
+		require.Equal(t, tt.want, d.run(SendNow(), "d1").String(), tt.name)
+	}
+}
+
+func TestRescheduleWarnsOfQuietHours(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec(`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '1', 'Europe/Rome')`)
+	d.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('CUSTOMER', '1', 'EMAIL', true, '22:00', '08:00')`)
+	d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')`)
+	noon, night := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), time.Date(2026, 11, 22, 23, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name, action string
+		until        time.Time
+		want         string
+	}{
+		{name: "by day", action: "DROP", until: noon, want: "told to wait: until 2026-11-22 12:00:00.000Z"},
+		{name: "at night, dropped", action: "DROP", until: night, want: "IN QUIET HOURS, and its event type then drops it"},
+		{name: "at night, deferred", action: "DEFER", until: night, want: "it will wait on until 08:00 Europe/Rome: quiet hours"},
+	}
+	for _, tt := range tests {
+		d.reset(notification.Pending)
+		d.workflow("d1", running)
+		d.exec(`UPDATE event_type_channel_routing SET quiet_hours_action = $1`, tt.action)
+		d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.Reschedule, tt.until).Return(nil).Once()
+
+		require.Contains(t, d.run(Reschedule(tt.until), "d1").String(), tt.want, tt.name)
+	}
+}
+
+// Deliveries that are planned later than the selection are left alone.
+func TestSelectDeliveries(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	selection, err := d.SelectDeliveries(t.Context(), report.DeliveryFilter{EventID: "evt-1"}, "")
+	require.NoError(t, err)
+	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'SMS', 'd2', 'title', 'body')`)
+
+	require.Equal(t, 1, selection.Matched)
+	page, err := selection.page(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+	require.Equal(t, "d1", page[0].id)
+	page, err = selection.page(t.Context(), page[0].key, 10)
+	require.NoError(t, err)
+	require.Empty(t, page)
+}

@@ -1,0 +1,161 @@
+package operate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+func TestCancelEvent(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	cancelledEnd := ends(func() {}, &temporal.WorkflowExecutionError{})
+	tests := []struct {
+		name     string
+		end      *mocks.WorkflowRun // nil: not while it is waited for
+		delivery notification.Status
+		done     bool
+		want     string
+	}{
+		{name: "cancelled", end: cancelledEnd, delivery: notification.Cancelled, done: true, want: "cancelled: of its deliveries 1 cancelled"},
+		{name: "sent already", end: cancelledEnd, delivery: notification.Delivered, done: true, want: "cancelled: of its deliveries 1 sent, and stay sent"},
+		{name: "ended before", end: ends(func() {}, nil), delivery: notification.Failed, want: "has ended: of its deliveries 1 failed"},
+		{name: "not ended yet", delivery: notification.Pending, done: true, want: "cancellation accepted: of its deliveries 1 still under way"},
+	}
+	for _, tt := range tests {
+		d.reset(tt.delivery)
+		d.workflow("evt-1", running)
+		d.cancels("evt-1", tt.end)
+		if tt.end == nil {
+			d.loseCalm()
+		}
+
+		got := d.run(CancelEvent(), "evt-1")
+
+		require.Equal(t, tt.want, got.String(), tt.name)
+		require.Equal(t, tt.done, got.Done, tt.name)
+	}
+}
+
+// An event without a running workflow, in every state of its two rows.
+func TestCancelEventWithoutWorkflow(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("DELETE FROM notification")
+	d.workflow("evt-1", unknown)
+	tests := []struct {
+		outbox    notification.OutboxStatus
+		processed notification.ProcessedStatus
+		want      string
+	}{
+		{outbox: notification.OutboxPending, want: "withdrawn: it was not started; `starter event retry evt-1` brings it back"},
+		{outbox: notification.OutboxFailed, want: "was never started: why"},
+		{outbox: notification.OutboxProcessed, processed: notification.ProcessedSuccess, want: "has ended: it has no deliveries"},
+		{outbox: notification.OutboxProcessed, processed: notification.ProcessedFailed, want: "was cancelled, or has failed: it has no deliveries"},
+		{outbox: notification.OutboxProcessed, processed: notification.Processing, want: "is worked on by nobody: it has no deliveries"},
+	}
+	for _, tt := range tests {
+		d.exec("DELETE FROM processed_event")
+		d.exec(`UPDATE event_outbox SET status = $1, error_message = 'why', published_at = CASE $1 WHEN 'PROCESSED' THEN now() END`, string(tt.outbox))
+		if tt.processed != "" {
+			d.exec(`INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)`, string(tt.processed))
+		}
+		expected := d.dryRun(CancelEvent(), "evt-1")
+		got := d.run(CancelEvent(), "evt-1")
+		require.Equal(t, tt.want, got.String())
+		require.Equal(t, tt.outbox == notification.OutboxPending, got.Done)
+		require.Equal(t, expected.Done, got.Done)
+	}
+}
+
+// A poller that has claimed the event starts it, and then it is cancelled.
+func TestCancelEventThatIsBeingStarted(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	_, err := d.Store.ClaimEvents(t.Context(), "poller", 1, time.Hour)
+	require.NoError(t, err)
+	d.describes("evt-1", unknown).Twice()
+	d.describes("evt-1", running)
+	d.cancels("evt-1", ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
+
+	require.Equal(t, "cancelled", d.run(CancelEvent(), "evt-1").Result)
+}
+
+// The whole domain: an event is put back only where the store does so too, and
+// where no workflow runs.
+func TestRetryRefusal(t *testing.T) {
+	t.Parallel()
+
+	for _, outbox := range []notification.OutboxStatus{"", notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed} {
+		for _, processed := range []notification.ProcessedStatus{"", notification.Processing, notification.ProcessedSuccess, notification.ProcessedFailed} {
+			for status := range enums.WorkflowExecutionStatus_name {
+				for _, allFailed := range []bool{false, true} {
+					state, status := postgres.EventState{Outbox: outbox, Processed: processed}, enums.WorkflowExecutionStatus(status)
+					failed := processed == notification.ProcessedFailed || processed == notification.Processing || (processed == "" && outbox == notification.OutboxFailed)
+					retried := outbox != "" && failed && status != running && status != completed && (!allFailed || status != canceled)
+
+					result, _ := retryRefusal(state, status, allFailed)
+
+					require.Equal(t, retried, result == "", "%+v %s %t", state, status, allFailed)
+				}
+			}
+		}
+	}
+}
+
+func TestRetryEvent(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.setStatus(notification.Cancelled)
+	d.exec("INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'FAILED')")
+	d.describes("evt-1", canceled).Twice()
+	require.Equal(t, "was cancelled: name it to retry it", d.run(RetryEvent(true), "evt-1").String())
+	require.True(t, d.dryRun(RetryEvent(false), "evt-1").Done)
+	d.describes("evt-1", running).Once() // it wrote down its end, and is about to end
+	d.describes("evt-1", canceled)
+
+	require.Equal(t, "is pending again: 1 of its deliveries stay cancelled; `starter delivery retry --event evt-1 --status CANCELLED` makes them after all",
+		d.run(RetryEvent(false), "evt-1").String())
+	state, err := d.Store.EventState(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, postgres.EventState{Outbox: notification.OutboxPending}, state)
+	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
+}
+
+// Many failed events, but for one that an operator cancelled.
+func TestRetryFailedEvents(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("DELETE FROM notification")
+	d.exec("DELETE FROM event_outbox")
+	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message)
+		SELECT 'evt-' || i, 'T', 'CUSTOMER', '1', '{}', 'FAILED', 'claimed 10 times' FROM generate_series(1, 150) AS i`)
+	d.exec(`UPDATE event_outbox SET error_message = $1 WHERE event_id = 'evt-7'`, postgres.CancelledByOperator)
+	for i := range 150 {
+		d.workflow(fmt.Sprintf("evt-%d", i+1), unknown)
+	}
+	selection, err := d.SelectFailedEvents(t.Context(), postgres.FailedEventFilter{}, "")
+	require.NoError(t, err)
+	require.Equal(t, 149, selection.Matched)
+
+	got, err := d.Selected(t.Context(), RetryEvent(true), selection, Options{})
+
+	require.NoError(t, err)
+	require.Equal(t, 149, got.Done)
+	var pending int
+	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'").Scan(&pending))
+	require.Equal(t, 149, pending)
+}

@@ -1,0 +1,124 @@
+package operate
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/mocks"
+
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+const (
+	completed  = enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	canceled   = enums.WORKFLOW_EXECUTION_STATUS_CANCELED
+	terminated = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
+)
+
+// wasSent is said of a delivery of the desk that was sent.
+const wasSent = "was sent: 2026-11-21 08:00:00.000Z; what was sent stays sent"
+
+// desk is an operator over a database of the test's own, with event evt-1 and its
+// delivery d1, and a Temporal that a test tells what to answer.
+type desk struct {
+	*Operator
+	t      *testing.T
+	server *mocks.Client
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{Operator: &Operator{Order: Order{Actor: "ada", Command: "x"}, Store: postgrestest.New(t)}, t: t}
+	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'CUSTOMER', '1', '{}')`)
+	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body')`)
+	d.reset(notification.Pending)
+	return d
+}
+
+// reset begins another case: with another Temporal, and a delivery of that status.
+func (d *desk) reset(status notification.Status) {
+	d.t.Helper()
+	d.server = mocks.NewClient(d.t)
+	d.Launcher = &launch.Launcher{Client: d.server, Prefix: "test"}
+	d.waited.Store(0)
+	d.setStatus(status)
+}
+
+// loseCalm has the operator wait for no end any more.
+func (d *desk) loseCalm() { d.waited.Store(int64(time.Hour)) }
+
+func (d *desk) exec(sql string, args ...any) {
+	d.t.Helper()
+	_, err := d.Store.Pool.Exec(d.t.Context(), sql, args...)
+	require.NoError(d.t, err)
+}
+
+func (d *desk) setStatus(status notification.Status) {
+	d.t.Helper()
+	d.exec(`UPDATE notification SET status = $1, last_error = 'why', sent_at = '2026-11-21T08:00:00Z', delivered_at = now()`, string(status))
+}
+
+// workflow has Temporal know a workflow, however often it is asked.
+func (d *desk) workflow(id string, status enums.WorkflowExecutionStatus) {
+	d.describes(id, status).Maybe()
+}
+
+func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.Call {
+	var err error
+	if status == unknown {
+		err = serviceerror.NewNotFound("no such workflow")
+	}
+	return d.server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
+	}, err)
+}
+
+// cancels expects that a workflow is asked to end, and what comes of that.
+func (d *desk) cancels(id string, end *mocks.WorkflowRun) {
+	d.server.On("CancelWorkflow", mock.Anything, id, "").Return(nil).Once()
+	d.server.On("GetWorkflow", mock.Anything, id, "").Return(end)
+}
+
+// starts expects that a delivery's workflow is started.
+func (d *desk) starts(run *mocks.WorkflowRun, err error) {
+	d.server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(run, err).Once()
+}
+
+// dryRun and run are what comes of a verb.
+func (d *desk) dryRun(verb Verb, id string) Outcome { return d.one(verb, id, true) }
+
+func (d *desk) run(verb Verb, id string) Outcome { return d.one(verb, id, false) }
+
+func (d *desk) one(verb Verb, id string, dryRun bool) Outcome {
+	d.t.Helper()
+	outcome, err := d.bulk(verb, Options{DryRun: dryRun}, 1).change(d.t.Context(), id)
+	require.NoError(d.t, err)
+	if !outcome.Done {
+		require.NotEmpty(d.t, outcome.Next, "what was not done comes with an advice")
+	}
+	return outcome
+}
+
+// ends is a workflow that ends with err, after change.
+func ends(change func(), err error) *mocks.WorkflowRun {
+	run := &mocks.WorkflowRun{}
+	run.On("Get", mock.Anything, nil).Run(func(mock.Arguments) { change() }).Return(err)
+	return run
+}
+
+// hangs is a workflow that does not end while anybody waits.
+func hangs() *mocks.WorkflowRun {
+	run := &mocks.WorkflowRun{}
+	run.On("Get", mock.Anything, nil).Run(func(args mock.Arguments) { <-args.Get(0).(context.Context).Done() }).Return(context.DeadlineExceeded)
+	return run
+}

@@ -1,0 +1,120 @@
+package operate
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// Where no worker runs, a thousand workflows are not waited for one by one.
+func TestAwaitEnd(t *testing.T) {
+	t.Parallel()
+
+	failed := &temporal.WorkflowExecutionError{}
+	for err, want := range map[error]bool{nil: true, failed: true, serviceerror.NewDeadlineExceeded("late"): false, context.DeadlineExceeded: false} {
+		o := &Operator{}
+		ended, endErr := o.awaitEnd(t.Context(), time.Minute, ends(func() {}, err))
+		require.Equal(t, want, ended, "%T", err)
+		require.Equal(t, want, o.waited.Load() == 0, "waiting for what ends costs nothing")
+		if want {
+			require.Equal(t, err, endErr)
+		}
+	}
+
+	o := &Operator{}
+	ended, err := o.awaitEnd(t.Context(), time.Millisecond, hangs())
+	require.NoError(t, err)
+	require.False(t, ended)
+	ended, _ = o.awaitEnd(t.Context(), time.Millisecond, nil)
+	require.False(t, ended, "it does not even look")
+}
+
+// Every status of a row beside every state of a workflow: a dry run says that
+// something would change exactly where the run changes it.
+func TestDryRunSaysWhatTheRunDoes(t *testing.T) {
+	t.Parallel()
+
+	verbs := map[string]Verb{
+		"cancel": CancelDelivery(), "retry": RetryDelivery(false, time.Minute), "again": RetryDelivery(true, time.Minute), "send now": SendNow(),
+	}
+	for name, verb := range verbs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			d := newDesk(t)
+			for _, status := range []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled} {
+				for _, workflow := range []enums.WorkflowExecutionStatus{unknown, running, completed, canceled, terminated} {
+					if workflow == running && status != notification.Pending {
+						continue // it is about to end, and is waited for
+					}
+					changed := d.obeys(status, workflow)
+					expected := d.dryRun(verb, "d1")
+					require.False(t, *changed, "a dry run changes nothing")
+
+					got := d.run(verb, "d1")
+					require.Equal(t, expected.Done, *changed || got.Done, "%s %s", status, workflow)
+					if !expected.Done {
+						require.Equal(t, expected, got, "%s %s", status, workflow)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A delivery that has failed by its row may still run: it was reopened, or is
+// stuck. It can be cancelled, which ends its workflow, and it cannot be retried.
+func TestWorkflowOfAFailedDeliveryRuns(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	changed := d.obeys(notification.Failed, running)
+	require.Equal(t, Outcome{ID: "d1", Done: true, Result: "would be cancelled"}, d.dryRun(CancelDelivery(), "d1"))
+	d.run(CancelDelivery(), "d1")
+	require.True(t, *changed)
+
+	d.obeys(notification.Failed, running)
+	require.Equal(t, "is under way", d.dryRun(RetryDelivery(false, 0), "d1").Result)
+}
+
+// obeys has Temporal do everything that it is asked for, and tells whether it was
+// asked for something.
+func (d *desk) obeys(status notification.Status, workflow enums.WorkflowExecutionStatus) *bool {
+	d.t.Helper()
+	d.reset(status)
+	d.workflow("d1", workflow)
+	changed := false
+	change := func(mock.Arguments) { changed = true }
+	cancel := ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{})
+	send := ends(func() { d.setStatus(notification.Sent) }, nil)
+	d.server.On("CancelWorkflow", mock.Anything, "d1", "").Run(change).Return(nil).Maybe()
+	d.server.On("GetWorkflow", mock.Anything, "d1", "").Return(cancel).Maybe()
+	d.server.On("SignalWorkflow", mock.Anything, "d1", "", workflows.SendNow, nil).Run(change).Return(nil).Maybe()
+	d.server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Run(change).Return(send, nil).Maybe()
+	return &changed
+}
+
+func TestNoSuchID(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	for _, verb := range []Verb{CancelDelivery(), RetryDelivery(true, 0), SendNow(), CancelEvent(), RetryEvent(false)} {
+		summary, err := d.Named(t.Context(), verb, []string{"x404"}, Options{})
+
+		require.NoError(t, err)
+		var advised *advice.Error
+		require.ErrorAs(t, summary.Items[0].Err, &advised)
+		require.ErrorContains(t, advised, "x404: no such")
+		require.Contains(t, advised.Next, "check the id")
+	}
+}

@@ -1,0 +1,116 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// StartPollers starts the first count pollers, unless they run.
+func (o *Operator) StartPollers(ctx context.Context, count int) error {
+	var ids []string
+	for n := 1; n <= count; n++ {
+		ids = append(ids, workflows.PollerID(o.Launcher.Prefix, notification.HeraldSource, n))
+	}
+	if err := o.Record(ctx, "", ids...); err != nil {
+		return err
+	}
+	for n := 1; n <= count; n++ {
+		if err := o.Launcher.StartPoller(ctx, notification.HeraldSource, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// StopPollers cancels pollers, and waits until they have ended.
+func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
+	if err := o.Record(ctx, "", ids...); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := o.cancelWorkflow(ctx, id); err != nil {
+			return err
+		}
+	}
+	return o.awaitPollers(ctx, ids, pollerGoal{
+		reached: Poller.hasEnded,
+		missed:  "still running",
+		next:    "start a worker, which lets them end, or terminate them in the Temporal Web UI",
+	})
+}
+
+// PausePollers has all pollers start nothing more, and waits until they have
+// paused.
+func (o *Operator) PausePollers(ctx context.Context) (ids []string, err error) {
+	return o.signalPollers(ctx, workflows.PausePoller, PollerPaused, "not paused yet")
+}
+
+// ResumePollers lets paused pollers go on, and waits until they do.
+func (o *Operator) ResumePollers(ctx context.Context) (ids []string, err error) {
+	return o.signalPollers(ctx, workflows.ResumePoller, PollerRunning, "not resumed yet")
+}
+
+// signalPollers tells all pollers, also those that have the status already: the
+// opposite order may still wait for a worker.
+func (o *Operator) signalPollers(ctx context.Context, signal string, status PollerStatus, missed string) (ids []string, err error) {
+	pollers, err := ReadPollers(ctx, o.Launcher, 0)
+	if err != nil {
+		return nil, err
+	}
+	if ids = pollers.IDs(); len(ids) == 0 {
+		return nil, advice.With(errors.New("no poller runs"), "`starter poller start` starts them; `starter poller status` shows how they ended")
+	}
+	if err := o.Record(ctx, "", ids...); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if err := o.temporal().SignalWorkflow(ctx, id, "", signal, time.Now().UTC()); err != nil {
+			return nil, fmt.Errorf("signal %s: %w", id, err)
+		}
+	}
+	if pollers.Workers == 0 {
+		return nil, advice.With(fmt.Errorf("no worker polls the task queue %s; the order is kept until one does", pollers.TaskQueue),
+			"start a worker, which carries it out; see `starter poller status`")
+	}
+	return ids, o.awaitPollers(ctx, ids, pollerGoal{
+		reached: func(p Poller) bool { return p.Status == status },
+		missed:  missed,
+		next:    "see `starter poller status` and the worker's log; the order stands",
+	})
+}
+
+// pollerGoal is what pollers were told to become.
+type pollerGoal struct {
+	reached func(Poller) bool
+	missed  string // what those are that have not reached it
+	next    string // what an operator can do about them
+}
+
+// awaitPollers waits until all of them have reached the goal.
+func (o *Operator) awaitPollers(ctx context.Context, ids []string, goal pollerGoal) error {
+	for left := ids; ; {
+		var missing []string
+		for _, id := range left {
+			poller, err := readPoller(ctx, o.Launcher, id)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			if err != nil || !goal.reached(poller) {
+				missing = append(missing, id)
+			}
+		}
+		if left = missing; len(left) == 0 {
+			return nil
+		}
+		if err := sleep(ctx); err != nil {
+			return advice.With(fmt.Errorf("%s: %s: %w", goal.missed, strings.Join(left, ", "), err), goal.next)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// maxPollers is the largest OUTBOX_POLLERS: no poller is looked for beyond it.
+const maxPollers = 16
+
+// Pollers is the outbox pollers, and how many workers could serve them.
+type Pollers struct {
+	TaskQueue string   `json:"task_queue"`
+	Workers   int      `json:"workers"`
+	Pollers   []Poller `json:"pollers"`
+	Others    []string `json:"other_installations,omitempty"` // see [OtherInstallations]
+}
+
+// IDs are the workflow IDs of the pollers.
+func (p Pollers) IDs() []string {
+	ids := []string{}
+	for _, poller := range p.Pollers {
+		ids = append(ids, poller.ID)
+	}
+	return ids
+}
+
+// Any says whether any poller has one of the statuses.
+func (p Pollers) Any(statuses ...PollerStatus) bool {
+	return slices.ContainsFunc(p.Pollers, func(poller Poller) bool { return slices.Contains(statuses, poller.Status) })
+}
+
+// Poller is one poller's workflow and its activity.
+type Poller struct {
+	ID            string       `json:"id"`
+	Status        PollerStatus `json:"status"`
+	Since         *time.Time   `json:"since"`          // when it was paused, or else its present run began
+	LastHeartbeat *time.Time   `json:"last_heartbeat"` // of its activity
+	Attempt       int32        `json:"attempt"`        // of its activity: more than 1 after a failure
+	LastFailure   string       `json:"last_failure"`   // of that activity
+}
+
+// PollerStatus is what a poller is at, or how it ended: COMPLETED, FAILED,
+// CANCELED, TERMINATED, TIMEDOUT.
+type PollerStatus string
+
+// What a poller is at.
+const (
+	PollerRunning    PollerStatus = "RUNNING"
+	PollerPausing    PollerStatus = "PAUSING" // told to pause; it starts what it has claimed
+	PollerPaused     PollerStatus = "PAUSED"
+	PollerNotStarted PollerStatus = "NOT STARTED"
+)
+
+func (p Poller) hasEnded() bool {
+	return p.Status != PollerRunning && p.Status != PollerPausing && p.Status != PollerPaused
+}
+
+// ReadPollers looks at the first expected pollers, and at all others that have not
+// ended.
+func ReadPollers(ctx context.Context, launcher *launch.Launcher, expected int) (Pollers, error) {
+	pollers := Pollers{TaskQueue: workflows.EventsQueue(launcher.Prefix), Pollers: []Poller{}}
+	for n := 1; n <= maxPollers; n++ {
+		poller, err := readPoller(ctx, launcher, workflows.PollerID(launcher.Prefix, notification.HeraldSource, n))
+		if err != nil {
+			return Pollers{}, err
+		}
+		if n <= expected || !poller.hasEnded() {
+			pollers.Pollers = append(pollers.Pollers, poller)
+		}
+	}
+	var err error
+	pollers.Workers, err = launch.Workers(ctx, launcher.Client, pollers.TaskQueue)
+	return pollers, err
+}
+
+func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poller, error) {
+	poller := Poller{ID: id, Status: PollerNotStarted}
+	description, err := launcher.Client.DescribeWorkflowExecution(ctx, id, "")
+	if isNotFound(err) {
+		return poller, nil
+	}
+	if err != nil {
+		return Poller{}, fmt.Errorf("describe %s: %w", id, err)
+	}
+	info := description.GetWorkflowExecutionInfo()
+	poller.Status = PollerStatus(strings.ToUpper(info.GetStatus().String()))
+	poller.Since = timeOf(info.GetStartTime())
+	if since, paused := pausedSince(info.GetMemo()); paused && poller.Status == PollerRunning {
+		poller.Status, poller.Since = PollerPaused, since
+	}
+	for _, activity := range description.GetPendingActivities() {
+		if poller.Status == PollerPaused || isPausing(description, activity) {
+			poller.Status = PollerPausing
+		}
+		poller.LastHeartbeat = timeOf(activity.GetLastHeartbeatTime())
+		poller.Attempt = activity.GetAttempt()
+		poller.LastFailure = activity.GetLastFailure().GetMessage()
+	}
+	return poller, nil
+}
+
+// isPausing says that a poller was told to pause, and that its activity has not
+// ended. The activity of one that was told to stop looks the same.
+func isPausing(poller *workflowservice.DescribeWorkflowExecutionResponse, activity *workflowpb.PendingActivityInfo) bool {
+	return poller.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING &&
+		activity.GetState() == enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED && !poller.GetWorkflowExtendedInfo().GetCancelRequested()
+}
+
+// pausedSince reads the memo of a paused poller.
+func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
+	payload, paused := memo.GetFields()[workflows.PausedMemo]
+	if !paused {
+		return nil, false
+	}
+	var since time.Time
+	if err := converter.GetDefaultDataConverter().FromPayload(payload, &since); err != nil {
+		return nil, true // paused by a build that writes the time in another way
+	}
+	return &since, true
+}
+
+// timeOf is nil where Temporal has no time.
+func timeOf(t *timestamppb.Timestamp) *time.Time {
+	if t == nil || t.AsTime().IsZero() {
+		return nil
+	}
+	at := t.AsTime()
+	return &at
+}
+
+// maxOthers is how many pollers of other installations are looked at.
+const maxOthers = 20
+
+// OtherInstallations returns the task queues of other installations whose pollers
+// run in the same namespace, up to 20 of them. It cannot see one that has our own
+// prefix, nor one that shares nothing but the broker.
+func OtherInstallations(ctx context.Context, launcher *launch.Launcher) ([]string, error) {
+	found, err := launcher.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: maxOthers,
+		Query:    fmt.Sprintf("WorkflowType = 'PollOutbox' AND ExecutionStatus = 'Running' AND TaskQueue != '%s'", workflows.EventsQueue(launcher.Prefix)),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for other installations: %w", err)
+	}
+	queues := []string{}
+	for _, execution := range found.GetExecutions() {
+		queues = append(queues, execution.GetTaskQueue())
+	}
+	slices.Sort(queues)
+	return slices.Compact(queues), nil
+}

@@ -1,0 +1,302 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"herald/internal/advice"
+	"herald/internal/launch"
+	"herald/internal/postgres/postgrestest"
+)
+
+var pollerStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// server is a Temporal with pollers of the prefix "test".
+type server struct {
+	client.Client
+	mu      sync.Mutex
+	status  map[string]enums.WorkflowExecutionStatus
+	pending map[string]*workflowpb.PendingActivityInfo
+	paused  map[string]*time.Time // since when; nil: not known
+	signals map[string][]any      // by workflow and name
+	workers []time.Duration       // since each asked for a task
+	others  []string              // the task queues of other installations
+	asked   string                // the last query
+	looks   int
+	onLook  func(looks int, s *server) // called at each description of a workflow
+	err     error
+}
+
+// twoPollers run, beside one that has ended.
+func twoPollers(workers ...time.Duration) *server {
+	return &server{
+		status: map[string]enums.WorkflowExecutionStatus{
+			"test-outbox-poller-1": running, "test-outbox-poller-2": canceled, "test-outbox-poller-3": running,
+		},
+		paused: map[string]*time.Time{}, signals: map[string][]any{}, workers: workers,
+	}
+}
+
+func (s *server) launcher() *launch.Launcher { return &launch.Launcher{Client: s, Prefix: "test"} }
+
+func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks++
+	if s.onLook != nil {
+		s.onLook(s.looks, s)
+	}
+	status, known := s.status[id]
+	switch {
+	case ctx.Err() != nil:
+		return nil, serviceerror.NewDeadlineExceeded("late")
+	case s.err != nil:
+		return nil, s.err
+	case !known:
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	description := &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, StartTime: timestamppb.New(pollerStart)},
+	}
+	if since, paused := s.paused[id]; paused {
+		payload, err := converter.GetDefaultDataConverter().ToPayload(since)
+		if since == nil {
+			payload, err = converter.GetDefaultDataConverter().ToPayload("long ago")
+		}
+		if err != nil {
+			return nil, err
+		}
+		description.WorkflowExecutionInfo.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"paused_since": payload}}
+	}
+	if activity := s.pending[id]; activity != nil {
+		description.PendingActivities = append(description.PendingActivities, activity)
+	}
+	return description, nil
+}
+
+func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	if queue != "test-events" {
+		return nil, fmt.Errorf("unexpected queue %s", queue)
+	}
+	description := &workflowservice.DescribeTaskQueueResponse{}
+	for _, since := range s.workers {
+		description.Pollers = append(description.Pollers, &taskqueuepb.PollerInfo{LastAccessTime: timestamppb.New(time.Now().Add(-since))})
+	}
+	return description, nil
+}
+
+// SignalWorkflow obeys at once.
+func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := id + " " + signal
+	s.signals[key] = append(s.signals[key], arg)
+	if signal == "resume" {
+		delete(s.paused, id)
+	} else if at, ok := arg.(time.Time); ok {
+		s.paused[id] = &at
+	}
+	return nil
+}
+
+// CancelWorkflow ends it at once.
+func (s *server) CancelWorkflow(_ context.Context, id, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status[id] = canceled
+	return nil
+}
+
+func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	s.asked = request.GetQuery()
+	found := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, queue := range s.others {
+		found.Executions = append(found.Executions, &workflowpb.WorkflowExecutionInfo{TaskQueue: queue})
+	}
+	return found, s.err
+}
+
+func TestReadPollers(t *testing.T) {
+	t.Parallel()
+
+	beat, paused, start := pollerStart.Add(time.Minute), pollerStart.Add(time.Hour), pollerStart
+	temporal := &server{
+		status: map[string]enums.WorkflowExecutionStatus{
+			"test-outbox-poller-1":  running,
+			"test-outbox-poller-2":  canceled,
+			"test-outbox-poller-4":  terminated, // more than expected, and ended
+			"test-outbox-poller-5":  running,
+			"test-outbox-poller-6":  running,
+			"test-outbox-poller-7":  running,
+			"test-outbox-poller-8":  running,
+			"test-outbox-poller-16": running, // left from when there were more
+		},
+		pending: map[string]*workflowpb.PendingActivityInfo{
+			"test-outbox-poller-1": {
+				LastHeartbeatTime: timestamppb.New(beat), Attempt: 3, LastFailure: &failurepb.Failure{Message: "heartbeat timeout"},
+			},
+			"test-outbox-poller-7": {State: enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, Attempt: 1}, // it ends its batch
+			"test-outbox-poller-8": {State: enums.PENDING_ACTIVITY_STATE_STARTED, Attempt: 1},
+		},
+		paused: map[string]*time.Time{
+			"test-outbox-poller-2": &paused, "test-outbox-poller-5": &paused, "test-outbox-poller-6": nil, "test-outbox-poller-8": &paused,
+		},
+		workers: []time.Duration{time.Second, 4 * time.Minute},
+	}
+
+	got, err := ReadPollers(t.Context(), temporal.launcher(), 3)
+
+	require.NoError(t, err)
+	require.Equal(t, Pollers{TaskQueue: "test-events", Workers: 1, Pollers: []Poller{
+		{ID: "test-outbox-poller-1", Status: PollerRunning, Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
+		{ID: "test-outbox-poller-2", Status: "CANCELED", Since: &start},
+		{ID: "test-outbox-poller-3", Status: PollerNotStarted},
+		{ID: "test-outbox-poller-5", Status: PollerPaused, Since: &paused},
+		{ID: "test-outbox-poller-6", Status: PollerPaused},
+		{ID: "test-outbox-poller-7", Status: PollerPausing, Since: &start, Attempt: 1},
+		{ID: "test-outbox-poller-8", Status: PollerPausing, Since: &paused, Attempt: 1},
+		{ID: "test-outbox-poller-16", Status: PollerRunning, Since: &start},
+	}}, got)
+
+	temporal.err = errors.New("connection refused")
+	_, err = ReadPollers(t.Context(), temporal.launcher(), 1)
+	require.ErrorIs(t, err, temporal.err)
+}
+
+func TestOtherInstallations(t *testing.T) {
+	t.Parallel()
+
+	temporal := &server{others: []string{"south-events", "north-events", "south-events"}}
+	queues, err := OtherInstallations(t.Context(), temporal.launcher())
+	require.NoError(t, err)
+	require.Equal(t, []string{"north-events", "south-events"}, queues)
+	require.Contains(t, temporal.asked, "TaskQueue != 'test-events'")
+
+	temporal.err = errors.New("no visibility")
+	_, err = OtherInstallations(t.Context(), temporal.launcher())
+	require.ErrorIs(t, err, temporal.err)
+}
+
+func TestOrderPollers(t *testing.T) {
+	t.Parallel()
+
+	temporal := twoPollers(time.Second)
+	o := &Operator{Store: postgrestest.New(t), Launcher: temporal.launcher(), Order: Order{Actor: "ada", Command: "poller"}}
+	both := []string{"test-outbox-poller-1", "test-outbox-poller-3"}
+	for range 2 { // a repeat changes nothing
+		ids, err := o.PausePollers(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, both, ids)
+		require.Len(t, temporal.paused, 2)
+	}
+	for range 2 {
+		ids, err := o.ResumePollers(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, both, ids)
+		require.Empty(t, temporal.paused)
+	}
+	for _, orders := range temporal.signals {
+		require.Len(t, orders, 2, "an order is repeated to those that have carried it out: the opposite may be on its way")
+		require.IsIncreasing(t, []int64{orders[0].(time.Time).UnixNano(), orders[1].(time.Time).UnixNano()})
+	}
+	require.NoError(t, o.StopPollers(t.Context(), both))
+	require.Equal(t, canceled, temporal.status[both[1]])
+
+	var recorded int
+	require.NoError(t, o.Store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM operator_action").Scan(&recorded))
+	require.Equal(t, 10, recorded)
+}
+
+func TestOrderPollersFails(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name       string
+		temporal   *server
+		want, next string
+	}{
+		{name: "no poller", temporal: &server{workers: []time.Duration{0}}, want: "no poller runs", next: "`starter poller start` starts them"},
+		{name: "no worker", temporal: twoPollers(), want: "no worker polls the task queue test-events; the order is kept until one does", next: "start a worker"},
+		{name: "out of reach", temporal: &server{err: errors.New("connection refused")}, want: "connection refused"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := (&Operator{Store: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context())
+
+			require.ErrorContains(t, err, tt.want)
+			var advised *advice.Error
+			if errors.As(err, &advised) {
+				require.Contains(t, advised.Next, tt.next)
+			}
+			require.Equal(t, tt.next != "", advised != nil)
+			require.Len(t, tt.temporal.signals, len(tt.temporal.status)*2/3, "what runs is told, also where no worker is there to obey")
+		})
+	}
+}
+
+var stopped = pollerGoal{reached: Poller.hasEnded, missed: "still running", next: "start a worker"}
+
+func TestAwaitPollers(t *testing.T) {
+	t.Parallel()
+
+	ids := []string{"a", "b"}
+	temporal := &server{
+		status: map[string]enums.WorkflowExecutionStatus{"a": running, "b": running},
+		paused: map[string]*time.Time{"b": &pollerStart},
+		onLook: func(looks int, s *server) {
+			switch looks {
+			case 3: // the second round
+				s.status["a"] = canceled
+			case 5: // the third, which looks at b alone
+				delete(s.status, "b") // its retention has ended
+			}
+		},
+	}
+	o := &Operator{Launcher: temporal.launcher()}
+
+	require.NoError(t, o.awaitPollers(t.Context(), slices.Clone(ids), stopped))
+	require.Equal(t, 5, temporal.looks)
+	require.NoError(t, o.awaitPollers(t.Context(), nil, stopped))
+}
+
+func TestAwaitPollersIsBounded(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tooLong := errors.New("took longer than 1m")
+	temporal := &server{
+		status: map[string]enums.WorkflowExecutionStatus{"a": running},
+		onLook: func(looks int, _ *server) {
+			if looks == 2 {
+				cancel(tooLong)
+			}
+		},
+	}
+
+	err := (&Operator{Launcher: temporal.launcher()}).awaitPollers(ctx, []string{"a"}, stopped)
+
+	require.ErrorIs(t, err, tooLong)
+	require.ErrorContains(t, err, "still running: a")
+	var advised *advice.Error
+	require.ErrorAs(t, err, &advised)
+	require.Equal(t, "start a worker", advised.Next)
+}

@@ -1,0 +1,70 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// RetryDelivery makes deliveries once more that have ended, each as a fresh run of
+// its workflow. With again, also those that were sent: the recipient gets them
+// twice. The ends are waited for up to wait, in all.
+func RetryDelivery(again bool, wait time.Duration) Verb {
+	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
+		return o.planRetryDelivery(ctx, id, again, wait)
+	}}
+}
+
+func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool, wait time.Duration) (plan, error) {
+	state, err := o.delivery(ctx, id)
+	if err != nil {
+		return plan{}, err
+	}
+	if isSent(state) && !again {
+		refused := unchanged(id, state)
+		refused.Next = "add --again to send it once more; the recipient gets it twice"
+		return refusal(refused), nil
+	}
+	status, err := o.settledStatus(ctx, id, state.Status != notification.Pending)
+	if err != nil {
+		return plan{}, err
+	}
+	if status == running {
+		return refusal(underWay(id, state)), nil
+	}
+	expected := Outcome{ID: id, Done: true, Result: "would be retried", Detail: "it is " + string(state.Status)}
+	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryDelivery(ctx, id, state, again, wait) }}, nil
+}
+
+func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, again bool, wait time.Duration) (Outcome, error) {
+	run, err := o.Launcher.RetryDelivery(ctx, launch.RetryInput{
+		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
+		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
+	})
+	if errors.Is(err, launch.ErrRunning) { // somebody else was faster
+		return underWay(id, state), nil
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf("retry %s: %w", id, err)
+	}
+	started := Outcome{ID: id, Done: true, Result: "started", Detail: howItEnds(id)}
+	if ended, _ := o.awaitEnd(ctx, wait, run); !ended {
+		return started, nil
+	}
+	state, err = o.delivery(ctx, id)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case isSent(state):
+		return Outcome{ID: id, Done: true, Result: "sent", Detail: clock(state.SentAt)}, nil
+	case state.Status == notification.Pending: // the workflow was terminated
+		return started, nil
+	default:
+		return unchanged(id, state), nil
+	}
+}

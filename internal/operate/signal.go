@@ -1,0 +1,55 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"herald/internal/notification"
+)
+
+// signal is what the workflow of a waiting delivery is told.
+type signal struct {
+	name     string
+	argument any
+	told     Outcome                                                           // of a delivery that was told
+	warn     func(o *Operator, ctx context.Context, id string) (string, error) // what else to say of it; nil: nothing
+}
+
+// signalling is a verb that tells deliveries' workflows something.
+func signalling(verb string, s signal) Verb {
+	return Verb{Name: verb, Noun: Deliveries, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
+		return o.planSignal(ctx, id, s)
+	}}
+}
+
+// planSignal leaves a delivery alone whose row is written: its workflow may be about
+// to end, and would still take the signal.
+func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, error) {
+	state, err := o.delivery(ctx, id)
+	if err != nil {
+		return plan{}, err
+	}
+	status, err := o.workflowStatus(ctx, id)
+	if err != nil || status != running || state.Status != notification.Pending {
+		return refusal(unchanged(id, state)), err
+	}
+	warning := ""
+	if s.warn != nil {
+		if warning, err = s.warn(o, ctx, id); err != nil {
+			return plan{}, err
+		}
+	}
+	told := Outcome{ID: id, Done: true, Result: s.told.Result, Detail: s.told.Detail + warning}
+	expected := Outcome{ID: id, Done: true, Result: "would be told", Detail: s.name + warning}
+	return plan{expected, func(ctx context.Context) (Outcome, error) {
+		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
+		if isNotFound(err) { // it has ended meanwhile
+			state, err := o.delivery(ctx, id)
+			return unchanged(id, state), err
+		}
+		if err != nil {
+			return Outcome{}, fmt.Errorf("tell %s: %w", id, err)
+		}
+		return told, nil
+	}}, nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/console"
+	"herald/internal/operate"
+)
+
+// maxReschedule is how far ahead a delivery can be put off.
+const maxReschedule = 365 * 24 * time.Hour
+
+func (a *app) rescheduleCommand() *cobra.Command {
+	var at string
+	var in console.Age
+	cmd := &cobra.Command{
+		Use:   "reschedule ID...",
+		Short: "Give deliveries that wait another time",
+		Long: `Give deliveries that wait for a delay, for the end of quiet hours or for their next
+attempt another time to be sent at. Of an item of a digest the whole digest waits.`,
+		Example: `  starter delivery reschedule evt-1-staff10-EMAIL --at 2026-11-22T08:00:00+01:00
+  starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
+	cmd.Flags().Var(&in, "in", "or how long from now: 30m, 2h, 1d")
+	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) {
+		until, err := newTime(at, in.Duration, time.Now())
+		if err != nil {
+			return operate.Verb{}, misused(err)
+		}
+		return operate.Reschedule(until), nil
+	})
+}
+
+// newTime is the time that the flags name.
+func newTime(at string, in time.Duration, now time.Time) (time.Time, error) {
+	switch {
+	case (at == "") == (in == 0):
+		return time.Time{}, errors.New("name the new time by --at or by --in")
+	case in > maxReschedule:
+		return time.Time{}, errors.New("--in must be a duration such as 30m, 2h or 1d, of a year at most")
+	case in > 0:
+		return now.Add(in).UTC(), nil
+	}
+	until, err := time.Parse(time.RFC3339, at)
+	switch {
+	case err != nil:
+		return time.Time{}, errors.New("--at must be a time such as 2026-11-22T08:00:00+01:00")
+	case !until.After(now):
+		return time.Time{}, fmt.Errorf("--at: %s is past; `starter delivery send-now` sends at once", at)
+	case until.After(now.Add(maxReschedule)):
+		return time.Time{}, errors.New("--at must be within a year")
+	}
+	return until.UTC(), nil
+}
