@@ -58,53 +58,6 @@ func TestDeliverNotificationWaits(t *testing.T) {
 			env.requireDelivered(t, tt.result)
 			require.Equal(t, tt.want, calls.at)
 			require.Equal(t, tt.judged, calls.judged)
-			env.requireOutcome(t, outcome(tt.result.Status))
-			env.AssertExpectations(t)
-		})
-	}
-}
-
-// A delivery that waits for eight hours is told something after one.
-func TestDeliverNotificationSignals(t *testing.T) {
-	t.Parallel()
-
-	in := func(d time.Duration) func(time.Time) any {
-		return func(start time.Time) any { return start.Add(d) }
-	}
-	nothing := func(time.Time) any { return nil }
-	wrong := func(time.Time) any { return "tomorrow" }
-	tests := []struct {
-		name   string
-		signal string
-		arg    func(start time.Time) any
-		want   time.Duration // from the start: when Send was called
-		judged bool
-	}{
-		{"send now", workflows.SendNow, nothing, time.Hour, false},
-		{"send now, with an argument", workflows.SendNow, wrong, time.Hour, false},
-		{"earlier", workflows.Reschedule, in(2 * time.Hour), 2 * time.Hour, true},
-		{"later", workflows.Reschedule, in(20 * time.Hour), 20 * time.Hour, true},
-		{"past", workflows.Reschedule, in(-time.Hour), time.Hour, true},
-		{"not a time", workflows.Reschedule, wrong, 8 * time.Hour, true},
-		{"nothing", workflows.Reschedule, nothing, 8 * time.Hour, true},
-		{"no time", workflows.Reschedule, func(time.Time) any { return time.Time{} }, 8 * time.Hour, true},
-		{"not for us", "hurry", nothing, 8 * time.Hour, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			in, env := deliverInput(notification.Email), newEnv(t)
-			start := env.Now()
-			in.SendAfter = start.Add(8 * time.Hour)
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(tt.signal, tt.arg(start)) }, time.Hour)
-			calls := env.answersInTurn(sent)
-
-			env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-			env.requireDelivered(t, result(notification.Sent, ""))
-			require.Equal(t, []time.Duration{tt.want}, calls.at)
-			require.Equal(t, []bool{tt.judged}, calls.judged)
 		})
 	}
 }
@@ -178,12 +131,4 @@ func hours(n ...int) []time.Duration {
 		durations = append(durations, time.Duration(h)*time.Hour)
 	}
 	return durations
-}
-
-// outcome is the HeraldOutcome of a status.
-func outcome(status notification.Status) string {
-	if status == notification.Sent {
-		return ""
-	}
-	return string(status)
 }

@@ -126,6 +126,7 @@ func (e *environment) requireDigest(t *testing.T, want workflows.DigestResult) {
 	var got workflows.DigestResult
 	require.NoError(t, e.GetWorkflowResult(&got))
 	require.Equal(t, want, got)
+	e.requireOutcome(t, outcome(want.Status))
 }
 
 // requireNext checks what a digest hands to its next run, on the clock of the first.
@@ -139,4 +140,5 @@ func (e *environment) requireNext(t *testing.T, want workflows.DigestInput) {
 	require.True(t, want.Until.Equal(got.Until), "until %s, not %s", got.Until, want.Until)
 	got.Until = want.Until
 	require.Equal(t, want, got)
+	e.requireOutcome(t, "")
 }

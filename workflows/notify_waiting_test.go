@@ -39,7 +39,6 @@ func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
 	require.Equal(t, 130+100, env.deliveries.mostOpen) // all that wait, and a window of the others
 	require.Len(t, sent, 130)
 	require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
-	env.AssertExpectations(t)
 }
 
 // A cancelled event cancels what waits as well.
@@ -57,7 +56,6 @@ func TestNotifyEventCancelledWithWaitingDeliveries(t *testing.T) {
 	env.requireCancelled(t)
 	require.Len(t, env.deliveries.started, 150)
 	require.Equal(t, 150, env.deliveries.cancelled)
-	env.AssertExpectations(t)
 }
 
 // The items of digests wait as well, for a time that only their digests know.
@@ -77,7 +75,6 @@ func TestNotifyPageWithDigests(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.ElementsMatch(t, inputs(all), env.deliveries.started)
 	require.Equal(t, 230, env.deliveries.mostOpen) // 99 to be sent at once take a place
-	env.AssertExpectations(t)
 }
 
 // A page opens all that waits at once.
@@ -98,7 +95,6 @@ func TestNotifyPageThatWaits(t *testing.T) {
 			require.NoError(t, env.GetWorkflowError())
 			require.ElementsMatch(t, inputs(later), env.deliveries.started)
 			require.Equal(t, n, env.deliveries.mostOpen)
-			env.AssertExpectations(t)
 		})
 	}
 }

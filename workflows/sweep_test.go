@@ -36,7 +36,6 @@ func TestSweep(t *testing.T) {
 		var result notification.Sweep
 		require.NoError(t, env.GetWorkflowResult(&result))
 		require.Equal(t, found, result)
-		env.AssertExpectations(t)
 	}
 }
 
@@ -53,5 +52,4 @@ func TestSweepOfARowThatIsGone(t *testing.T) {
 	env.ExecuteWorkflow(workflows.Sweep)
 
 	env.requireFailure(t, activities.NoSuchRow)
-	env.AssertExpectations(t)
 }

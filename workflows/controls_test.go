@@ -1,0 +1,104 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// controlled is a workflow that an operator's signal may hasten or move.
+type controlled struct {
+	name      string
+	signalled time.Duration // from the start: when the signal comes
+	otherwise time.Duration // from the start: when the message would be sent without it
+	judged    bool          // quiet hours would be judged then
+	begin     func(env *environment) (workflow, in any, calls *sendCalls)
+}
+
+func controlledWorkflows() []controlled {
+	const night = 8 * time.Hour
+	sendsTo := func(env *environment) {
+		env.joins(0, items(1)...)
+		env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
+	}
+	return []controlled{
+		{"a delivery that waits", time.Hour, night, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+			later := deliverInput(notification.Email)
+			later.SendAfter = env.Now().Add(night)
+			return workflows.DeliverNotification, later, env.answersInTurn(sent)
+		}},
+		{"a delivery between attempts", 10 * time.Second, 30 * time.Second, false, func(env *environment) (workflow, in any, calls *sendCalls) {
+			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
+		}},
+		{"a digest that collects", time.Minute, window, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+			sendsTo(env)
+			env.sendsDigest(listed(1))
+			return workflows.Digest, digestInput(), env.seals(sealed(1))
+		}},
+		{"a digest in quiet hours", time.Hour, night, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+			sendsTo(env)
+			env.sendsDigest(listed(1))
+			return workflows.Digest, digestInput(), env.seals(quietUntil(env.Now().Add(night)), sealed(1))
+		}},
+		{"a digest between attempts", window + 10*time.Second, window + 30*time.Second, false, func(env *environment) (workflow, in any, calls *sendCalls) {
+			sendsTo(env)
+			env.seals(sealed(1))
+			return workflows.Digest, digestInput(), env.sendsDigest(digestAnswer{err: outage.err}, listed(1))
+		}},
+	}
+}
+
+// An operator's signals mean the same to every workflow that has a message to send.
+// This environment has none come during an attempt; recorded histories do.
+func TestControls(t *testing.T) {
+	t.Parallel()
+
+	const ignored = -1
+	tests := []struct {
+		name     string
+		signal   string
+		argument func(start time.Time) any
+		moves    time.Duration // from the start: until when; 0: until the signal itself
+		hastens  bool          // and no quiet hours are judged
+	}{
+		{"send now", workflows.SendNow, func(time.Time) any { return nil }, 0, true},
+		{"send now, with an argument", workflows.SendNow, func(time.Time) any { return "tomorrow" }, 0, true},
+		{"reschedule", workflows.Reschedule, func(start time.Time) any { return start.Add(2 * time.Hour) }, 2 * time.Hour, false},
+		{"reschedule to a late hour", workflows.Reschedule, func(start time.Time) any { return start.Add(20 * time.Hour) }, 20 * time.Hour, false},
+		{"reschedule to the past", workflows.Reschedule, func(start time.Time) any { return start.Add(-time.Hour) }, 0, false},
+		{"reschedule to what is not a time", workflows.Reschedule, func(time.Time) any { return "tomorrow" }, ignored, false},
+		{"reschedule to nothing", workflows.Reschedule, func(time.Time) any { return nil }, ignored, false},
+		{"reschedule to no time", workflows.Reschedule, func(time.Time) any { return time.Time{} }, ignored, false},
+		{"an unknown signal", "hurry", func(time.Time) any { return nil }, ignored, false},
+	}
+	for _, c := range controlledWorkflows() {
+		for _, tt := range tests {
+			t.Run(c.name+": "+tt.name, func(t *testing.T) {
+				t.Parallel()
+
+				env := newEnv(t)
+				workflow, in, calls := c.begin(env)
+				env.signals(c.signalled, tt.signal, tt.argument(env.Now()))
+
+				env.ExecuteWorkflow(workflow, in)
+
+				require.NoError(t, env.GetWorkflowError())
+				want, last := tt.moves, len(calls.at)-1
+				switch tt.moves {
+				case ignored:
+					want = c.otherwise
+				case 0:
+					want = c.signalled
+				}
+				require.Equal(t, want, calls.at[last])
+				if len(calls.judged) > 0 {
+					require.Equal(t, !tt.hastens && (c.judged || tt.moves > 0), calls.judged[last])
+				}
+			})
+		}
+	}
+}
