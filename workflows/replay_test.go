@@ -12,10 +12,10 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -169,75 +169,42 @@ func TestReplayNoticesAChange(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 
-			changed := newReplayer(t)
-			changed.RegisterWorkflowWithOptions(delayed(r.workflow), workflow.RegisterOptions{Name: r.workflow})
+			err := replayer(t, &asksFirst{}).ReplayWorkflowHistory(quietLogger{}, load(t, r.name))
 
-			err := changed.ReplayWorkflowHistory(quietLogger{}, load(t, r.name))
 			require.ErrorContains(t, err, "[TMPRL1100]") // Temporal's number for a workflow that is not deterministic
 		})
 	}
 }
 
-// newReplayer has all the time that a busy machine takes.
-func newReplayer(t *testing.T) worker.WorkflowReplayer {
+// replayer replays every type of workflow. It has all the time that a busy machine
+// takes.
+func replayer(t *testing.T, interceptors ...interceptor.WorkerInterceptor) worker.WorkflowReplayer {
 	t.Helper()
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true})
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true, Interceptors: interceptors})
 	require.NoError(t, err)
-	return r
-}
-
-func replayer(t *testing.T) worker.WorkflowReplayer {
-	t.Helper()
-	r := newReplayer(t)
 	for _, workflow := range workflows.All() {
 		r.RegisterWorkflow(workflow)
 	}
 	return r
 }
 
-// delayed is a workflow as somebody may change it who forgets what is running:
-// it first asks an activity that was not there before.
-func delayed(name string) any {
-	before := func(ctx workflow.Context) {
-		_ = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 1}), "AskFirst").Get(ctx, nil)
-	}
-	switch name {
-	case pollOutbox:
-		return func(ctx workflow.Context, in workflows.PollInput) error {
-			before(ctx)
-			return workflows.PollOutbox(ctx, in)
-		}
-	case notifyEvent:
-		return func(ctx workflow.Context, in workflows.NotifyInput) (workflows.NotifyResult, error) {
-			before(ctx)
-			return workflows.NotifyEvent(ctx, in)
-		}
-	case notifyChannel:
-		return func(ctx workflow.Context, in workflows.ChannelInput) error {
-			before(ctx)
-			return workflows.NotifyChannel(ctx, in)
-		}
-	case notifyPage:
-		return func(ctx workflow.Context, in workflows.PageInput) error {
-			before(ctx)
-			return workflows.NotifyPage(ctx, in)
-		}
-	case sweepWorkflow:
-		return func(ctx workflow.Context) (notification.Sweep, error) {
-			before(ctx)
-			return workflows.Sweep(ctx)
-		}
-	case digestWorkflow:
-		return func(ctx workflow.Context, in workflows.DigestInput) (workflows.DigestResult, error) {
-			before(ctx)
-			return workflows.Digest(ctx, in)
-		}
-	default:
-		return func(ctx workflow.Context, in workflows.DeliverInput) (workflows.DeliverResult, error) {
-			before(ctx)
-			return workflows.DeliverNotification(ctx, in)
-		}
-	}
+// asksFirst changes every workflow as somebody may who forgets what is running: it
+// first asks an activity that was not there before.
+type asksFirst struct {
+	interceptor.WorkerInterceptorBase
+}
+
+type askingFirst struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (*asksFirst) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &askingFirst{interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+func (a *askingFirst) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	_ = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 1}), "AskFirst").Get(ctx, nil)
+	return a.Next.ExecuteWorkflow(ctx, in)
 }
 
 func typeOf(recorded *history.History) string {

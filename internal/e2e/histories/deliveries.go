@@ -31,16 +31,59 @@ func deliveries() []*scenario {
 	}
 }
 
-func delivery(name string, channel notification.Channel, sendAfter time.Time, send sendFunc) *scenario {
+// controlledDeliveries are the outcomes of a delivery that an operator hastens,
+// moves or cancels: while it waits, between two attempts, or during one.
+func controlledDeliveries() []*scenario {
+	now := time.Time{}
+	past, tomorrow := time.Now().UTC().Add(-time.Minute), time.Now().UTC().Add(24*time.Hour)
+	judged := heldAtFirst(activities.SendResult{Status: notification.Pending, NotBefore: tomorrow}, nil)
+	failed := heldAtFirst(activities.SendResult{}, unclear(10*time.Minute))
+	refused := heldAtFirst(activities.SendResult{}, permanent("sendgrid refused: 400", string(notification.Refused)))
+	byMail := func(name string, sendAfter time.Time, send sendFunc, meanwhile ...step) *scenario {
+		return delivery(name, notification.Email, sendAfter, send, meanwhile...)
+	}
+	return []*scenario{
+		byMail("deliver_sent_now", tomorrow, nil, waiting, hasten),
+		byMail("deliver_rescheduled", tomorrow, nil, waiting, signal(workflows.Reschedule, "tomorrow"), move), // the first is no time, and ignored
+		byMail("deliver_cancelled_waiting", tomorrow, nil, waiting, cancel),
+		byMail("deliver_sent_now_retrying", now, outageAtFirst, retrying, hasten),
+		byMail("deliver_rescheduled_retrying", now, outageAtFirst, retrying, move),
+		byMail("deliver_cancelled_retrying", now, outage, retrying, cancel),
+		byMail("deliver_sent_now_sending", now, sentWhenReleased, underWay, hasten, askedToStop, release),
+		byMail("deliver_sent_now_failing", now, failed, underWay, hasten, askedToStop, release),
+		byMail("deliver_sent_now_refused", now, refused, underWay, hasten, askedToStop, release),
+		byMail("deliver_sent_now_judging", past, judged, underWay, hasten, askedToStop, release),
+		byMail("deliver_cancelled_too_late", now, sentWhenReleased, underWay, cancel, askedToStop, release),
+		byMail("deliver_cancelled_failing", now, failedWhenReleased, underWay, cancel, askedToStop, release),
+	}
+}
+
+// retriedDeliveries are the outcomes of a fresh run, for which an operator asked.
+func retriedDeliveries() []*scenario {
+	retried := func(name string, again bool, reopened *activities.ReopenResult) *scenario {
+		s := delivery(name, notification.Email, time.Time{}, nil)
+		s.input = []any{workflows.DeliverInput{Channel: notification.Email, Retry: true, Again: again}}
+		s.reopened = reopened
+		return s
+	}
+	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email)}
+	return []*scenario{
+		retried("deliver_again", true, &reopened),
+		retried("deliver_again_sent_before", false, &activities.ReopenResult{Status: notification.Delivered}),
+		retried("deliver_again_to_nobody", false, nil),
+	}
+}
+
+func delivery(name string, channel notification.Channel, sendAfter time.Time, send sendFunc, meanwhile ...step) *scenario {
 	return &scenario{
-		name: name, send: send, workflow: workflows.DeliverNotification, queue: workflows.ChannelQueue(prefix, channel),
+		name: name, send: send, meanwhile: meanwhile, workflow: workflows.DeliverNotification, queue: workflows.ChannelQueue(prefix, channel),
 		input: []any{workflows.DeliverInput{Channel: channel, SendAfter: sendAfter, Policy: policy(channel)}},
 	}
 }
 
 type sendFunc = func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
-// outage fails every attempt, and asks for a long pause.
+// outage fails every attempt, and asks for a long wait.
 func outage(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
 	return activities.SendResult{}, unclear(10 * time.Minute)
 }
@@ -48,6 +91,14 @@ func outage(context.Context, *scenario, activities.SendInput) (activities.SendRe
 func outageOnce(ctx context.Context, _ *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if activity.GetInfo(ctx).Attempt == 1 {
 		return activities.SendResult{}, unclear(300 * time.Millisecond)
+	}
+	return activities.SendResult{Status: notification.Sent}, nil
+}
+
+// outageAtFirst asks for a long wait after its first attempt, whoever makes the others.
+func outageAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
+	if s.polls.Add(1) == 1 {
+		return activities.SendResult{}, unclear(10 * time.Minute)
 	}
 	return activities.SendResult{Status: notification.Sent}, nil
 }
@@ -89,6 +140,31 @@ func quiet(context.Context, *scenario, activities.SendInput) (activities.SendRes
 // optedOut meets somebody who opted out while the delivery waited.
 func optedOut(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
 	return activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil
+}
+
+// heldAtFirst keeps the first attempt under way until it is released, and
+// answers it; each further one sends.
+func heldAtFirst(result activities.SendResult, err error) sendFunc {
+	return func(ctx context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
+		if s.polls.Add(1) > 1 {
+			return activities.SendResult{Status: notification.Sent}, nil
+		}
+		if err := s.hold(ctx); err != nil {
+			return activities.SendResult{}, err
+		}
+		return result, err
+	}
+}
+
+func sentWhenReleased(ctx context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
+	return activities.SendResult{Status: notification.Sent}, s.hold(ctx)
+}
+
+func failedWhenReleased(ctx context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
+	if err := s.hold(ctx); err != nil {
+		return activities.SendResult{}, err
+	}
+	return activities.SendResult{}, unclear(0)
 }
 
 func unclear(retryAfter time.Duration) error {

@@ -21,17 +21,17 @@ func events() []*scenario {
 	failing := event("notify_partly_failed", small())
 	failing.send = refuse
 	cancelled := event("notify_cancelled", small())
-	cancelled.send, cancelled.meanwhile = outage, cancelWithOpenChild
+	cancelled.send, cancelled.meanwhile = outage, []step{withOpenChild, cancel}
 	late := event("notify_cancelled_late", small())
-	late.send, late.meanwhile = emailWhenReleased, cancelSendingChild
+	late.send, late.meanwhile = emailWhenReleased, cancelLate
 	planning := event("notify_cancelled_planning", small())
-	planning.planning, planning.meanwhile = true, cancelWhenReached
+	planning.planning, planning.meanwhile = true, []step{underWay, cancel}
 	incomplete := event("notify_incomplete", small())
 	incomplete.outcome = notification.Incomplete
 	held := event("notify_waits_for_holder", small())
-	held.before, held.meanwhile = holdID(notification.Email), endHolder
+	held.before, held.meanwhile = []step{holdID(notification.Email)}, []step{asking, endHolder}
 	taken := event("notify_id_taken", small())
-	taken.before = holdID(notification.SMS)
+	taken.before = []step{holdID(notification.SMS)}
 	return []*scenario{
 		event("notify_sent", small()),
 		event("notify_nothing_selected", activities.PlanResult{}),
@@ -55,10 +55,9 @@ func small() activities.PlanResult {
 	return activities.PlanResult{Batch: two, Stored: notification.IDRange{First: 10, Last: 11}, Immediate: 2}
 }
 
-// cancelWithOpenChild cancels an event one of whose deliveries was begun.
-func cancelWithOpenChild(ctx context.Context, temporal client.Client, s *scenario) error {
-	child := notification.DeliveryID(s.id, notification.RestaurantUser, "10", notification.Email)
-	return cancelOnceBegun(ctx, temporal, s, s.id, child)
+// withOpenChild is when one of the event's deliveries was begun.
+func withOpenChild(ctx context.Context, temporal client.Client, s *scenario) error {
+	return openChild(ctx, temporal, s.id, emailOf(s))
 }
 
 // emailOf is the delivery by e-mail of an event's only page.
@@ -68,7 +67,7 @@ func emailOf(s *scenario) string {
 
 // holdID has a delivery wait for an hour that has the id of the event's e-mail, on
 // the queue of a channel.
-func holdID(channel notification.Channel) meanwhileFunc {
+func holdID(channel notification.Channel) step {
 	return func(ctx context.Context, temporal client.Client, s *scenario) error {
 		options := client.StartWorkflowOptions{ID: emailOf(s), TaskQueue: workflows.ChannelQueue(prefix, channel), WorkflowRunTimeout: time.Minute}
 		in := workflows.DeliverInput{DeliveryID: options.ID, Channel: channel, SendAfter: time.Now().UTC().Add(time.Hour), Policy: policy(channel)}
@@ -77,12 +76,11 @@ func holdID(channel notification.Channel) meanwhileFunc {
 	}
 }
 
-// endHolder terminates what has the id, once the event has asked who that is.
+// asking is when the event has asked who has the id.
+var asking = showing(enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
+
+// endHolder terminates the workflow that has the id.
 func endHolder(ctx context.Context, temporal client.Client, s *scenario) error {
-	refused := enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED
-	if err := happened(ctx, temporal, s.id, refused, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED); err != nil {
-		return err
-	}
 	return temporal.TerminateWorkflow(ctx, emailOf(s), "", "it was in the way")
 }
 
@@ -98,30 +96,24 @@ func begun(ctx context.Context, temporal client.Client, id string) error {
 	})
 }
 
-// cancelOnceBegun waits until a child has an attempt behind it, and its parent
-// knows of a child, then cancels the event.
-func cancelOnceBegun(ctx context.Context, temporal client.Client, s *scenario, parent, child string) error {
+// openChild waits until a child has an attempt behind it, and its parent knows of
+// a child.
+func openChild(ctx context.Context, temporal client.Client, parent, child string) error {
 	if err := backingOff(ctx, temporal, child); err != nil {
 		return fmt.Errorf("wait for an attempt of %s: %w", child, err)
 	}
-	if err := happened(ctx, temporal, parent, enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED); err != nil {
-		return err
-	}
-	return temporal.CancelWorkflow(ctx, s.id, "")
+	return happened(ctx, temporal, parent, enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED)
 }
 
-// cancelSendingChild cancels an event one of whose deliveries still comes to
-// its end, after the event has seen that it was asked not to.
-func cancelSendingChild(ctx context.Context, temporal client.Client, s *scenario) error {
-	if err := cancelWhenReached(ctx, temporal, s); err != nil {
-		return err
-	}
-	defer close(s.released)
-	return happened(ctx, temporal, s.id, enums.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+// cancelLate cancels an event one of whose deliveries still comes to its end,
+// after the event has seen that it was asked not to.
+var cancelLate = []step{
+	underWay, cancel,
+	showing(enums.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED), release,
 }
 
 func emailWhenReleased(ctx context.Context, s *scenario, in activities.SendInput) (activities.SendResult, error) {
-	if in.DeliveryID != notification.DeliveryID(s.id, notification.RestaurantUser, "10", notification.Email) {
+	if in.DeliveryID != emailOf(s) {
 		return activities.SendResult{Status: notification.Sent}, nil
 	}
 	return sentWhenReleased(ctx, s, in)

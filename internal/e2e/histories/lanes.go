@@ -22,19 +22,19 @@ var (
 func largeEvents() []*scenario {
 	paged := large("notify_paged", 5, now(), now(), now())
 	paged.also = map[string]string{"-lane-EMAIL": "lane_sent", "-page-EMAIL-1": "page_sent"}
-	waiting := large("notify_paged_waiting", 2, now(), both())
-	waiting.waits, waiting.also = 2*time.Second, map[string]string{"-lane-SMS-waiting": "lane_waiting", "-page-SMS-1-waiting": "page_waiting"}
+	later := large("notify_paged_waiting", 2, now(), both())
+	later.waits, later.also = 2*time.Second, map[string]string{"-lane-SMS-waiting": "lane_waiting", "-page-SMS-1-waiting": "page_waiting"}
 	followed := large("notify_paged_followed", 1, activities.PlanResult{Lanes: now().Lanes[1:]}, now())
 	followed.idle, followed.also = 2, map[string]string{"-lane-EMAIL": "lane_followed"}
 	cancelled := large("notify_paged_cancelled", 1, now(), now())
-	cancelled.send, cancelled.meanwhile = outage, cancelWithOpenPage
+	cancelled.send, cancelled.meanwhile = outage, []step{withOpenPage, cancel}
 	cancelled.also = map[string]string{"-lane-EMAIL": "lane_cancelled", "-page-EMAIL-1": "page_cancelled"}
 	cancelledWaiting := large("notify_paged_cancelled_waiting", 2, both(), both())
-	cancelledWaiting.waits, cancelledWaiting.meanwhile = 24*time.Hour, cancelWithWaitingPages
+	cancelledWaiting.waits, cancelledWaiting.meanwhile = 24*time.Hour, []step{withWaitingPages, showing(enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED), cancel}
 	cancelledWaiting.also = map[string]string{"-lane-SMS-waiting": "lane_cancelled_waiting", "-page-SMS-1-waiting": "page_cancelled_waiting"}
 	late := large("notify_paged_cancelled_late", 1, now(), now())
-	late.send, late.meanwhile = emailWhenReleased, cancelSendingChild
-	return []*scenario{paged, waiting, followed, cancelled, cancelledWaiting, late}
+	late.send, late.meanwhile = emailWhenReleased, cancelLate
+	return []*scenario{paged, later, followed, cancelled, cancelledWaiting, late}
 }
 
 // large is an event whose lanes have so many stretches each.
@@ -62,14 +62,13 @@ func both() activities.PlanResult {
 	return planned
 }
 
-// cancelWithOpenPage cancels an event one of whose pages' deliveries was begun.
-func cancelWithOpenPage(ctx context.Context, temporal client.Client, s *scenario) error {
-	return cancelOnceBegun(ctx, temporal, s, s.id+"-page-EMAIL-1", emailOf(s))
+// withOpenPage is when a delivery of one of the event's pages was begun.
+func withOpenPage(ctx context.Context, temporal client.Client, s *scenario) error {
+	return openChild(ctx, temporal, s.id+"-page-EMAIL-1", emailOf(s))
 }
 
-// cancelWithWaitingPages cancels an event when the deliveries of its waiting
-// pages wait, and what could be sent was sent.
-func cancelWithWaitingPages(ctx context.Context, temporal client.Client, s *scenario) error {
+// withWaitingPages is when the deliveries of the event's waiting pages wait.
+func withWaitingPages(ctx context.Context, temporal client.Client, s *scenario) error {
 	for _, channel := range waitingChannels {
 		for page := 1; page <= int(s.stretches); page++ {
 			child := notification.DeliveryID(s.id, notification.RestaurantUser, strconv.Itoa(page*10), channel)
@@ -79,15 +78,12 @@ func cancelWithWaitingPages(ctx context.Context, temporal client.Client, s *scen
 			if err := happened(ctx, temporal, child, enums.EVENT_TYPE_TIMER_STARTED); err != nil {
 				return err
 			}
-			waiting := fmt.Sprintf("%s-page-%s-%d-waiting", s.id, channel, page)
+			parent := fmt.Sprintf("%s-page-%s-%d-waiting", s.id, channel, page)
 			started := enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED
-			if err := happened(ctx, temporal, waiting, started, started, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED); err != nil {
+			if err := happened(ctx, temporal, parent, started, started, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED); err != nil {
 				return err
 			}
 		}
 	}
-	if err := happened(ctx, temporal, s.id, enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED); err != nil {
-		return err
-	}
-	return temporal.CancelWorkflow(ctx, s.id, "")
+	return nil
 }

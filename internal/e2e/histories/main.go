@@ -72,10 +72,8 @@ func run(ctx context.Context, dir string) error {
 
 // record plays one scenario to its end and writes down what happened.
 func record(ctx context.Context, temporal client.Client, s *scenario, dir string) error {
-	if s.before != nil {
-		if err := s.before(ctx, temporal, s); err != nil {
-			return err
-		}
+	if err := s.take(ctx, temporal, s.before); err != nil {
+		return err
 	}
 	options := client.StartWorkflowOptions{ID: s.id, TaskQueue: s.queue}
 	run, err := temporal.ExecuteWorkflow(ctx, options, s.workflow, s.input...)
@@ -83,10 +81,8 @@ func record(ctx context.Context, temporal client.Client, s *scenario, dir string
 		return fmt.Errorf("start: %w", err)
 	}
 	first := run.GetRunID() // of the run that was started, until its end is waited for
-	if s.meanwhile != nil {
-		if err := s.meanwhile(ctx, temporal, s); err != nil {
-			return err
-		}
+	if err := s.take(ctx, temporal, s.meanwhile); err != nil {
+		return err
 	}
 	_ = run.Get(ctx, nil) // an error may be what is to be recorded; whether it is the right one, the replay tells
 	if ctx.Err() != nil {

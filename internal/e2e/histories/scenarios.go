@@ -6,7 +6,6 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -22,9 +21,9 @@ type scenario struct {
 	queue     string
 	workflow  any
 	input     []any
-	meanwhile meanwhileFunc // nil: nothing
+	meanwhile []step
 
-	before    meanwhileFunc             // before it is started; nil: nothing
+	before    []step                    // before it is started
 	pages     []activities.PlanResult   // of an event; none: it cannot be planned
 	planning  bool                      // it is planned until it is cancelled
 	stretches int64                     // of each lane
@@ -47,8 +46,6 @@ type scenario struct {
 	giveUps           atomic.Int32
 }
 
-type meanwhileFunc = func(context.Context, client.Client, *scenario) error
-
 // files are the workflows to write down, by the name of their file: the run
 // that was started, and the last one of the others.
 func (s *scenario) files(run string) map[string]workflow.Execution {
@@ -65,8 +62,7 @@ func scenarios(stamp string) []*scenario {
 	all = append(all, events()...)
 	all = append(all, largeEvents()...)
 	all = append(all, deliveries()...)
-	all = append(all, interruptedDeliveries()...)
-	all = append(all, hastenedDeliveries()...)
+	all = append(all, controlledDeliveries()...)
 	all = append(all, retriedDeliveries()...)
 	all = append(all, deliveriesInDigests()...)
 	all = append(all, digests()...)
@@ -80,13 +76,21 @@ func scenarios(stamp string) []*scenario {
 
 // pollers are the ends of a poller.
 func pollers() []*scenario {
-	poller := func(name string, meanwhile func(context.Context, client.Client, *scenario) error) *scenario {
+	const modified = enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED
+	poller := func(name string, meanwhile ...step) *scenario {
 		return &scenario{
 			name: name, workflow: workflows.PollOutbox, queue: workflows.EventsQueue(prefix),
 			input: []any{workflows.PollInput{}}, meanwhile: meanwhile,
 		}
 	}
-	return []*scenario{poller("poll_cancelled", cancelWhenReached), poller("poll_paused", pauseForAWhile)}
+	return []*scenario{
+		poller("poll_cancelled", underWay, cancel),
+		// paused in its activity, twice, and resumed
+		poller("poll_paused", underWay,
+			signal(workflows.PausePoller, time.Duration(0)), showing(modified),
+			signal(workflows.PausePoller, nil), showing(modified, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED),
+			signal(workflows.ResumePoller, nil), showing(modified, modified, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED), cancel),
+	}
 }
 
 // sweeps are the ends of a sweep.
@@ -143,45 +147,5 @@ func policy(channel notification.Channel) activities.DeliveryPolicy {
 	return activities.DeliveryPolicy{
 		TaskQueue:     workflows.ChannelQueue(prefix, channel),
 		AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 200 * time.Millisecond, Coefficient: 2, Timeout: 10 * time.Second},
-	}
-}
-
-// pauseForAWhile pauses a poller in its activity, twice, lets it go on, and
-// cancels it.
-func pauseForAWhile(ctx context.Context, temporal client.Client, s *scenario) error {
-	select {
-	case <-s.reached:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	steps := []struct {
-		signal   string
-		argument any
-		shows    []enums.EventType
-	}{
-		{workflows.PausePoller, time.Now().UTC(), []enums.EventType{enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED}},
-		{workflows.PausePoller, nil, []enums.EventType{enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED}},
-		{workflows.ResumePoller, nil, []enums.EventType{
-			enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enums.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
-		}},
-	}
-	for _, step := range steps {
-		if err := temporal.SignalWorkflow(ctx, s.id, "", step.signal, step.argument); err != nil {
-			return err
-		}
-		if err := happened(ctx, temporal, s.id, step.shows...); err != nil {
-			return err
-		}
-	}
-	return temporal.CancelWorkflow(ctx, s.id, "")
-}
-
-// cancelWhenReached cancels the workflow once its activity says so.
-func cancelWhenReached(ctx context.Context, temporal client.Client, s *scenario) error {
-	select {
-	case <-s.reached:
-		return temporal.CancelWorkflow(ctx, s.id, "")
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"herald/workflows"
+)
+
+// step is what is waited for, or done, while a scenario's workflow runs.
+type step = func(ctx context.Context, temporal client.Client, s *scenario) error
+
+// take takes one step after another.
+func (s *scenario) take(ctx context.Context, temporal client.Client, steps []step) error {
+	for _, step := range steps {
+		if err := step(ctx, temporal, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting is when the workflow has begun to wait.
+var waiting = showing(enums.EVENT_TYPE_TIMER_STARTED)
+
+// showing is when the history has had events of these types, in this order.
+func showing(types ...enums.EventType) step {
+	return func(ctx context.Context, temporal client.Client, s *scenario) error {
+		return happened(ctx, temporal, s.id, types...)
+	}
+}
+
+// retrying is when the workflow waits for the next attempt of an activity.
+func retrying(ctx context.Context, temporal client.Client, s *scenario) error {
+	return backingOff(ctx, temporal, s.id)
+}
+
+// underWay is when the scenario's activity says that it is where it should be.
+func underWay(ctx context.Context, _ client.Client, s *scenario) error {
+	select {
+	case <-s.reached:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// release lets that activity go on.
+func release(_ context.Context, _ client.Client, s *scenario) error {
+	close(s.released)
+	return nil
+}
+
+func cancel(ctx context.Context, temporal client.Client, s *scenario) error {
+	return temporal.CancelWorkflow(ctx, s.id, "")
+}
+
+// signal sends a signal. A duration stands for the time that it will be then.
+func signal(name string, argument any) step {
+	return func(ctx context.Context, temporal client.Client, s *scenario) error {
+		if in, ok := argument.(time.Duration); ok {
+			return temporal.SignalWorkflow(ctx, s.id, "", name, time.Now().UTC().Add(in))
+		}
+		return temporal.SignalWorkflow(ctx, s.id, "", name, argument)
+	}
+}
+
+var (
+	hasten = signal(workflows.SendNow, nil)
+	move   = signal(workflows.Reschedule, 2*time.Second)
+	// The attempt that is under way comes to its end after the workflow has asked it to stop.
+	askedToStop = showing(enums.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED)
+)
+
+// hold says that an activity is where it should be, and keeps it there.
+func (s *scenario) hold(ctx context.Context) error {
+	close(s.reached)
+	select {
+	case <-s.released:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// backingOff waits until a workflow, which may not have begun yet, has an
+// activity that waits for its next attempt.
+func backingOff(ctx context.Context, temporal client.Client, id string) error {
+	return await(ctx, func() (bool, error) {
+		described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		var early *serviceerror.NotFound
+		if errors.As(err, &early) {
+			return false, nil
+		}
+		for _, pending := range described.GetPendingActivities() {
+			if pending.Attempt > 1 && pending.State == enums.PENDING_ACTIVITY_STATE_SCHEDULED {
+				return true, nil
+			}
+		}
+		return false, err
+	})
+}
