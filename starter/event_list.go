@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
+	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
 
@@ -30,7 +31,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
-			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), console.Dash(e.ProcessedStatus), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
+			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), string(console.Dash(e.ProcessedStatus)), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
 			filter.Aggregate, filter.Since = aggregate.entity, since.Time
@@ -40,4 +41,6 @@ func (a *app) listEventsCommand() *cobra.Command {
 }
 
 // eventStatuses are those of event_outbox.
-func eventStatuses() []string { return []string{"PENDING", "PROCESSED", "FAILED"} }
+func eventStatuses() []notification.OutboxStatus {
+	return []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}
+}

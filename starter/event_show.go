@@ -29,7 +29,7 @@ func printEvent(w io.Writer, view explain.Event) {
 	printOutbox(w, view.Outbox)
 	if p := view.Processed; p != nil {
 		console.Row(w, "processed_event", processedText(p))
-		if p.Outcome == string(notification.Incomplete) {
+		if p.Outcome == notification.Incomplete {
 			console.Row(w, "next", "the sweep starts what is PENDING again within 10 minutes, see `starter status`")
 		}
 	} else {
@@ -54,8 +54,8 @@ func printEvent(w io.Writer, view explain.Event) {
 // than the status.
 func processedText(p *report.ProcessedRow) string {
 	status := string(p.Status)
-	if p.Outcome != "" && p.Outcome != status {
-		status += " (" + p.Outcome + ")"
+	if p.Outcome != "" && string(p.Outcome) != status {
+		status += " (" + string(p.Outcome) + ")"
 	}
 	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))
 }
@@ -82,7 +82,7 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 func printExecution(w io.Writer, s explain.Execution) {
 	console.Row(w, "workflow", s.Status)
 	for _, line := range []struct{ name, value string }{
-		{"run id", s.RunID}, {"HeraldOutcome", s.HeraldOutcome}, {"outcome", s.Outcome}, {"problem", s.Problem},
+		{"run id", s.RunID}, {"HeraldOutcome", s.HeraldOutcome}, {"outcome", string(s.Outcome)}, {"problem", s.Problem},
 		{"failure", s.Failure}, {"note", s.Note},
 	} {
 		if line.value != "" {

@@ -95,8 +95,10 @@ func TestShowOutcome(t *testing.T) {
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
-		status, outcome, want string
-		sweep                 bool
+		status  notification.ProcessedStatus
+		outcome notification.EventOutcome
+		want    string
+		sweep   bool
 	}{
 		{"PROCESSING", "", "PROCESSING, since", false},
 		{"SUCCESS", "", "SUCCESS, since", false},

@@ -129,7 +129,7 @@ func TestSettled(t *testing.T) {
 		name      string
 		outcome   string
 		detail    report.EventDetail
-		processed string
+		processed notification.ProcessedStatus
 		want      bool
 	}{
 		{"not started", example.Completed, report.EventDetail{}, "", false},

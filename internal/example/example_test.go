@@ -14,6 +14,7 @@ import (
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
+	"herald/internal/template"
 )
 
 func events(t *testing.T) []example.Event {
@@ -143,7 +144,9 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	acts := &activities.Activities{Plans: db}
+	acts := &activities.Activities{Plans: db, EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
+		return template.NewSet(event, rows)
+	}}
 	env.RegisterActivity(acts)
 	value, err := env.ExecuteActivity(acts.PlanDeliveries, activities.PlanInput{EventID: eventID})
 	require.NoError(t, err)

@@ -13,20 +13,21 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
 // Execution is what Temporal knows of a workflow.
 type Execution struct {
-	Status        string     `json:"status"` // RUNNING, COMPLETED, FAILED, …, or one of those below
-	RunID         string     `json:"run_id,omitempty"`
-	StartedAt     *time.Time `json:"started_at,omitempty"`
-	ClosedAt      *time.Time `json:"closed_at,omitempty"`
-	HeraldOutcome string     `json:"herald_outcome,omitempty"` // the search attribute
-	Outcome       string     `json:"outcome,omitempty"`        // in the result of an event's workflow
-	Problem       string     `json:"problem,omitempty"`        // in that result
-	Failure       string     `json:"failure,omitempty"`
-	Note          string     `json:"note,omitempty"` // why Temporal does not tell more
+	Status        string                    `json:"status"` // RUNNING, COMPLETED, FAILED, …, or one of those below
+	RunID         string                    `json:"run_id,omitempty"`
+	StartedAt     *time.Time                `json:"started_at,omitempty"`
+	ClosedAt      *time.Time                `json:"closed_at,omitempty"`
+	HeraldOutcome string                    `json:"herald_outcome,omitempty"` // the search attribute
+	Outcome       notification.EventOutcome `json:"outcome,omitempty"`        // in the result of an event's workflow
+	Problem       string                    `json:"problem,omitempty"`        // in that result
+	Failure       string                    `json:"failure,omitempty"`
+	Note          string                    `json:"note,omitempty"` // why Temporal does not tell more
 }
 
 // Statuses of an [Execution]; the others are Temporal's own.
@@ -43,7 +44,7 @@ func (e Explainer) EventWorkflow(ctx context.Context, id string) Execution {
 	var result workflows.NotifyResult
 	_, execution := e.execution(ctx, id, &result)
 	if execution.Failure == "" {
-		execution.Outcome, execution.Problem = string(result.Outcome), result.Problem
+		execution.Outcome, execution.Problem = result.Outcome, result.Problem
 	}
 	return execution
 }

@@ -64,7 +64,7 @@ func TestRetryEvent(t *testing.T) {
 				continue
 			}
 			require.Equal(t, before, outbox(t, s, "evt-1"), name)
-			require.Equal(t, processedStatus, state.Processed, name)
+			require.EqualValues(t, processedStatus, state.Processed, name)
 		}
 	}
 	require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-2"))

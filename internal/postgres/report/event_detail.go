@@ -28,7 +28,7 @@ type LeasedRow struct {
 // ProcessedRow is a row of processed_event.
 type ProcessedRow struct {
 	Status    notification.ProcessedStatus `json:"status"`
-	Outcome   string                       `json:"outcome"` // empty: it simply reached people, or has not ended
+	Outcome   notification.EventOutcome    `json:"outcome"` // empty: it simply reached people, or has not ended
 	CreatedAt time.Time                    `json:"created_at"`
 	UpdatedAt time.Time                    `json:"updated_at"`
 }

@@ -9,7 +9,7 @@ import (
 
 // EventFilter selects events. A zero field is no condition.
 type EventFilter struct {
-	Status        string // of event_outbox
+	Status        notification.OutboxStatus // of event_outbox
 	Type          string
 	Aggregate     notification.Entity
 	CorrelationID string
@@ -42,8 +42,8 @@ const outboxColumns = `
 type EventRow struct {
 	EventID string `json:"event_id"`
 	OutboxRow
-	ProcessedStatus string `json:"processed_status"` // empty: its workflow was not started yet
-	Outcome         string `json:"outcome"`          // of processed_event
+	ProcessedStatus notification.ProcessedStatus `json:"processed_status"` // empty: its workflow was not started yet
+	Outcome         notification.EventOutcome    `json:"outcome"`          // of processed_event
 }
 
 // LatestEvents reads the latest events that the filter selects, up to limit of them,
