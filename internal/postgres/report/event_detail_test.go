@@ -31,11 +31,11 @@ func TestEventDetail(t *testing.T) {
 	require.Equal(t, "RESERVATION_REQUESTED", got.Outbox.EventType)
 	require.Equal(t, "RESTAURANT/5", got.Outbox.Aggregate())
 	require.Equal(t, "order-1", got.Outbox.CorrelationID)
-	require.Equal(t, "PROCESSED", got.Outbox.Status)
+	require.Equal(t, notification.OutboxProcessed, got.Outbox.Status)
 	require.Equal(t, 1, got.Outbox.AttemptCount)
 	require.NotNil(t, got.Outbox.PublishedAt)
 	require.Nil(t, got.Outbox.LeaseUntil)
-	require.Equal(t, "PROCESSING", got.Processed.Status)
+	require.Equal(t, notification.Processing, got.Processed.Status)
 	require.Zero(t, got.More)
 	require.Len(t, got.Recipients, 3)
 
@@ -77,7 +77,7 @@ func TestEventDetailOfAPurgedEvent(t *testing.T) {
 	got := eventDetail(t, r, 10)
 
 	require.Nil(t, got.Outbox)
-	require.Equal(t, "PROCESSING", got.Processed.Status)
+	require.Equal(t, notification.Processing, got.Processed.Status)
 }
 
 func TestEventDetailOfNoEvent(t *testing.T) {
