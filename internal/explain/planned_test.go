@@ -1,0 +1,48 @@
+package explain
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
+)
+
+// How many come before somebody is counted as far as need be, and no further than
+// 2,000 people; what is not known is said.
+func TestWhyCountsThoseBefore(t *testing.T) {
+	t.Parallel()
+
+	d := directory{Store: postgrestest.New(t)}
+	d.exec(t, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')")
+	d.exec(t, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
+	d.exec(t, "INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', i::text, CASE WHEN i IN (1, 1500, 2200) THEN 'a@example.com' END FROM generate_series(1, 2200) AS i")
+	d.exec(t, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient")
+	d.exec(t, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, max_recipients) VALUES ('RESTAURANT', '5', 'EMAIL', 3)")
+	tests := []struct {
+		name      string
+		limit     int
+		userID    string
+		uncounted bool
+		want      notification.Decision
+	}{
+		{"the first", 1, "1", false, notification.DecisionSelected},
+		{"all before are counted", 2, "1500", false, notification.DecisionSelected},
+		{"it is used up", 1, "1500", false, notification.DecisionMaxRecipients},
+		{"it is used up long before", 2, "2200", false, notification.DecisionMaxRecipients},
+		{"too many come before", 3, "2200", true, notification.DecisionSelected},
+	}
+	for _, tt := range tests { // one after the other: they change the same row
+		d.exec(t, "UPDATE entity_notification_settings SET max_recipients = $1", tt.limit)
+
+		why, err := Explainer{Store: d.Store, Unreachable: errors.New("down")}.Why(t.Context(),
+			report.DecisionKey{EventID: "evt-1", UserType: notification.RestaurantUser, UserID: tt.userID, Channel: notification.Email})
+
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, why.Rules.Decision, tt.name)
+		require.Equal(t, tt.uncounted, why.Rules.Uncounted, tt.name)
+	}
+}

@@ -1,0 +1,310 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
+)
+
+// directories is how many random directories each run makes.
+const directories = 2
+
+// Of every event, so many of the people that it names are asked about, and so many
+// of all people.
+const askedNamed, askedOthers = 12, 4
+
+// What planning decided, what why says and what the check before an attempt says
+// never differ, of whoever is a recipient and of whoever is none. The seed is
+// another in each run; HERALD_SEED repeats one.
+func TestWhyIsWhatPlanningDecided(t *testing.T) {
+	t.Parallel()
+
+	seed := uint64(time.Now().UnixNano())
+	if given := os.Getenv("HERALD_SEED"); given != "" {
+		var err error
+		seed, err = strconv.ParseUint(given, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("HERALD_SEED=%d", seed)
+	seen := map[notification.Decision]int{}
+	for n := range uint64(directories) {
+		d := newDirectory(t, rand.New(rand.NewPCG(seed, n)))
+		for _, event := range d.events {
+			d.plan(t, event)
+			for _, person := range d.sample(t, event) {
+				d.compare(t, event, person, seen)
+			}
+		}
+	}
+	t.Logf("decisions: %v", seen)
+	for _, decision := range append(notification.Decisions(), "") {
+		require.NotZero(t, seen[decision], "no directory led to the decision %q", decision)
+	}
+}
+
+// compare asks about one person and every channel of an event.
+func (d *directory) compare(t *testing.T, event string, person notification.Recipient, seen map[notification.Decision]int) {
+	t.Helper()
+	e := Explainer{Store: d.Store}
+	for _, channel := range notification.Channels() {
+		key := report.DecisionKey{EventID: event, UserType: person.UserType, UserID: person.UserID, Channel: channel}
+		decided, err := e.reader().Decided(t.Context(), key)
+		require.NoError(t, err)
+		plan, err := e.planNow(t.Context(), key, decided, time.Now())
+		require.NoError(t, err)
+
+		want := decided.Decisions[channel]
+		require.Equal(t, want, plan.decision(), "%+v: %+v", key, plan)
+		require.Equal(t, decided.Decisions != nil, plan.named, "%+v: %+v", key, plan)
+		seen[want]++
+		if !plan.named {
+			require.True(t, !plan.person.Known || !plan.person.Active || len(plan.reason) > 0, "%+v: nothing says why they are no recipient", key)
+		}
+		if want != "" {
+			d.compareAttempt(t, key, plan)
+		}
+	}
+}
+
+// compareAttempt begins an attempt at a delivery, which was planned or which is
+// there as if it had been, and waited.
+func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planNow) {
+	t.Helper()
+	id := notification.DeliveryID(key.EventID, key.UserType, key.UserID, key.Channel)
+	entity := plan.facts.Recipient.Entity
+	d.exec(t, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
+		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body' FROM event_outbox WHERE event_id = $1
+		ON CONFLICT DO NOTHING`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id)
+
+	attempt, err := d.BeginAttempt(t.Context(), notification.Begin{DeliveryID: id, JudgeQuiet: true})
+	require.NoError(t, err)
+
+	var dropped string
+	for _, finding := range plan.facts.Findings() {
+		switch {
+		case !finding.Applies || finding.Decision == notification.DecisionMaxRecipients: // a place that was given stays given
+			continue
+		case finding.Decision == notification.DecisionQuietHours:
+			dropped = notification.WaitQuietHours
+		default:
+			dropped = string(finding.Decision)
+		}
+		break
+	}
+	require.Equal(t, dropped, attempt.Dropped, "%+v: %+v", key, plan)
+	require.Equal(t, dropped == "" && plan.facts.Silence.Quiet, !attempt.NotBefore.IsZero(), "%+v: %+v", key, plan)
+}
+
+// directory is random people, entities and rules, in a database of its own.
+type directory struct {
+	*postgres.Store
+	random *rand.Rand
+	now    time.Time
+	batch  pgx.Batch
+	people []notification.Recipient
+	events []string
+}
+
+func newDirectory(t *testing.T, random *rand.Rand) *directory {
+	t.Helper()
+	d := &directory{Store: postgrestest.New(t), random: random, now: time.Now()}
+	d.addPeople()
+	d.addRules()
+	d.addEvents()
+	require.NoError(t, d.Pool.SendBatch(t.Context(), &d.batch).Close())
+	return d
+}
+
+var (
+	userTypes = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST"}
+	zones     = []string{"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST"}
+	roles     = []string{"MANAGER", "CHEF", "STAFF", "AGENT"}
+	entities  = [][2]string{{"RESTAURANT", "5"}, {"RESTAURANT", "6"}, {"AGENCY", "7"}}
+)
+
+func (d *directory) addPeople() {
+	for _, userType := range userTypes {
+		for n := range 30 {
+			id := pick(d, strconv.Itoa(n), strconv.Itoa(n), fmt.Sprintf("00%d", n), fmt.Sprintf("user-%d", n))
+			d.people = append(d.people, notification.Recipient{UserType: notification.UserType(userType), UserID: id})
+			if d.odds(10) {
+				continue // not in the directory
+			}
+			d.batch.Queue("INSERT INTO recipient (user_type, user_id, email, phone, slack_webhook_url, timezone, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+				userType, id, pick(d, "", "a@example.com", "b@example.com"), pick(d, "", "+12025550110"), pick(d, "", "https://hooks.example.com"), pick(d, zones...), !d.odds(15))
+			if d.odds(60) {
+				d.batch.Queue("INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ($1, $2, 'token', $3)", userType, id, !d.odds(20))
+			}
+			for _, e := range entities {
+				if d.odds(40) {
+					d.batch.Queue("INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role, active) VALUES ($1, $2, $3, $4, $5, $6)",
+						e[0], e[1], userType, id, pick(d, roles...), !d.odds(15))
+				}
+			}
+			for _, channel := range notification.Channels() {
+				if d.odds(40) {
+					start, end := d.quietHours()
+					d.batch.Queue(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+						VALUES ($1, $2, $3, $4, $5, $6, $7)`, userType, id, channel, !d.odds(30), d.odds(60), start, end)
+				}
+			}
+		}
+	}
+}
+
+func (d *directory) addRules() {
+	for _, eventType := range []string{"T1", "T2", "T3"} {
+		for _, channel := range notification.Channels() {
+			if d.odds(75) {
+				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action) VALUES ($1, $2, $3, $4)",
+					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"))
+			}
+		}
+	}
+	for _, eventType := range []string{"T2", "T3"} { // T1 goes by its aggregate
+		for range 1 + d.random.IntN(4) {
+			kind, path := pick(d, "RESTAURANT", "RESTAURANT", "AGENCY", "CUSTOMER", "ADMIN", "BROADCAST"), pick(d, "@aggregate", "nowhere", "nowhere,restaurantId", "customer.id")
+			if known := map[string]string{"RESTAURANT": "restaurantId", "AGENCY": "agency.id", "CUSTOMER": "customer.id"}; d.odds(80) {
+				path = cmp.Or(known[kind], path)
+			}
+			d.batch.Queue("INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+				eventType, null(d, 60, pick(d, userTypes...)), kind, path, null(d, 60, d.someRoles()))
+		}
+	}
+	for _, e := range append(slices.Clone(entities), [2]string{"CUSTOMER", "0"}, [2]string{"BROADCAST", "0"}) {
+		for _, channel := range notification.Channels() {
+			for _, eventType := range []*string{nil, ptr("T1"), ptr("T2")} {
+				if d.odds(50) {
+					continue
+				}
+				start, end := d.quietHours()
+				if d.odds(60) {
+					start, end = nil, nil
+				}
+				d.batch.Queue(`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
+					VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+					e[0], e[1], channel, eventType, !d.odds(20), null(d, 50, d.random.IntN(6)), null(d, 70, d.someRoles()), start, end, null(d, 50, pick(d, zones...)))
+			}
+		}
+	}
+	for _, channel := range notification.Channels() {
+		for _, userType := range userTypes {
+			d.batch.Queue("DELETE FROM channel_user_type WHERE channel_type = $1 AND user_type = $2", channel, userType)
+			if !d.odds(10) {
+				d.batch.Queue("INSERT INTO channel_user_type (channel_type, user_type) VALUES ($1, $2)", channel, userType)
+			}
+		}
+	}
+}
+
+func (d *directory) addEvents() {
+	customer := strconv.Itoa(d.random.IntN(30))
+	aggregates := [][2]string{{"RESTAURANT", "5"}, {"AGENCY", "7"}, {"CUSTOMER", customer}, {"ADMIN", "0"}, {"BROADCAST", "0"}, {"ORDER", "1"}}
+	for i, aggregate := range aggregates {
+		id := fmt.Sprintf("evt-%d", i)
+		d.batch.Queue("INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, $4, $5)",
+			id, pick(d, "T1", "T1", "T2", "T3"), aggregate[0], aggregate[1], fmt.Sprintf(`{"restaurantId": 5, "agency": {"id": "7"}, "customer": {"id": %s}}`, customer))
+		d.events = append(d.events, id)
+	}
+}
+
+// plan plans an event page by page, as its workflow does.
+func (d *directory) plan(t *testing.T, event string) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	a := &activities.Activities{Plans: d.Store, EventTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} }}
+	env.RegisterActivity(a)
+	for in := (activities.PlanInput{EventID: event, Pages: 1}); ; {
+		value, err := env.ExecuteActivity(a.PlanDeliveries, in)
+		require.NoError(t, err)
+		var result activities.PlanResult
+		require.NoError(t, value.Get(&result))
+		if result.Next == nil {
+			return
+		}
+		in.After = *result.Next
+	}
+}
+
+type sameText struct{}
+
+func (sameText) Render(context.Context, notification.Channel, notification.Recipient) (notification.Text, error) {
+	return notification.Text{Title: "title", Body: "body"}, nil
+}
+
+// sample is some of those about whom something was decided, and some of all.
+func (d *directory) sample(t *testing.T, event string) []notification.Recipient {
+	t.Helper()
+	rows, err := d.Pool.Query(t.Context(), "SELECT user_type, user_id FROM notification_decision WHERE event_id = $1 ORDER BY user_type, user_id", event)
+	require.NoError(t, err)
+	named, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r notification.Recipient, err error) {
+		err = row.Scan(&r.UserType, &r.UserID)
+		return r, err
+	})
+	require.NoError(t, err)
+	return append(d.some(named, askedNamed), d.some(d.people, askedOthers)...)
+}
+
+func (d *directory) some(people []notification.Recipient, n int) []notification.Recipient {
+	people = slices.Clone(people)
+	d.random.Shuffle(len(people), func(i, j int) { people[i], people[j] = people[j], people[i] })
+	return people[:min(n, len(people))]
+}
+
+func (d *directory) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := d.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// quietHours begin and end on quarters of an hour after 7 minutes from now: the
+// clocks of all zones differ by quarters, so that none begin or end in the meantime.
+func (d *directory) quietHours() (start, end *string) {
+	moment := func() *string {
+		at := d.now.Add(7*time.Minute + time.Duration(d.random.IntN(96))*15*time.Minute).UTC()
+		return ptr(at.Format("15:04"))
+	}
+	return moment(), moment()
+}
+
+func (d *directory) someRoles() []string {
+	some := []string{}
+	for _, role := range roles {
+		if d.odds(50) {
+			some = append(some, role)
+		}
+	}
+	return some
+}
+
+func (d *directory) odds(percent int) bool { return d.random.IntN(100) < percent }
+
+func pick[T any](d *directory, from ...T) T { return from[d.random.IntN(len(from))] }
+
+// null is a value, or with these odds null.
+func null[T any](d *directory, percent int, value T) *T {
+	if d.odds(percent) {
+		return nil
+	}
+	return &value
+}
+
+func ptr[T any](value T) *T { return &value }
