@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Short:   "Apply every migration that is missing",
 		Example: "  starter migrate up",
 		Args:    cobra.NoArgs,
-		RunE:    a.migrate(a.migrateUp),
+		RunE:    a.migrate((*migration).up),
 	}
 	var yes bool
 	down := &cobra.Command{
@@ -30,9 +29,7 @@ func (a *app) migrateCommand() *cobra.Command {
 it says what would go, and takes nothing back.`,
 		Example: "  starter migrate down\n  starter migrate down --yes",
 		Args:    cobra.NoArgs,
-		RunE: a.migrate(func(ctx context.Context, db *postgres.Store, m *postgres.Migrator) error {
-			return a.migrateDown(ctx, db, m, yes)
-		}),
+		RunE:    a.migrate(func(m *migration, ctx context.Context) error { return m.down(ctx, yes) }),
 	}
 	down.Flags().BoolVar(&yes, "yes", false, "take it back, with its data")
 	status := &cobra.Command{
@@ -40,12 +37,20 @@ it says what would go, and takes nothing back.`,
 		Short:   "Show which migrations are applied",
 		Example: "  starter migrate status -o json",
 		Args:    cobra.NoArgs,
-		RunE:    a.migrate(a.migrateStatus),
+		RunE:    a.migrate((*migration).status),
 	}
 	return group("migrate", "Apply or take back the embedded migrations", up, down, status)
 }
 
-func (a *app) migrate(f func(context.Context, *postgres.Store, *postgres.Migrator) error) func(*cobra.Command, []string) error {
+// migration is a command that looks at the migrations or changes them.
+type migration struct {
+	*app
+	db       *postgres.Store
+	migrator *postgres.Migrator
+	statuses []postgres.MigrationStatus // before it
+}
+
+func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cobra.Command, []string) error {
 	return a.within(0, func(ctx context.Context, _ []string) error {
 		db, _, err := a.store(ctx)
 		if err != nil {
@@ -57,30 +62,41 @@ func (a *app) migrate(f func(context.Context, *postgres.Store, *postgres.Migrato
 			return err
 		}
 		defer func() { _ = migrator.Close() }()
+		statuses, err := migrator.Status(ctx)
+		if err != nil {
+			return err
+		}
 		defer a.Progress(migrator.Doing)() // an index on a table of millions takes its time
-		return f(ctx, db, migrator)
+		return f(&migration{a, db, migrator, statuses}, ctx)
 	})
 }
 
-func (a *app) migrateUp(ctx context.Context, db *postgres.Store, m *postgres.Migrator) error {
-	missing, err := migrationsThat(ctx, m, func(s postgres.MigrationStatus) bool { return !s.Applied })
+// names are those of the migrations that are applied, or that are missing.
+func (m *migration) names(applied bool) []string {
+	var names []string
+	for _, s := range m.statuses {
+		if s.Applied == applied {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+func (m *migration) up(ctx context.Context) error {
+	recorded, err := m.record(ctx, m.names(false))
 	if err != nil {
 		return err
 	}
-	recorded, err := a.recordMigration(ctx, db, missing)
+	names, err := m.migrator.Up(ctx)
 	if err != nil {
 		return err
 	}
-	names, err := m.Up(ctx)
-	if err != nil {
-		return err
-	}
-	if !recorded { // there was no place for it
-		if _, err := a.recordMigration(ctx, db, names); err != nil {
+	if !recorded { // the schema had no place for it before
+		if _, err := m.record(ctx, names); err != nil {
 			return err
 		}
 	}
-	return a.Print(map[string][]string{"applied": names}, func(w io.Writer) {
+	return m.Print(map[string][]string{"applied": names}, func(w io.Writer) {
 		for _, name := range names {
 			console.Row(w, "applied", name)
 		}
@@ -90,46 +106,31 @@ func (a *app) migrateUp(ctx context.Context, db *postgres.Store, m *postgres.Mig
 	})
 }
 
-// recordMigration writes down which migrations are applied or taken back, and
-// says whether the schema has a place for that.
-func (a *app) recordMigration(ctx context.Context, db *postgres.Store, names []string) (bool, error) {
-	there, err := db.RecordsActions(ctx)
-	if err != nil || !there || len(names) == 0 {
-		return there, err
+// record writes down which migrations are applied or taken back, and says whether
+// the schema has a place for that.
+func (m *migration) record(ctx context.Context, names []string) (bool, error) {
+	recordable, err := m.db.RecordsActions(ctx)
+	if err != nil || !recordable {
+		return false, err
 	}
-	return true, a.record(ctx, db, "", names...)
+	return true, m.app.record(ctx, m.db, "", names...)
 }
 
-func migrationsThat(ctx context.Context, m *postgres.Migrator, meant func(postgres.MigrationStatus) bool) ([]string, error) {
-	statuses, err := m.Status(ctx)
-	var names []string
-	for _, s := range statuses {
-		if meant(s) {
-			names = append(names, s.Name)
-		}
-	}
-	return names, err
-}
-
-func (a *app) migrateDown(ctx context.Context, db *postgres.Store, m *postgres.Migrator, yes bool) error {
-	applied, err := migrationsThat(ctx, m, func(s postgres.MigrationStatus) bool { return s.Applied })
-	if err != nil {
-		return err
-	}
-	if len(applied) > 0 {
+func (m *migration) down(ctx context.Context, yes bool) error {
+	if applied := m.names(true); len(applied) > 0 {
 		newest := applied[len(applied)-1]
 		if !yes {
-			return a.refuseDown(ctx, db, newest)
+			return m.refuseDown(ctx, newest)
 		}
-		if _, err := a.recordMigration(ctx, db, []string{newest}); err != nil {
+		if _, err := m.record(ctx, []string{newest}); err != nil {
 			return err
 		}
 	}
-	name, err := m.Down(ctx)
+	name, err := m.migrator.Down(ctx)
 	if err != nil {
 		return err
 	}
-	return a.Print(map[string]string{"taken_back": name}, func(w io.Writer) {
+	return m.Print(map[string]string{"taken_back": name}, func(w io.Writer) {
 		if name == "" {
 			console.Row(w, "nothing to take back: no migration is applied")
 			return
@@ -139,12 +140,12 @@ func (a *app) migrateDown(ctx context.Context, db *postgres.Store, m *postgres.M
 }
 
 // refuseDown says what would go with a migration.
-func (a *app) refuseDown(ctx context.Context, db *postgres.Store, name string) error {
+func (m *migration) refuseDown(ctx context.Context, name string) error {
 	source, err := migrations.FS.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("read migration: %w", err)
 	}
-	losses, err := lossesOf(ctx, db, string(source))
+	losses, err := lossesOf(ctx, m.db, string(source))
 	if err != nil {
 		return err
 	}
@@ -155,17 +156,13 @@ func (a *app) refuseDown(ctx context.Context, db *postgres.Store, name string) e
 	return misused(fmt.Errorf("%s would be taken back, and was not; %s: to do it add --yes", name, with))
 }
 
-func (a *app) migrateStatus(ctx context.Context, _ *postgres.Store, m *postgres.Migrator) error {
-	statuses, err := m.Status(ctx)
-	if err != nil {
-		return err
+func (m *migration) status(context.Context) error {
+	if len(m.names(false)) > 0 {
+		m.Note("warning: the schema is not that of this build; run `starter migrate up`")
 	}
-	if slices.ContainsFunc(statuses, func(s postgres.MigrationStatus) bool { return !s.Applied }) {
-		a.Note("warning: the schema is not that of this build; run `starter migrate up`")
-	}
-	return a.Print(statuses, func(w io.Writer) {
+	return m.Print(m.statuses, func(w io.Writer) {
 		console.Row(w, "MIGRATION", "STATE")
-		for _, s := range statuses {
+		for _, s := range m.statuses {
 			state := "missing"
 			if s.Applied {
 				state = "applied"

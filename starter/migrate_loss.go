@@ -11,7 +11,7 @@ import (
 )
 
 // dropped finds what the way down of a migration drops. Its first group is the
-// table that later ones are of.
+// table whose columns follow.
 var dropped = regexp.MustCompile(`(?i)\bALTER TABLE (\w+)|\bDROP TABLE (?:IF EXISTS )?(\w+)|\bDROP COLUMN (?:IF EXISTS )?(\w+)`)
 
 // maxLossCount bounds the counting before a migration is taken back.
@@ -22,24 +22,21 @@ const maxLossCount = 100_000
 func lossesOf(ctx context.Context, db *postgres.Store, source string) ([]string, error) {
 	_, down, _ := strings.Cut(source, "-- +goose Down")
 	var losses []string
-	table := ""
+	altered := ""
 	for _, found := range dropped.FindAllStringSubmatch(down, -1) {
-		var count int
-		var err error
-		switch {
-		case found[1] != "":
-			table = found[1]
+		if found[1] != "" {
+			altered = found[1]
 			continue
-		case found[2] != "":
-			count, err = db.CountRows(ctx, found[2], "", maxLossCount+1)
-			losses = append(losses, "table "+found[2]+" ("+rowCount(count)+")")
-		default:
-			count, err = db.CountRows(ctx, table, found[3], maxLossCount+1)
-			losses = append(losses, "column "+table+"."+found[3]+" ("+rowCount(count)+")")
 		}
+		what, table, column := "table "+found[2], found[2], found[3]
+		if column != "" {
+			what, table = "column "+altered+"."+column, altered
+		}
+		count, err := db.CountRows(ctx, table, column, maxLossCount+1)
 		if err != nil {
 			return nil, fmt.Errorf("count what would go: %w", err)
 		}
+		losses = append(losses, what+" ("+rowCount(count)+")")
 	}
 	return losses, nil
 }

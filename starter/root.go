@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,8 +98,8 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 // emptyFilter refuses a filter without a value: a script's variable that was not
 // set would otherwise choose all there is.
 func emptyFilter(cmd *cobra.Command) error {
-	for _, name := range []string{"event", "event-type", "type", "aggregate", "recipient", "status", "channel", "since", "until", "target", "actor", "command"} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && slices.Contains([]string{"", "[]"}, flag.Value.String()) {
+	for _, name := range []string{"event", "event-type", "type", "correlation-id", "target", "actor", "command"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: give it a value, or leave it out", name)
 		}
 	}

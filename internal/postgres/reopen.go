@@ -133,12 +133,3 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 	}
 	return d, nil
 }
-
-// LastDeliveryID is the highest notification.id that there is; 0: there is none.
-func (s *Store) LastDeliveryID(ctx context.Context) (int64, error) {
-	var last int64
-	if err := s.Pool.QueryRow(ctx, "SELECT coalesce(max(id), 0) FROM notification").Scan(&last); err != nil {
-		return 0, fmt.Errorf("read last delivery: %w", err)
-	}
-	return last, nil
-}

@@ -154,9 +154,6 @@ func TestReopenNoDelivery(t *testing.T) {
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
 	_, err = s.DeliveryState(t.Context(), "d404")
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	last, err := s.LastDeliveryID(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, last)
 }
 
 func TestDeliveryState(t *testing.T) {
@@ -179,7 +176,4 @@ func TestDeliveryState(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, state.Aggregate)
 	require.WithinDuration(t, get[time.Time](t, s, "SELECT sent_at FROM notification"), *state.SentAt, 0)
-	last, err := s.LastDeliveryID(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, get[int64](t, s, "SELECT id FROM notification"), last)
 }

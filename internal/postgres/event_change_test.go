@@ -1,0 +1,171 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// setEvent brings evt-1 to a status in the outbox, and to one in processed_event
+// where that is not "".
+func setEvent(t *testing.T, s *postgres.Store, outbox notification.OutboxStatus, processed notification.ProcessedStatus) {
+	t.Helper()
+	exec(t, s, "DELETE FROM processed_event")
+	exec(t, s, `
+		UPDATE event_outbox
+		SET    status = $1,
+		       attempt_count = 10,
+		       published_at = CASE $1 WHEN 'PROCESSED' THEN now() END,
+		       error_message = CASE $1 WHEN 'FAILED' THEN 'claimed 10 times' END,
+		       lease_owner = NULL,
+		       lease_until = NULL
+		WHERE  event_id = 'evt-1'`, outbox)
+	if processed != "" {
+		exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', $1)", processed)
+	}
+}
+
+// Every status in the outbox beside every status in processed_event.
+func TestRetryEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	outboxes := []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}
+	endings := []notification.ProcessedStatus{"", notification.Processing, notification.ProcessedSuccess, notification.ProcessedFailed}
+	for _, outboxStatus := range outboxes {
+		for _, processed := range endings {
+			name := string(outboxStatus) + " " + string(processed)
+			setEvent(t, s, outboxStatus, processed)
+			before := outbox(t, s, "evt-1")
+			// PENDING beside PROCESSING: a poller died before it wrote down that it had started it
+			retriable := processed == notification.Processing || processed == notification.ProcessedFailed ||
+				(processed == "" && outboxStatus == notification.OutboxFailed)
+
+			got, err := s.RetryEvent(t.Context(), "evt-1")
+
+			require.NoError(t, err)
+			require.Equal(t, retriable, got, name)
+			state, err := s.EventState(t.Context(), "evt-1")
+			require.NoError(t, err)
+			if got {
+				before, processed = outboxRow{Status: "PENDING"}, ""
+			}
+			require.Equal(t, before, outbox(t, s, "evt-1"), name)
+			require.Equal(t, processed, state.Processed, name)
+		}
+	}
+	require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-2"))
+
+	setEvent(t, s, "FAILED", "")
+	_, err := s.RetryEvent(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Contains(t, claim(t, s, "a", 10), "evt-1", "a poller takes it again")
+	got, err := s.RetryEvent(t.Context(), "evt-404")
+	require.NoError(t, err)
+	require.False(t, got)
+}
+
+// What was cancelled stays so, and is not waited for; what waits goes on waiting.
+func TestRetryEventWithDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)))
+	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 hour'")
+	setStatus(t, s, mail, notification.Cancelled)
+	setEvent(t, s, "PROCESSED", "FAILED")
+
+	retried, err := s.RetryEvent(t.Context(), "evt-1")
+
+	require.NoError(t, err)
+	require.True(t, retried)
+	require.True(t, get[bool](t, s, "SELECT status = 'CANCELLED' AND send_after IS NULL FROM notification WHERE channel = 'EMAIL'"))
+	require.True(t, get[bool](t, s, "SELECT status = 'PENDING' AND send_after IS NOT NULL FROM notification WHERE channel = 'PUSH'"))
+}
+
+func TestEventState(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	setEvent(t, s, "FAILED", "FAILED")
+	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-2', 'SUCCESS')")
+	for id, want := range map[string]postgres.EventState{
+		"evt-1": {Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
+		"evt-2": {Processed: "SUCCESS"},
+	} {
+		state, err := s.EventState(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, want, state)
+	}
+	_, err := s.EventState(t.Context(), "evt-404")
+	require.ErrorIs(t, err, notification.ErrNoEvent)
+}
+
+// An event can be withdrawn while no poller has it in its hands.
+func TestWithdrawEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	withdraw := func() bool {
+		withdrawn, err := s.WithdrawEvent(t.Context(), "evt-1")
+		require.NoError(t, err)
+		return withdrawn
+	}
+	claim(t, s, "a", 1)
+	require.False(t, withdraw())
+	endLeases(t, s)
+	require.True(t, withdraw())
+	require.Equal(t, outboxRow{Status: "FAILED", Claims: 1, Error: ptr(postgres.CancelledByOperator)}, outbox(t, s, "evt-1"))
+	end(t, s, "a", notification.ClaimStarted, "evt-1")
+	require.Equal(t, "FAILED", outbox(t, s, "evt-1").Status, "the fence holds against the poller that was late")
+	require.False(t, withdraw(), "once")
+	setEvent(t, s, "PROCESSED", "SUCCESS")
+	require.False(t, withdraw())
+}
+
+// One that was put back has deliveries of its first time: those that nobody
+// worked on any more are not to be sent in a digest either.
+func TestWithdrawEventWithDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)))
+	setStatus(t, s, mail, notification.Sent)
+	addItems(t, s, reviewMails, 2, 2, 10) // of another event
+	setEvent(t, s, "PROCESSED", "PROCESSING")
+	_, err := s.RetryEvent(t.Context(), "evt-1")
+	require.NoError(t, err)
+
+	withdrawn, err := s.WithdrawEvent(t.Context(), "evt-1")
+
+	require.NoError(t, err)
+	require.True(t, withdrawn)
+	counts, err := s.EventCounts(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1}, counts)
+	require.Equal(t, "PENDING", delivery(t, s, item(2)).Status)
+}
+
+func TestEventCounts(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)), decided("9", planned(notification.Email)))
+	setStatus(t, s, mail, notification.Sent)
+
+	counts, err := s.EventCounts(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Pending: 2}, counts)
+	counts, err = s.EventCounts(t.Context(), "evt-404")
+	require.NoError(t, err)
+	require.Empty(t, counts)
+}
