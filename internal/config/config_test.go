@@ -18,10 +18,6 @@ func TestDefaults(t *testing.T) {
 	cfg, err := from(required())
 
 	require.NoError(t, err)
-	retried := config.Policy{MaxAttempts: 3, RetryInterval: 30 * time.Second, RetryCoefficient: 2, Timeout: 10 * time.Second}
-	push, sms := retried, retried
-	push.RetryInterval, sms.RetryInterval = 10*time.Second, 5*time.Second
-	bestEffort := config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second}
 	require.Equal(t, config.Config{
 		Starter: config.Starter{
 			DatabaseURL:        "postgres://herald@localhost/herald",
@@ -33,10 +29,23 @@ func TestDefaults(t *testing.T) {
 		RabbitMQURL:    "amqp://guest:guest@localhost:5672/",
 		PublishEvents:  true,
 		WorkerHTTPAddr: ":8081",
-		Policies: map[notification.Channel]config.Policy{
-			notification.WebSocket: bestEffort, notification.Email: retried, notification.Push: push, notification.SMS: sms, notification.Slack: bestEffort,
-		},
+		Policies:       cfg.Policies, // see TestDefaultPolicies
 	}, cfg)
+}
+
+func TestDefaultPolicies(t *testing.T) {
+	t.Parallel()
+
+	cfg, err := from(required())
+
+	require.NoError(t, err)
+	for _, channel := range notification.Channels() {
+		want := config.Policy{MaxAttempts: 3, RetryInterval: channel.FirstRetry(), RetryCoefficient: 2, Timeout: 10 * time.Second}
+		if channel.BestEffort() {
+			want = config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second}
+		}
+		require.Equal(t, want, cfg.Policies[channel], "%s", channel)
+	}
 }
 
 func TestEverySetting(t *testing.T) {
@@ -58,14 +67,11 @@ func TestEverySetting(t *testing.T) {
 			OutboxPollInterval: 250 * time.Millisecond, OutboxBatchSize: 1000, OutboxPollers: 16,
 		},
 		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
-		Policies: map[notification.Channel]config.Policy{
-			notification.WebSocket: {MaxAttempts: 1, Timeout: time.Second},
-			notification.Email:     {MaxAttempts: 5, RetryInterval: 10 * time.Millisecond, RetryCoefficient: 1.5, Timeout: time.Minute, RateLimit: 0.5},
-			notification.Push:      {MaxAttempts: 3, RetryInterval: 10 * time.Second, RetryCoefficient: 2, Timeout: 10 * time.Second},
-			notification.SMS:       {MaxAttempts: 3, RetryInterval: 5 * time.Second, RetryCoefficient: 2, Timeout: 10 * time.Second},
-			notification.Slack:     {MaxAttempts: 1, Timeout: 10 * time.Second, RateLimit: 1},
-		},
+		Policies: cfg.Policies,
 	}, cfg)
+	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
+	require.Equal(t, config.Policy{MaxAttempts: 5, RetryInterval: 10 * time.Millisecond, RetryCoefficient: 1.5, Timeout: time.Minute, RateLimit: 0.5}, cfg.Policies[notification.Email])
+	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second, RateLimit: 1}, cfg.Policies[notification.Slack])
 }
 
 // An empty setting is one that is not set, as in `PUBLIC_URL=` of a compose file.

@@ -2,6 +2,7 @@ package notification_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,12 +16,13 @@ func TestChannels(t *testing.T) {
 		channel                               notification.Channel
 		bestEffort, quieted, html, needsTitle bool
 		address                               string
+		firstRetry                            time.Duration
 		limit                                 int // of one message, by its provider
 	}{
 		{channel: notification.WebSocket, bestEffort: true, limit: 64 << 10},
-		{channel: notification.Email, quieted: true, html: true, needsTitle: true, address: "mail", limit: 64 << 10},
-		{channel: notification.Push, quieted: true, limit: 4 << 10},
-		{channel: notification.SMS, quieted: true, address: "phone", limit: 1600},
+		{channel: notification.Email, quieted: true, html: true, needsTitle: true, address: "mail", firstRetry: 30 * time.Second, limit: 64 << 10},
+		{channel: notification.Push, quieted: true, firstRetry: 10 * time.Second, limit: 4 << 10},
+		{channel: notification.SMS, quieted: true, address: "phone", firstRetry: 5 * time.Second, limit: 1600},
 		{channel: notification.Slack, bestEffort: true, address: "hook", limit: 3000},
 	}
 	recipient := notification.Recipient{Email: "mail", Phone: "phone", SlackWebhookURL: "hook", HasDevice: true}
@@ -31,6 +33,7 @@ func TestChannels(t *testing.T) {
 		require.Equal(t, tt.html, tt.channel.HTML(), "%s", tt.channel)
 		require.Equal(t, tt.needsTitle, tt.channel.NeedsTitle(), "%s", tt.channel)
 		require.Equal(t, tt.address, recipient.Address(tt.channel), "%s", tt.channel)
+		require.Equal(t, tt.firstRetry, tt.channel.FirstRetry(), "%s", tt.channel)
 		require.Less(t, tt.channel.DigestBytes(), tt.limit, "%s: a digest has words around its items", tt.channel)
 	}
 }
