@@ -4,27 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/demo"
 	"herald/internal/example"
 	"herald/internal/launch"
-	"herald/internal/notification"
 	"herald/internal/operate"
-	"herald/internal/postgres"
 )
 
-const (
-	// settleTimeout bounds the wait for the example's deliveries, none of which is retried.
-	settleTimeout = 90 * time.Second
-	// demoTimeout leaves time to look at what came of them.
-	demoTimeout = settleTimeout + time.Minute
-)
+// demoTimeout leaves time to look at what came of the deliveries.
+const demoTimeout = demo.SettleTimeout + time.Minute
 
 func (a *app) demoCommand() *cobra.Command {
 	var sandboxURL string
@@ -45,16 +43,6 @@ poller, and a worker whose providers are the sandbox. It can be repeated.`,
 	return cmd
 }
 
-// demo is one run of the example.
-type demo struct {
-	app      *app
-	db       *postgres.Store
-	temporal client.Client
-	ledger   ledgerClient
-	run      string // part of the ids of its events
-	events   []example.Event
-}
-
 func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	if err := checkBaseURL(sandboxURL); err != nil {
 		return misused(fmt.Errorf("--sandbox-url: %w", err))
@@ -63,72 +51,94 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	if err != nil {
 		return err
 	}
-	db, cfg, err := a.store(ctx)
+	e, done, err := a.explainer(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	temporal, err := a.temporal(ctx)
+	defer done()
+	if e.Temporal == nil {
+		return e.Unreachable
+	}
+	d := &demo.Demo{
+		Run: uuid.NewString()[:8], Events: events, Explainer: e, Ledger: demo.Ledger{BaseURL: sandboxURL},
+		Changed: func(line string) { a.line("%s  %s", time.Now().Format("15:04:05.000"), line) },
+	}
+	if err := a.demoReady(ctx, d); err != nil {
+		return err
+	}
+	if err := a.record(ctx, e.Store, fmt.Sprintf("%d events of the example", len(events)), "demo-"+d.Run); err != nil {
+		return err
+	}
+	if a.Format == console.Table {
+		a.line("%d events are written, demo-%s-…; their deliveries:", len(events), d.Run)
+	}
+	result, err := d.Play(ctx)
+	if result == nil {
+		return err
+	}
+	if err := a.Print(result, func(w io.Writer) { printDemo(w, result) }); err != nil {
+		return err
+	}
+	if len(result.Deviations) > 0 {
+		err = errors.Join(err, fmt.Errorf("%d deviations from what the rules say", len(result.Deviations)))
+	}
 	if err != nil {
-		return err
+		return advice.With(err, "look at an event with `starter event show ID`, and at the worker's log")
 	}
-	defer temporal.Close()
-
-	d := &demo{app: a, db: db, temporal: temporal, ledger: ledgerClient{sandboxURL}, run: uuid.NewString()[:8], events: events}
-	if err := d.ready(ctx, cfg.TaskQueuePrefix); err != nil {
-		return err
-	}
-	return d.play(ctx)
+	return nil
 }
 
-// ready fails where the demo could only wait for nothing.
-func (d *demo) ready(ctx context.Context, prefix string) error {
-	state, err := operate.ReadPollers(ctx, &launch.Launcher{Client: d.temporal, Prefix: prefix}, 0)
+// demoReady fails where the demo would wait in vain.
+func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
+	cfg, err := a.settings()
 	if err != nil {
 		return err
 	}
+	state, err := operate.ReadPollers(ctx, &launch.Launcher{Client: d.Explainer.Temporal, Prefix: cfg.TaskQueuePrefix}, 0)
 	switch {
+	case err != nil:
+		return err
 	case len(state.Pollers) == 0:
 		return advice.With(errors.New("no outbox poller is running"), "run `starter poller start`")
 	case state.Workers == 0:
 		return advice.With(fmt.Errorf("no worker polls the task queue %s", state.TaskQueue), "start a worker")
 	}
-	if err := d.ledger.reachable(ctx); err != nil {
+	if err := d.Ledger.Reachable(ctx); err != nil {
 		return &unreachableError{"the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err}
 	}
 	return nil
 }
 
-// play writes the events, waits for them and judges what came of them.
-func (d *demo) play(ctx context.Context) error {
-	written := make([]notification.Event, len(d.events))
-	for i, event := range d.events {
-		written[i] = event.InRun(d.run)
+// line writes a line of progress: of a result in JSON it is no part.
+func (a *app) line(format string, args ...any) {
+	if a.Format == console.JSON {
+		a.Note(format, args...)
+		return
 	}
-	if err := d.app.record(ctx, d.db, fmt.Sprintf("%d events of the example", len(written)), "demo-"+d.run); err != nil {
-		return err
+	_, _ = fmt.Fprintln(a.Out, console.Printable(fmt.Sprintf(format, args...)))
+}
+
+// printDemo writes the table of what reached whom.
+func printDemo(w io.Writer, r *demo.Result) {
+	console.Row(w)
+	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "WHY")
+	for _, f := range r.Fates {
+		why := f.Why
+		if why == "" && f.Digest != "" {
+			why = fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])
+		}
+		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(why))
 	}
-	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
-	if err := d.db.InsertEvents(ctx, written); err != nil {
-		return err
+	console.Row(w)
+	var counts []string
+	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
+		counts = append(counts, fmt.Sprintf("%d %s", r.Statuses[status], status))
 	}
-	if d.app.Format == console.Table {
-		d.app.line("%d events written, demo-%s-…; their deliveries:", len(written), d.run)
+	console.Row(w, fmt.Sprintf("%d events; deliveries: %s", len(r.Outcomes), strings.Join(counts, ", ")))
+	for _, deviation := range r.Deviations {
+		console.Row(w, "DEVIATION: "+deviation)
 	}
-	reports, watchErr := d.watch(ctx)
-	if watchErr != nil && ctx.Err() != nil {
-		return watchErr
+	if len(r.Deviations) == 0 {
+		console.Row(w, "every delivery ended as the rules say, and the ledger agrees")
 	}
-	result, err := d.judge(ctx, reports, began)
-	if err != nil {
-		return errors.Join(watchErr, err)
-	}
-	if err := d.app.Print(result, result.print); err != nil {
-		return err
-	}
-	if watchErr != nil || len(result.Deviations) > 0 {
-		return advice.With(errors.Join(watchErr, fmt.Errorf("%d deviations from what the rules say", len(result.Deviations))),
-			"look at an event with `starter event show ID`, and at the worker's log")
-	}
-	return nil
 }

@@ -22,7 +22,7 @@ func (a *app) listEventsCommand() *cobra.Command {
   starter event list --type RESERVATION_REQUESTED --aggregate RESTAURANT/5 -o json`,
 	}
 	flags := cmd.Flags()
-	console.WordFlag(cmd, &filter.Status, "status", eventStatuses(), "only this status in the outbox")
+	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
 	flags.StringVar(&filter.Type, "type", "", "only this event type")
 	flags.Var(&aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
@@ -31,16 +31,11 @@ func (a *app) listEventsCommand() *cobra.Command {
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
-			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), string(console.Dash(e.ProcessedStatus)), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
+			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
 			filter.Aggregate, filter.Since = aggregate.entity, since.Time
 			return r.LatestEvents(ctx, filter, limit)
 		},
 	})
-}
-
-// eventStatuses are those of event_outbox.
-func eventStatuses() []notification.OutboxStatus {
-	return []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/console"
+	"herald/internal/demo"
 )
 
 func TestSandbox(t *testing.T) {
@@ -31,14 +32,14 @@ func TestSandbox(t *testing.T) {
 	_, url, said := strings.Cut(strings.TrimSpace(string(line[:n])), " at ")
 	require.True(t, said, "%s", line[:n])
 
-	client := ledgerClient{url}
-	require.NoError(t, client.reachable(t.Context()))
-	lines, err := client.since(t.Context(), time.Now().Add(-time.Hour))
+	ledger := demo.Ledger{BaseURL: url}
+	require.NoError(t, ledger.Reachable(t.Context()))
+	entries, err := ledger.Since(t.Context(), time.Now().Add(-time.Hour))
 	require.NoError(t, err)
-	require.Empty(t, lines)
+	require.Empty(t, entries)
 	cancel()
 	require.Equal(t, succeeded, <-ended)
-	require.Error(t, client.reachable(t.Context()))
+	require.Error(t, ledger.Reachable(t.Context()))
 }
 
 func TestSandboxCannotStart(t *testing.T) {

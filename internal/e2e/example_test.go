@@ -7,8 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/demo"
 	"herald/internal/example"
-	"herald/internal/postgres/report"
+	"herald/internal/explain"
 )
 
 // TestExample runs the demo, which compares every decision, row and ledger line with what
@@ -52,11 +53,8 @@ func TestSeedEvents(t *testing.T) {
 	for _, e := range events {
 		id := e.ID(s.name)
 		s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'`, id)
-		require.NoError(t, s.temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
-		outcome, err := example.Outcome(t.Context(), s.temporal, id)
+		seen, err := demo.Observe(t.Context(), explain.Explainer{Store: s.store, Temporal: s.temporal}, id)
 		require.NoError(t, err)
-		detail, err := report.Reader{Pool: s.store.Pool}.EventDetail(t.Context(), id, example.Everybody)
-		require.NoError(t, err)
-		require.Empty(t, e.Deviations(example.Observation{Report: detail, Outcome: outcome}, time.Now()))
+		require.Empty(t, demo.Deviations(e, seen, time.Now()))
 	}
 }

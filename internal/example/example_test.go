@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
+	"herald/internal/demo"
 	"herald/internal/example"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -130,14 +131,14 @@ func requirePlanned(t *testing.T, db *postgres.Store, event example.Event, writt
 	t.Helper()
 	require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
 	outcome := plan(t, db, written.ID)
-	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, example.Everybody)
+	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, 1000)
 	require.NoError(t, err)
 	requireRenderedAsExpected(t, event, detail)
 
 	if outcome == "" {
 		outcome = event.Expect.Outcome
 	}
-	require.Empty(t, event.Deviations(example.Observation{Report: sent(event, detail), Outcome: outcome}, time.Now()))
+	require.Empty(t, demo.Deviations(event, demo.Observation{Detail: sent(event, detail), Outcome: outcome}, time.Now()))
 }
 
 func plan(t *testing.T, db *postgres.Store, eventID string) string {
@@ -161,7 +162,7 @@ func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.
 	t.Helper()
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
-			fate := event.Expect.Recipients[example.Name(r)][channel]
+			fate := event.Expect.Recipients[r.Name()][channel]
 			if strings.HasPrefix(fate.Error, "key ") {
 				require.Equal(t, notification.Failed, d.Status)
 				continue
@@ -175,7 +176,7 @@ func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.
 func sent(event example.Event, detail report.EventDetail) report.EventDetail {
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
-			fate := event.Expect.Recipients[example.Name(r)][channel]
+			fate := event.Expect.Recipients[r.Name()][channel]
 			if d.Status == notification.Pending && fate.Status != notification.Pending {
 				d.Status, d.LastError = fate.Status, fate.Error
 				if fate.Digest {

@@ -9,7 +9,7 @@ import (
 
 // EventFilter selects events. A zero field is no condition.
 type EventFilter struct {
-	Status        notification.OutboxStatus // of event_outbox
+	Status        notification.OutboxStatus
 	Type          string
 	Aggregate     notification.Entity
 	CorrelationID string

@@ -1,4 +1,4 @@
-package example_test
+package demo
 
 import (
 	"encoding/json"
@@ -103,7 +103,7 @@ func TestDeviations(t *testing.T) {
 			t.Parallel()
 
 			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"`+tt.fate+`"}}`)
-			require.Equal(t, tt.want, event.Deviations(example.Observation{Report: tt.detail, Outcome: tt.ended}, now))
+			require.Equal(t, tt.want, Deviations(event, Observation{Detail: tt.detail, Outcome: tt.ended}, now))
 		})
 	}
 }
@@ -112,11 +112,11 @@ func TestDeviationsOfStrangers(t *testing.T) {
 	t.Parallel()
 
 	event := expecting(t, example.Completed, `{}`)
-	seen := example.Observation{Report: told(notification.DecisionSelected, status(notification.Sent, "", 0)), Outcome: example.Completed}
-	require.Equal(t, []string{"e: CUSTOMER/42 was told, and should not"}, event.Deviations(seen, now))
+	seen := Observation{Detail: told(notification.DecisionSelected, status(notification.Sent, "", 0)), Outcome: example.Completed}
+	require.Equal(t, []string{"e: CUSTOMER/42 was told, and should not"}, Deviations(event, seen, now))
 
 	event = expecting(t, example.Completed, `{"CUSTOMER/42":{}}`)
-	require.Equal(t, []string{"e: CUSTOMER/42 EMAIL: expected nothing, was decided SELECTED"}, event.Deviations(seen, now))
+	require.Equal(t, []string{"e: CUSTOMER/42 EMAIL: expected nothing, was decided SELECTED"}, Deviations(event, seen, now))
 }
 
 func TestSettled(t *testing.T) {
@@ -150,7 +150,7 @@ func TestSettled(t *testing.T) {
 				tt.detail.Processed = &report.ProcessedRow{Status: notification.ProcessedStatus(tt.processed)}
 			}
 			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"PENDING"}}`)
-			require.Equal(t, tt.want, event.Settled(tt.detail, now.Add(time.Minute)))
+			require.Equal(t, tt.want, isSettled(event, tt.detail, now.Add(time.Minute)))
 		})
 	}
 }

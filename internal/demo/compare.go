@@ -1,0 +1,122 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+// Deviations returns where an event did not end as it must, a line each.
+func Deviations(event example.Event, seen Observation, now time.Time) []string {
+	var deviations []string
+	deviate := func(format string, args ...any) {
+		deviations = append(deviations, event.Name+": "+fmt.Sprintf(format, args...))
+	}
+	if !endedWell(event, seen, now) {
+		deviate("expected outcome %s, it is %s", event.Expect.Outcome, cmp.Or(seen.Outcome, "unknown"))
+	}
+	missing := map[string]bool{}
+	for who := range event.Expect.Recipients {
+		missing[who] = true
+	}
+	for _, r := range seen.Detail.Recipients {
+		who := r.Name()
+		if !missing[who] {
+			deviate("%s was told, and should not", who)
+			continue
+		}
+		delete(missing, who)
+		for _, deviation := range recipientDeviations(event.Expect.Recipients[who], r, now) {
+			deviate("%s %s", who, deviation)
+		}
+	}
+	for who := range missing {
+		deviate("%s was not told", who)
+	}
+	slices.Sort(deviations)
+	return deviations
+}
+
+// endedWell says that the outcome is the expected one, or that an event whose delivery
+// had to wait has ended since the delivery was due.
+func endedWell(event example.Event, seen Observation, now time.Time) bool {
+	if seen.Outcome == event.Expect.Outcome {
+		return true
+	}
+	if event.Expect.Outcome != example.Running || seen.Outcome != example.Completed {
+		return false
+	}
+	for d := range deliveries(seen.Detail) {
+		if due(d, now) {
+			return true
+		}
+	}
+	return false
+}
+
+func due(d report.RecipientDelivery, now time.Time) bool {
+	return d.SendAfter != nil && !d.SendAfter.After(now)
+}
+
+func recipientDeviations(expected map[notification.Channel]example.Fate, r report.RecipientDetail, now time.Time) []string {
+	var deviations []string
+	for _, channel := range notification.Channels() {
+		fate := expected[channel]
+		decision, delivery := r.Decisions[channel], r.Deliveries[channel]
+		switch {
+		case decision != fate.Decision:
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s", channel, cmp.Or(fate.String(), "nothing"), cmp.Or(string(decision), "nothing")))
+		case !isMet(fate, delivery, now):
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, is %s", channel, fate, describe(delivery)))
+		}
+	}
+	return deviations
+}
+
+// isMet takes DELIVERED for SENT, and SENT for a delivery that waited until it was due.
+func isMet(f example.Fate, d report.RecipientDelivery, now time.Time) bool {
+	status := d.Status
+	if status == notification.Delivered {
+		status = notification.Sent
+	}
+	switch {
+	case f.Status == notification.Pending && status == notification.Sent:
+		return due(d, now)
+	case f.Status == notification.Pending:
+		return status == notification.Pending && d.SendAfter != nil
+	case status == notification.Sent && f.Digest != (d.DigestID != ""):
+		return false
+	default:
+		return status == f.Status && strings.Contains(d.LastError, f.Error)
+	}
+}
+
+// describe is the status of a delivery, and why it is not SENT, or how.
+func describe(d report.RecipientDelivery) string {
+	switch {
+	case d.Status == "":
+		return "missing"
+	case d.DigestID != "" && d.Status == notification.Sent:
+		return string(d.Status) + " " + "in digest"
+	case why(d) == "":
+		return string(d.Status)
+	case d.LastError == "":
+		return fmt.Sprintf("%s %s", d.Status, why(d))
+	default:
+		return fmt.Sprintf("%s (%s)", d.Status, why(d))
+	}
+}
+
+// why is the last error of a delivery, or until when it waits; else "".
+func why(d report.RecipientDelivery) string {
+	if d.LastError == "" && d.Status == notification.Pending && d.SendAfter != nil {
+		return "until " + d.SendAfter.UTC().Format(time.RFC3339)
+	}
+	return d.LastError
+}

@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"time"
+
+	"herald/internal/example"
+	"herald/internal/notification"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Run        string                      `json:"run"`
+	Fates      []RecipientFate             `json:"fates"`
+	Outcomes   map[string]string           `json:"outcomes"` // by event id
+	Digests    map[string]int              `json:"digests"`  // how many of the deliveries were sent in each
+	Statuses   map[notification.Status]int `json:"deliveries"`
+	Deviations []string                    `json:"deviations"`
+}
+
+// RecipientFate is what became of one recipient over one channel of one event. Of an
+// event that reached nobody it has only the reason.
+type RecipientFate struct {
+	Event     string                `json:"event"`
+	Recipient string                `json:"recipient,omitempty"`
+	Channel   notification.Channel  `json:"channel,omitempty"`
+	Decision  notification.Decision `json:"decision,omitempty"`
+	Status    notification.Status   `json:"status,omitempty"`
+	Why       string                `json:"why,omitempty"`
+	Digest    string                `json:"digest,omitempty"` // in which it was sent
+}
+
+func newResult(run string) *Result {
+	return &Result{
+		Run: run, Fates: []RecipientFate{}, Outcomes: map[string]string{}, Digests: map[string]int{},
+		Statuses: map[notification.Status]int{}, Deviations: []string{},
+	}
+}
+
+func (r *Result) add(event example.Event, seen Observation) {
+	r.Outcomes[seen.Detail.EventID] = seen.Outcome
+	r.Deviations = append(r.Deviations, Deviations(event, seen, time.Now())...)
+	if len(seen.Detail.Recipients) == 0 {
+		r.Fates = append(r.Fates, RecipientFate{Event: event.Name, Why: seen.Outcome})
+	}
+	for _, recipient := range seen.Detail.Recipients {
+		for _, channel := range notification.Channels() {
+			decision, decided := recipient.Decisions[channel]
+			if !decided {
+				continue
+			}
+			fate := RecipientFate{Event: event.Name, Recipient: recipient.Name(), Channel: channel, Decision: decision}
+			if delivery, planned := recipient.Deliveries[channel]; planned {
+				fate.Status, fate.Why = delivery.Status, why(delivery)
+				r.Statuses[delivery.Status]++
+				if delivery.Status == notification.Sent && delivery.DigestID != "" {
+					fate.Digest = delivery.DigestID
+					r.Digests[delivery.DigestID]++
+				}
+			}
+			r.Fates = append(r.Fates, fate)
+		}
+	}
+}

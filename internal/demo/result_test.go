@@ -1,0 +1,117 @@
+package demo
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// customerDetail is an event of one customer, with a mail, a push that waits, a text
+// message that failed and a message to Slack in a digest of two.
+func customerDetail() report.EventDetail {
+	sentAt, later, tomorrow := began.Add(2*time.Second), began.Add(5*time.Second), began.Add(24*time.Hour)
+	return report.EventDetail{
+		EventID: "demo-r-hello",
+		Outbox:  &report.LeasedRow{OutboxRow: report.OutboxRow{CreatedAt: began}},
+		Recipients: []report.RecipientDetail{{
+			UserType: notification.Customer, UserID: "42",
+			Decisions: map[notification.Channel]notification.Decision{
+				notification.WebSocket: notification.DecisionUserDisabled, notification.Email: notification.DecisionSelected,
+				notification.Push: notification.DecisionSelected, notification.SMS: notification.DecisionSelected,
+				notification.Slack: notification.DecisionSelected,
+			},
+			Deliveries: map[notification.Channel]report.RecipientDelivery{
+				notification.Email: {DeliveryID: "demo-r-hello-customer42-EMAIL", Status: notification.Sent, SentAt: &sentAt},
+				notification.Push:  {DeliveryID: "demo-r-hello-customer42-PUSH", Status: notification.Pending, SendAfter: &tomorrow},
+				notification.SMS:   {DeliveryID: "demo-r-hello-customer42-SMS", Status: notification.Failed, LastError: "twilio refused: 400 21211"},
+				notification.Slack: {DeliveryID: "demo-r-hello-customer42-SLACK", Status: notification.Sent, SentAt: &later, DigestID: "digest-1"},
+			},
+		}},
+	}
+}
+
+func customerEvents() []example.Event {
+	selected := notification.DecisionSelected
+	return []example.Event{
+		{Name: "hello", Expect: example.Expectation{Outcome: example.Running, Recipients: map[string]map[notification.Channel]example.Fate{
+			"CUSTOMER/42": {
+				notification.WebSocket: {Decision: notification.DecisionUserDisabled},
+				notification.Email:     {Decision: selected, Status: notification.Sent},
+				notification.Push:      {Decision: selected, Status: notification.Pending},
+				notification.SMS:       {Decision: selected, Status: notification.Failed, Error: "21211"},
+				notification.Slack:     {Decision: selected, Status: notification.Sent, Digest: true},
+			},
+		}}},
+		{Name: "nobody", Expect: example.Expectation{Outcome: "NO_ROUTING"}},
+	}
+}
+
+func TestResult(t *testing.T) {
+	t.Parallel()
+
+	result := newResult("r")
+	result.add(customerEvents()[0], Observation{Detail: customerDetail(), Outcome: example.Running})
+	result.add(customerEvents()[1], Observation{Detail: report.EventDetail{EventID: "demo-r-nobody"}, Outcome: "NO_ROUTING"})
+
+	const who, selected = "CUSTOMER/42", notification.DecisionSelected
+	require.Equal(t, &Result{
+		Run: "r",
+		Fates: []RecipientFate{
+			{Event: "hello", Recipient: who, Channel: notification.WebSocket, Decision: notification.DecisionUserDisabled},
+			{Event: "hello", Recipient: who, Channel: notification.Email, Decision: selected, Status: notification.Sent},
+			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Why: "until 2026-11-22T08:00:00Z"},
+			{Event: "hello", Recipient: who, Channel: notification.SMS, Decision: selected, Status: notification.Failed, Why: "twilio refused: 400 21211"},
+			{Event: "hello", Recipient: who, Channel: notification.Slack, Decision: selected, Status: notification.Sent, Digest: "digest-1"},
+			{Event: "nobody", Why: "NO_ROUTING"},
+		},
+		Outcomes:   map[string]string{"demo-r-hello": "RUNNING", "demo-r-nobody": "NO_ROUTING"},
+		Digests:    map[string]int{"digest-1": 1},
+		Statuses:   map[notification.Status]int{notification.Failed: 1, notification.Pending: 1, notification.Sent: 2},
+		Deviations: []string{},
+	}, result)
+}
+
+func TestResultDeviates(t *testing.T) {
+	t.Parallel()
+
+	event := customerEvents()[0]
+	event.Expect.Recipients["CUSTOMER/42"][notification.SMS] = example.Fate{Decision: notification.DecisionSelected, Status: notification.Sent}
+	result := newResult("r")
+	result.add(event, Observation{Detail: customerDetail(), Outcome: example.Running})
+
+	require.Equal(t, []string{"hello: CUSTOMER/42 SMS: expected SENT, is FAILED (twilio refused: 400 21211)"}, result.Deviations)
+}
+
+func TestTellChanges(t *testing.T) {
+	t.Parallel()
+
+	detail := customerDetail()
+	shown := map[string]notification.Status{}
+	lines := func() []string {
+		var lines []string
+		d := &Demo{Changed: func(line string) { lines = append(lines, strings.Join(strings.Fields(line), " ")) }}
+		d.tellChanges([]report.EventDetail{detail}, shown)
+		return lines
+	}
+	mail := detail.Recipients[0].Deliveries[notification.Email]
+	pending := mail
+	pending.Status, pending.SentAt = notification.Pending, nil
+	detail.Recipients[0].Deliveries[notification.Email] = pending
+
+	require.Equal(t, []string{
+		"demo-r-hello-customer42-PUSH PENDING until 2026-11-22T08:00:00Z",
+		"demo-r-hello-customer42-SLACK SENT in digest",
+		"demo-r-hello-customer42-SMS FAILED (twilio refused: 400 21211)",
+	}, lines())
+	require.Empty(t, lines())
+	detail.Recipients[0].Deliveries[notification.Email] = mail
+	require.Equal(t, []string{"demo-r-hello-customer42-EMAIL SENT"}, lines())
+}
