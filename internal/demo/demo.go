@@ -96,7 +96,7 @@ func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observat
 	case workflow.Status == explain.Unknown:
 		return Observation{Detail: detail}, nil
 	case workflow.Outcome != "":
-		return Observation{Detail: detail, Outcome: workflow.Outcome}, nil
+		return Observation{Detail: detail, Outcome: string(workflow.Outcome)}, nil
 	default:
 		return Observation{Detail: detail, Outcome: workflow.Status}, nil
 	}
