@@ -65,6 +65,13 @@ func (j *joiner) JoinDigest(_ context.Context, join activities.Join) (string, er
 
 var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
+// The quiet hours of these tests are the whole day but its last nanosecond, or
+// never, so that they hold at any time.
+var (
+	always = &notification.QuietHours{Start: 0, End: 24*time.Hour - time.Nanosecond}
+	never  = &notification.QuietHours{Start: time.Hour, End: time.Hour}
+)
+
 func TestJoinDigest(t *testing.T) {
 	t.Parallel()
 

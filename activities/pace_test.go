@@ -1,8 +1,6 @@
 package activities_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -112,32 +110,6 @@ func TestSendWithARejectedAccount(t *testing.T) {
 			require.Equal(t, notification.OutcomeAccount, db.results[0].Outcome)
 		})
 	}
-}
-
-// A database that hangs takes nothing from the provider's time: where it took too
-// much, the provider is not called, and the attempt is not the provider's failure.
-func TestSendTooLate(t *testing.T) {
-	t.Parallel()
-
-	ctx, cancel := context.WithTimeout(t.Context(), sendInput.Timeout) // without the time for the record
-	defer cancel()
-	db, mail := due(3, 2), &provider{}
-	_, err := sendWithin(ctx, db, mail, sendInput)
-	requireFailure(t, err, "", false, 0)
-	require.Zero(t, mail.calls)
-	require.Len(t, db.results, 1)
-	require.Equal(t, notification.OutcomeError, db.results[0].Outcome, "which uses up no attempt")
-
-	var bound time.Duration
-	db.hang = func(ctx context.Context) {
-		deadline, ok := ctx.Deadline()
-		require.True(t, ok)
-		bound = time.Until(deadline)
-	}
-	db.beginErr = errors.New("canceling statement")
-	_, _ = send(t, db, mail, sendInput)
-	require.LessOrEqual(t, bound, 5*time.Second)
-	require.Zero(t, mail.calls)
 }
 
 // One error a minute and channel says that the account is rejected, however many

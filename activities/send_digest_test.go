@@ -1,14 +1,11 @@
 package activities_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -33,28 +30,13 @@ func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResul
 func TestSendDigest(t *testing.T) {
 	t.Parallel()
 
-	db, mail := dueDigest(2, 1), &letterbox{provider: provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}}
+	db, mail := dueDigest(2, 1), &provider{}
 
 	result, err := sendDigest(db, mail)
 
 	require.NoError(t, err)
 	require.Equal(t, activities.SendDigestResult{Items: 2}, result)
-	require.Equal(t, []notification.Message{{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}}, mail.messages)
-	require.Equal(t, []notification.AttemptResult{{
-		DigestID: "digest-1", Items: []notification.ItemAttempt{{DeliveryID: "d1", Attempt: 2}, {DeliveryID: "d2", Attempt: 6}},
-		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"},
-	}}, db.results)
-}
-
-// letterbox keeps what it is given.
-type letterbox struct {
-	provider
-	messages []notification.Message
-}
-
-func (l *letterbox) Send(ctx context.Context, message notification.Message) (notification.Receipt, error) {
-	l.messages = append(l.messages, message)
-	return l.provider.Send(ctx, message)
+	require.Equal(t, notification.Message{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}, mail.message)
 }
 
 // What the rules do not allow any more is not listed; the digest is told why.
@@ -92,113 +74,6 @@ func TestSendDigestOfNothing(t *testing.T) {
 		require.Zero(t, mail.calls)
 		require.Empty(t, db.results)
 	}
-}
-
-func TestSendDigestFailure(t *testing.T) {
-	t.Parallel()
-
-	busy := providerError(notification.Busy, 429, time.Hour)
-	tests := []struct {
-		name         string
-		begun, ended int
-		err          error
-		wantType     string
-		permanent    bool
-		delay        time.Duration
-		outcome      notification.AttemptOutcome
-		detail       string
-		calls        int
-	}{
-		{"busy", 1, 0, busy, "Busy", false, time.Hour, notification.OutcomeBusy, "sendgrid is busy: 429", 1},
-		{"the last of three", 3, 2, busy, activities.AttemptsExhausted, true, 0, notification.OutcomeBusy, "sendgrid is busy: 429", 1},
-		{"after crashes", 7, 1, busy, "Busy", false, time.Hour, notification.OutcomeBusy, "sendgrid is busy: 429", 1},
-		{"refused", 1, 0, providerError(notification.Refused, 400, 0), "Refused", true, 0, notification.OutcomeRefused, "sendgrid refused: 400", 1},
-		{"not the provider's doing", 3, 2, errors.New("a bug"), "", false, 0, notification.OutcomeError, "a bug", 1},
-		{"after ten crashes", 11, 0, nil, activities.AttemptsExhausted, true, 0, notification.OutcomeError, "10 attempts ended without a result", 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db, mail := dueDigest(tt.begun, tt.ended), &provider{err: tt.err, receipt: notification.Receipt{ProviderID: "none"}}
-			_, err := sendDigest(db, mail)
-
-			requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)
-			require.Equal(t, tt.calls, mail.calls)
-			require.Len(t, db.results, 1)
-			require.Equal(t, tt.outcome, db.results[0].Outcome)
-			require.Equal(t, tt.detail, db.results[0].Detail)
-			require.Empty(t, db.results[0].ProviderID)
-			require.Len(t, db.results[0].Items, 2)
-		})
-	}
-}
-
-func TestSendDigestWithoutWords(t *testing.T) {
-	t.Parallel()
-
-	db, mail := dueDigest(1, 0), &provider{}
-	db.attempt.Templates = nil
-	_, err := sendDigest(db, mail)
-	requireFailure(t, err, activities.NoText, true, 0)
-	require.Equal(t, "no template for digest/EMAIL/", db.results[0].Detail)
-	require.Zero(t, mail.calls)
-
-	db = dueDigest(1, 0)
-	a := &activities.Activities{Digests: db, Deliveries: db}
-	_, err = run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{Key: reviewMails})
-	requireFailure(t, err, activities.ChannelNotConfigured, true, 0)
-	require.Len(t, db.results, 1)
-
-	_, err = sendDigest(&digests{err: errors.New("connection reset")}, mail)
-	requireFailure(t, err, "", false, 0)
-}
-
-// To send again would be a duplicate for all: what could not be written down is
-// handed to the workflow, without the tokens.
-func TestSendDigestUnrecorded(t *testing.T) {
-	t.Parallel()
-
-	db := dueDigest(1, 0)
-	db.endErr = errors.New("connection reset")
-	result, err := sendDigest(db, &provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}})
-
-	require.NoError(t, err)
-	want := notification.AttemptResult{
-		DigestID: "digest-1", Items: []notification.ItemAttempt{{DeliveryID: "d1", Attempt: 1}, {DeliveryID: "d2", Attempt: 5}},
-		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1",
-	}
-	require.Equal(t, activities.SendDigestResult{Items: 2, Unrecorded: &want}, result)
-
-	a := &activities.Activities{Digests: db, Deliveries: db}
-	_, err = run[any](a, a.RecordDigest, *result.Unrecorded)
-	requireFailure(t, err, "", false, 0)
-	db.endErr = nil
-	_, err = run[any](a, a.RecordDigest, *result.Unrecorded)
-	require.NoError(t, err)
-	require.Equal(t, want, db.results[len(db.results)-1])
-}
-
-// The outcome is written down even when the activity was cancelled in the call.
-func TestSendDigestCancelledInTheCall(t *testing.T) {
-	t.Parallel()
-
-	ctx, cancel := context.WithCancel(t.Context())
-	db, mail := dueDigest(1, 0), &provider{during: func(ctx context.Context) {
-		cancel()
-		<-ctx.Done()
-	}}
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-	a := &activities.Activities{Digests: db, Deliveries: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
-	env.RegisterActivity(a)
-
-	_, err := env.ExecuteActivity(a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
-
-	require.NoError(t, err)
-	require.Len(t, db.results, 1)
-	require.Equal(t, notification.OutcomeSent, db.results[0].Outcome)
 }
 
 func TestGiveUpDigest(t *testing.T) {

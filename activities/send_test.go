@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -77,54 +75,12 @@ func due(n, ended int) *deliveries {
 	}}
 }
 
-// provider answers as it is told and counts.
-type provider struct {
-	receipt notification.Receipt
-	err     error
-	calls   int
-	during  func(ctx context.Context) // runs in the call
-}
-
-func (p *provider) Send(ctx context.Context, _ notification.Message) (notification.Receipt, error) {
-	p.calls++
-	if p.during != nil {
-		p.during(ctx)
-	}
-	return p.receipt, p.err
-}
-
 var sendInput = activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}}
 
 func send(t *testing.T, db *deliveries, mail activities.Sender, in activities.SendInput) (activities.SendResult, error) {
 	t.Helper()
 	a := &activities.Activities{Deliveries: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 	return run[activities.SendResult](a, a.Send, in)
-}
-
-// run runs one activity as a worker does.
-func run[Result any](a *activities.Activities, activity, in any) (Result, error) {
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a)
-	var result Result
-	value, err := env.ExecuteActivity(activity, in)
-	if err != nil || !value.HasValue() {
-		return result, err
-	}
-	return result, value.Get(&result)
-}
-
-// requireFailure asserts what Temporal makes of an error, and that it holds
-// nothing personal. A delay is jittered: never by more than a fifth.
-func requireFailure(t *testing.T, err error, wantType string, permanent bool, delay time.Duration) {
-	t.Helper()
-	var failure *temporal.ApplicationError
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, wantType, failure.Type())
-	require.Equal(t, permanent, failure.NonRetryable())
-	require.InDelta(t, delay, failure.NextRetryDelay(), float64(delay)/5)
-	require.NotContains(t, err.Error(), "ada@example.com")
-	require.NotContains(t, err.Error(), "Table for 4")
 }
 
 func TestSendAccepted(t *testing.T) {
@@ -167,192 +123,55 @@ func TestSendOnlyWhatIsDue(t *testing.T) {
 	}
 }
 
-func TestSendFailure(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name      string
-		err       error
-		wantType  string
-		permanent bool
-		delay     time.Duration
-		outcome   notification.AttemptOutcome
-		status    int
-		detail    string
-	}{
-		{"refused", providerError(notification.Refused, 400, 0), "Refused", true, 0, notification.OutcomeRefused, 400, "sendgrid refused: 400"},
-		{"refused, wrapped by the sender", fmt.Errorf("email: %w", providerError(notification.Refused, 400, 0)), "Refused", true, 0, notification.OutcomeRefused, 400, ""},
-		{"busy", providerError(notification.Busy, 429, 0), "Busy", false, 0, notification.OutcomeBusy, 429, "sendgrid is busy: 429"},
-		{"busy for an hour", providerError(notification.Busy, 429, time.Hour), "Busy", false, time.Hour, notification.OutcomeBusy, 429, ""},
-		{"our account", providerError(notification.Account, 401, 0), "Account", false, time.Minute, notification.OutcomeAccount, 401, "sendgrid rejected our account: 401"},
-		{"our account, in a hurry", providerError(notification.Account, 403, time.Second), "Account", false, time.Minute, notification.OutcomeAccount, 403, ""},
-		{"our account, patiently", providerError(notification.Account, 403, time.Hour), "Account", false, time.Hour, notification.OutcomeAccount, 403, ""},
-		{"no clear answer", providerError(notification.Ambiguous, 503, 0), "Ambiguous", false, 0, notification.OutcomeAmbiguous, 503, "sendgrid gave no clear answer: 503"},
-		{"no answer", providerError(notification.Ambiguous, 0, 0), "Ambiguous", false, 0, notification.OutcomeAmbiguous, 0, "sendgrid gave no clear answer"},
-		{"not the provider's doing", errors.New("a bug"), "", false, 0, notification.OutcomeError, 0, "a bug"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db := due(1, 0)
-			_, err := send(t, db, &provider{err: tt.err, receipt: notification.Receipt{DeadDevices: []string{"old"}}}, sendInput)
-
-			requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)
-			require.Len(t, db.results, 1)
-			got := db.results[0]
-			require.Equal(t, tt.outcome, got.Outcome)
-			require.Equal(t, tt.status, got.ProviderStatus)
-			require.Equal(t, []string{"old"}, got.DeadDevices)
-			require.NotEmpty(t, got.Detail)
-			if tt.detail != "" {
-				require.Equal(t, tt.detail, got.Detail)
-			}
-		})
-	}
-}
-
-func providerError(class notification.FailureClass, status int, retryAfter time.Duration) error {
-	return &notification.ProviderError{Provider: "sendgrid", Class: class, Status: status, RetryAfter: retryAfter}
-}
-
-// The provider's failures use up the attempts; an attempt that died with its
-// process does not.
-func TestSendAttemptsExhausted(t *testing.T) {
-	t.Parallel()
-
-	busy := providerError(notification.Busy, 429, time.Hour)
-	tests := []struct {
-		name         string
-		begun, ended int
-		err          error
-		wantType     string
-		permanent    bool
-		delay        time.Duration
-		calls        int
-	}{
-		{"first of three", 1, 0, busy, "Busy", false, time.Hour, 1},
-		{"second of three", 2, 1, busy, "Busy", false, time.Hour, 1},
-		{"third of three", 3, 2, busy, activities.AttemptsExhausted, true, 0, 1},
-		{"third, after crashes", 7, 2, busy, activities.AttemptsExhausted, true, 0, 1},
-		{"second, after crashes", 7, 1, busy, "Busy", false, time.Hour, 1},
-		{"third, and a bug of ours", 3, 2, errors.New("a bug"), "", false, 0, 1},
-		{"refused at the third", 3, 2, providerError(notification.Refused, 400, 0), "Refused", true, 0, 1},
-		{"after ten crashes", 11, 0, nil, activities.AttemptsExhausted, true, 0, 0},
-		{"after ten crashes and two failures", 13, 2, nil, activities.AttemptsExhausted, true, 0, 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db, mail := due(tt.begun, tt.ended), &provider{err: tt.err}
-			_, err := send(t, db, mail, sendInput)
-			requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)
-			require.Equal(t, tt.calls, mail.calls)
-			require.Len(t, db.results, 1, "it is ended, whatever it was")
-		})
-	}
-}
-
-func TestSendAfterNineCrashes(t *testing.T) {
-	t.Parallel()
-
-	mail := &provider{}
-	_, err := send(t, due(10, 0), mail, sendInput)
-	require.NoError(t, err)
-	require.Equal(t, 1, mail.calls)
-}
-
-// To send again would be a duplicate: what could not be written down is handed
-// to the workflow, without the tokens.
-func TestSendUnrecorded(t *testing.T) {
-	t.Parallel()
-
-	db := due(2, 1)
-	db.endErr = errors.New("connection reset")
-	result, err := send(t, db, &provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}, sendInput)
-
-	require.NoError(t, err)
-	want := notification.AttemptResult{DeliveryID: "d1", Number: 2, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"}
-	require.Equal(t, activities.SendResult{Status: notification.Sent, Unrecorded: &want}, result)
-
-	db.endErr = nil
-	a := &activities.Activities{Deliveries: db}
-	_, err = run[any](a, a.RecordSent, *result.Unrecorded)
-	require.NoError(t, err)
-	require.Equal(t, want, db.results[len(db.results)-1])
-}
-
-func TestSendFailureUnrecorded(t *testing.T) {
-	t.Parallel()
-
-	db := due(1, 0)
-	db.endErr = errors.New("connection reset")
-	_, err := send(t, db, &provider{err: providerError(notification.Busy, 429, time.Hour)}, sendInput)
-	requireFailure(t, err, "Busy", false, time.Hour)
-}
-
-// The outcome is written down even when the activity was cancelled in the call.
-func TestSendCancelledInTheCall(t *testing.T) {
-	t.Parallel()
-
-	ctx, cancel := context.WithCancel(t.Context())
-	db := due(1, 0)
-	mail := &provider{during: func(ctx context.Context) {
-		cancel()
-		<-ctx.Done()
-	}}
-	result, err := sendWithin(ctx, db, mail, sendInput)
-	require.NoError(t, err)
-	require.Equal(t, notification.Sent, result.Status)
-	require.Len(t, db.results, 1)
-}
-
-func TestSendTimeout(t *testing.T) {
-	t.Parallel()
-
-	in := sendInput
-	in.Timeout = time.Nanosecond
-	var cause error
-	mail := &provider{err: providerError(notification.Ambiguous, 0, 0), during: func(ctx context.Context) {
-		<-ctx.Done()
-		cause = ctx.Err()
-	}}
-	_, err := send(t, due(1, 0), mail, in)
-	requireFailure(t, err, "Ambiguous", false, 0)
-	require.ErrorIs(t, cause, context.DeadlineExceeded)
-}
-
-func TestSendNotConfigured(t *testing.T) {
-	t.Parallel()
-
-	db := due(1, 0)
-	in := sendInput
-	in.Channel = notification.SMS
-	_, err := send(t, db, &provider{}, in)
-	requireFailure(t, err, activities.ChannelNotConfigured, true, 0)
-	require.Equal(t, notification.OutcomeError, db.results[0].Outcome)
-	require.Equal(t, "SMS has no credentials on this worker", db.results[0].Detail)
-}
-
-func TestSendProblem(t *testing.T) {
-	t.Parallel()
-
-	db, mail := due(1, 0), &provider{}
-	db.attempt.Status, db.attempt.Problem = notification.Failed, "template T/EMAIL/en: no key pax"
-	_, err := send(t, db, mail, sendInput)
-	requireFailure(t, err, activities.NoText, true, 0)
-	require.Zero(t, mail.calls)
-	require.Equal(t, "template T/EMAIL/en: no key pax", db.results[0].Detail)
-}
-
-func TestSendWithoutDatabase(t *testing.T) {
+func TestSendOfNoRow(t *testing.T) {
 	t.Parallel()
 
 	mail := &provider{}
 	_, err := send(t, &deliveries{beginErr: fmt.Errorf("read: %w", notification.ErrNoDelivery)}, mail, sendInput)
 	requireFailure(t, err, activities.NoSuchRow, true, 0)
-	_, err = send(t, &deliveries{beginErr: errors.New("connection reset")}, mail, sendInput)
-	requireFailure(t, err, "", false, 0)
 	require.Zero(t, mail.calls)
+}
+
+// A database that hangs takes nothing from the provider's time.
+func TestSendBoundsItsBeginning(t *testing.T) {
+	t.Parallel()
+
+	db, mail, bound := due(1, 0), &provider{}, time.Duration(0)
+	db.hang = func(ctx context.Context) {
+		deadline, ok := ctx.Deadline()
+		require.True(t, ok)
+		bound = time.Until(deadline)
+	}
+	db.beginErr = errors.New("canceling statement")
+	_, _ = send(t, db, mail, sendInput)
+	require.LessOrEqual(t, bound, 5*time.Second)
+	require.Zero(t, mail.calls)
+}
+
+// What may not be sent, or not now, is no attempt, and the workflow is told why.
+func TestSendHeld(t *testing.T) {
+	t.Parallel()
+
+	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	tests := map[notification.Verdict]activities.SendResult{
+		{Dropped: notification.WaitQuietHours}:             {Status: notification.Pending, Quiet: true},
+		{Dropped: notification.NoLongerRecipient}:          {Status: notification.Pending, Dropped: "no longer a recipient"},
+		{Dropped: "USER_DISABLED"}:                         {Status: notification.Pending, Dropped: "USER_DISABLED"},
+		{NotBefore: until, Wait: "08:00 UTC: quiet hours"}: {Status: notification.Pending, NotBefore: until, Wait: "08:00 UTC: quiet hours"},
+	}
+	for verdict, want := range tests {
+		db, mail := due(1, 0), &provider{}
+		db.attempt.Verdict = verdict
+		in := sendInput
+		in.JudgeQuiet, in.Ordered = true, true
+
+		result, err := send(t, db, mail, in)
+
+		require.NoError(t, err)
+		require.Equal(t, want, result)
+		require.Equal(t, notification.Begin{DeliveryID: "d1", JudgeQuiet: true, Ordered: true}, db.asked)
+		require.Zero(t, mail.calls)
+		require.Zero(t, db.begun)
+		require.Empty(t, db.results)
+	}
 }

@@ -1,0 +1,330 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// message is one for which an attempt is due: of the delivery d1, or of a digest
+// that lists d1 and d2. One path sends both, so each test here runs for both.
+type message struct {
+	*deliveries          // what the attempt is recorded in
+	digest      *digests // nil: it is the delivery's
+}
+
+// forBoth runs a test for the n-th attempt at each kind of message, after ended
+// ones that the provider failed; the others crashed.
+func forBoth(t *testing.T, n, ended int, test func(t *testing.T, m *message)) {
+	t.Helper()
+	t.Run("delivery", func(t *testing.T) {
+		t.Parallel()
+
+		test(t, &message{deliveries: due(n, ended)})
+	})
+	t.Run("digest", func(t *testing.T) {
+		t.Parallel()
+
+		digest := dueDigest(n, ended)
+		test(t, &message{deliveries: &digest.deliveries, digest: digest})
+	})
+}
+
+var policy = activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}
+
+// attempt makes the attempt, and returns what could not be recorded.
+func (m *message) attempt(ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy) (*notification.AttemptResult, error) {
+	a := &activities.Activities{
+		Deliveries: m.deliveries, Digests: m.digest, DigestText: template.Digest,
+		Senders: map[notification.Channel]activities.Sender{notification.Email: sender},
+	}
+	if sender == nil {
+		a.Senders = nil
+	}
+	if m.digest == nil {
+		result, err := runWithin[activities.SendResult](ctx, a, a.Send, activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: policy})
+		return result.Unrecorded, err
+	}
+	result, err := runWithin[activities.SendDigestResult](ctx, a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: policy})
+	return result.Unrecorded, err
+}
+
+// named adds to a result which attempts it ends: the n-th at d1, and in a digest at d2.
+func (m *message) named(n int, result notification.AttemptResult) notification.AttemptResult {
+	if m.digest == nil {
+		result.DeliveryID, result.Number = "d1", n
+	} else {
+		result.DigestID, result.Items = "digest-1", []notification.ItemAttempt{{DeliveryID: "d1", Attempt: n}, {DeliveryID: "d2", Attempt: n + 4}}
+	}
+	return result
+}
+
+// provider answers as it is told and counts.
+type provider struct {
+	receipt notification.Receipt
+	err     error
+	calls   int
+	message notification.Message      // the last one
+	during  func(ctx context.Context) // runs in the call
+}
+
+func (p *provider) Send(ctx context.Context, message notification.Message) (notification.Receipt, error) {
+	p.calls++
+	p.message = message
+	if p.during != nil {
+		p.during(ctx)
+	}
+	return p.receipt, p.err
+}
+
+func accepting() *provider {
+	return &provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}
+}
+
+func providerError(class notification.FailureClass, status int, retryAfter time.Duration) error {
+	return &notification.ProviderError{Provider: "sendgrid", Class: class, Status: status, RetryAfter: retryAfter}
+}
+
+// run runs one activity as a worker does.
+func run[Result any](a *activities.Activities, activity, in any) (Result, error) {
+	return runWithin[Result](context.Background(), a, activity, in)
+}
+
+// runWithin runs it in a context of the worker's.
+func runWithin[Result any](ctx context.Context, a *activities.Activities, activity, in any) (Result, error) {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	env.RegisterActivity(a)
+	var result Result
+	value, err := env.ExecuteActivity(activity, in)
+	if err != nil || !value.HasValue() {
+		return result, err
+	}
+	return result, value.Get(&result)
+}
+
+// requireFailure asserts what Temporal makes of an error, and that it holds
+// nothing personal. A delay is jittered: never by more than a fifth.
+func requireFailure(t *testing.T, err error, wantType string, permanent bool, delay time.Duration) {
+	t.Helper()
+	var failure *temporal.ApplicationError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, wantType, failure.Type())
+	require.Equal(t, permanent, failure.NonRetryable())
+	require.InDelta(t, delay, failure.NextRetryDelay(), float64(delay)/5)
+	require.NotContains(t, err.Error(), "ada@example.com")
+	require.NotContains(t, err.Error(), "Table for 4")
+}
+
+func TestAttemptAccepted(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 2, 1, func(t *testing.T, m *message) {
+		unrecorded, err := m.attempt(t.Context(), accepting(), policy)
+
+		require.NoError(t, err)
+		require.Nil(t, unrecorded)
+		want := notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"}}
+		require.Equal(t, []notification.AttemptResult{m.named(2, want)}, m.results)
+	})
+}
+
+// The provider's failures use up the attempts; an attempt that died with its
+// process, our own trouble and a rejection of our account do not.
+func TestAttemptFails(t *testing.T) {
+	t.Parallel()
+
+	const (
+		refused, busy, ambiguous = notification.OutcomeRefused, notification.OutcomeBusy, notification.OutcomeAmbiguous
+		account, ours            = notification.OutcomeAccount, notification.OutcomeError
+		exhausted                = activities.AttemptsExhausted
+	)
+	clear, later := providerError(notification.Refused, 400, 0), providerError(notification.Busy, 429, time.Hour)
+	tests := []struct {
+		name         string
+		begun, ended int
+		err          error
+		wantType     string
+		permanent    bool
+		delay        time.Duration
+		outcome      notification.AttemptOutcome
+		status       int
+		detail       string
+	}{
+		{"refused", 1, 0, clear, "Refused", true, 0, refused, 400, "sendgrid refused: 400"},
+		{"refused, wrapped by the sender", 1, 0, fmt.Errorf("email: %w", clear), "Refused", true, 0, refused, 400, "email: sendgrid refused: 400"},
+		{"refused at the third", 3, 2, clear, "Refused", true, 0, refused, 400, "sendgrid refused: 400"},
+		{"busy", 1, 0, providerError(notification.Busy, 429, 0), "Busy", false, 0, busy, 429, "sendgrid is busy: 429"},
+		{"busy for an hour", 1, 0, later, "Busy", false, time.Hour, busy, 429, "sendgrid is busy: 429"},
+		{"our account", 1, 0, providerError(notification.Account, 401, 0), "Account", false, time.Minute, account, 401, "sendgrid rejected our account: 401"},
+		{"our account, in a hurry", 1, 0, providerError(notification.Account, 403, time.Second), "Account", false, time.Minute, account, 403, "sendgrid rejected our account: 403"},
+		{"our account, patiently", 1, 0, providerError(notification.Account, 403, time.Hour), "Account", false, time.Hour, account, 403, "sendgrid rejected our account: 403"},
+		{"no clear answer", 1, 0, providerError(notification.Ambiguous, 503, 0), "Ambiguous", false, 0, ambiguous, 503, "sendgrid gave no clear answer: 503"},
+		{"no answer", 1, 0, providerError(notification.Ambiguous, 0, 0), "Ambiguous", false, 0, ambiguous, 0, "sendgrid gave no clear answer"},
+		{"a bug of ours", 1, 0, errors.New("a bug"), "", false, 0, ours, 0, "a bug"},
+		{"a bug of ours at the third", 3, 2, errors.New("a bug"), "", false, 0, ours, 0, "a bug"},
+		{"the second of three", 2, 1, later, "Busy", false, time.Hour, busy, 429, "sendgrid is busy: 429"},
+		{"the second, after crashes", 7, 1, later, "Busy", false, time.Hour, busy, 429, "sendgrid is busy: 429"},
+		{"the third of three", 3, 2, later, exhausted, true, 0, busy, 429, "sendgrid is busy: 429"},
+		{"the third, after crashes", 7, 2, later, exhausted, true, 0, busy, 429, "sendgrid is busy: 429"},
+		{"after nine crashes", 10, 0, later, "Busy", false, time.Hour, busy, 429, "sendgrid is busy: 429"},
+		{"after ten crashes", 11, 0, nil, exhausted, true, 0, ours, 0, "10 attempts ended without a result"},
+		{"after ten crashes and two failures", 13, 2, nil, exhausted, true, 0, ours, 0, "10 attempts ended without a result"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			forBoth(t, tt.begun, tt.ended, func(t *testing.T, m *message) {
+				mail := &provider{err: tt.err, receipt: notification.Receipt{ProviderID: "none", DeadDevices: []string{"old"}}}
+				_, err := m.attempt(t.Context(), mail, policy)
+
+				requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)
+				want := notification.AttemptResult{Outcome: tt.outcome, ProviderStatus: tt.status, Detail: tt.detail}
+				if tt.err != nil { // the provider was called
+					want.DeadDevices = []string{"old"}
+				}
+				require.Equal(t, len(want.DeadDevices), mail.calls)
+				require.Equal(t, []notification.AttemptResult{m.named(tt.begun, want)}, m.results)
+			})
+		})
+	}
+}
+
+// To send again would be a duplicate: what could not be written down is handed
+// to the workflow, without the tokens, and recorded later.
+func TestAttemptUnrecorded(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 2, 1, func(t *testing.T, m *message) {
+		m.endErr = errors.New("connection reset")
+		unrecorded, err := m.attempt(t.Context(), accepting(), policy)
+
+		require.NoError(t, err)
+		want := m.named(2, notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"})
+		require.Equal(t, &want, unrecorded)
+
+		a := &activities.Activities{Deliveries: m.deliveries}
+		for _, record := range []any{a.RecordSent, a.RecordDigest} {
+			m.endErr = errors.New("connection reset")
+			_, err = run[any](a, record, *unrecorded)
+			requireFailure(t, err, "", false, 0)
+			m.endErr = nil
+			_, err = run[any](a, record, *unrecorded)
+			require.NoError(t, err)
+			require.Equal(t, want, m.results[len(m.results)-1])
+		}
+	})
+}
+
+func TestAttemptFailureUnrecorded(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		m.endErr = errors.New("connection reset")
+		_, err := m.attempt(t.Context(), &provider{err: providerError(notification.Busy, 429, time.Hour)}, policy)
+		requireFailure(t, err, "Busy", false, time.Hour)
+	})
+}
+
+// The outcome is written down even when the activity was cancelled in the call.
+func TestAttemptCancelledInTheCall(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := m.attempt(ctx, &provider{during: func(ctx context.Context) {
+			cancel()
+			<-ctx.Done()
+		}}, policy)
+		require.NoError(t, err)
+		require.Len(t, m.results, 1)
+		require.Equal(t, notification.OutcomeSent, m.results[0].Outcome)
+	})
+}
+
+func TestAttemptTimeout(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		var cause error
+		mail := &provider{err: providerError(notification.Ambiguous, 0, 0), during: func(ctx context.Context) {
+			<-ctx.Done()
+			cause = ctx.Err()
+		}}
+		_, err := m.attempt(t.Context(), mail, activities.AttemptPolicy{Timeout: time.Nanosecond, MaxAttempts: 3})
+		requireFailure(t, err, "Ambiguous", false, 0)
+		require.ErrorIs(t, cause, context.DeadlineExceeded)
+	})
+}
+
+// An attempt that was begun too late does not call the provider, and is not its failure.
+func TestAttemptTooLate(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 3, 2, func(t *testing.T, m *message) {
+		ctx, cancel := context.WithTimeout(t.Context(), policy.Timeout) // without the time for the record
+		defer cancel()
+		mail := &provider{}
+		_, err := m.attempt(ctx, mail, policy)
+		requireFailure(t, err, "", false, 0)
+		require.Zero(t, mail.calls)
+		require.Len(t, m.results, 1)
+		require.Equal(t, notification.OutcomeError, m.results[0].Outcome, "which uses up no attempt")
+	})
+}
+
+func TestAttemptOfAChannelThatIsOff(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		_, err := m.attempt(t.Context(), nil, policy)
+		requireFailure(t, err, activities.ChannelNotConfigured, true, 0)
+		want := notification.AttemptResult{Outcome: notification.OutcomeError, Detail: "EMAIL has no credentials on this worker"}
+		require.Equal(t, []notification.AttemptResult{m.named(1, want)}, m.results)
+	})
+}
+
+func TestAttemptWithoutText(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		why, mail := "template T/EMAIL/en: no key pax", &provider{}
+		if m.digest == nil {
+			m.deliveries.attempt.Status, m.deliveries.attempt.Problem = notification.Failed, why
+		} else {
+			m.digest.attempt.Templates, why = nil, "no template for digest/EMAIL/"
+		}
+		_, err := m.attempt(t.Context(), mail, policy)
+		requireFailure(t, err, activities.NoText, true, 0)
+		require.Equal(t, why, m.results[0].Detail)
+		require.Zero(t, mail.calls)
+	})
+}
+
+func TestAttemptWithoutDatabase(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		down, mail := errors.New("connection reset"), &provider{}
+		if m.beginErr = down; m.digest != nil {
+			m.digest.err = down
+		}
+		_, err := m.attempt(t.Context(), mail, policy)
+		requireFailure(t, err, "", false, 0)
+		require.Zero(t, mail.calls)
+		require.Empty(t, m.results)
+	})
+}
