@@ -83,6 +83,16 @@ func permanent(err error, failureType string) error {
 	})
 }
 
+// reason is the text of a failure for the tables: an application error's own
+// message, without Temporal's decoration.
+func reason(err error) string {
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		return application.Message()
+	}
+	return err.Error()
+}
+
 // startFailure says what an error of starting an event's workflow means for the
 // event. Nobody answering, or our not being let in, says nothing about it; nor
 // does a search attribute that Temporal does not know, since the table keeps out

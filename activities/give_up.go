@@ -2,10 +2,8 @@ package activities
 
 import (
 	"context"
-	"errors"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
@@ -34,35 +32,56 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 	if err != nil {
 		return "", failure(err)
 	}
-	if status != notification.Failed {
-		if status == in.Status { // else it had ended already, and is counted
-			countDelivery(ctx, in.Channel, status)
+	switch {
+	case status == notification.Failed:
+		if err := a.tellFailure(ctx, in); err != nil {
+			return "", err
 		}
-		return status, nil
+	case status != in.Status:
+		return status, nil // it had ended before, and was counted then
 	}
-	if in.Channel.BestEffort() {
-		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
-		countDelivery(ctx, in.Channel, status)
-		return status, nil
-	}
-	letter, err := a.Deliveries.Failure(ctx, in.DeliveryID)
-	if err != nil {
-		return "", failure(err)
-	}
-	if err := a.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
-		return "", retried(err)
-	}
-	countDeadLetter(ctx, in.Channel)
 	countDelivery(ctx, in.Channel, status)
 	return status, nil
 }
 
-// reason is the text of a failure for the tables: an application error's own
-// message, without Temporal's decoration.
-func reason(err error) string {
-	var application *temporal.ApplicationError
-	if errors.As(err, &application) {
-		return application.Message()
+// tellFailure tells those who should look at a failure: the dead-letter queue, or
+// on a best-effort channel the log.
+func (a *Activities) tellFailure(ctx context.Context, in GiveUpInput) error {
+	if in.Channel.BestEffort() {
+		activity.GetLogger(ctx).Warn("best-effort delivery failed", "delivery_id", in.DeliveryID, "reason", in.Reason)
+		return nil
 	}
-	return err.Error()
+	letter, err := a.Deliveries.Failure(ctx, in.DeliveryID)
+	if err != nil {
+		return failure(err)
+	}
+	if err := a.DeadLetters.PublishDeadLetter(ctx, letter); err != nil {
+		return retried(err)
+	}
+	countDeadLetter(ctx, in.Channel)
+	return nil
+}
+
+// GiveUpDigestInput is the input of [Activities.GiveUpDigest].
+type GiveUpDigestInput struct {
+	DigestID string
+	Channel  notification.Channel
+	Status   notification.Status // FAILED or CANCELLED
+	Reason   string              // never an address or a text
+}
+
+// GiveUpDigestResult is the result of [Activities.GiveUpDigest].
+type GiveUpDigestResult struct {
+	Dropped map[string]string `json:",omitempty"` // as in [SendDigestResult]: these items ended otherwise
+}
+
+// GiveUpDigest records that what a digest lists will not be sent. The items'
+// own workflows do the rest, dead letters included.
+func (a *Activities) GiveUpDigest(ctx context.Context, in GiveUpDigestInput) (GiveUpDigestResult, error) {
+	dropped, err := a.Digests.GiveUpDigest(ctx, in.DigestID, in.Status, in.Reason)
+	if err != nil {
+		return GiveUpDigestResult{}, err
+	}
+	countDigest(ctx, in.Channel, in.Status, 0)
+	return GiveUpDigestResult{Dropped: dropped}, nil
 }

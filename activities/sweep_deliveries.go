@@ -44,7 +44,7 @@ func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDe
 	if err := s.look(ctx); err != nil {
 		return err
 	}
-	own, err := s.Sweeper.DeliveryState(ctx, delivery.DeliveryID, delivery.Channel)
+	own, err := s.Sweeper.DeliveryWorkflow(ctx, delivery.DeliveryID, delivery.Channel)
 	switch {
 	case err != nil || own == WorkflowRunning:
 		return err

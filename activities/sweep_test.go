@@ -44,7 +44,7 @@ func (r *registry) EventState(_ context.Context, id string) (activities.Workflow
 	return r.state(id)
 }
 
-func (r *registry) DeliveryState(_ context.Context, id string, _ notification.Channel) (activities.WorkflowState, error) {
+func (r *registry) DeliveryWorkflow(_ context.Context, id string, _ notification.Channel) (activities.WorkflowState, error) {
 	return r.state(id)
 }
 

@@ -82,7 +82,7 @@ func (l *Launcher) retryOptions(in RetryInput, summary string) client.StartWorkf
 	}
 }
 
-// DeliveryState tells what became of a delivery's workflow.
-func (l *Launcher) DeliveryState(ctx context.Context, deliveryID string, channel notification.Channel) (activities.WorkflowState, error) {
+// DeliveryWorkflow tells what became of a delivery's workflow.
+func (l *Launcher) DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (activities.WorkflowState, error) {
 	return l.state(ctx, deliveryID, workflows.DeliverNotificationType, workflows.ChannelQueue(l.Prefix, channel))
 }

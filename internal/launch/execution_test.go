@@ -50,7 +50,7 @@ func requireState(t *testing.T, workflowType, queue string, status enums.Workflo
 	server.On("DescribeWorkflowExecution", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
 	launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
-	got, err := launcher.DeliveryState(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
+	got, err := launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 
 	require.ErrorIs(t, err, wantErr)
 	require.Equal(t, want, got, "%s of %s on %s", status, workflowType, queue)

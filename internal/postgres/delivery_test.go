@@ -83,9 +83,9 @@ func TestBeginAttempt(t *testing.T) {
 // it reports, if it does.
 var operations = map[string]func(t *testing.T, s *postgres.Store, id string) notification.Status{
 	"read": func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		status, err := s.DeliveryStatus(t.Context(), id)
+		state, err := s.DeliveryState(t.Context(), id)
 		require.NoError(t, err)
-		return status
+		return state.Status
 	},
 	"begin": func(t *testing.T, s *postgres.Store, id string) notification.Status {
 		attempt := begin(t, s, id, 0)
@@ -170,7 +170,7 @@ func TestNoSuchDelivery(t *testing.T) {
 	s := postgrestest.New(t)
 	_, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: "d404"})
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	_, err = s.DeliveryStatus(t.Context(), "d404")
+	_, err = s.DeliveryState(t.Context(), "d404")
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
 	_, err = s.GiveUp(t.Context(), "d404", notification.Failed, "why")
 	require.ErrorIs(t, err, notification.ErrNoDelivery)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -94,42 +93,4 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 		return notification.ReopenedState{}, fmt.Errorf("reopen delivery: %w", err)
 	}
 	return state, nil
-}
-
-// DeliveryState is a delivery as those who change it have to know it.
-type DeliveryState struct {
-	Status    notification.Status
-	Channel   notification.Channel
-	EventID   string
-	EventType string
-	Aggregate notification.Entity // zero: the event's row was purged
-	UserType  notification.UserType
-	UserID    string
-	Priority  notification.Priority
-	Attempts  int
-	LastError string // empty: none
-	SentAt    *time.Time
-}
-
-// DeliveryState reads how far a delivery has come. Where there is none, the
-// error is [notification.ErrNoDelivery].
-func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryState, error) {
-	const query = `
-		SELECT n.status, n.channel, n.event_id, n.event_type,
-		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
-		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at
-		FROM   notification n
-		LEFT JOIN event_outbox e USING (event_id)
-		WHERE  n.delivery_id = $1`
-
-	var d DeliveryState
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&d.Status, &d.Channel, &d.EventID, &d.EventType, &d.Aggregate.Type, &d.Aggregate.ID,
-		&d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return DeliveryState{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return DeliveryState{}, fmt.Errorf("read delivery: %w", err)
-	}
-	return d, nil
 }

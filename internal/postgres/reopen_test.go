@@ -152,8 +152,6 @@ func TestReopenNoDelivery(t *testing.T) {
 	s := postgrestest.New(t)
 	_, err := s.Reopen(t.Context(), notification.Reopened{DeliveryID: "d404", RunID: "run-1"})
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	_, err = s.DeliveryState(t.Context(), "d404")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }
 
 func TestDeliveryState(t *testing.T) {
