@@ -60,7 +60,7 @@ func printRules(w io.Writer, v explain.Why) {
 		}
 		console.Row(w, finding.Subject, text)
 	}
-	console.Row(w, "chosen", fmt.Sprintf("%d recipients of the event for %s", r.Chosen, v.Channel))
+	console.Row(w, "chosen", fmt.Sprintf("%d of the event's recipients, over %s", r.Chosen, v.Channel))
 	switch {
 	case r.Uncounted:
 		console.Row(w, "decided now", fmt.Sprintf("%s, or MAX_RECIPIENTS: too many come before them to be counted", r.Decision))

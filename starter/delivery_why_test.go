@@ -63,7 +63,7 @@ func TestWhyADeliveryFailed(t *testing.T) {
 		"channel      EMAIL may serve ADMIN, AGENCY_USER, CUSTOMER, RESTAURANT_USER",
 		"recipient    active; named through RESTAURANT/5, as CHEF",
 		"entity       RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles MANAGER, at most 1 recipients)\n",
-		"chosen       1 recipients of the event for EMAIL\n",
+		"chosen       1 of the event's recipients, over EMAIL\n",
 		"address      an e-mail address",
 		"2        2026-11-21 08:00:31.000Z  -      -        -     begun and never ended: a crash, the next one may be a repeat",
 		"WHAT HAPPENS NEXT\nnothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run `starter delivery retry evt-1-staff10-EMAIL`\n",
