@@ -16,14 +16,14 @@ import (
 // eventStore is an EventStore with one event.
 type eventStore struct {
 	event notification.Event
-	rules []notification.RecipientRule
+	rules []notification.EventRecipients
 	err   error
 
 	counts   notification.Counts
 	finished activities.FinishEventInput
 }
 
-func (e *eventStore) Event(context.Context, string) (notification.Event, []notification.RecipientRule, error) {
+func (e *eventStore) Event(context.Context, string) (notification.Event, []notification.EventRecipients, error) {
 	return e.event, e.rules, e.err
 }
 
@@ -44,14 +44,14 @@ func publishFrom(source string, sources map[string]activities.Source, store *eve
 func TestPublishEvent(t *testing.T) {
 	t.Parallel()
 
-	staffAndCustomer := []notification.RecipientRule{
+	staffAndCustomer := []notification.EventRecipients{
 		{UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "customerId"},
 		{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
 		{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
 	}
 	tests := []struct {
 		aggregate string
-		rules     []notification.RecipientRule
+		rules     []notification.EventRecipients
 		want      []string
 	}{
 		{"RESTAURANT", nil, []string{"restaurant"}},

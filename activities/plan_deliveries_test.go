@@ -252,7 +252,7 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		{"no routing", func(db *plans) { db.rules.Routing = nil }, notification.NoRouting, "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
 		{"nobody there", func(db *plans) { db.page.Recipients = nil }, notification.NoRecipients, "nobody in the directory is an active recipient of it"},
 		{"a path that finds nothing", func(db *plans) {
-			db.rules.Recipients = []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
+			db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
 			db.page.Recipients = nil
 		}, notification.NoRecipients, "restaurant.id is not in the payload"},
 		{"a domain aggregate without rules", func(db *plans) {
@@ -281,7 +281,7 @@ func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
 	t.Parallel()
 
 	db := reservation()
-	db.rules.Recipients = []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
+	db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
 	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
 	require.NoError(t, err)
 	require.Empty(t, result.Outcome)

@@ -2,9 +2,9 @@ package notification
 
 import "slices"
 
-// audience is where the domain message goes for those whom a rule names; ""
-// where there is no such place.
-func (r RecipientRule) audience() string {
+// audience is where the domain message goes for those whom the row names; "" where
+// there is no such place.
+func (r EventRecipients) audience() string {
 	if r.UserType != "" {
 		return r.UserType.Audience()
 	}
@@ -31,15 +31,15 @@ func aggregateAudience(aggregateType string) string {
 
 // Audiences returns where the domain message about an event goes: the last
 // words of its queues, each once and in a fixed order. The aggregate decides;
-// for a domain aggregate, the kinds of recipient that the rules of its type name.
-func Audiences(event Event, rules []RecipientRule) []string {
+// for a domain aggregate, the kinds of recipient that the rows of its type name.
+func Audiences(event Event, rows []EventRecipients) []string {
 	if audience := aggregateAudience(event.AggregateType); audience != "" {
 		return []string{audience}
 	}
 	var audiences []string
 	for _, kind := range []string{EntityRestaurant, EntityCustomer, EntityAgency, EntityAdmin, EntityBroadcast} {
 		audience := aggregateAudience(kind)
-		if slices.ContainsFunc(rules, func(r RecipientRule) bool { return r.audience() == audience }) {
+		if slices.ContainsFunc(rows, func(r EventRecipients) bool { return r.audience() == audience }) {
 			audiences = append(audiences, audience)
 		}
 	}

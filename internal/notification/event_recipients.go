@@ -21,24 +21,24 @@ func (t Target) equal(other Target) bool {
 		(t.Roles == nil) == (other.Roles == nil) && slices.Equal(t.Roles, other.Roles)
 }
 
-// RecipientRule is a row of event_type_recipients, of one event type.
-type RecipientRule struct {
+// EventRecipients is a row of event_type_recipients, of one event type.
+type EventRecipients struct {
 	UserType     UserType // empty: any
 	EntityType   string
 	EntityIDPath string   // where the event has the entity's id: restaurantId, customer.id; several: restaurantId,@aggregate
 	Roles        []string // nil: any
 }
 
-// everyone says that a rule names all of a kind, so that there is no id to find.
-func (r RecipientRule) everyone() bool {
+// everyone says that the row names all of a kind, which takes no entity id.
+func (r EventRecipients) everyone() bool {
 	return r.EntityType == EntityAdmin || r.EntityType == EntityBroadcast
 }
 
-// Targets returns whom an event concerns: by the rules of its type, or where
-// there are none, by its aggregate. The problems say which rules found nobody,
-// and why; they name paths and types, and hold nothing of the payload.
-func Targets(event Event, rules []RecipientRule) (targets []Target, problems []string) {
-	if len(rules) == 0 {
+// Targets returns whom an event concerns: by the rows of its type, or where there
+// are none, by its aggregate. The problems say which rows name nobody, and why; they
+// hold paths and types, and nothing of the payload.
+func Targets(event Event, rows []EventRecipients) (targets []Target, problems []string) {
+	if len(rows) == 0 {
 		target, err := aggregateTarget(event)
 		if err != nil {
 			return nil, []string{err.Error()}
@@ -46,8 +46,8 @@ func Targets(event Event, rules []RecipientRule) (targets []Target, problems []s
 		return []Target{target}, nil
 	}
 	payload := decodePayload(event.Payload)
-	for _, rule := range rules {
-		target, err := rule.target(event, payload)
+	for _, row := range rows {
+		target, err := row.target(event, payload)
 		switch {
 		case err != nil && !slices.Contains(problems, err.Error()):
 			problems = append(problems, err.Error())
@@ -58,7 +58,8 @@ func Targets(event Event, rules []RecipientRule) (targets []Target, problems []s
 	return targets, problems
 }
 
-// aggregateTarget is whom an event concerns whose type has no rules.
+// aggregateTarget is whom an event concerns whose type has no rows in
+// event_type_recipients.
 func aggregateTarget(event Event) (Target, error) {
 	target := Target{Entity: Entity{Type: event.AggregateType, ID: event.AggregateID}}
 	switch event.AggregateType {
@@ -78,7 +79,7 @@ func aggregateTarget(event Event) (Target, error) {
 	return target, checkEntityID(target.Entity.ID, "aggregate_id")
 }
 
-func (r RecipientRule) target(event Event, payload any) (Target, error) {
+func (r EventRecipients) target(event Event, payload any) (Target, error) {
 	target := Target{UserType: r.UserType, Entity: Entity{Type: r.EntityType, ID: "0"}, Roles: r.Roles}
 	if r.everyone() {
 		return target, nil
@@ -100,7 +101,7 @@ func (r RecipientRule) target(event Event, payload any) (Target, error) {
 const aggregatePath = "@aggregate"
 
 // paths are the places to look for the entity's id, in this order.
-func (r RecipientRule) paths() []string {
+func (r EventRecipients) paths() []string {
 	paths := strings.Split(r.EntityIDPath, ",")
 	for i := range paths {
 		paths[i] = strings.TrimSpace(paths[i])
@@ -108,14 +109,14 @@ func (r RecipientRule) paths() []string {
 	return paths
 }
 
-func (r RecipientRule) idAt(path string, event Event, payload any) (id string, found bool) {
+func (r EventRecipients) idAt(path string, event Event, payload any) (id string, found bool) {
 	if path == aggregatePath {
 		return event.AggregateID, event.AggregateType == r.EntityType
 	}
 	return entityID(payload, path)
 }
 
-func (r RecipientRule) nothingAt(paths []string) error {
+func (r EventRecipients) nothingAt(paths []string) error {
 	if len(paths) > 1 {
 		return fmt.Errorf("the event has none of %s for %s", strings.Join(paths, ", "), r.EntityType)
 	}

@@ -106,7 +106,7 @@ func TestTargetsPath(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			rules := []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: tt.path}}
+			rules := []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: tt.path}}
 			targets, problems := notification.Targets(notification.Event{Payload: json.RawMessage(tt.payload)}, rules)
 
 			if tt.want == "" {
@@ -147,7 +147,7 @@ func TestTargetsSeveralPaths(t *testing.T) {
 			t.Parallel()
 
 			event := notification.Event{AggregateType: tt.aggregateType, AggregateID: "7", Payload: json.RawMessage(tt.payload)}
-			targets, problems := notification.Targets(event, []notification.RecipientRule{{EntityType: "RESTAURANT", EntityIDPath: tt.path}})
+			targets, problems := notification.Targets(event, []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: tt.path}})
 
 			if tt.problem != "" {
 				require.Empty(t, targets)
@@ -167,10 +167,10 @@ func TestTargetsByRules(t *testing.T) {
 		AggregateType: "RESERVATION",
 		Payload:       json.RawMessage(`{"restaurantId": 5, "customer": {"id": 42}, "long": "` + strings.Repeat("x", 65) + `"}`),
 	}
-	managers := notification.RecipientRule{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId", Roles: []string{"MANAGER"}}
+	managers := notification.EventRecipients{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId", Roles: []string{"MANAGER"}}
 	anyRole, noRole := managers, managers
 	anyRole.Roles, noRole.Roles = nil, []string{}
-	rules := []notification.RecipientRule{
+	rules := []notification.EventRecipients{
 		managers,
 		{UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "customer.id"},
 		managers, // named twice, told once
@@ -206,7 +206,7 @@ func TestTargetsRulesBeatTheAggregate(t *testing.T) {
 	t.Parallel()
 
 	event := notification.Event{AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{}`)}
-	targets, problems := notification.Targets(event, []notification.RecipientRule{{EntityType: "CUSTOMER", EntityIDPath: "customerId"}})
+	targets, problems := notification.Targets(event, []notification.EventRecipients{{EntityType: "CUSTOMER", EntityIDPath: "customerId"}})
 	require.Empty(t, targets)
 	require.Equal(t, []string{"customerId is not in the payload"}, problems)
 }

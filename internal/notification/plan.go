@@ -15,7 +15,7 @@ type Template struct {
 // EventSetup is an event with all that was configured for its type.
 type EventSetup struct {
 	Event      Event
-	Recipients []RecipientRule
+	Recipients []EventRecipients
 	Routing    []Routing // a row per channel at most
 	Supported  map[Channel][]UserType
 	Templates  []Template

@@ -20,7 +20,7 @@ func (s *Store) BeginDigest(ctx context.Context, in notification.BeginDigest) (n
 	key := in.Key
 	attempt := notification.DigestAttempt{Recipient: notification.Recipient{UserType: key.UserType, UserID: key.UserID}}
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		items, err := lockWaited(ctx, tx, "n.digest_id = $1 AND n.status = 'PENDING'", in.DigestID)
+		items, err := lockAttemptFacts(ctx, tx, "n.digest_id = $1 AND n.status = 'PENDING'", in.DigestID)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (s *Store) BeginDigest(ctx context.Context, in notification.BeginDigest) (n
 
 // queueDropped cancels the items that the rules do not allow any more, and returns
 // the address of the recipient, whom they have in common.
-func queueDropped(batch *pgx.Batch, items []waited, judgeQuiet bool) (address string) {
+func queueDropped(batch *pgx.Batch, items []attemptFacts, judgeQuiet bool) (address string) {
 	const query = `
 		UPDATE notification n
 		SET    status     = 'CANCELLED',
@@ -106,7 +106,7 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		_, err := pgx.ForEachRow(rows, []any{&attempt.Message.PushKind}, func() error { return nil })
 		return err
 	})
-	queueInto(batch, &attempt.Templates, templates, maxRulesPerEventType)
+	queueInto(batch, &attempt.Templates, templates, maxRowsPerEventType)
 }
 
 // attemptItems reads the items of a digest. Where they differ in how often they

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -85,7 +84,7 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
 	queueEvent(batch, eventID, &setup.Event)
-	queueRecipientRules(batch, eventID, &setup.Recipients)
+	queueEventRecipients(batch, eventID, &setup.Recipients)
 	queueRouting(batch, typeOfEvent, eventID, &setup)
 	queueTemplates(batch, eventID, &setup.Templates)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
@@ -108,12 +107,12 @@ func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.E
 
 // Event reads an event and the rows that name its recipients. Where there is no
 // such event, the error is [notification.ErrNoEvent].
-func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, []notification.RecipientRule, error) {
+func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error) {
 	var event notification.Event
-	var rules []notification.RecipientRule
+	var rules []notification.EventRecipients
 	batch := &pgx.Batch{}
 	queueEvent(batch, eventID, &event)
-	queueRecipientRules(batch, eventID, &rules)
+	queueEventRecipients(batch, eventID, &rules)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return notification.Event{}, nil, fmt.Errorf("read event: %w", err)
 	}
@@ -135,11 +134,11 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
 	})
 }
 
-// maxRulesPerEventType bounds what one event type can make a worker hold. It is
+// maxRowsPerEventType bounds what one event type can make a worker hold. It is
 // far above what a person would configure.
-const maxRulesPerEventType = 1000
+const maxRowsPerEventType = 1000
 
-func queueRecipientRules(batch *pgx.Batch, eventID string, rules *[]notification.RecipientRule) {
+func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notification.EventRecipients) {
 	const query = `
 		SELECT coalesce(r.user_type, '') AS user_type,
 		       r.entity_type,
@@ -151,7 +150,7 @@ func queueRecipientRules(batch *pgx.Batch, eventID string, rules *[]notification
 		ORDER BY r.id
 		LIMIT  $2`
 
-	queueInto(batch, rules, query, eventID, maxRulesPerEventType)
+	queueInto(batch, rules, query, eventID, maxRowsPerEventType)
 }
 
 // queueRouting reads the rows of an event type, and whom each channel may serve.
@@ -182,7 +181,7 @@ func queueTemplates(batch *pgx.Batch, eventID string, templates *[]notification.
 		WHERE  e.event_id = $1
 		LIMIT  $2`
 
-	queueInto(batch, templates, query, eventID, maxRulesPerEventType)
+	queueInto(batch, templates, query, eventID, maxRowsPerEventType)
 }
 
 // queueSettings reads the settings of the entities that the targets name, and
@@ -237,7 +236,7 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		entry.Known = err == nil
 		return ignoreNoRows(err)
 	})
-	batch.Queue(memberships, userType, userID, wanted, maxRulesPerEventType).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(memberships, userType, userID, wanted, maxRowsPerEventType).Query(func(rows pgx.Rows) (err error) {
 		entry.Memberships, err = pgx.CollectRows(rows, pgx.RowTo[notification.Membership])
 		return err
 	})
@@ -245,85 +244,6 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		return notification.DirectoryEntry{}, fmt.Errorf("read directory: %w", err)
 	}
 	return entry, nil
-}
-
-// waited is a delivery, with all that may have changed since it was planned.
-type waited struct {
-	notification.AttemptCheck
-	status notification.Status
-	now    time.Time // by the database's clock
-}
-
-// waitedFacts is the beginning of a query that reads the deliveries n. A delivery of
-// a release that did not keep the entity has none: then nobody's membership and no
-// group's settings are asked for.
-const waitedFacts = `
-	SELECT now(), n.delivery_id, n.status, n.channel,
-	       r.user_id IS NOT NULL,
-	       coalesce(r.active, false),
-	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR coalesce(m.active, false),
-	       ` + recipientFacts + `,
-	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), coalesce(m.role, ''),
-	       jsonb_build_object(
-	           'Routing', (
-	               SELECT jsonb_agg(` + routingFacts + `)
-	               FROM   event_type_channel_routing e
-	               WHERE  e.event_type = n.event_type
-	               AND    e.channel_type = n.channel
-	           ),
-	           'Supported', (
-	               SELECT jsonb_build_object(n.channel, jsonb_agg(c.user_type))
-	               FROM   channel_user_type c
-	               WHERE  c.channel_type = n.channel
-	           ),
-	           'Settings', (
-	               SELECT jsonb_agg(` + settingFacts + `)
-	               FROM   entity_notification_settings s
-	               WHERE  s.channel_type = n.channel
-	               AND    (s.event_type IS NULL OR s.event_type = n.event_type)
-	               AND    s.entity_type = CASE n.user_type WHEN 'CUSTOMER' THEN 'CUSTOMER' ELSE n.entity_type END
-	               AND    s.entity_id = CASE n.user_type WHEN 'CUSTOMER' THEN '0' ELSE n.entity_id END
-	           ))
-	FROM   notification n
-	LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
-	LEFT JOIN LATERAL (
-	    SELECT m.role, m.active
-	    FROM   entity_member m
-	    WHERE  m.entity_type = n.entity_type
-	    AND    m.entity_id = n.entity_id
-	    AND    m.user_type = n.user_type
-	    AND    m.user_id = n.user_id
-	    ORDER BY ` + strongestMembership + `
-	    LIMIT  1
-	) m ON true
-	WHERE  `
-
-// lockWaited locks the deliveries n that a condition selects, and reads all that may
-// have changed since they were planned.
-func lockWaited(ctx context.Context, tx pgx.Tx, condition string, args ...any) ([]waited, error) {
-	return readWaited(ctx, tx, condition+`
-		ORDER BY n.id
-		FOR UPDATE OF n`, args...)
-}
-
-func readWaited(ctx context.Context, on querier, condition string, args ...any) ([]waited, error) {
-	rows, err := on.Query(ctx, waitedFacts+condition, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read what waited: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, scanWaited)
-	if err != nil {
-		return nil, fmt.Errorf("read what waited: %w", err)
-	}
-	return found, nil
-}
-
-func scanWaited(row pgx.CollectableRow) (waited, error) {
-	var w waited
-	r := &w.Recipient
-	err := row.Scan(&w.now, &w.DeliveryID, &w.status, &w.Channel, &w.Known, &w.Active, &w.Member,
-		r, &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Role, &w.Setup)
-	return w, err
 }
 
 func ignoreNoRows(err error) error {

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -108,4 +109,161 @@ func TestSavePlanAfterAPurgeOfDecisions(t *testing.T) {
 	require.Equal(t, ptr("body"), delivery(t, s, "evt-1-staff9-EMAIL").Body)
 	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff9-SMS").Status)
 	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification_decision"))
+}
+
+// decided is a recipient of evt-1 with one selected channel for each delivery.
+func decided(userID string, deliveries ...notification.PlannedDelivery) notification.DecidedRecipient {
+	r := notification.DecidedRecipient{
+		UserType: notification.RestaurantUser, UserID: userID,
+		Decisions: map[notification.Channel]notification.Decision{notification.Slack: notification.DecisionNoAddress},
+	}
+	for _, d := range deliveries {
+		d.DeliveryID = notification.DeliveryID(event1.ID, r.UserType, userID, d.Channel)
+		r.Decisions[d.Channel] = notification.DecisionSelected
+		r.Deliveries = append(r.Deliveries, d)
+	}
+	return r
+}
+
+// planned is a delivery that can be sent at once.
+func planned(channel notification.Channel) notification.PlannedDelivery {
+	return notification.PlannedDelivery{
+		Channel: channel, Address: "to-" + string(channel), Title: "title", Body: "body",
+		Strategy: notification.Immediate, Priority: notification.Normal,
+	}
+}
+
+func savePlan(t *testing.T, s *postgres.Store, page ...notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange) {
+	t.Helper()
+	deliveries, ids, err := s.SavePlan(t.Context(), event1, page)
+	require.NoError(t, err)
+	return deliveries, ids
+}
+
+func TestSavePlan(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	at := time.Date(2099, 11, 22, 7, 0, 0, 123456000, time.UTC)
+	later := planned(notification.Email)
+	later.Strategy, later.Priority, later.SendAfter = notification.Delayed, notification.High, at
+	bare := planned(notification.Push)
+	bare.Address = ""
+	broken := notification.PlannedDelivery{Channel: notification.SMS, Address: "+1", Strategy: notification.Immediate, Priority: notification.Low, Problem: "no key pax"}
+	page := []notification.DecidedRecipient{decided("10", later, bare), decided("9", broken), decided("8")}
+
+	deliveries, ids := savePlan(t, s, page...)
+
+	want := []notification.Delivery{
+		{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.High, SendAfter: at, Wait: "22 Nov 07:00 UTC: delay"},
+		{DeliveryID: "evt-1-staff10-PUSH", Channel: notification.Push, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal},
+		{DeliveryID: "evt-1-staff9-SMS", Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "9", Priority: notification.Low},
+	}
+	require.ElementsMatch(t, want, deliveries)
+	require.Equal(t, []string{"evt-1-staff10-EMAIL"}, read(t, s, ids, true))
+	require.ElementsMatch(t, []string{"evt-1-staff10-PUSH", "evt-1-staff9-SMS"}, read(t, s, ids, false))
+
+	require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, delivery(t, s, "evt-1-staff10-EMAIL"))
+	require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body")}, delivery(t, s, "evt-1-staff10-PUSH"))
+	require.Equal(t, row{Status: "FAILED", Error: ptr("no key pax"), Address: ptr("+1")}, delivery(t, s, "evt-1-staff9-SMS"))
+	require.Equal(t, "DELAYED", get[string](t, s, "SELECT strategy FROM notification WHERE channel = 'EMAIL'"))
+	require.Equal(t, "RESERVATION_REQUESTED", get[string](t, s, "SELECT event_type FROM notification WHERE channel = 'EMAIL'"))
+	require.JSONEq(t, `{"EMAIL": "SELECTED", "PUSH": "SELECTED", "SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
+	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
+}
+
+// A repeat, in which a setting has changed meanwhile, changes nothing.
+func TestSavePlanRepeated(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	first, ids := savePlan(t, s, decided("9", planned(notification.Email), planned(notification.SMS)), decided("10"))
+	changed := planned(notification.Email)
+	changed.Body = "changed"
+
+	again, sameIDs := savePlan(t, s, decided("9", changed, planned(notification.Push)), decided("10", planned(notification.Email)))
+
+	require.Equal(t, first, again)
+	require.Equal(t, ids, sameIDs)
+	require.Equal(t, ptr("body"), delivery(t, s, "evt-1-staff9-EMAIL").Body)
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification"))
+	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
+}
+
+// An attempt that timed out may still be running beside its repeat.
+func TestSavePlanSideBySide(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	plans := make([][]notification.Delivery, 4)
+	var group errgroup.Group
+	for i := range plans {
+		var page []notification.DecidedRecipient
+		for user := range 50 {
+			page = append(page, decided(fmt.Sprint(user), planned(notification.Email)))
+		}
+		group.Go(func() (err error) {
+			plans[i], _, err = s.SavePlan(t.Context(), event1, page)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+
+	require.Len(t, plans[0], 50)
+	for _, plan := range plans[1:] {
+		require.Equal(t, plans[0], plan)
+	}
+}
+
+// A plan is stored whole or not at all.
+func TestSavePlanRefused(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	refused := planned(notification.SMS)
+	refused.Priority = "URGENT"
+	_, _, err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("9", planned(notification.Email)), decided("10", refused)})
+	require.ErrorContains(t, err, "notification_priority")
+	require.NotContains(t, err.Error(), "to-SMS")
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_decision"))
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification"))
+}
+
+func TestSavePlanOfNobody(t *testing.T) {
+	t.Parallel()
+
+	deliveries, ids := savePlan(t, postgrestest.New(t))
+	require.Empty(t, deliveries)
+	require.Zero(t, ids)
+}
+
+// read returns the ids of a page's deliveries that wait, or that do not.
+func read(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) []string {
+	t.Helper()
+	deliveries, err := s.Deliveries(t.Context(), "evt-1", ids, waiting)
+	require.NoError(t, err)
+	var read []string
+	for _, d := range deliveries {
+		read = append(read, d.DeliveryID)
+	}
+	return read
+}
+
+// row is what a test looks at of a delivery.
+type row struct {
+	Status                      string
+	Attempts                    int
+	Title, Body, Address, Error *string
+	ProviderID                  *string
+	Sent                        bool // sent_at is set
+}
+
+func delivery(t *testing.T, s *postgres.Store, id string) row {
+	t.Helper()
+	var r row
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `
+		SELECT status, attempt_count, title, body, recipient_address, last_error, provider_message_id, sent_at IS NOT NULL
+		FROM   notification
+		WHERE  delivery_id = $1`, id).Scan(&r.Status, &r.Attempts, &r.Title, &r.Body, &r.Address, &r.Error, &r.ProviderID, &r.Sent))
+	return r
 }

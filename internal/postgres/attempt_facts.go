@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// attemptFacts is a delivery with all that may have changed since it was planned.
+type attemptFacts struct {
+	notification.AttemptCheck
+	status notification.Status
+	now    time.Time // by the database's clock
+}
+
+// selectAttemptFacts is the beginning of a query that reads the deliveries n. A
+// delivery that release 0.1 planned has no entity: it is judged without a membership
+// and without an entity's settings.
+const selectAttemptFacts = `
+	SELECT now(), n.delivery_id, n.status, n.channel,
+	       r.user_id IS NOT NULL,
+	       coalesce(r.active, false),
+	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR coalesce(m.active, false),
+	       ` + recipientFacts + `,
+	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), coalesce(m.role, ''),
+	       jsonb_build_object(
+	           'Routing', (
+	               SELECT jsonb_agg(` + routingFacts + `)
+	               FROM   event_type_channel_routing e
+	               WHERE  e.event_type = n.event_type
+	               AND    e.channel_type = n.channel
+	           ),
+	           'Supported', (
+	               SELECT jsonb_build_object(n.channel, jsonb_agg(c.user_type))
+	               FROM   channel_user_type c
+	               WHERE  c.channel_type = n.channel
+	           ),
+	           'Settings', (
+	               SELECT jsonb_agg(` + settingFacts + `)
+	               FROM   entity_notification_settings s
+	               WHERE  s.channel_type = n.channel
+	               AND    (s.event_type IS NULL OR s.event_type = n.event_type)
+	               AND    s.entity_type = CASE n.user_type WHEN 'CUSTOMER' THEN 'CUSTOMER' ELSE n.entity_type END
+	               AND    s.entity_id = CASE n.user_type WHEN 'CUSTOMER' THEN '0' ELSE n.entity_id END
+	           ))
+	FROM   notification n
+	LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
+	LEFT JOIN LATERAL (
+	    SELECT m.role, m.active
+	    FROM   entity_member m
+	    WHERE  m.entity_type = n.entity_type
+	    AND    m.entity_id = n.entity_id
+	    AND    m.user_type = n.user_type
+	    AND    m.user_id = n.user_id
+	    ORDER BY ` + strongestMembership + `
+	    LIMIT  1
+	) m ON true
+	WHERE  `
+
+// lockAttemptFacts locks the deliveries n that a condition selects, and reads their facts.
+func lockAttemptFacts(ctx context.Context, tx pgx.Tx, condition string, args ...any) ([]attemptFacts, error) {
+	return readAttemptFacts(ctx, tx, condition+`
+		ORDER BY n.id
+		FOR UPDATE OF n`, args...)
+}
+
+func readAttemptFacts(ctx context.Context, on querier, condition string, args ...any) ([]attemptFacts, error) {
+	rows, err := on.Query(ctx, selectAttemptFacts+condition, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read facts of deliveries: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, scanAttemptFacts)
+	if err != nil {
+		return nil, fmt.Errorf("read facts of deliveries: %w", err)
+	}
+	return found, nil
+}
+
+func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
+	var f attemptFacts
+	r := &f.Recipient
+	err := row.Scan(&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.Known, &f.Active, &f.Member,
+		r, &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Role, &f.Setup)
+	return f, err
+}
+
+// QuietCheck reads what judging a delivery's quiet hours takes, as it is now.
+// Where there is no such delivery, the error is [notification.ErrNoDelivery].
+func (s *Store) QuietCheck(ctx context.Context, deliveryID string) (notification.QuietCheck, error) {
+	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = $1", deliveryID)
+	if err == nil && len(found) == 0 {
+		err = notification.ErrNoDelivery
+	}
+	return quietCheck(found), err
+}
+
+// DigestQuietCheck reads what judging the quiet hours of a digest takes, as it is
+// now: the recipient's, and those of every entity whose notifications it may list.
+func (s *Store) DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error) {
+	const waiting = `n.user_type = $1
+		AND    n.user_id = $2
+		AND    n.channel = $3
+		AND    n.event_type = $4
+		AND    n.strategy = 'AGGREGATE'
+		AND    n.status = 'PENDING'
+		ORDER BY n.id
+		LIMIT  $5`
+
+	found, err := readAttemptFacts(ctx, s.Pool, waiting, key.UserType, key.UserID, key.Channel, key.EventType, notification.MaxDigestItems)
+	return quietCheck(found), err
+}
+
+// quietCheck is what deliveries to one recipient have in common, and the quiet
+// hours of each of their entities.
+func quietCheck(deliveries []attemptFacts) notification.QuietCheck {
+	var check notification.QuietCheck
+	seen := map[notification.Entity]bool{}
+	for _, d := range deliveries {
+		facts := d.Setup.Facts(d.Recipient, d.Channel, d.now, nil)
+		check.Action, check.Preference, check.Timezone = facts.Routing.QuietHoursAction, facts.Preference, d.Recipient.Timezone
+		if facts.Setting.QuietHours != nil && !seen[facts.Setting.Entity] {
+			seen[facts.Setting.Entity] = true
+			check.Groups = append(check.Groups, facts.Setting)
+		}
+	}
+	return check
+}
