@@ -58,14 +58,15 @@ type SweepResult struct {
 	GiveUp []GiveUpInput `json:",omitempty"` // deliveries that were started again in vain
 }
 
-// Sweep compares the tables with Temporal: events that are PROCESSING and
-// deliveries that are PENDING for long, and whose workflow does not run. One that
-// an operator ended is closed in the tables too. Any other, lost in a failover,
-// never started, or ended without a word, is started again, three times at most.
-// It describes each workflow, since Temporal's lists may be late.
+// Sweep compares the tables with Temporal. It looks at events that are PROCESSING
+// and deliveries that are PENDING for long, and whose workflow does not run. Where
+// an operator ended the workflow, the row is closed too. Any other was lost in a
+// failover, never started, or ended without recording it: it is started again,
+// three times at most. The sweep describes each workflow, since Temporal's lists
+// may be late.
 //
-// A process that dies leaves what it did on record; the next attempt goes on
-// behind the last row that was dealt with. To look at a row twice does no harm.
+// When its process dies, the next attempt goes on behind the last row that was
+// dealt with. Looking at a row twice does no harm.
 func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	s, err := a.beginSweep(ctx)
 	if err != nil {
@@ -116,12 +117,36 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweep, error) {
 	return s, nil
 }
 
-// spent says that the rest is left to the next sweep.
+// eachRow looks at the rows page by page, and says whether it came to the last one.
+// read returns the page behind the row that see saw last.
+func eachRow[R any](ctx context.Context, s *sweep, read func() ([]R, error), see func(R) error) (all bool, err error) {
+	for !s.spent() {
+		page, err := read()
+		if err != nil {
+			return false, err
+		}
+		for _, row := range page {
+			if s.spent() {
+				return false, nil
+			}
+			if err := see(row); err != nil {
+				return false, err
+			}
+			activity.RecordHeartbeat(ctx, s.found)
+		}
+		if len(page) < sweepPage {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// spent says whether the rest is left to the next sweep.
 func (s *sweep) spent() bool {
 	return !time.Now().Before(s.until) || len(s.found.GiveUp) >= maxGivenUp
 }
 
-// look waits for its turn, and counts.
+// look waits until Temporal may be asked again, and counts the question.
 func (s *sweep) look(ctx context.Context) error {
 	select {
 	case <-s.pace.C:
@@ -132,8 +157,8 @@ func (s *sweep) look(ctx context.Context) error {
 	}
 }
 
-// notStarted leaves what Temporal does not start to the next sweep. That says
-// nothing about it, so it is not counted.
+// notStarted leaves what Temporal did not start to the next sweep. A restart is not
+// counted: the refusal may be Temporal's trouble and not the row's.
 func (s *sweep) notStarted(ctx context.Context, id string, err error) error {
 	activity.GetLogger(ctx).Warn("the sweep cannot start a workflow again", "workflow_id", id, "error", err)
 	return ctx.Err()

@@ -5,37 +5,28 @@ import (
 	"errors"
 	"fmt"
 
-	"go.temporal.io/sdk/activity"
-
 	"herald/internal/notification"
 )
 
 func (s *sweep) deliveries(ctx context.Context) error {
-	for !s.spent() {
-		page, err := s.Sweeps.StuckDeliveries(ctx, s.found.AfterNotification, stuckAge, sweepPage)
-		if err != nil {
-			return err
-		}
-		for _, delivery := range page {
-			if s.spent() {
-				return nil
-			}
-			if err := s.stuckDelivery(ctx, delivery); err != nil {
-				return err
-			}
-			s.found.AfterNotification = delivery.ID
-			activity.RecordHeartbeat(ctx, s.found)
-		}
-		if len(page) < sweepPage {
-			s.found.AfterNotification = 0
-			return nil
-		}
+	read := func() ([]notification.StuckDelivery, error) {
+		return s.Sweeps.StuckDeliveries(ctx, s.found.AfterNotification, stuckAge, sweepPage)
 	}
-	return nil
+	all, err := eachRow(ctx, s, read, func(delivery notification.StuckDelivery) error {
+		err := s.stuckDelivery(ctx, delivery)
+		if err == nil {
+			s.found.AfterNotification = delivery.ID
+		}
+		return err
+	})
+	if all {
+		s.found.AfterNotification = 0
+	}
+	return err
 }
 
-// stuckDelivery sees to a delivery unless its event's workflow runs, or its own:
-// that of the event runs for as long as any page of it does.
+// stuckDelivery sees to a delivery whose own workflow does not run, nor that of its
+// event, which runs for as long as any page of the event does.
 func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
 	event, err := s.stateOfEvent(ctx, delivery.EventID)
 	if err != nil || event == WorkflowRunning {
@@ -82,8 +73,8 @@ func (s *sweep) stateOfEvent(ctx context.Context, id string) (WorkflowState, err
 	return state, err
 }
 
-// closeDelivery writes down what an operator decided. One that was sent meanwhile
-// stays sent.
+// closeDelivery records that an operator ended the workflow. A delivery that was
+// sent meanwhile stays sent.
 func (s *sweep) closeDelivery(ctx context.Context, delivery notification.StuckDelivery, how WorkflowState) error {
 	status, err := s.GiveUp(ctx, GiveUpInput{
 		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Cancelled, Reason: string(how),
@@ -94,8 +85,8 @@ func (s *sweep) closeDelivery(ctx context.Context, delivery notification.StuckDe
 	return err
 }
 
-// failDelivery leaves the delivery to the workflow, whose history keeps that it
-// is to be told to the dead-letter queue.
+// failDelivery leaves the delivery to the workflow, whose history remembers that
+// the dead-letter queue is to be told.
 func (s *sweep) failDelivery(delivery notification.StuckDelivery, why string) {
 	s.found.Failed++
 	s.found.GiveUp = append(s.found.GiveUp, GiveUpInput{

@@ -11,24 +11,20 @@ import (
 )
 
 func (s *sweep) events(ctx context.Context) error {
-	for !s.spent() {
-		page, err := s.Sweeps.StuckEvents(ctx, s.found.AfterEvent, stuckAge, sweepPage)
-		if err != nil {
-			return err
-		}
-		for _, event := range page {
-			if err := s.stuckEvent(ctx, event); err != nil {
-				return err
-			}
-			s.found.AfterEvent = event.ID
-			activity.RecordHeartbeat(ctx, s.found)
-		}
-		if len(page) < sweepPage {
-			s.found.AfterEvent = ""
-			return nil
-		}
+	read := func() ([]notification.StuckEvent, error) {
+		return s.Sweeps.StuckEvents(ctx, s.found.AfterEvent, stuckAge, sweepPage)
 	}
-	return nil
+	all, err := eachRow(ctx, s, read, func(event notification.StuckEvent) error {
+		err := s.stuckEvent(ctx, event)
+		if err == nil {
+			s.found.AfterEvent = event.ID
+		}
+		return err
+	})
+	if all {
+		s.found.AfterEvent = ""
+	}
+	return err
 }
 
 func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) error {
