@@ -16,52 +16,47 @@ import (
 	"herald/workflows"
 )
 
-// What the server answers decides about the claimed row, so it is handed on as
-// it is; an event that was started before is started.
+// The server's answer decides what becomes of the claimed row, so StartEvent returns
+// it as it is. An event that was started before counts as started.
 func TestStartEvent(t *testing.T) {
 	t.Parallel()
 
 	unavailable := serviceerror.NewUnavailable("no connection")
 	started := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "", "")
-	forgotten := serviceerror.NewUnavailable("another workflow had the id a moment ago")
 	tests := []struct {
-		name    string
-		publish bool
-		answer  error
-		found   *workflowservice.DescribeWorkflowExecutionResponse // nil: nobody is asked
-		lost    error
-		want    error
+		name   string
+		silent bool                                               // PUBLISH_EVENTS is false
+		answer error                                              // of the start
+		holder *workflowservice.DescribeWorkflowExecutionResponse // what has the id; nil: nobody asks
+		lost   error                                              // nobody has it
+		want   error
 	}{
-		{"started", true, nil, nil, nil, nil},
-		{"started without publishing", false, nil, nil, nil, nil},
-		{"started before", true, started, described("NotifyEvent", "herald-events"), nil, nil},
-		{"another workflow", true, started, described("Digest", "herald-email"), nil, &notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}},
-		{"another installation", true, started, described("NotifyEvent", "other-events"), nil, &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "other-events"}},
-		{"another workflow of the same queue", true, started, described("PollOutbox", "herald-events"), nil, &notification.IDTakenError{WorkflowType: "PollOutbox", TaskQueue: "herald-events"}},
-		{"forgotten meanwhile", true, started, described("", ""), serviceerror.NewNotFound("no such workflow"), forgotten},
-		{"out of reach", true, unavailable, nil, nil, unavailable},
+		{name: "started"},
+		{name: "started without publishing", silent: true},
+		{name: "started before", answer: started, holder: described("NotifyEvent", "herald-events")},
+		{name: "another workflow", answer: started, holder: described("Digest", "herald-email"), want: taken("Digest", "herald-email")},
+		{name: "another installation", answer: started, holder: described("NotifyEvent", "other-events"), want: taken("NotifyEvent", "other-events")},
+		{name: "another workflow of the same queue", answer: started, holder: described("PollOutbox", "herald-events"), want: taken("PollOutbox", "herald-events")},
+		{
+			name: "forgotten meanwhile", answer: started, holder: described("", ""), lost: serviceerror.NewNotFound("no such workflow"),
+			want: serviceerror.NewUnavailable("another workflow had the id a moment ago"),
+		},
+		{name: "out of reach", answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
+			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, Commands: workflows.Commands}
 			server := mocks.NewClient(t)
-			once := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-				return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
-					o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY && o.WorkflowExecutionErrorWhenAlreadyStarted
-			})
-			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: tt.publish, Commands: workflows.Commands}
-			server.On("ExecuteWorkflow", mock.Anything, once, mock.MatchedBy(isNotifyEvent), in).
+			server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
-			if tt.found != nil {
-				server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.found, tt.lost).Once()
+			if tt.holder != nil {
+				server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
 			}
-			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: tt.publish}
-			event := notification.PendingEvent{ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1"}
+			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent}
 
-			err := launcher.StartEvent(t.Context(), event)
-
-			require.Equal(t, tt.want, err)
+			require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event))
 		})
 	}
 }
@@ -71,11 +66,25 @@ func TestStartEventAgain(t *testing.T) {
 	t.Parallel()
 
 	server := mocks.NewClient(t)
-	options := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
-		return o.ID == "evt-1" && o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE && o.WorkflowExecutionErrorWhenAlreadyStarted
-	})
-	server.On("ExecuteWorkflow", mock.Anything, options, mock.MatchedBy(isNotifyEvent), mock.Anything).Return(nil, nil).Once()
+	server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE), mock.MatchedBy(isNotifyEvent), mock.Anything).
+		Return(nil, nil).Once()
 	launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
-	require.NoError(t, launcher.StartEventAgain(t.Context(), notification.PendingEvent{ID: "evt-1"}))
+	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
+}
+
+var event = notification.PendingEvent{
+	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1",
+}
+
+// eventWith matches the options of a start of event.
+func eventWith(reuse enums.WorkflowIdReusePolicy) any {
+	return mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+		return o.ID == "evt-1" && o.TaskQueue == "herald-events" && o.Memo["correlation_id"] == "c1" &&
+			o.WorkflowIDReusePolicy == reuse && o.WorkflowExecutionErrorWhenAlreadyStarted
+	})
+}
+
+func taken(workflowType, queue string) error {
+	return &notification.IDTakenError{WorkflowType: workflowType, TaskQueue: queue}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
 
 	"herald/activities"
@@ -31,27 +32,36 @@ func TestWorkflowState(t *testing.T) {
 		enums.WORKFLOW_EXECUTION_STATUS_PAUSED:           running,
 	}
 	require.Len(t, states, len(enums.WorkflowExecutionStatus_name))
-	down := serviceerror.NewUnavailable("no connection")
 	for status, want := range states {
-		requireState(t, "DeliverNotification", "herald-email", status, nil, want, nil)
+		requireState(t, described("DeliverNotification", "herald-email"), status, want)
 	}
-	const up = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
-	requireState(t, "NotifyEvent", "herald-email", up, nil, unknown, nil)
-	requireState(t, "DeliverNotification", "other-email", up, nil, unknown, nil)
-	requireState(t, "", "", up, serviceerror.NewNotFound("no such workflow"), unknown, nil)
-	requireState(t, "", "", up, down, "", down)
+	requireState(t, described("NotifyEvent", "herald-email"), enums.WORKFLOW_EXECUTION_STATUS_RUNNING, unknown)
+	requireState(t, described("DeliverNotification", "other-email"), enums.WORKFLOW_EXECUTION_STATUS_RUNNING, unknown)
 }
 
-func requireState(t *testing.T, workflowType, queue string, status enums.WorkflowExecutionStatus, answer error, want activities.WorkflowState, wantErr error) {
+func TestWorkflowStateThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+
+	down := serviceerror.NewUnavailable("no connection")
+	for answer, want := range map[error]error{serviceerror.NewNotFound("no such workflow"): nil, down: down} {
+		state, err := stateOf(t, described("", ""), answer)
+		require.ErrorIs(t, err, want)
+		require.Equal(t, activities.WorkflowUnknown, state)
+	}
+}
+
+func requireState(t *testing.T, found *workflowservice.DescribeWorkflowExecutionResponse, status enums.WorkflowExecutionStatus, want activities.WorkflowState) {
 	t.Helper()
-	found := described(workflowType, queue)
 	found.WorkflowExecutionInfo.Status = status
+	state, err := stateOf(t, found, nil)
+	require.NoError(t, err)
+	require.Equal(t, want, state, found)
+}
+
+func stateOf(t *testing.T, found *workflowservice.DescribeWorkflowExecutionResponse, answer error) (activities.WorkflowState, error) {
+	t.Helper()
 	server := mocks.NewClient(t)
 	server.On("DescribeWorkflowExecution", mock.Anything, "evt-1-staff10-EMAIL", "").Return(found, answer).Once()
 	launcher := launch.Launcher{Client: server, Prefix: "herald"}
-
-	got, err := launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
-
-	require.ErrorIs(t, err, wantErr)
-	require.Equal(t, want, got, "%s of %s on %s", status, workflowType, queue)
+	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
