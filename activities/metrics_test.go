@@ -179,7 +179,7 @@ func TestPollOutboxMetrics(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	temporal := &starter{answer: poisoned}
+	temporal := &launcher{answer: poisoned}
 	emit(t, s, 1, 5)
 	m := newMeters()
 	p := pollMeasured(t, m.handler(), s, temporal, eager)
@@ -203,7 +203,7 @@ func TestPollOutboxMetricsOfALostRecord(t *testing.T) {
 	outbox := &forgetful{Store: postgrestest.New(t)}
 	emit(t, outbox.Store, 1, 2)
 	m := newMeters()
-	p := pollMeasured(t, m.handler(), outbox, &starter{}, eager)
+	p := pollMeasured(t, m.handler(), outbox, &launcher{}, eager)
 	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
 	endLeases(t, outbox.Store)
 	await(t, outbox.Store, 2, "status = 'PROCESSED'")

@@ -34,7 +34,7 @@ func TestPollOutboxSystemicFailure(t *testing.T) {
 			var calls atomic.Int32
 			var broken atomic.Bool
 			broken.Store(true)
-			temporal := &starter{answer: func(notification.PendingEvent) error {
+			temporal := &launcher{answer: func(notification.PendingEvent) error {
 				calls.Add(1)
 				if broken.Load() {
 					return failure
@@ -58,7 +58,7 @@ func TestPollOutboxOneEventAlone(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	temporal := &starter{answer: func(notification.PendingEvent) error { return serviceerror.NewInvalidArgument("bad id") }}
+	temporal := &launcher{answer: func(notification.PendingEvent) error { return serviceerror.NewInvalidArgument("bad id") }}
 	emit(t, s, 1, 1)
 	p := poll(t, s, temporal, eager)
 	for claims := 1; claims <= 10; claims++ {
@@ -79,7 +79,7 @@ func TestPollOutboxIDTaken(t *testing.T) {
 	s := postgrestest.New(t)
 	var broken atomic.Bool
 	broken.Store(true)
-	temporal := &starter{answer: func(event notification.PendingEvent) error {
+	temporal := &launcher{answer: func(event notification.PendingEvent) error {
 		switch {
 		case event.ID == "evt-1" || event.ID == "evt-2":
 			return &notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}

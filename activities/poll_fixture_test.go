@@ -23,8 +23,8 @@ import (
 // patience is how long a test waits for what should come in milliseconds.
 const patience = time.Minute
 
-// starter is an EventLauncher that answers as it is told, and counts.
-type starter struct {
+// launcher is an EventLauncher that answers as it is told, and counts.
+type launcher struct {
 	answer func(event notification.PendingEvent) error // nil: started
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type starter struct {
 	sources map[string]bool // which events were of
 }
 
-func (s *starter) StartEvent(_ context.Context, event notification.PendingEvent) error {
+func (s *launcher) StartEvent(_ context.Context, event notification.PendingEvent) error {
 	s.mu.Lock()
 	if s.calls == nil {
 		s.calls, s.sources = map[string]int{}, map[string]bool{}
@@ -46,7 +46,7 @@ func (s *starter) StartEvent(_ context.Context, event notification.PendingEvent)
 	return s.answer(event)
 }
 
-func (s *starter) count(id string) int {
+func (s *launcher) count(id string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[id]
@@ -63,12 +63,12 @@ type poller struct {
 }
 
 // poll starts a poller that looks at its outbox every interval.
-func poll(t *testing.T, outbox activities.Outbox, starter activities.EventLauncher, source activities.Source) *poller {
+func poll(t *testing.T, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
 	t.Helper()
-	return pollMeasured(t, client.MetricsNopHandler, outbox, starter, source)
+	return pollMeasured(t, client.MetricsNopHandler, outbox, launcher, source)
 }
 
-func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, starter activities.EventLauncher, source activities.Source) *poller {
+func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
@@ -78,7 +78,7 @@ func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.SetWorkerStopChannel(p.worker)
 	source.Outbox = outbox
-	a := &activities.Activities{Sources: map[string]activities.Source{"orders": source}, Launcher: starter}
+	a := &activities.Activities{Sources: map[string]activities.Source{"orders": source}, Launcher: launcher}
 	env.RegisterActivity(a)
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { p.beats.Add(1) })
 	go func() {

@@ -34,7 +34,7 @@ func TestPollOutboxRace(t *testing.T) {
 	t.Parallel()
 
 	const n = 2000
-	s, temporal := postgrestest.New(t), &starter{}
+	s, temporal := postgrestest.New(t), &launcher{}
 	emit(t, s, 1, n)
 	first, second := poll(t, s, temporal, eager), poll(t, s, temporal, eager)
 	await(t, s, n, "status = 'PROCESSED'")
@@ -52,7 +52,7 @@ func TestPollOutboxRace(t *testing.T) {
 func TestPollOutboxDuplicates(t *testing.T) {
 	t.Parallel()
 
-	s, temporal := postgrestest.New(t), &starter{}
+	s, temporal := postgrestest.New(t), &launcher{}
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
 	emit(t, s, 1, 2)
 	p := poll(t, s, temporal, eager)
@@ -109,7 +109,7 @@ func (f *forgetful) EndClaim(ctx context.Context, owner string, results []notifi
 func TestPollOutboxLosesNothingWithTheDatabase(t *testing.T) {
 	t.Parallel()
 
-	outbox, temporal := &forgetful{Store: postgrestest.New(t)}, &starter{}
+	outbox, temporal := &forgetful{Store: postgrestest.New(t)}, &launcher{}
 	emit(t, outbox.Store, 1, 2)
 	p := poll(t, outbox, temporal, eager)
 	require.Eventually(t, outbox.failed.Load, patience, time.Millisecond)
@@ -130,7 +130,7 @@ func TestPollOutboxPoison(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	temporal := &starter{answer: poisoned}
+	temporal := &launcher{answer: poisoned}
 	emit(t, s, 1, 5)
 	p := poll(t, s, temporal, eager)
 
@@ -150,29 +150,36 @@ func TestPollOutboxPoison(t *testing.T) {
 	require.Equal(t, 10, temporal.count("evt-3"))
 }
 
-func TestPollOutboxWithoutNotify(t *testing.T) {
+func TestPollOutboxFindsEvents(t *testing.T) {
 	t.Parallel()
 
-	s := postgrestest.New(t)
-	exec(t, s, "DROP TRIGGER event_outbox_notify ON event_outbox")
-	p := poll(t, s, &starter{}, eager)
-	for i := 1; i <= 3; i++ {
-		emit(t, s, i, i)
-		await(t, s, i, "status = 'PROCESSED'")
+	const withoutHints = "DROP TRIGGER event_outbox_notify ON event_outbox"
+	tests := []struct {
+		name    string
+		prepare string
+		source  activities.Source
+		upTo    []int // the events of each transaction, of which the first commits before the poller starts
+	}{
+		{name: "by looking", prepare: withoutHints, source: eager, upTo: []int{1, 2, 3}},
+		{name: "by a hint", source: lazy, upTo: []int{1, 2, 3}},
+		{name: "after a full batch at once", prepare: withoutHints, source: activities.Source{Interval: time.Hour, BatchSize: 2}, upTo: []int{9}},
 	}
-	require.Equal(t, 3, p.stop(t).Started)
-}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 
-func TestPollOutboxWokenByNotify(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	p := poll(t, s, &starter{}, lazy)
-	for i := 1; i <= 3; i++ {
-		emit(t, s, i, i)
-		await(t, s, i, "status = 'PROCESSED'")
+			s := postgrestest.New(t)
+			exec(t, s, tt.prepare)
+			emit(t, s, 1, tt.upTo[0])
+			p := poll(t, s, &launcher{}, tt.source)
+			await(t, s, tt.upTo[0], "status = 'PROCESSED'")
+			for _, n := range tt.upTo[1:] {
+				emit(t, s, n, n)
+				await(t, s, n, "status = 'PROCESSED'")
+			}
+			require.Equal(t, tt.upTo[len(tt.upTo)-1], p.stop(t).Started)
+		})
 	}
-	require.Equal(t, 3, p.stop(t).Started)
 }
 
 // The connection that listens, and then every connection there is, is cut.
@@ -180,7 +187,7 @@ func TestPollOutboxSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	poll(t, s, &starter{}, lazy)
+	poll(t, s, &launcher{}, lazy)
 	for i, victims := range []string{"query = 'LISTEN event_outbox'", "pid <> pg_backend_pid()"} {
 		emit(t, s, 2*i+1, 2*i+1)
 		await(t, s, 2*i+1, "status = 'PROCESSED'")
@@ -218,7 +225,7 @@ func TestPollOutboxTemporalOutOfReach(t *testing.T) {
 	var refused atomic.Int32
 	var down atomic.Bool
 	down.Store(true)
-	temporal := &starter{answer: func(notification.PendingEvent) error {
+	temporal := &launcher{answer: func(notification.PendingEvent) error {
 		if down.Load() {
 			refused.Add(1)
 			return serviceerror.NewUnavailable("connection refused")
@@ -257,7 +264,7 @@ func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 
 			s := postgrestest.New(t)
 			claimed, goOn := make(chan struct{}, 10), make(chan struct{})
-			temporal := &starter{answer: func(notification.PendingEvent) error {
+			temporal := &launcher{answer: func(notification.PendingEvent) error {
 				claimed <- struct{}{}
 				<-goOn
 				return nil
@@ -282,7 +289,7 @@ func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 
 	s := postgrestest.New(t)
 	claimed, goOn := make(chan struct{}), make(chan struct{})
-	temporal := &starter{answer: func(notification.PendingEvent) error {
+	temporal := &launcher{answer: func(notification.PendingEvent) error {
 		close(claimed)
 		<-goOn
 		return nil
@@ -296,25 +303,13 @@ func TestPollOutboxHeartbeatsToTheEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return p.beats.Load() > before }, patience, time.Millisecond)
 }
 
-// A full batch is followed by the next at once.
-func TestPollOutboxDrains(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	exec(t, s, "DROP TRIGGER event_outbox_notify ON event_outbox")
-	emit(t, s, 1, 10)
-	p := poll(t, s, &starter{}, activities.Source{Interval: time.Hour, BatchSize: 2})
-	await(t, s, 10, "status = 'PROCESSED'")
-	p.stop(t)
-}
-
 // A transaction that commits beside one which sends the hint sends none, and may
 // be through only after that hint was heard: the poller looks again by itself.
 func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	p := poll(t, s, &starter{}, lazy)
+	p := poll(t, s, &launcher{}, lazy)
 	found := false
 	for i := 1; i < 100 && !found; i += 2 { // a machine that stands still for a second is given another chance
 		first, err := s.Pool.Begin(t.Context())

@@ -97,7 +97,7 @@ func TestStartFailure(t *testing.T) {
 func requireOutcome(t *testing.T, err error, want notification.ClaimOutcome) {
 	t.Helper()
 	outbox := &oneEvent{ended: make(chan notification.ClaimResult, 1)}
-	p := poll(t, outbox, &starter{answer: func(notification.PendingEvent) error { return err }}, lazy)
+	p := poll(t, outbox, &launcher{answer: func(notification.PendingEvent) error { return err }}, lazy)
 	var got notification.ClaimResult
 	select {
 	case got = <-outbox.ended:
