@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -119,22 +120,22 @@ func TestSweepEvents(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
-		state  activities.WorkflowState
-		before string // what came before
-		refuse error
-		want   string
+		state  activities.WorkflowState // empty: Temporal knows no workflow
+		before string                   // what happened before
+		refuse error                    // why it cannot be started again
+		want   string                   // its row in the end
 		found  notification.Sweep
 	}{
-		{activities.WorkflowRunning, "", nil, "PROCESSING restarts 0", notification.Sweep{Looked: 1}},
-		{activities.WorkflowUnknown, "", nil, "PROCESSING restarts 1", notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{activities.WorkflowCompleted, "", nil, "PROCESSING restarts 1", notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{activities.WorkflowTerminated, "", nil, "FAILED CANCELLED restarts 0", notification.Sweep{Looked: 1, Closed: 1}},
-		{activities.WorkflowCancelled, "", nil, "FAILED CANCELLED restarts 0", notification.Sweep{Looked: 1, Closed: 1}},
-		{activities.WorkflowUnknown, "UPDATE processed_event SET restarts = 2", nil, "PROCESSING restarts 3", notification.Sweep{Looked: 1, StartedAgain: 1}},
-		{activities.WorkflowUnknown, "UPDATE processed_event SET restarts = 3", nil, "FAILED FAILED restarts 3", notification.Sweep{Looked: 1, Failed: 1}},
-		{activities.WorkflowUnknown, "DELETE FROM event_outbox", nil, "FAILED FAILED restarts 0", notification.Sweep{Looked: 1, Failed: 1}},
-		{activities.WorkflowUnknown, "", &notification.IDTakenError{WorkflowType: "Digest"}, "FAILED FAILED restarts 0", notification.Sweep{Looked: 1, Failed: 1}},
-		{activities.WorkflowUnknown, "", errors.New("who knows"), "PROCESSING restarts 0", notification.Sweep{Looked: 1}},
+		{state: activities.WorkflowRunning, want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},
+		{want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{state: activities.WorkflowCompleted, want: "PROCESSING restarts 1", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{state: activities.WorkflowTerminated, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
+		{state: activities.WorkflowCancelled, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
+		{before: "UPDATE processed_event SET restarts = 2", want: "PROCESSING restarts 3", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
+		{before: "UPDATE processed_event SET restarts = 3", want: "FAILED FAILED restarts 3", found: notification.Sweep{Looked: 1, Failed: 1}},
+		{before: "DELETE FROM event_outbox", want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
+		{refuse: &notification.IDTakenError{WorkflowType: "Digest"}, want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
+		{refuse: errors.New("who knows"), want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.state, " ", tt.before, " ", tt.refuse), func(t *testing.T) {
@@ -142,9 +143,7 @@ func TestSweepEvents(t *testing.T) {
 
 			s := postgrestest.New(t)
 			stick(t, s, "evt-1")
-			if tt.before != "" {
-				exec(t, s, tt.before)
-			}
+			exec(t, s, tt.before)
 			temporal := &registry{states: map[string]activities.WorkflowState{"evt-1": tt.state}, starts: map[string]error{"evt-1": tt.refuse}}
 
 			require.Equal(t, tt.found, sweepOnce(t, s, temporal).Sweep)
@@ -158,29 +157,29 @@ func TestSweepDeliveries(t *testing.T) {
 	t.Parallel()
 
 	const id = "evt-1-customer1-EMAIL"
-	const running, unknown, closed = activities.WorkflowRunning, activities.WorkflowUnknown, activities.WorkflowCompleted
+	const running, closed = activities.WorkflowRunning, activities.WorkflowCompleted
 	const terminated, cancelled = activities.WorkflowTerminated, activities.WorkflowCancelled
 	tests := []struct {
-		event, own activities.WorkflowState
-		restarts   int
-		refuse     error
-		want       string
+		event, own activities.WorkflowState // empty: Temporal knows no workflow
+		restarts   int                      // by earlier sweeps
+		refuse     error                    // why it cannot be started again
+		want       string                   // its row in the end
 		found      notification.Sweep
 		givenUp    string
 	}{
-		{running, unknown, 0, nil, "PENDING restarts 0", notification.Sweep{Looked: 1}, ""},
-		{closed, running, 0, nil, "PENDING restarts 0", notification.Sweep{Looked: 2}, ""},
-		{terminated, running, 0, nil, "PENDING restarts 0", notification.Sweep{Looked: 2}, ""}, // an operator had it retried
-		{closed, unknown, 0, nil, "PENDING restarts 1", notification.Sweep{Looked: 2, StartedAgain: 1}, ""},
-		{unknown, unknown, 2, nil, "PENDING restarts 3", notification.Sweep{Looked: 2, StartedAgain: 1}, ""},
-		{closed, closed, 0, nil, "PENDING restarts 1", notification.Sweep{Looked: 2, StartedAgain: 1}, ""},
-		{closed, terminated, 0, nil, "CANCELLED terminated restarts 0", notification.Sweep{Looked: 2, Closed: 1}, ""},
-		{closed, cancelled, 0, nil, "CANCELLED cancelled restarts 0", notification.Sweep{Looked: 2, Closed: 1}, ""},
-		{terminated, unknown, 0, nil, "CANCELLED terminated restarts 0", notification.Sweep{Looked: 2, Closed: 1}, ""},
-		{terminated, closed, 0, nil, "CANCELLED terminated restarts 0", notification.Sweep{Looked: 2, Closed: 1}, ""},
-		{closed, unknown, 3, nil, "PENDING restarts 3", notification.Sweep{Looked: 2, Failed: 1}, "started again 3 times in vain"},
-		{closed, unknown, 0, &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"}, "PENDING restarts 0", notification.Sweep{Looked: 2, Failed: 1}, "the id is taken by the workflow Other of task queue q"},
-		{closed, unknown, 0, errors.New("who knows"), "PENDING restarts 0", notification.Sweep{Looked: 2}, ""},
+		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}},
+		{event: closed, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
+		{event: terminated, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}}, // an operator had it retried
+		{event: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{restarts: 2, want: "PENDING restarts 3", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{event: closed, own: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
+		{event: closed, own: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
+		{event: closed, own: cancelled, want: "CANCELLED cancelled restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
+		{event: terminated, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
+		{event: terminated, own: closed, want: "CANCELLED terminated restarts 0", found: notification.Sweep{Looked: 2, Closed: 1}},
+		{event: closed, restarts: 3, want: "PENDING restarts 3", found: notification.Sweep{Looked: 2, Failed: 1}, givenUp: "started again 3 times in vain"},
+		{event: closed, refuse: &notification.IDTakenError{WorkflowType: "Other", TaskQueue: "q"}, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2, Failed: 1}, givenUp: "the id is taken by the workflow Other of task queue q"},
+		{event: closed, refuse: errors.New("who knows"), want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.event, " ", tt.own, " ", tt.restarts, " ", tt.refuse), func(t *testing.T) {
@@ -203,11 +202,11 @@ func TestSweepDeliveries(t *testing.T) {
 			if tt.found.StartedAgain > 0 {
 				require.Equal(t, "herald-email", temporal.policy.TaskQueue)
 			}
+			var givenUp []activities.GiveUpInput
 			if tt.givenUp != "" {
-				require.Equal(t, []activities.GiveUpInput{{DeliveryID: id, Channel: notification.Email, Status: notification.Failed, Reason: tt.givenUp}}, result.GiveUp)
-			} else {
-				require.Empty(t, result.GiveUp)
+				givenUp = []activities.GiveUpInput{{DeliveryID: id, Channel: notification.Email, Status: notification.Failed, Reason: tt.givenUp}}
 			}
+			require.Equal(t, givenUp, result.GiveUp)
 		})
 	}
 }
@@ -240,7 +239,7 @@ func TestSweepGoesOn(t *testing.T) {
 	require.Equal(t, 100, sweepOnce(t, s, temporal).Failed, "and from the beginning again")
 }
 
-// An attempt that died is gone on with, and what it found is not forgotten.
+// The next attempt goes on where one that died stopped, and keeps what that one found.
 func TestSweepResumes(t *testing.T) {
 	t.Parallel()
 
@@ -272,10 +271,6 @@ func TestSweepMetrics(t *testing.T) {
 	suite.SetMetricsHandler(m.handler())
 	sweepIn(t, suite.NewTestActivityEnvironment(), a)
 	counted := m.counted()
-	for name := range counted {
-		if !strings.HasPrefix(name, "herald_sweep") {
-			delete(counted, name)
-		}
-	}
+	maps.DeleteFunc(counted, func(name string, _ int64) bool { return !strings.HasPrefix(name, "herald_sweep") })
 	require.Equal(t, map[string]int64{"herald_sweep STARTED_AGAIN": 1, "herald_sweep CLOSED": 1}, counted)
 }
