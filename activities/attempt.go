@@ -18,9 +18,9 @@ type Sender interface {
 	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
 }
 
-// beginTimeout and recordTimeout bound what begins an attempt, and what ends it.
-// The provider's time-out is its own: it is called only where the activity has time
-// for all of it, and for the record.
+// beginTimeout and recordTimeout bound the statements that begin and end an attempt.
+// The provider is called only while the activity has time for the call's whole
+// time-out and for the record.
 const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 
 // maxCrashes is how many attempts of one run may end without a result, each
@@ -37,11 +37,11 @@ type outgoing struct {
 	write   func() (notification.Message, error) // an error: it has no text
 }
 
-// attempt hands a message to its provider, and records what came of it. What could
-// not be recorded after the provider had accepted the message is returned.
+// attempt hands a message to its provider and records the answer. If the provider
+// accepted the message but that could not be recorded, the record is returned.
 //
-// A failed attempt that could not be recorded stays open. It counts as a crash then,
-// and the message is tried once more.
+// A failed attempt that could not be recorded stays open, counts as a crash, and is
+// repeated.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
 	receipt, err := a.call(ctx, m)
 	m.end(receipt, err)
@@ -85,9 +85,9 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Receipt
 // that hangs. It is not the provider's failure, and is repeated.
 var errLate = errors.New("too little time was left to call the provider and to record its answer")
 
-// timeFor says that the activity has the time for a call that takes all of its
-// time-out, and to record what it brings: a result that comes later is forgotten,
-// and the message sent again.
+// timeFor says that the activity has time for a call that takes all of its time-out,
+// and to record its answer. Temporal drops a result that comes later, and the message
+// would be sent again.
 func timeFor(ctx context.Context, timeout time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return !ok || time.Until(deadline) >= timeout+recordTimeout

@@ -14,7 +14,7 @@ type DigestStore interface {
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
 	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
 	BeginDigest(ctx context.Context, in notification.BeginDigest) (notification.DigestAttempt, error)
-	// GiveUpDigest returns why items were dropped before, by delivery id.
+	// GiveUpDigest returns why the rules had dropped items before, by delivery id.
 	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)
 }
 
@@ -32,8 +32,8 @@ type Join struct {
 	Policy     DeliveryPolicy // of its channel
 }
 
-// FailedBefore is the type of failure of a delivery that is FAILED when it is to
-// join: it has no text, or its digest failed before it could be told.
+// FailedBefore is the type of failure of a delivery that is FAILED before it joins:
+// it has no text, or its digest failed before its workflow began.
 const FailedBefore = "FailedBefore"
 
 // JoinInput is the input of [Activities.JoinDigest].
@@ -44,15 +44,14 @@ type JoinInput struct {
 
 // JoinResult is the result of [Activities.JoinDigest].
 type JoinResult struct {
-	Status   notification.Status // PENDING: it waits in the digest; else it ended already
+	Status   notification.Status // PENDING: it waits in the digest; any other: it has ended
 	DigestID string              // workflow ID of the digest
 	Window   time.Duration
 }
 
 // JoinDigest hands a delivery to the digest of its recipient, channel and event
-// type. That digest finds its items in the database when its window ends; it is
-// told of each only to begin, to count and to answer. A crash after the telling
-// repeats it.
+// type. The digest finds its items in the database when its window ends; a signal for
+// each starts it and counts. A crash after the signal repeats it.
 func (a *Activities) JoinDigest(ctx context.Context, in JoinInput) (JoinResult, error) {
 	place, err := a.Digests.DigestPlace(ctx, in.DeliveryID)
 	switch {

@@ -23,14 +23,14 @@ type ReopenInput struct {
 
 // ReopenResult is the result of [Activities.ReopenDelivery].
 type ReopenResult struct {
-	Status         notification.Status // PENDING: it may be sent; else it ended meanwhile, and stays as it is
+	Status         notification.Status // PENDING: it may be sent; any other: it has ended meanwhile
 	AttemptsBefore int                 // of earlier runs of this delivery
 	Policy         DeliveryPolicy      // of its channel, on this worker
 }
 
 // ReopenDelivery plans one delivery anew, for the run that calls it: it reads
-// the address and writes the text as they are now, and makes it PENDING. Where
-// that cannot be, the delivery is FAILED, and the failure is permanent. A repeat
+// the address and writes the text as they are now, and makes it PENDING. If the
+// delivery cannot be sent, it is FAILED, and the failure is permanent. A repeat
 // returns what the first call stored.
 func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (ReopenResult, error) {
 	found, err := a.Retries.Reopening(ctx, in.DeliveryID)
@@ -53,8 +53,8 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 	return ReopenResult{Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel]}, nil
 }
 
-// planAnew writes the text of one delivery. An event whose row was purged leaves
-// it as it was.
+// planAnew writes the text of one delivery, or keeps the old one if the event's row
+// was purged.
 func (a *Activities) planAnew(ctx context.Context, found notification.Reopening) (notification.Reopened, error) {
 	plan := notification.Reopened{Address: found.Recipient.Address(found.Channel), KeepText: true, Problem: found.Problem()}
 	if plan.Problem != "" {

@@ -20,15 +20,15 @@ type SealResult struct {
 	notification.SealedDigest
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sealed; it is quiet until then
 	Wait      string    `json:",omitempty"` // the same for people
-	Quiet     bool      `json:",omitempty"` // it is quiet for the recipient, and what comes then is dropped
+	Quiet     bool      `json:",omitempty"` // the digest is dropped for the recipient's quiet hours
 
-	// JudgeItems says that some of the items' groups want quiet, and that what comes
-	// then is dropped: the others are sent.
+	// JudgeItems says that it is quiet for some of the items' groups, whose items are
+	// dropped while the others are sent.
 	JudgeItems bool `json:",omitempty"`
 }
 
-// SealDigest decides what a digest lists, unless it is quiet and the routing
-// says that it has to wait. A repeat returns the same items, and may add to them.
+// SealDigest decides what a digest lists, unless it has to wait for the end of quiet
+// hours. A repeat returns the same items, and may add to them.
 func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, error) {
 	var result SealResult
 	if in.JudgeQuiet {

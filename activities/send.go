@@ -26,7 +26,7 @@ type SendInput struct {
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
 	JudgeQuiet     bool // the delivery has waited: judge its quiet hours again
-	Ordered        bool `json:",omitempty"` // by an operator: whom they want told is told, whatever was switched off
+	Ordered        bool `json:",omitempty"` // by an operator, whose order stands above preferences and group settings
 }
 
 // SendResult is the result of [Activities.Send].
@@ -34,11 +34,10 @@ type SendResult struct {
 	Status    notification.Status
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sent; it is quiet until then
 	Wait      string    `json:",omitempty"` // the same for people
-	Quiet     bool      // nothing was sent: it is quiet, and what comes then is dropped
-	Dropped   string    `json:",omitempty"` // nothing was sent, for this reason: the recipient is not to be told any more
-	// Unrecorded holds what could not be written down after the provider had
-	// accepted the message. The workflow writes it later; sending again would
-	// be a duplicate.
+	Quiet     bool      // nothing was sent: the delivery is dropped for quiet hours
+	Dropped   string    `json:",omitempty"` // nothing was sent: the delivery is dropped for this reason
+	// Unrecorded is set when the provider accepted the message, but the database could
+	// not record it. The workflow records it later; sending again would be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 
@@ -79,11 +78,11 @@ func (a *Activities) begin(ctx context.Context, in SendInput) (notification.Atte
 	})
 }
 
-// held is the result where a delivery may not be sent.
+// held is the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
 	result := SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait}
 	if v.Dropped == notification.WaitQuietHours {
-		result.Quiet = true // as the releases before knew it
+		result.Quiet = true // release 0.1 knows this field only
 	} else {
 		result.Dropped = v.Dropped
 	}

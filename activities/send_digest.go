@@ -17,10 +17,9 @@ type SendDigestInput struct {
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
 	Items int // how many the message listed; 0: all were cancelled, and nothing was sent
-	// Dropped is why items are not told any more, by delivery id: they are CANCELLED.
+	// Dropped says why items are CANCELLED, by delivery id.
 	Dropped map[string]string `json:",omitempty"`
-	// Unrecorded holds what could not be written down after the provider had
-	// accepted the message, as in [SendResult].
+	// Unrecorded is as in [SendResult].
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
 

@@ -35,14 +35,12 @@ type DeliverResult struct {
 // DeliveryFailed is the type of failure of a delivery on a retried channel.
 const DeliveryFailed = "DeliveryFailed"
 
-const (
-	// sendOverhead is what an attempt takes beside the call to the provider: what
-	// begins and what ends it, each with its own time-out. Past it the worker is held to be
-	// dead, and the attempt is repeated.
-	sendOverhead = 20 * time.Second
-)
+// sendOverhead is the time for the statements that begin and end an attempt, which
+// have time-outs of their own. Past it Temporal takes the worker for dead, and
+// repeats the attempt.
+const sendOverhead = 20 * time.Second
 
-// recordOptions never give up: to lose an outcome is worse than to wait for it.
+// recordOptions retry for ever: losing an outcome is worse than waiting for it.
 var (
 	recordOptions = eventOptions(20*time.Second, "record the outcome")
 	reopenOptions = eventOptions(30*time.Second, "plan the delivery anew")
@@ -50,11 +48,11 @@ var (
 
 // DeliverNotification makes one delivery over one channel. It waits for the
 // time to send, if there is one, and sends; Temporal repeats failed attempts.
-// On a channel that is retried a delivery that cannot be made fails the
-// workflow, so that operators find it and can run it again; on a best-effort
-// channel that is an ordinary result.
+//
+// When a delivery cannot be made, the workflow fails, so that operators find it and
+// can run it again. On a best-effort channel it completes with status FAILED.
 func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
-	ctx = besideSends(ctx)
+	ctx = onRecordsQueue(ctx)
 	result, err := deliver(ctx, in)
 	switch {
 	case err == nil && result.Status != notification.Pending:
@@ -123,9 +121,8 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 }
 
 // send runs the attempts. How many there may be is counted by the activity,
-// since an attempt that died with its worker was not the provider's failure. An
-// operator may order another wait meanwhile, which is returned for the case that
-// nothing was sent.
+// since an attempt that died with its worker is not the provider's failure. If an
+// operator orders a wait meanwhile, it is returned, for the case that nothing was sent.
 func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *wait, error) {
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	input := activities.SendInput{
@@ -147,7 +144,7 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,
 		StartToCloseTimeout: policy.Timeout + sendOverhead,
-		WaitForCancellation: true, // what the provider was told already is known before the delivery ends
+		WaitForCancellation: true, // the delivery ends only after the attempt that is under way
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    policy.FirstRetry,
 			BackoffCoefficient: policy.Coefficient,
@@ -157,9 +154,8 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 	}
 }
 
-// cancelled ends a delivery that was cancelled. One that was sent before it could
-// be is an ordinary end, and where the digest that lists it is with the provider,
-// nobody knows yet.
+// cancelled ends a delivery that was cancelled. If it was sent before, it completes
+// as sent. While an attempt at the digest that lists it is under way, it waits.
 func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for {
 		result, err := giveUp(ctx, in, notification.Cancelled, "cancelled")
@@ -175,7 +171,7 @@ func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	}
 }
 
-// record runs an activity that writes down an end, even when the workflow was
+// record runs an activity that records an end, even when the workflow was
 // cancelled.
 func record(ctx workflow.Context, activity, input, result any) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)

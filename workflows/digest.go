@@ -32,20 +32,19 @@ type DigestResult struct {
 
 var sealOptions = eventOptions(20*time.Second, "decide what the digest lists")
 
-// Digest sends what waits for it as one message: the notifications of one event
-// type to one recipient over one channel. It collects until its window ends or a
-// hundred have joined, and where the recipient wants quiet then, on until that
-// ends. What a digest lists is decided by the rows in the database; joining only
-// starts and counts, so that nothing is lost with a signal.
+// Digest sends the notifications of one event type to one recipient over one channel
+// as one message. It collects until its window ends or a hundred have joined; in
+// quiet hours it goes on collecting until they end. The rows in the database decide
+// what it lists. Signals only start it and count, so losing one loses nothing.
 //
-// One of a kind runs at a time. What joins while it sends is left for the next
-// run. Cancelling it cancels what it would have listed.
+// One digest of a kind runs at a time. What joins while it sends is left for the
+// next run. Cancelling a digest cancels what it would have listed.
 func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
-	ctx = besideSends(ctx)
+	ctx = onRecordsQueue(ctx)
 	if in.Until.IsZero() {
 		in.Until = workflow.Now(ctx).Add(in.Window)
 	}
-	// The original run's, since a reset makes another run, and what was sealed before it is to be sent.
+	// A reset makes another run, which is to send what was sealed before: hence the original run's id.
 	d := &digest{DigestInput: in, id: "digest-" + workflow.GetInfo(ctx).OriginalRunID}
 	sealed, err := d.collect(ctx)
 	if d.long {
@@ -73,7 +72,7 @@ func Digest(ctx workflow.Context, in DigestInput) (DigestResult, error) {
 	}
 	result := DigestResult{Status: ended.Status, Reason: ended.Reason, Items: len(sealed.Items)}
 	if ended.Status == notification.Sent {
-		return result, nil // also where the cancellation came too late
+		return result, nil // even if it was cancelled meanwhile
 	}
 	setOutcome(ctx, string(ended.Status))
 	return result, cancelled
@@ -84,11 +83,11 @@ type digest struct {
 	DigestInput
 	id      string
 	dropped map[string]string // why items are not told any more, by delivery id
-	long    bool              // the history has become so: another run is to go on collecting
+	long    bool              // the history is: another run goes on collecting
 }
 
-// send sends what was sealed, unless it is dropped for quiet hours. An error is
-// why it was not sent.
+// send sends what was sealed, or drops it in quiet hours. Its error says why it was
+// not sent.
 func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (DigestEnded, error) {
 	if sealed.Quiet {
 		ended := DigestEnded{Status: notification.Cancelled, Reason: notification.WaitQuietHours}
@@ -112,7 +111,7 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 			}
 		case sent.Unrecorded != nil:
 			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
-		case sent.Items == 0: // all were cancelled, and know it, or are told why
+		case sent.Items == 0: // all were cancelled, by operators or by the rules
 			return DigestEnded{Status: notification.Cancelled}, nil
 		default:
 			return DigestEnded{Status: notification.Sent}, nil

@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// giveUp ends what was sealed without sending it; where nothing was yet, what
-// waits by now.
+// giveUp records the end of what was sealed but not sent. If nothing was sealed yet,
+// it seals what waits first.
 func (d *digest) giveUp(ctx workflow.Context, sealed activities.SealResult, ended DigestEnded) (activities.SealResult, error) {
 	if len(sealed.Items) == 0 {
 		var err error
@@ -29,9 +29,8 @@ func (d *digest) recordEnd(ctx workflow.Context, ended DigestEnded) error {
 	return err
 }
 
-// tell lets the items' own workflows end. One that has ended already was
-// cancelled, or somebody terminated it: its failure is then recorded here, as it
-// would have done.
+// tell signals the items' own workflows how they end. A workflow that was terminated
+// cannot record its failure any more, so it is recorded here.
 func (d *digest) tell(ctx workflow.Context, items []string, ended DigestEnded) {
 	told := make([]workflow.Future, len(items))
 	for i, id := range items {
@@ -55,10 +54,10 @@ func (d *digest) end(item string, ended DigestEnded) DigestEnded {
 	return ended
 }
 
-// next is the digest of what was left, or has joined meanwhile.
+// next is the input of the run for what was left, or has joined meanwhile.
 func (d *digest) next(ctx workflow.Context, sealed activities.SealResult) (DigestInput, bool) {
 	next := &digest{DigestInput: DigestInput{Key: d.Key, Window: d.Window, Policy: d.Policy, Until: sealed.Next}}
-	if !sealed.Next.IsZero() { // what was left has joined already, and an operator may have meant one of them
+	if !sealed.Next.IsZero() { // what was left has joined before, and an operator may have hastened it
 		next.Joined, next.Hastened = max(0, d.Joined-len(sealed.Items)), d.Hastened
 	}
 	joins := workflow.GetSignalChannel(ctx, DigestJoined)

@@ -21,10 +21,10 @@ const (
 	digestEnded  = "digest-ended" // to a delivery: a DigestEnded
 )
 
-// digestSilence is how long past the end of its window a digest may say nothing
-// before it is joined again: it sends, or waits for quiet hours to end, or
-// somebody terminated it. The silence doubles each time, so that the history of an
-// item whose digest was put off for a year stays short.
+// digestSilence is how long after the end of its window an item waits for its digest
+// before it joins again, since the digest may have been terminated. It doubles each
+// time, up to longestSilence, so that the history of an item whose digest was put
+// off for a year stays short.
 const digestSilence, longestSilence = time.Hour, 12 * time.Hour
 
 // attemptCheck is how often a delivery that was cancelled looks whether the
@@ -61,8 +61,8 @@ func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, erro
 	}
 }
 
-// waitForDigest waits until the digest has ended. Nil means that it has been
-// silent for too long; an error, that ctx was cancelled.
+// waitForDigest waits until the digest has ended, and returns nil if it has said
+// nothing for too long. Its only error is that ctx was cancelled.
 func waitForDigest(ctx workflow.Context, joined activities.JoinResult, silence time.Duration) (ended *DigestEnded, err error) {
 	workflow.SetCurrentDetails(ctx, "waiting for its digest, the workflow "+joined.DigestID)
 	timer, stop := workflow.WithCancel(ctx)

@@ -15,14 +15,14 @@ type lanes struct {
 	eventID string
 	begun   []notification.Lane
 	open    *limiter
-	planned bool // all recipients are
+	planned bool // all recipients are planned
 }
 
 func newLanes(ctx workflow.Context, eventID string) *lanes {
 	return &lanes{eventID: eventID, open: newLimiter(ctx, 0)}
 }
 
-// start starts a lane, unless it was before.
+// start starts a lane, unless it was started before.
 func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.Lane) {
 	if slices.Contains(l.begun, lane) {
 		return
@@ -40,14 +40,14 @@ func (l *lanes) start(ctx workflow.Context, event batchEvent, lane notification.
 	})
 }
 
-// tell tells a lane once that all recipients are planned.
+// tell signals a lane when all recipients are planned.
 func (l *lanes) tell(ctx workflow.Context, child workflow.ChildWorkflowFuture) {
 	if err := workflow.Await(ctx, func() bool { return l.planned }); err == nil {
-		_ = child.SignalChildWorkflow(ctx, allPlanned, nil).Get(ctx, nil) // it fails where the lane does not run, and then nobody needs it
+		_ = child.SignalChildWorkflow(ctx, allPlanned, nil).Get(ctx, nil) // an error means that the lane has ended, and does not need the signal
 	}
 }
 
-// wait waits until all lanes have ended. Its only error is cancellation.
+// wait waits until all lanes have ended. Its only error is that ctx was cancelled.
 func (l *lanes) wait(ctx workflow.Context) error {
 	l.planned = true
 	return l.open.wait(ctx)
@@ -64,13 +64,13 @@ func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workfl
 
 const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 
-// laneOptions let a lane run again when its event does: what was delivered then
-// is not delivered twice, since the rows and the deliveries' own ids see to that.
+// laneOptions let a lane run again when its event does. Nothing is delivered twice,
+// since rows and the deliveries' own workflow IDs prevent it.
 func laneOptions(eventID string, lane notification.Lane) workflow.ChildWorkflowOptions {
 	return partOptions(fmt.Sprintf("%s-lane-%s", eventID, lane.Channel), fmt.Sprintf("all deliveries by %s", lane.Channel), lane.Waiting)
 }
 
-// pageOptions let a page run again, as a lane.
+// pageOptions let a page run again, as laneOptions do.
 func pageOptions(eventID string, lane notification.Lane, page int) workflow.ChildWorkflowOptions {
 	return partOptions(fmt.Sprintf("%s-page-%s-%d", eventID, lane.Channel, page), fmt.Sprintf("page %d of the deliveries by %s", page, lane.Channel), lane.Waiting)
 }

@@ -10,10 +10,10 @@ import (
 	"herald/internal/notification"
 )
 
-// Signals that a waiting delivery understands.
+// Signals by which operators hasten or move a delivery or a digest.
 const (
-	SendNow    = "send-now"   // without arguments: stop waiting, quiet hours or not
-	Reschedule = "reschedule" // a time.Time: wait until then instead
+	SendNow    = "send-now"   // without arguments: send now, in spite of quiet hours
+	Reschedule = "reschedule" // a time.Time: send then
 )
 
 // The search attributes of Herald's workflows, all keywords. The first four are
@@ -50,14 +50,14 @@ func ChannelQueue(prefix string, channel notification.Channel) string {
 	return prefix + "-" + strings.ToLower(string(channel))
 }
 
-// RecordsQueue is the task queue of what a channel's deliveries do beside calling
-// the provider, which the channel's rate limit must not slow down: its own queue
-// has that limit. channelQueue is [ChannelQueue].
+// RecordsQueue is the task queue of the activities of a channel that do not call
+// its provider. The channel's rate limit applies to channelQueue, a [ChannelQueue],
+// and does not slow these down.
 func RecordsQueue(channelQueue string) string { return channelQueue + "-records" }
 
-// besideSends is the context of a delivery or digest in which an activity goes to
-// [RecordsQueue], unless its options name another.
-func besideSends(ctx workflow.Context) workflow.Context {
+// onRecordsQueue sends the activities of a delivery or digest to [RecordsQueue],
+// unless their options name another queue.
+func onRecordsQueue(ctx workflow.Context) workflow.Context {
 	return workflow.WithTaskQueue(ctx, RecordsQueue(workflow.GetInfo(ctx).TaskQueueName))
 }
 

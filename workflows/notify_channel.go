@@ -30,21 +30,22 @@ const allPlanned = "all-planned"
 const (
 	// openPages bounds the pages of a lane that are being sent at once.
 	openPages = 4
-	// waitingPages bounds those whose deliveries wait for a time of their own: of
-	// 500 each. The next page is begun when the first of them is through.
+	// waitingPages bounds the pages of a lane that waits. Each has up to 500
+	// deliveries. The next page is begun when one of them has ended.
 	waitingPages = 400
-	// waitedHistory is how long the history may become while pages wait; then
-	// they are waited for, since children do not survive continue-as-new.
+	// waitedHistory is how long the history may become while pages wait. Past it the
+	// lane waits for them and continues as new, which children do not survive.
 	waitedHistory = 9_000
-	// A lane that is as far as the planning looks for more rows, ever more seldom.
+	// A lane that has caught up with the planning looks for new rows, at intervals
+	// that double from firstLook to seldomLook.
 	firstLook, seldomLook = time.Second, 10 * time.Second
 )
 
 // NotifyChannel makes the deliveries of a large event over one channel: those that
 // are to be sent at once, or those that wait. It works through the stored rows
 // while the event still plans, a few page workflows at a time, so that a channel
-// that stands holds up no other. It ends when the event has told that all
-// recipients are planned, and its last page has ended.
+// whose provider is down does not delay the others. It ends when the event has
+// signalled that all recipients are planned, and its last page has ended.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 	l := &lane{in: in, open: newLimiter(ctx, openPages)}
 	if in.Lane.Waiting {
@@ -64,7 +65,7 @@ func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 		case l.in.Left:
 			return nil
 		}
-		l.in.Left, l.in.After = true, 0 // rows of a planning that timed out may have come late, behind the last that was read
+		l.in.Left, l.in.After = true, 0 // a planning that timed out may have stored rows late, with ids below the last one read
 	}
 }
 
@@ -74,7 +75,7 @@ type lane struct {
 	open *limiter
 }
 
-// listen waits for the word that all recipients are planned.
+// listen receives the signal that all recipients are planned.
 func (l *lane) listen(ctx workflow.Context) {
 	signals := workflow.GetSignalChannel(ctx, allPlanned)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -83,27 +84,27 @@ func (l *lane) listen(ctx workflow.Context) {
 	})
 }
 
-// handOn starts a page workflow for each stretch of rows, until there is none
-// left (through), or the history is long.
+// handOn starts a page workflow for each stretch of rows. It returns when there
+// are no more (through), or when the history has become long.
 func (l *lane) handOn(ctx workflow.Context) (through bool, err error) {
-	for pause := firstLook; ; {
+	for interval := firstLook; ; {
 		planned := l.in.Planned // before the look, which then sees all rows
 		next, err := l.look(ctx)
 		switch {
 		case err != nil:
 			return false, err
 		case next.Last > 0:
-			pause = firstLook
+			interval = firstLook
 			if err := l.startPage(ctx, next); err != nil {
 				return false, err
 			}
 		case planned:
 			return true, nil
 		default:
-			if _, err := workflow.AwaitWithTimeout(ctx, pause, func() bool { return l.in.Planned }); err != nil {
+			if _, err := workflow.AwaitWithTimeout(ctx, interval, func() bool { return l.in.Planned }); err != nil {
 				return false, err
 			}
-			pause = min(2*pause, seldomLook)
+			interval = min(2*interval, seldomLook)
 		}
 		if l.long(ctx) {
 			return false, nil
@@ -119,8 +120,8 @@ func (l *lane) look(ctx workflow.Context) (notification.IDRange, error) {
 	return next, err
 }
 
-// startPage waits for a place and starts the workflow of the next page in it. Its
-// only error is cancellation.
+// startPage starts the workflow of the next page as soon as a slot is free. Its
+// only error is that ctx was cancelled.
 func (l *lane) startPage(ctx workflow.Context, ids notification.IDRange) error {
 	l.in.After, l.in.Pages = ids.Last, l.in.Pages+1
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of deliveries begun; each is a child workflow", l.in.Pages))

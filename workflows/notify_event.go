@@ -30,8 +30,8 @@ type NotifyResult struct {
 	Decisions  map[notification.Decision]int // by reason
 }
 
-// The activities of an event are short, and are tried until they succeed: to
-// lose an event is worse than to wait for a database or a broker.
+// The activities of an event are short, and are tried until they succeed: losing
+// an event is worse than waiting for a database or a broker.
 var (
 	planOptions    = planning(5*time.Minute, time.Minute)
 	listOptions    = eventOptions(30*time.Second, "read planned deliveries")
@@ -47,16 +47,16 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 	}
 }
 
-// planning takes long, and tells by heartbeats that it goes on: the longest
-// statement takes 30 s. When the event is cancelled it is waited for, so that it
-// stores nothing after the event has closed its books.
+// planning is the options of planning, which takes long and heartbeats; its longest
+// statement takes 30 s. A cancelled event waits for its end, so that no row is
+// stored after the event has counted them.
 func planning(timeout, heartbeat time.Duration) workflow.ActivityOptions {
 	options := eventOptions(timeout, "plan the deliveries to the next recipients")
 	options.HeartbeatTimeout, options.WaitForCancellation = heartbeat, true
 	return options
 }
 
-// Commands is the order of commands that new starts of an event ask for. Zero
+// Commands is the version of the commands that a new event's workflow issues. Zero
 // is that of release 0.1: see notify_event_v01.go.
 const Commands = 1
 
@@ -68,8 +68,8 @@ const pagesAtOnce = 100
 // event's message beside the deliveries and plans them. Where the recipients fit
 // on a page, it starts one child per recipient and channel. Otherwise it starts
 // one [NotifyChannel] per channel, so that each goes at its own pace. It ends
-// when all of them have. A delivery that fails fails neither its siblings nor
-// the event.
+// when all of them have. A delivery that fails does not fail its siblings or the
+// event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	if in.Commands == 0 {
 		return notifyEventV01(ctx, in)
@@ -123,8 +123,8 @@ func deliverAll(ctx workflow.Context, eventID string) (NotifyResult, error) {
 }
 
 // plan plans the first page alone, so that sending begins soon, and then many at
-// once. What is planned is handed on as soon as the activity has told of it; the
-// lanes that run read the rows by themselves.
+// once. A lane starts when its first row is planned, and reads the further rows
+// itself.
 func plan(ctx workflow.Context, eventID string, lanes *lanes) (result NotifyResult, err error) {
 	ctx = workflow.WithActivityOptions(ctx, planOptions)
 	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
@@ -160,7 +160,7 @@ func eventOutcome(result NotifyResult, err error) notification.EventOutcome {
 	}
 }
 
-// setOutcome makes an end that is not SENT findable.
+// setOutcome sets HeraldOutcome, by which operators find what did not end as SENT.
 func setOutcome(ctx workflow.Context, outcome string) {
 	if outcome == "" {
 		return

@@ -11,7 +11,7 @@ import (
 )
 
 // Events that release 0.1 started go on as they began: page by page, with one
-// limit for all channels. This file can go once none of them runs any more.
+// limit for all channels. Delete this file once no such event runs any more.
 
 const (
 	// openPagesV01 bounds the pages of a broadcast that are being sent at once.
@@ -20,8 +20,8 @@ const (
 	// 40,000 recipients, if there is one on every page. Beyond it, the next
 	// page is planned when the first of them are through.
 	waitingPagesV01 = 400
-	// waitedHistoryV01 is how long the history may become while pages wait; then
-	// they are waited for, since children do not survive continue-as-new.
+	// waitedHistoryV01 is how long the history may become while pages wait. Past it
+	// the event waits for them and continues as new, which children do not survive.
 	waitedHistoryV01 = 9_000
 )
 
@@ -87,7 +87,7 @@ func planPagesV01(ctx workflow.Context, in NotifyInput, open pagesV01) (result N
 }
 
 // startPageV01 starts the workflows of a page: one for what is to be sent at once,
-// and one for what waits. Its only error is cancellation.
+// and one for what waits. Its only error is that ctx was cancelled.
 func startPageV01(ctx workflow.Context, eventID string, page int, planned activities.PlanResult, open pagesV01) error {
 	start := func(in *limiter, waiting bool) error {
 		input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored, Waiting: waiting}
@@ -107,8 +107,8 @@ func startPageV01(ctx workflow.Context, eventID string, page int, planned activi
 	return nil
 }
 
-// pageOptionsV01 let a page run again when its event does: what was delivered then
-// is not delivered twice, since the deliveries' own ids see to that.
+// pageOptionsV01 let a page run again when its event does. Nothing is delivered
+// twice, since the deliveries' own workflow IDs prevent it.
 func pageOptionsV01(eventID string, page int, waiting bool) workflow.ChildWorkflowOptions {
 	id, summary := fmt.Sprintf("%s-page-%d", eventID, page), fmt.Sprintf("page %d of the recipients", page)
 	if waiting {
@@ -123,8 +123,8 @@ func pageOptionsV01(eventID string, page int, waiting bool) workflow.ChildWorkfl
 	}
 }
 
-// deliverBatchV01 starts one child per delivery, so many at a time, and
-// waits for all. How they end is in their rows. Its only error is cancellation.
+// deliverBatchV01 starts one child per delivery, openDeliveries at a time, and waits
+// for all. Its only error is that ctx was cancelled.
 func deliverBatchV01(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	open := newLimiter(ctx, openDeliveries)
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))

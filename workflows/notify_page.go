@@ -17,15 +17,14 @@ type PageInput struct {
 	EventType string
 	Aggregate notification.Entity
 	IDs       notification.IDRange
-	Waiting   bool                 `json:",omitempty"` // its deliveries that wait for a time of their own; else those to be sent at once
-	Channel   notification.Channel `json:",omitempty"` // its deliveries over this channel; empty: over all, as release 0.1 has it
-	Left      bool                 `json:",omitempty"` // only what is PENDING; else also what FAILED before
+	Waiting   bool                 `json:",omitempty"` // its deliveries that wait for a time of their own; otherwise those to be sent at once
+	Channel   notification.Channel `json:",omitempty"` // its deliveries over this channel; empty: over all channels, as in release 0.1
+	Left      bool                 `json:",omitempty"` // only what is PENDING; otherwise what FAILED before, too
 }
 
-// openDeliveries bounds the children of one workflow over one channel that are
-// being sent. Those that wait for a delay or for the end of quiet hours take no
-// place among them: they would hold up everybody else until the morning. A page
-// has at most 500.
+// openDeliveries bounds the deliveries of one workflow over one channel that are
+// being sent at once. Those that wait for a delay or for the end of quiet hours do
+// not count: they would hold up the others until the morning. A page has at most 500.
 const openDeliveries = 100
 
 // NotifyPage delivers one page of a broadcast, so that no history grows with
@@ -50,8 +49,8 @@ type batchEvent struct {
 }
 
 // deliverBatch starts one child per delivery, and waits for all. Each channel has
-// a limit of its own, so that none waits for another. How the deliveries end is
-// in their rows. Its only error is cancellation.
+// a limit of its own, so that none waits for another. Callers read the outcome from
+// the rows: its only error is that ctx was cancelled.
 func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
 	channels := newLimiter(ctx, 0)
@@ -62,7 +61,7 @@ func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.Deliv
 	return channels.wait(ctx)
 }
 
-// byChannel splits deliveries by channel, in the order in which these come up.
+// byChannel splits deliveries by channel, in the order in which the channels occur.
 func byChannel(all []notification.Delivery) [][]notification.Delivery {
 	var split [][]notification.Delivery
 	place := map[notification.Channel]int{}
@@ -77,7 +76,7 @@ func byChannel(all []notification.Delivery) [][]notification.Delivery {
 	return split
 }
 
-// deliverOver makes the deliveries of one channel, so many at a time.
+// deliverOver makes the deliveries of one channel, openDeliveries at a time.
 func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notification.Delivery, policy activities.DeliveryPolicy) {
 	open := newLimiter(ctx, openDeliveries)
 	for _, d := range deliveries {
@@ -91,8 +90,8 @@ func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notificati
 	_ = open.wait(ctx)
 }
 
-// deliverOne runs a delivery's workflow, as soon as nothing else has its id. A
-// stranger that has it fails the delivery.
+// deliverOne runs a delivery's workflow. If a workflow of another kind has its id,
+// the delivery fails.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
 	stranger := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))

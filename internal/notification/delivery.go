@@ -10,9 +10,9 @@ type Begin struct {
 	Ordered    bool // by an operator, who stands above preferences and groups
 }
 
-// Attempt is what a delivery needs in order to be sent once more, read and
-// counted in one statement. Where Status says that it needs no sending, or the
-// verdict that it may not be sent, nothing was counted and only that is set.
+// Attempt is an attempt at a delivery that was begun and counted, with all that it
+// takes to send. If the status says that nothing is to be sent, or the verdict that
+// it may not be sent, nothing was counted and only that field is set.
 type Attempt struct {
 	Status Status
 	Verdict
@@ -25,11 +25,11 @@ type Attempt struct {
 // Due says that a delivery still wants to be sent.
 func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed }
 
-// Tried is what the attempts of one run of a delivery came to.
+// Tried counts the attempts of one run of a delivery by how they ended.
 type Tried struct {
 	Begun    int           // this one included
-	Ended    int           // the provider failed them; our account's trouble and our own do not count
-	Crashed  int           // their process died: they never ended
+	Ended    int           // those that the provider failed; rejections of our account and our own failures do not count
+	Crashed  int           // those that never ended, since their process died
 	Rejected time.Duration // since the provider first rejected our account; 0: it did not
 }
 

@@ -20,7 +20,7 @@ func (k DigestKey) String() string {
 // MaxDigestItems is how many notifications one digest lists at most.
 const MaxDigestItems = 100
 
-// DigestPlace is what joining a digest takes to know of a delivery.
+// DigestPlace says which digest a delivery joins, if it is still to be sent.
 type DigestPlace struct {
 	Status   Status
 	Problem  string // not empty: it is FAILED, for this reason
@@ -32,7 +32,7 @@ type DigestPlace struct {
 // SealedDigest is what one digest lists.
 type SealedDigest struct {
 	Items []string  // delivery ids, in their order
-	Next  time.Time // when the window of what was left for another digest ends; zero: nothing was
+	Next  time.Time // end of the window of what was left for another digest; zero: nothing was left
 }
 
 // DigestItem is one notification in a digest.
@@ -52,12 +52,12 @@ type BeginDigest struct {
 	JudgeQuiet bool // drop the items whose group wants quiet
 }
 
-// DigestAttempt is what a digest needs in order to be sent once more, read and
-// counted in one statement.
+// DigestAttempt is an attempt at a digest that was begun and counted, with all that
+// it takes to send.
 type DigestAttempt struct {
 	Items     []DigestItem      // those that were not cancelled; none: there is nothing to send
 	Sent      int               // items that an attempt before this one sent
-	Dropped   map[string]string // why items may not be told any more, by delivery id; those of earlier attempts too
+	Dropped   map[string]string // why the rules dropped items, by delivery id, at this attempt or earlier ones
 	Tried                       // by the least tried item
 	Recipient Recipient         // as far as a text may know them
 	Message   Message           // without a text

@@ -1,6 +1,6 @@
 package notification
 
-// Reopening is what planning one delivery anew takes, as it is now.
+// Reopening is what the database knows now of a delivery that is to be planned anew.
 type Reopening struct {
 	EventID   string
 	Channel   Channel
@@ -10,8 +10,8 @@ type Reopening struct {
 	Recipient Recipient // without role, entity and preferences
 }
 
-// Problem says why nobody can be reached any more; empty: somebody can. An
-// operator's wish stands above preferences and quiet hours, but not above these.
+// Problem says why the recipient cannot be reached any more; empty: they can. An
+// operator's order overrides preferences and quiet hours, but not these.
 func (r Reopening) Problem() string {
 	switch {
 	case !r.Known:
@@ -37,8 +37,8 @@ type Reopened struct {
 	Problem    string // not empty: it cannot be sent, for this reason
 }
 
-// ReopenedState is a delivery after it was planned anew, or as it was found
-// where that was not to be.
+// ReopenedState is a delivery after it was planned anew, or unchanged if it had been
+// sent.
 type ReopenedState struct {
 	Status    Status
 	Attempts  int

@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliveryState is a delivery as those who change it have to know it.
+// DeliveryState is what operators' verbs need to know of a delivery.
 type DeliveryState struct {
 	Status    notification.Status
 	Channel   notification.Channel
@@ -26,7 +26,7 @@ type DeliveryState struct {
 	SentAt    *time.Time
 }
 
-// DeliveryState reads how far a delivery has come. Where there is none, the
+// DeliveryState reads how far a delivery has come. If there is no such delivery, the
 // error is [notification.ErrNoDelivery].
 func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryState, error) {
 	const query = `
@@ -49,10 +49,9 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 	return d, nil
 }
 
-// GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and
-// returns the status that it has then: one that was sent meanwhile stays sent.
-// One that cannot be cancelled at the moment, since the digest which lists it is
-// with its provider, stays PENDING.
+// GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns
+// its status after that. A delivery that was sent meanwhile stays sent. One that is
+// to be cancelled while an attempt at its digest is under way stays PENDING.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
 		UPDATE notification n
@@ -84,10 +83,10 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 	return now, nil
 }
 
-// longestAttempt is far above what an attempt takes whose process lives.
+// longestAttempt is far longer than any attempt takes unless its process died.
 const longestAttempt = 2 * time.Minute
 
-// Failure reads what a dead letter says of a delivery. Where there is none, the
+// Failure reads the dead letter of a delivery. If there is no such delivery, the
 // error is [notification.ErrNoDelivery].
 func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
 	const query = `

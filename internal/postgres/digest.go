@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DigestPlace reads which digest a delivery belongs to. Where there is no such
+// DigestPlace reads which digest a delivery belongs to. If there is no such
 // delivery, the error is [notification.ErrNoDelivery].
 func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error) {
 	const query = `
@@ -40,8 +40,8 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 // one of its kind, as many as fit. From then on they are this digest's. A repeat
 // returns the same again, and what has come since, if that fits too.
 //
-// One that another digest sealed is taken over: of each kind only one runs at a
-// time, so that one has died.
+// It takes over deliveries that another digest sealed: only one digest of a kind runs
+// at a time, so the other one has died.
 func (s *Store) SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error) {
 	const query = `
 		WITH candidate AS MATERIALIZED (
@@ -86,8 +86,8 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 }
 
 // GiveUpDigest ends the items of a digest that will not be sent, as FAILED or
-// CANCELLED. Those that ended already stay as they are; of those that the rules
-// dropped it returns why, by delivery id.
+// CANCELLED. Items that have ended before stay as they are. It returns why the rules
+// had dropped items, by delivery id.
 func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error) {
 	const query = `
 		UPDATE notification

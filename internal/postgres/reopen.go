@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Reopening reads what planning a delivery anew takes. Where there is no such
+// Reopening reads what planning a delivery anew takes. If there is no such
 // delivery, the error is [notification.ErrNoDelivery].
 func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
 	const query = `
@@ -41,12 +41,11 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 	return found, nil
 }
 
-// Reopen puts a delivery back to PENDING with what was planned for it, or to
-// FAILED where that has a problem, and records the retry, in one statement. One
-// that was sent stays as it is, unless that is wanted. So does one that the same
-// run reopened before: what it did since stands.
+// Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan
+// has a problem, and records the retry, in one statement. A delivery that was sent
+// stays as it is, unless Again is set. So does one that the same run reopened before.
 //
-// It is sent alone from here on: as IMMEDIATE no digest takes it.
+// From here on it is sent alone: its strategy is IMMEDIATE, so no digest takes it.
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `
 		WITH before AS (
