@@ -162,5 +162,5 @@ func TestReopenDeliveryOfABrokenPayload(t *testing.T) {
 	_, err := reopen(refusedMail(), rules, false)
 
 	requireFailure(t, err, activities.NoText, true, 0)
-	require.ErrorContains(t, err, "the payload is no JSON")
+	require.ErrorContains(t, err, "the payload is not JSON")
 }

@@ -57,8 +57,8 @@ func settingNames() map[string]bool {
 	return names
 }
 
-// No engine runs docker-compose.yml in the tests, so that a setting which is
-// renamed or added would be missing there unnoticed.
+// No test runs docker-compose.yml, so this one finds a setting that was renamed or
+// added and is missing there.
 func TestComposeSettings(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 
 const (
 	bodyLimit  = 64 << 10  // bytes of an answer that are read; providers' answers are far smaller
-	drainLimit = 256 << 10 // bytes that are thrown away beyond them to save the connection
+	drainLimit = 256 << 10 // bytes beyond them that are thrown away to keep the connection
 )
 
 var (
@@ -17,11 +17,10 @@ var (
 	errBodyTooLarge  = errors.New("the answer is too large")
 )
 
-// An Exchange is one request to a provider and what came back. As the
-// transport of an http.Client it stands between a provider's SDK and the wire:
-// it reads the answer within bounds and remembers it, whatever the SDK makes of
-// it, and it never sends a second time, however often the SDK tries. Use a new
-// one for each message.
+// An Exchange is one request to a provider and its answer. It is the transport
+// below a provider's SDK: it reads the answer within bounds and keeps it, whatever
+// the SDK does with it, and it refuses to send a second time if the SDK tries. Use
+// a new one for each message.
 type Exchange struct {
 	Status int         // of the answer; 0: there was none
 	Header http.Header // of the answer
@@ -44,8 +43,8 @@ func (e *Exchange) Client() *http.Client {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. The body of the response is in
-// memory: there is nothing left to drain or to wait for.
+// RoundTrip implements http.RoundTripper. The body of the response is in memory,
+// so the SDK need not drain it.
 func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e.started {
 		return nil, errSecondAttempt
@@ -65,10 +64,10 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// readAll reads body up to the limit and closes it. A longer one is an error,
-// and is drained where that is cheaper than a new connection.
+// readAll reads body up to the limit and closes it. A longer body is an error; a
+// part of the rest is drained, since that is cheaper than a new connection.
 func readAll(body io.ReadCloser) ([]byte, error) {
-	defer func() { _ = body.Close() }() // nothing is lost: what was read stands
+	defer func() { _ = body.Close() }() // what was read is kept
 	read, err := io.ReadAll(io.LimitReader(body, bodyLimit))
 	if err != nil {
 		return read, err

@@ -65,7 +65,7 @@ func TestExchangeLimitsBody(t *testing.T) {
 	}
 }
 
-// TestExchangeClosesEndlessBody finds a connection that is left open.
+// An endless body must not keep its connection open.
 func TestExchangeClosesEndlessBody(t *testing.T) {
 	t.Parallel()
 

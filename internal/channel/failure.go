@@ -19,9 +19,9 @@ const (
 	CodeInvalid      = "invalid request"   // the SDK refused to send it
 )
 
-// Failure returns what went wrong on the wire, or nil for a whole 2xx answer,
-// of which only the sender knows whether it is a success. The answer's status
-// decides, where there is one; ctx is the context of the request.
+// Failure returns what went wrong, or nil for a complete 2xx answer; only the
+// sender knows whether that is a success. If there was an answer, its status
+// decides. ctx is the context of the request.
 func (e *Exchange) Failure(ctx context.Context, provider string) *notification.ProviderError {
 	switch {
 	case e.Status >= 200 && e.Status < 300 && e.err == nil:
@@ -40,8 +40,7 @@ func (e *Exchange) Failure(ctx context.Context, provider string) *notification.P
 	}
 }
 
-// Interrupted is the failure of a message whose context ended before anything
-// else did.
+// Interrupted is the failure of a message whose context ended first.
 func Interrupted(ctx context.Context, provider string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: interruption(ctx, nil)}
 }
@@ -57,14 +56,14 @@ func (e *Exchange) ambiguous(provider, code string) *notification.ProviderError 
 	return &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Status: e.Status, Code: code}
 }
 
-// Refuse is the failure of a message that its sender does not even try to
-// send, because the provider could never accept it.
+// Refuse is the failure of a message that the sender does not send, because the
+// provider would never accept it.
 func Refuse(provider, code string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: code}
 }
 
-// interruption names what cut an exchange short. The error itself is not kept:
-// its text may hold a URL.
+// interruption names what cut an exchange short. It drops the error itself, whose
+// text may hold a URL.
 func interruption(ctx context.Context, err error) string {
 	var dial *net.OpError
 	var timeout net.Error

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// A provider that asks for less is not hammered, and one that asks for more
-// does not take a delivery out of sight.
+// The bounds of a wait that a provider asks for. A shorter one would hammer it; a
+// longer one would hide the delivery from operators.
 const (
 	minRetryAfter = time.Second
 	maxRetryAfter = 15 * time.Minute
 )
 
-// RetryAfter reads a Retry-After header: seconds, or an HTTP date, which is
-// compared with now. It returns 1 s to 15 min, or 0 where the provider asks
-// for nothing that can be understood.
+// RetryAfter reads a Retry-After header: seconds, or an HTTP date, which it
+// compares with now. It returns 1 s to 15 min, or 0 if it cannot read the header.
 func RetryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	seconds, err := strconv.ParseUint(header, 10, 32)
@@ -34,7 +33,7 @@ func RetryAfter(header string, now time.Time) time.Duration {
 	return ClampRetry(date.Sub(now))
 }
 
-// ClampRetry brings a wait that a provider asks for into 1 s to 15 min.
+// ClampRetry bounds a wait that a provider asks for to 1 s to 15 min.
 func ClampRetry(wait time.Duration) time.Duration {
 	return min(max(wait, minRetryAfter), maxRetryAfter)
 }

@@ -1,7 +1,7 @@
-// Package channel is what the senders have in common: what a sender is, and for
-// those that speak HTTP, how a provider is reached, how one exchange with it is
-// bounded and what its answer means. What is particular to one provider stands in
-// that provider's package, its settings too.
+// Package channel is what all senders share: the interface, and for those that
+// speak HTTP, how to reach a provider, how to bound one exchange with it, and what
+// its answer means. Everything that concerns one provider alone is in that
+// provider's package, its settings too.
 package channel
 
 import (
@@ -31,7 +31,7 @@ type Publisher interface {
 	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
 }
 
-// OffError says that a channel has no sender, because a setting is empty.
+// OffError says that a channel is off, because a setting is empty.
 type OffError struct {
 	Setting string
 }

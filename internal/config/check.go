@@ -15,7 +15,7 @@ var taskQueuePrefix = regexp.MustCompile(`^[a-z0-9-]{1,50}$`)
 
 func (c *Starter) check(r *environment.Reader) {
 	r.AllowCleartext = c.AllowCleartext
-	// Nothing of the cause: it quotes the URL, and the URL has a password.
+	// The cause is not shown: it quotes the URL, which has a password.
 	database, err := pgconn.ParseConfig(string(c.DatabaseURL))
 	if err != nil {
 		r.Refuse("DATABASE_URL", "must be a Postgres URL such as postgres://user:password@host:5432/herald")
@@ -31,7 +31,7 @@ func (c *Starter) check(r *environment.Reader) {
 	environment.Within(r, "OUTBOX_POLLERS", c.OutboxPollers, 1, 16)
 }
 
-// check looks at what is the worker's alone.
+// check checks the settings that only the worker has.
 func (c *Config) check(r *environment.Reader) {
 	checkBroker(r, c.RabbitMQURL)
 	environment.Within(r, "RABBITMQ_QUEUE_LENGTH", c.QueueLength, 0, 100_000_000)
@@ -43,8 +43,8 @@ func (c *Config) check(r *environment.Reader) {
 	}
 }
 
-// checkDatabaseEncryption looks at each way in which the driver may connect: with
-// sslmode=prefer, its default, it goes on in clear text where the server has no TLS.
+// checkDatabaseEncryption checks each way in which the driver may connect. With
+// sslmode=prefer, its default, it falls back to clear text if the server has no TLS.
 func checkDatabaseEncryption(r *environment.Reader, parsed *pgconn.Config) {
 	ok := parsed.TLSConfig != nil || environment.IsLocal(parsed.Host)
 	for _, fallback := range parsed.Fallbacks {

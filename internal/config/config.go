@@ -1,6 +1,6 @@
-// Package config is the settings of Herald's processes, read from the environment
-// once, at the edge: into a Config that is complete, or one error that names
-// everything that is wrong with them.
+// Package config reads the settings of Herald's processes from the environment, once,
+// at their start: into a complete Config, or one error that names everything that is
+// wrong.
 package config
 
 import (
@@ -24,7 +24,7 @@ type Starter struct {
 	OutboxPollers      int           `env:"OUTBOX_POLLERS" envDefault:"1"`        // 1 to 16
 }
 
-// Config is the settings of the worker, but for those of its senders.
+// Config is the settings of the worker, without those of its senders.
 type Config struct {
 	Starter
 
@@ -38,8 +38,8 @@ type Config struct {
 	Policies map[notification.Channel]Policy `env:"-"` // one for each channel
 }
 
-// FromEnv returns the worker's settings, or one error that names everything wrong
-// with them and shows no value. readSenders reads those of the senders.
+// FromEnv returns the worker's settings, or one error that names everything that is
+// wrong and shows no value. readSenders reads the settings of the senders.
 func FromEnv(readSenders func(*environment.Reader)) (Config, error) {
 	return From(env.ToMap(os.Environ()), readSenders)
 }
@@ -74,8 +74,8 @@ func StarterFrom(values map[string]string) (Starter, error) {
 	return cfg, nil
 }
 
-// Broker returns the broker's URL for a command that looks at the broker where it
-// can, or "" where none is set. Commands that do not are not to fail for it.
+// Broker returns the broker's URL, or "" if none is set, for the commands that look
+// at the broker. The others do not need it.
 func Broker(values map[string]string) (environment.Secret, error) {
 	url := environment.Secret(values["RABBITMQ_URL"])
 	if url == "" {
@@ -89,6 +89,6 @@ func Broker(values map[string]string) (environment.Secret, error) {
 	return url, nil
 }
 
-// Installation is the name of what the settings, and a namespace of Temporal, are
-// those of.
+// Installation is the name of the installation that has these settings in a namespace
+// of Temporal.
 func (c Starter) Installation(namespace string) string { return namespace + "/" + c.TaskQueuePrefix }

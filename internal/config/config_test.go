@@ -74,7 +74,7 @@ func TestEverySetting(t *testing.T) {
 	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: 10 * time.Second, RateLimit: 1}, cfg.Policies[notification.Slack])
 }
 
-// An empty setting is one that is not set, as in `PUBLIC_URL=` of a compose file.
+// An empty setting counts as not set, as `PUBLIC_URL=` in a compose file.
 func TestEmptyIsUnset(t *testing.T) {
 	t.Parallel()
 
@@ -92,8 +92,8 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// The settings of the senders are read with the rest: what is wrong with them
-// stands in the same error, and what they use decides about PUBLIC_URL.
+// The settings of the senders are read with the others: the same error names what
+// is wrong with them, and the providers that they use decide about PUBLIC_URL.
 func TestSendersReadTheirSettings(t *testing.T) {
 	t.Parallel()
 

@@ -116,8 +116,8 @@ func TestTemporalIsEncrypted(t *testing.T) {
 	require.EqualError(t, err, "settings: "+temporalClear)
 }
 
-// A codec that is configured, and not there, would leave histories in clear text
-// where somebody thinks that they are not.
+// Herald has no codec. Ignoring the setting would leave histories in clear text
+// while somebody believes that they are encrypted.
 func TestCodecIsRefused(t *testing.T) {
 	t.Parallel()
 

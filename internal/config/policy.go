@@ -19,8 +19,8 @@ type Policy struct {
 	RateLimit        float64       `env:"RATE_LIMIT"`        // messages a second; 0: none
 }
 
-// defaultTimeout is long enough for a provider that is slow, and short enough for
-// the slots of a worker to outlast one that hangs.
+// defaultTimeout is long enough for a slow provider, and short enough that one which
+// hangs does not hold a worker's slots for long.
 const defaultTimeout = 10 * time.Second
 
 func defaultPolicy(channel notification.Channel) Policy {
@@ -61,7 +61,7 @@ func (p Policy) check(r *environment.Reader, channel notification.Channel) {
 		environment.Within(r, prefix+"RETRY_COEFFICIENT", p.RetryCoefficient, 1, 10)
 	}
 	environment.Within(r, prefix+"TIMEOUT", p.Timeout, 100*time.Millisecond, time.Minute)
-	if !(p.RateLimit >= 0 && p.RateLimit <= math.MaxFloat64) { // nor NaN, nor infinite
+	if !(p.RateLimit >= 0 && p.RateLimit <= math.MaxFloat64) { // false for NaN and infinity
 		r.Refuse(prefix+"RATE_LIMIT", "must be messages a second, or 0 for no limit")
 	}
 }

@@ -35,17 +35,16 @@ func Temporal(values map[string]string) (client.Options, error) {
 	return options, nil
 }
 
-// partialReader is for those who read a few settings only. It takes an
-// ALLOW_CLEARTEXT that is neither true nor false for false: that is refused where
-// all settings are read.
+// partialReader is for commands that read a few settings only. It takes a malformed
+// ALLOW_CLEARTEXT for false; reading all settings refuses it.
 func partialReader(values map[string]string) *environment.Reader {
 	r := environment.NewReader(values)
 	r.AllowCleartext, _ = strconv.ParseBool(values["ALLOW_CLEARTEXT"])
 	return r
 }
 
-// temporal reads Temporal's settings, and refuses those that promise more than the
-// client does.
+// temporal reads Temporal's settings, and refuses those that Herald does not
+// support.
 func temporal(r *environment.Reader) (client.Options, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: r})
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *Reader) Match(key, value string, form *regexp.Regexp, text string) {
 	}
 }
 
-// Need refuses a setting that is empty, but needed because another is set.
+// Need refuses an empty setting that another one, which is set, needs.
 func (r *Reader) Need(key, value, because string) {
 	if value == "" {
 		r.Refuse(key, "is not set, but "+because+" is")
@@ -31,7 +31,7 @@ func (r *Reader) Need(key, value, because string) {
 
 // Within refuses a value outside of low and high.
 func Within[T cmp.Ordered](r *Reader, key string, value, low, high T) {
-	if !(low <= value && value <= high) { // which NaN is not either
+	if !(low <= value && value <= high) { // false for NaN
 		r.Refuse(key, fmt.Sprintf("must be from %v to %v", low, high))
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Encrypted refuses an address at another host that is spoken to in clear text.
-// remedy is the setting's form that is not. Within this machine nobody listens.
+// Encrypted refuses an address at another host unless its traffic is encrypted, or
+// AllowCleartext is set. remedy is what encrypts it.
 func (r *Reader) Encrypted(key string, ok bool, remedy string) {
 	if !ok && !r.AllowCleartext {
 		r.Refuse(key, "is another host's and not encrypted: it needs "+remedy+", or ALLOW_CLEARTEXT=true")
 	}
 }
 
-// ProviderURL is [Reader.URL] for the address of a provider, which must be
-// encrypted. on says that its channel is on.
+// ProviderURL is [Reader.URL] for the address of a provider, and refuses clear text
+// to another host. on says whether the provider's channel is on.
 func (r *Reader) ProviderURL(key, value string, on bool) string {
 	host := hostOf(value)
 	value = r.URL(key, value)
@@ -41,9 +41,9 @@ func (r *Reader) ProviderHosts(key string, hosts []string) []string {
 
 func (r *Reader) useProvider(host string) { r.remote = r.remote || !IsLocal(host) }
 
-// PublicURL is [Reader.URL] for an address of ours that others are told of, and
-// refuses one in clear text. Where all providers are on this machine, nobody else
-// is told: call it when they are read.
+// PublicURL is [Reader.URL] for an address of ours that providers are told of, and
+// refuses clear text unless it and all providers are on this machine. Call it when
+// the settings of all providers are read.
 func (r *Reader) PublicURL(key, value string) string {
 	host := hostOf(value)
 	value = r.URL(key, value)
@@ -53,7 +53,7 @@ func (r *Reader) PublicURL(key, value string) string {
 	return value
 }
 
-// hostOf returns the host of a URL; of what is none, a host that is not local.
+// hostOf returns the host of a URL, or for any other text one that is not local.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -62,7 +62,7 @@ func hostOf(text string) string {
 	return u.Hostname()
 }
 
-// IsLocal says that a host is this machine: a loopback address, or the path of a
+// IsLocal says whether a host is this machine: a loopback address, or the path of a
 // Unix socket.
 func IsLocal(host string) bool {
 	ip := net.ParseIP(host)

@@ -1,6 +1,5 @@
-// Package environment reads settings: from an environment into structs, each
-// declared and checked by the package that uses it, and with one error that names
-// everything that is wrong with all of them.
+// Package environment reads settings into structs. Each package declares and checks
+// its own; one error names everything that is wrong with any of them.
 package environment
 
 import (
@@ -14,21 +13,20 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Reader reads structs of settings, and collects what is wrong with them: the
-// first thing about each. It never keeps a value for that, which may be a secret,
-// or hold one.
+// Reader reads structs of settings, and collects the first thing that is wrong with
+// each setting. It says nothing of their values, which may be secrets.
 type Reader struct {
-	AllowCleartext bool // also to other hosts
+	AllowCleartext bool // to other hosts
 
 	values map[string]string
 	wrong  []string
-	keys   map[string]bool // that are in wrong
+	keys   map[string]bool // those that wrong names
 	remote bool            // a provider in use is on another machine
 }
 
 // NewReader returns a reader of an environment.
 func NewReader(environment map[string]string) *Reader {
-	values := map[string]string{} // never nil: then env would read the process's own
+	values := map[string]string{} // not nil: for nil, env would read the process's own
 	maps.Copy(values, environment)
 	return &Reader{values: values, keys: map[string]bool{}}
 }
@@ -48,7 +46,7 @@ func (r *Reader) Environ() []string {
 	return lines
 }
 
-// Refuse says what is wrong with a setting, unless something is already.
+// Refuse says what is wrong with a setting, unless that has been said already.
 func (r *Reader) Refuse(key, text string) {
 	if !r.keys[key] {
 		r.keys[key] = true
@@ -56,7 +54,7 @@ func (r *Reader) Refuse(key, text string) {
 	}
 }
 
-// Err names everything that is wrong; nil: nothing is.
+// Err names everything that is wrong, or is nil.
 func (r *Reader) Err() error {
 	if len(r.wrong) == 0 {
 		return nil
@@ -64,9 +62,9 @@ func (r *Reader) Err() error {
 	return errors.New("settings: " + strings.Join(r.wrong, "; "))
 }
 
-// Read fills in a struct, given by its pointer, by the tags of its fields, whose
-// names all get the prefix. What is not in the environment and has no default in
-// its tag stays as it is, and so does what cannot be read, which is refused.
+// Read fills in the struct that settings points to, by the tags of its fields, with
+// prefix before each name. A field stays as it is if its setting is not in the
+// environment and its tag has no default, or if its setting cannot be read.
 func (r *Reader) Read(prefix string, settings any) {
 	err := env.ParseWithOptions(settings, env.Options{Environment: r.values, Prefix: prefix})
 	var all env.AggregateError
@@ -92,7 +90,7 @@ func explain(err error, settings reflect.Type, prefix string) (key, text string)
 		field, _ := settings.FieldByName(malformed.Name)
 		return prefix + field.Tag.Get("env"), "must be " + describe(malformed.Type)
 	default:
-		return "the settings", "cannot be read" // a mistake in a struct of ours, which its test finds
+		return "the settings", "cannot be read" // a mistake in one of our structs, which its test finds
 	}
 }
 

@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	require.Equal(t, settings{Key: "k", Size: 7, Pause: time.Second, On: true}, got, "empty is not set")
 }
 
-// The process's own environment is nobody's, unless it is given.
+// The environment of the process is not read, unless it is given.
 func TestReadOfNothing(t *testing.T) {
 	t.Setenv("KEY", "k")
 
@@ -75,7 +75,7 @@ func TestEnviron(t *testing.T) {
 	require.Equal(t, "x=y", value)
 }
 
-// An address of ours may be in clear text only where nobody else is told of it.
+// Our address may be in clear text only if it and all providers are on this machine.
 func TestPublicURL(t *testing.T) {
 	t.Parallel()
 

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// Secret is a value that shows itself nowhere; string(s) is the value.
+// Secret prints as *** in every way; string(s) is the value.
 type Secret string
 
 const hidden = "***"

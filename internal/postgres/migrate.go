@@ -16,28 +16,27 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migrator applies migrations while producers and workers go on. Several may run
-// at once: a session lock lets one work and the others wait.
+// Migrator applies migrations while producers and workers run. Several may run at
+// once: a session lock lets one work, and the others wait.
 type Migrator struct {
 	files   fs.FS
 	db      *sql.DB
 	locker  lock.SessionLocker
-	polite  *goose.Provider // its statements give up a lock after lockTimeout
-	patient *goose.Provider // its statements wait for locks as long as it takes
+	polite  *goose.Provider // its statements wait for a lock until lockTimeout
+	patient *goose.Provider // its statements wait for locks without limit
 
 	mu    sync.Mutex
 	doing string
 	since time.Time
 }
 
-// lockTimeout is how long a migration waits for a table. Whoever comes to that
-// table later waits behind it, producers too, so it then gives way and comes
-// again.
+// lockTimeout is how long a migration waits for a table. All who need that table
+// later wait behind it, producers too, so it then gives way and tries again.
 const lockTimeout = 3 * time.Second
 
 // NewMigrator returns a migrator of the store's database with the migrations in files.
 func (s *Store) NewMigrator(files fs.FS) (*Migrator, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, math.MaxUint32)) // look every second, until the caller's context ends
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, math.MaxUint32)) // tries every second, until the caller's context ends
 	if err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}
@@ -51,8 +50,8 @@ func (s *Store) NewMigrator(files fs.FS) (*Migrator, error) {
 	return m, nil
 }
 
-// openUnlimited opens connections of their own for migrations: a table of
-// millions takes longer than any statement of a worker may. lockTimeout is in
+// openUnlimited opens connections for migrations alone, since changing a table of
+// millions takes longer than a worker's statement may. lockTimeout is in
 // milliseconds; 0: none.
 func (s *Store) openUnlimited(lockTimeout string) *sql.DB {
 	config := s.Pool.Config().ConnConfig
@@ -66,8 +65,8 @@ func (s *Store) openUnlimited(lockTimeout string) *sql.DB {
 // Close frees the migrator; the store's pool stays open.
 func (m *Migrator) Close() error { return errors.Join(m.polite.Close(), m.patient.Close()) }
 
-// Up applies every migration that is missing, and returns their names. It takes
-// as long as it takes: ctx is its only limit.
+// Up applies every missing migration, and returns their names. Only ctx limits its
+// time.
 func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 	names := []string{}
 	err := m.alone(ctx, func() error {
@@ -92,8 +91,8 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Down takes back the newest migration, with the data in its tables, and
-// returns its name; empty when there is none.
+// Down takes back the newest migration, with the data in its tables, and returns its
+// name, or "" if there is none.
 func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 	err = m.alone(ctx, func() error {
 		sources, err := m.polite.Status(ctx)
@@ -114,7 +113,7 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 	return name, nil
 }
 
-// alone calls f while no other migrator works on the database.
+// alone calls f while it keeps other migrators off the database.
 func (m *Migrator) alone(ctx context.Context, f func() error) (err error) {
 	m.say("waiting until no other migration runs")
 	conn, err := m.db.Conn(ctx)
@@ -148,7 +147,7 @@ func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
 	return statuses, nil
 }
 
-// CountRows counts the rows of a table, up to a limit; where a column is named,
+// CountRows counts the rows of a table, up to a limit. With a column it counts only
 // those that have a value in it.
 func (s *Store) CountRows(ctx context.Context, table, column string, limit int) (int, error) {
 	query := "SELECT count(*) FROM (SELECT FROM " + pgx.Identifier{table}.Sanitize()

@@ -40,7 +40,7 @@ func downTo(t *testing.T, m *postgres.Migrator, newest string) {
 	}
 }
 
-// No limit that is meant for a worker's statements ends a migration, whoever set it.
+// No limit for a worker's statements ends a migration, whoever has set it.
 func TestMigrationsHaveNoTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -65,7 +65,7 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 	require.Equal(t, "one 0 0 3s, two 0 0 0", get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
 }
 
-// producers write events, each in a transaction of its own, until they are stopped.
+// producers write events, each in its own transaction, until they are stopped.
 type producers struct {
 	count  atomic.Int64
 	failed atomic.Pointer[error]
@@ -104,8 +104,8 @@ func (p *producers) goOn(t *testing.T) {
 	}
 }
 
-// The tables of an installation at work: a transaction that somebody left open
-// holds up the migration, and the migration holds up no producer for long.
+// While a transaction holds the tables, the migration waits, and producers do not
+// wait long for the migration.
 func TestMigrateBesideProducers(t *testing.T) {
 	t.Parallel()
 
@@ -148,8 +148,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
 }
 
-// A failed CREATE INDEX CONCURRENTLY leaves an index that is of no use, and in
-// the way.
+// A failed CREATE INDEX CONCURRENTLY leaves an invalid index, whose name is taken.
 func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 	t.Parallel()
 
@@ -169,8 +168,8 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 	require.True(t, get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
 }
 
-// A migration without a transaction waits for its locks without limit, so it
-// may take only such as nobody else waits for.
+// A migration without a transaction waits for its locks without limit, so it may take
+// only locks that hold up nobody else.
 func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 	t.Parallel()
 

@@ -17,9 +17,9 @@ var (
 	builtBeside   = regexp.MustCompile(`CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)`)
 )
 
-// step applies one migration, or takes it back. One that runs in a transaction
-// takes locks that others wait behind: where it does not get them soon, it starts
-// anew a little later. One without a transaction locks nobody out, and waits.
+// step applies one migration, or takes it back. A migration in a transaction takes
+// locks that others wait behind: if it does not get them soon, step tries again a
+// little later. One without a transaction locks nobody out, so it waits.
 func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) error {
 	text, err := fs.ReadFile(m.files, source.Path)
 	if err != nil {
@@ -52,17 +52,16 @@ func (m *Migrator) try(ctx context.Context, version int64, text string, up bool)
 	return err
 }
 
-// lockedOut says that a statement did not get its locks in time, or was chosen
-// to end a deadlock. Nothing was changed.
+// lockedOut says whether a statement did not get its locks in time, or was ended to
+// resolve a deadlock. In both cases nothing was changed.
 func lockedOut(err error) bool {
 	const lockNotAvailable, deadlockDetected = "55P03", "40P01"
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && (refused.Code == lockNotAvailable || refused.Code == deadlockDetected)
 }
 
-// dropHalfBuilt drops those indexes of a migration that an interrupted run left
-// behind: Postgres keeps them as invalid, uses them for nothing, and IF NOT
-// EXISTS would take them for done.
+// dropHalfBuilt drops the indexes that an interrupted run of a migration left behind.
+// Postgres keeps them as invalid and does not use them, but IF NOT EXISTS finds them.
 func (m *Migrator) dropHalfBuilt(ctx context.Context, text string) error {
 	const invalid = `
 		SELECT EXISTS (
@@ -93,7 +92,7 @@ func (m *Migrator) say(doing string) {
 	m.doing, m.since = doing, time.Now()
 }
 
-// Doing is what the migrator is at, for people: the migration, and for how long.
+// Doing says what the migrator is doing, and for how long.
 func (m *Migrator) Doing() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

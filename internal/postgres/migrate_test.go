@@ -67,7 +67,7 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	require.Equal(t, served, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
 }
 
-// The database and the table of channels know the same ones, which serve the same.
+// The database has the same channels as the code, and each serves the same users.
 func TestChannelsOfTheDatabase(t *testing.T) {
 	t.Parallel()
 

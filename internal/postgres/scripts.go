@@ -8,9 +8,9 @@ import (
 )
 
 // RunScripts runs scripts of several statements each, in their order and in one
-// transaction. They read the settings, whose names have a dot in them, with
-// current_setting. Before anything is committed, confirm is told how many rows of
-// which tables they changed or deleted; its error takes everything back.
+// transaction. They read the settings, whose names contain a dot, with
+// current_setting. Before it commits, it calls confirm with the number of rows that
+// they changed or deleted, by table. An error of confirm takes everything back.
 func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[string]string, confirm func(ctx context.Context, changed map[string]int) error) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		before, err := changedRows(ctx, tx)
@@ -44,8 +44,8 @@ func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[s
 	return nil
 }
 
-// changedRows counts the rows that this session has changed or deleted, by table,
-// without those of transactions whose counts are on the server's books already.
+// changedRows counts the rows that this session has changed or deleted, by table. It
+// may count those of earlier transactions too, until the server has recorded them.
 func changedRows(ctx context.Context, tx pgx.Tx) (map[string]int, error) {
 	const query = `
 		SELECT relname, n_tup_upd + n_tup_del

@@ -37,8 +37,7 @@ func TestRunScriptsAllOrNothing(t *testing.T) {
 	require.Equal(t, 0, get[int](t, s, "SELECT count(*) FROM pg_tables WHERE tablename = 'said'"))
 }
 
-// What scripts change is counted, what they add is not; who does not want it
-// keeps all as it was.
+// Changed rows are counted, added rows are not. An error of confirm takes all back.
 func TestRunScriptsConfirmed(t *testing.T) {
 	t.Parallel()
 

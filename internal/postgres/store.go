@@ -1,5 +1,4 @@
-// Package postgres is Herald's store. Each query stands beside the method that
-// runs it.
+// Package postgres is Herald's store. Each query is beside the method that runs it.
 package postgres
 
 import (
@@ -29,8 +28,8 @@ func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 	return open(ctx, url, applicationName, 1)
 }
 
-// OpenTwo returns two stores that share the connections half and half, so that
-// what one of them does cannot take those of the other.
+// OpenTwo returns two stores that have half of the connections each, so that neither
+// can use up those of the other.
 func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
 	if first, err = open(ctx, url, firstName, 2); err != nil {
 		return nil, nil, err

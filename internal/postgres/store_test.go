@@ -11,8 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// What events do cannot take the connections of deliveries: here they have them all,
-// and still a delivery's statement is answered.
+// Events cannot use up the connections of deliveries: here they hold all of theirs,
+// and a delivery's statement is still answered.
 func TestOpenTwo(t *testing.T) {
 	t.Parallel()
 

@@ -11,8 +11,8 @@ import (
 	"herald/internal/template"
 )
 
-// Templates that would never end, or fill the memory: each is stopped, in a
-// text and in a mail.
+// Templates that would run for ever or fill the memory are stopped, in plain text and
+// in HTML.
 func TestRenderIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +54,7 @@ func TestRenderIsBounded(t *testing.T) {
 	}
 }
 
-// A part that calls itself ends by the time or by the depth, whichever is first.
+// A template that calls itself is stopped by the time or by the depth.
 func TestRenderBoundlessRecursion(t *testing.T) {
 	t.Parallel()
 

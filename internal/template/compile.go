@@ -12,7 +12,7 @@ import (
 	"herald/internal/notification"
 )
 
-// compiled is one row, ready to render; or err, why it never will be.
+// compiled is one row that was parsed, or the error of that.
 type compiled struct {
 	title, body part
 	err         error
@@ -50,7 +50,7 @@ func parsePart(name, source string, parse func(name, source string) (executable,
 	}
 	t, err := parse(name, source)
 	if err != nil {
-		// The cause quotes nothing but the template, which is no secret; at length, perhaps.
+		// The cause quotes the template, which is no secret, but may be long.
 		return part{}, fmt.Errorf("cannot be parsed: %.200s", err)
 	}
 	return part{name: name, source: source, template: t}, nil
@@ -78,9 +78,9 @@ func parseHTML(name, source string) (executable, error) {
 	return t, nil
 }
 
-// addCheckpoints has a template write nothing, an empty text, wherever it could
-// go round for ever: at the start of each loop's body and of the template
-// itself. So its writer gets to stop it there even if it has nothing to say.
+// addCheckpoints makes a template write an empty text wherever it could loop for
+// ever: at the start of each loop's body and of the template itself. So its writer
+// can stop it, even if it writes nothing else.
 func addCheckpoints(tree *parse.Tree) {
 	if tree == nil || tree.Root == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// eventData and recipientData are what a template may see. A recipient's
-// addresses are not among it, so that none gets into a text.
+// eventData and recipientData are what a template may use. They hold no address, so
+// that none gets into a text.
 func eventData(e notification.Event) map[string]any {
 	return map[string]any{
 		"id":             e.ID,
@@ -36,15 +36,15 @@ func decodePayload(payload json.RawMessage) (any, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, errors.New("the payload is no JSON") // the cause may quote it
+		return nil, errors.New("the payload is not JSON") // the cause may quote it
 	}
 	return printable(value), nil
 }
 
 // printable makes a JSON value print as its producer wrote it, and behave in a
-// template as one expects: null is empty rather than "<nil>", a whole number
-// compares with another and is false where it is 0. Other numbers keep their
-// digits (19.90), and are text.
+// template as one expects: null is empty rather than "<nil>", and whole numbers can
+// be compared, and are false if they are 0. Other numbers become texts, which keep
+// their digits (19.90).
 func printable(value any) any {
 	switch v := value.(type) {
 	case nil:

@@ -15,8 +15,8 @@ var (
 	errTooSlow = errors.New("took longer than 100 ms")
 )
 
-// render executes a part. Its errors are our own words: those of the template
-// packages may quote the data.
+// render executes a part. It drops the errors of the template packages, which may
+// quote the data, and returns its own.
 func (p part) render(ctx context.Context, data map[string]any) (text string, err error) {
 	defer func() {
 		if recover() != nil {
@@ -34,25 +34,24 @@ func (p part) render(ctx context.Context, data map[string]any) (text string, err
 	return text, nil
 }
 
-// storable is text without what Postgres refuses: a template may cut a
-// character in two, and then a whole page of deliveries could not be stored.
+// storable takes from a text what Postgres refuses. A template may cut a character
+// in two; without this, a whole page of deliveries could not be stored.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 }
 
-// limited keeps what a template writes, and stops it when it writes too much,
-// or writes after its time.
+// limited keeps what a template writes, and stops it when it writes too much or for
+// too long.
 type limited struct {
-	ctx    context.Context // when it ends, nobody waits for the text any more
+	ctx    context.Context // of the caller who waits for the text
 	text   bytes.Buffer
 	start  time.Time
 	writes int
 }
 
-// patient is how many writes a template is allowed whatever they take, up to
-// ten times the limit: so few steps are never slow by themselves, but a busy
-// machine may have stopped in their midst.
-const patient = 256
+// fewWrites is how many writes may take up to ten times maxTime. So few are never
+// slow by themselves, but a busy machine may have paused between them.
+const fewWrites = 256
 
 func (w *limited) Write(p []byte) (int, error) {
 	w.writes++
@@ -60,7 +59,7 @@ func (w *limited) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	took := time.Since(w.start)
-	if took > maxTime && (w.writes > patient || took > 10*maxTime) {
+	if took > maxTime && (w.writes > fewWrites || took > 10*maxTime) {
 		return 0, errTooSlow
 	}
 	if w.text.Len()+len(p) > maxBytes {
@@ -69,21 +68,21 @@ func (w *limited) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
-// What the template packages say. A key that a null or a plain value should have
-// had is missing like one that an object should have had.
+// The errors of the template packages. A key of a null or of a plain value is missing
+// too, as one of an object is.
 var (
 	missingKey = regexp.MustCompile(`^template: \w+:\d+:\d+: executing ".*?" at <.*?>: (?:map has no entry for key "|can't evaluate field )(\w+)`)
 	place      = regexp.MustCompile(`^(?:html/)?template: ?\w+:(\d+)`)
 )
 
-// explain says what went wrong in words that hold nothing but the template's.
+// explain says what went wrong, and quotes only the template.
 func (p part) explain(err error) error {
 	for _, known := range []error{errTooSlow, errTooLong, errFormat} {
 		if errors.Is(err, known) {
 			return fmt.Errorf("%s: %w", p.name, known)
 		}
 	}
-	// A key that stands in the template itself is nobody's data.
+	// A key that the template names is not data.
 	if match := missingKey.FindStringSubmatch(err.Error()); match != nil && strings.Contains(p.source, "."+match[1]) {
 		return fmt.Errorf("%s: key %q is missing", p.name, match[1])
 	}

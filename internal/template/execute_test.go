@@ -11,8 +11,8 @@ import (
 	"herald/internal/notification"
 )
 
-// A busy machine is not held against a template of few steps; a limit there is
-// all the same.
+// A template of few steps has more time, since a busy machine may be the reason, but
+// it has a limit too.
 func TestLimitedByTime(t *testing.T) {
 	t.Parallel()
 
@@ -24,7 +24,7 @@ func TestLimitedByTime(t *testing.T) {
 	}{
 		{"in time", 0, 100_000, nil},
 		{"late, after few steps", 2 * maxTime, 1, nil},
-		{"late, after many steps", 2 * maxTime, patient + 1, errTooSlow},
+		{"late, after many steps", 2 * maxTime, fewWrites + 1, errTooSlow},
 		{"very late, after few steps", 11 * maxTime, 1, errTooSlow},
 	}
 	for _, tt := range tests {
@@ -38,8 +38,8 @@ func TestLimitedByTime(t *testing.T) {
 	}
 }
 
-// A template that is slow for everybody is tried three times, and then fails at
-// once for the same reason; its neighbours do not.
+// A slow template is tried three times, then fails at once with the same error. The
+// other templates still work.
 func TestSetLosesPatience(t *testing.T) {
 	t.Parallel()
 
@@ -52,7 +52,7 @@ func TestSetLosesPatience(t *testing.T) {
 		_, err = s.Render(t.Context(), notification.SMS, notification.Recipient{})
 		require.NoError(t, err)
 	}
-	require.Equal(t, map[key]int{{"*", "*", "en"}: patience}, s.slow)
+	require.Equal(t, map[key]int{{"*", "*", "en"}: maxTimeouts}, s.timeouts)
 }
 
 func TestRenderEndsWithItsContext(t *testing.T) {
@@ -63,5 +63,5 @@ func TestRenderEndsWithItsContext(t *testing.T) {
 	s := NewSet(notification.Event{Type: "T", Payload: []byte("{}")}, []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Body: "x"}})
 	_, err := s.Render(ctx, notification.Push, notification.Recipient{})
 	require.Error(t, err)
-	require.Empty(t, s.slow)
+	require.Empty(t, s.timeouts)
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// anything stands for every event type, or for every channel, in a row.
+// anything is the event type, or the channel, of a row for all of them.
 const anything = "*"
 
 // fallback is the locale of last resort.
 const fallback = "en"
 
-// find returns the most specific row there is. The event type weighs most, then
-// the channel, then the locale.
+// find returns the most specific row. The event type weighs most, then the channel,
+// then the locale.
 func (s *Set) find(eventType, channel, locale string) (key, bool) {
 	for _, e := range []string{eventType, anything} {
 		for _, c := range []string{channel, anything} {
@@ -34,7 +34,7 @@ func locales(locale string) []string {
 	return slices.Compact([]string{locale, language, fallback})
 }
 
-// canonical makes it-CH and it_ch one locale.
+// canonical is the form in which it-CH and it_ch are the same.
 func canonical(locale string) string {
 	return strings.ToLower(strings.ReplaceAll(locale, "_", "-"))
 }

@@ -9,8 +9,8 @@ import (
 	"herald/internal/template"
 )
 
-// Every row that fits, from the most specific on: each case takes away the best
-// one that is left.
+// All rows that fit, the most specific first: each case takes away the best one
+// that is left.
 func TestSelection(t *testing.T) {
 	t.Parallel()
 

@@ -7,9 +7,8 @@ import (
 	"text/template"
 )
 
-// functions replaces those of text/template that make long texts, so that none
-// can be made to fill the memory: a text that is printed twice into itself in a
-// loop, or a number printed a million columns wide.
+// functions bounds those functions of text/template that could fill the memory: by a
+// text that a loop appends to itself, or by a number a million columns wide.
 func functions() map[string]any {
 	return map[string]any{
 		"print":    bounded(fmt.Sprint),
@@ -32,7 +31,7 @@ const maxFormat = 256
 
 var (
 	errFormat = errors.New("the format of printf is longer than 256 bytes, or wider than 999 columns")
-	// tooWide finds a width or precision of four digits, or one that an argument gives.
+	// tooWide finds a width or precision that has four digits or is an argument.
 	tooWide = regexp.MustCompile(`[0-9]{4}|\*`)
 )
 

@@ -1,6 +1,6 @@
 // Package template writes the text of a notification. Its templates come from a
-// table that operators edit, so a template is not trusted to end, to stay small
-// or to fit its data: whatever it does fails one delivery, and nothing else.
+// table that operators edit, so one may run for ever, fill the memory or not fit its
+// data. Whatever it does, it fails one delivery, and nothing else.
 package template
 
 import (
@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// The bounds of one rendered title or body, after the specification.
+// The bounds of one rendered title or body.
 const (
 	maxBytes = 64 << 10
 	maxTime  = 100 * time.Millisecond
@@ -31,18 +31,18 @@ type Set struct {
 
 	mu       sync.Mutex
 	compiled map[key]*compiled
-	slow     map[key]int // how often each has run into its time-out
+	timeouts map[key]int // of each
 }
 
-// patience is how often a template may run into its time-out. After that it is
-// not tried again: it is slow for everybody, and each try costs its time.
-const patience = 3
+// maxTimeouts is how many recipients' texts of one template may take too long. After
+// that it is not tried again, since it is slow for everybody.
+const maxTimeouts = 3
 
-// key is what a template is found by; its locale is in canonical form.
+// key finds a template; its locale is in canonical form.
 type key struct{ eventType, channel, locale string }
 
-// NewSet returns the templates of an event, out of rows that may hold those of
-// other events too. Of two rows with one key the first is taken.
+// NewSet returns the templates of an event. rows may have those of other events too;
+// of two rows with one key it takes the first.
 func NewSet(event notification.Event, rows []notification.Template) *Set {
 	s := newSet(rows)
 	s.event = eventData(event)
@@ -51,7 +51,7 @@ func NewSet(event notification.Event, rows []notification.Template) *Set {
 }
 
 func newSet(rows []notification.Template) *Set {
-	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, slow: map[key]int{}}
+	s := &Set{rows: make(map[key]notification.Template, len(rows)), compiled: map[key]*compiled{}, timeouts: map[key]int{}}
 	for _, row := range rows {
 		k := key{row.EventType, row.Channel, canonical(row.Locale)}
 		if _, found := s.rows[k]; !found {
@@ -61,17 +61,17 @@ func newSet(rows []notification.Template) *Set {
 	return s
 }
 
-// Render writes the text for one recipient over one channel, from the most
-// specific template there is. An error names the template and, where one is
-// missing, the key; it holds nothing of the payload or of the recipient. When ctx
-// ends, the error is of no account.
+// Render writes the text for one recipient over one channel, from the most specific
+// template. An error names the template, and the key if one is missing; it shows
+// nothing of the payload or of the recipient. It says nothing of the template if ctx
+// has ended.
 func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
 	eventType, _ := s.event["type"].(string)
 	return s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
 }
 
-// write fills in the most specific template of a name, with data about the
-// recipient beside that which is given.
+// write fills in the most specific template of a name with data, to which it adds
+// the recipient's.
 func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (notification.Text, error) {
 	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
@@ -101,11 +101,11 @@ func (s *Set) render(ctx context.Context, k key, channel notification.Channel, d
 	return text, err
 }
 
-// tooSlow counts a time-out, and gives a template up that had too many.
+// tooSlow counts a timeout, and gives up a template that had too many.
 func (s *Set) tooSlow(k key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slow[k]++; s.slow[k] >= patience {
+	if s.timeouts[k]++; s.timeouts[k] >= maxTimeouts {
 		s.compiled[k] = &compiled{err: err}
 	}
 }
@@ -128,7 +128,8 @@ func (t *compiled) render(ctx context.Context, k key, channel notification.Chann
 	return notification.Text{Title: title, Body: body}, err
 }
 
-// checkTitle keeps a title from becoming several header lines of a mail.
+// checkTitle refuses a title that would become several header lines of a mail, and
+// an empty one where the channel needs one.
 func checkTitle(title string, channel notification.Channel) error {
 	switch {
 	case strings.ContainsAny(title, "\r\n"):
@@ -140,7 +141,7 @@ func checkTitle(title string, channel notification.Channel) error {
 	}
 }
 
-// asHTML makes HTML of the plain text that a template for every channel yields.
+// asHTML converts the plain text of a template for every channel.
 func asHTML(text string) (string, error) {
 	text = html.EscapeString(strings.ReplaceAll(text, "\r\n", "\n"))
 	text = strings.ReplaceAll(text, "\n", "<br>\n")

@@ -141,7 +141,7 @@ func TestRenderPayloadThatIsNoJSON(t *testing.T) {
 
 	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "x", Body: "x"}
 	_, err := template.NewSet(event(`{"name": "hunter2`), []notification.Template{row}).Render(t.Context(), notification.SMS, recipient())
-	require.EqualError(t, err, "template */*/en: the payload is no JSON")
+	require.EqualError(t, err, "template */*/en: the payload is not JSON")
 }
 
 func event(payload string) notification.Event {

@@ -13,15 +13,15 @@ import (
 	"herald/internal/notification"
 )
 
-// testEveryStatus sends one message for each status there is. A success body
-// comes with each 2xx, an echo of the request with all others.
+// testEveryStatus sends one message for each status. Each 2xx has the body of a
+// success; the others echo the request.
 func (s suite) testEveryStatus(t *testing.T) {
 	var status atomic.Int64
 	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		answer := s.p.Success
 		if answer.Status = int(status.Load()); answer.Status >= 300 {
 			answer.Body = echo(r, body)
-			answer.Header = map[string]string{"Location": "/elsewhere"} // nobody may follow it
+			answer.Header = map[string]string{"Location": "/elsewhere"} // the sender must not follow it
 		}
 		answer.write(w)
 	})
@@ -40,7 +40,7 @@ func (s suite) testEveryStatus(t *testing.T) {
 		require.Equal(t, code, failure.Status)
 		require.Zero(t, failure.RetryAfter, "status %d", code)
 	}
-	require.EqualValues(t, 400, far.requests.Load(), "one attempt each, whatever the SDK would do")
+	require.EqualValues(t, 400, far.requests.Load(), "one attempt each, even if the SDK retries")
 }
 
 func (p HTTP) accepts(status int) bool {
@@ -82,7 +82,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				_, err := link.Sender.Send(ctx, msg)
-				require.NoError(t, ctx.Err(), "to wait is not the sender's business, nor its SDK's")
+				require.NoError(t, ctx.Err(), "neither the sender nor its SDK waits")
 				failure := requireFailure(t, err, msg, link.Secrets)
 				require.Equal(t, notification.ClassOf(status), failure.Class)
 				require.GreaterOrEqual(t, failure.RetryAfter, tt.atLeast)
@@ -92,7 +92,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 	}
 }
 
-// useless are whole answers with the status of a success that are none.
+// useless are complete answers that have the status of a success, but are none.
 func (p HTTP) useless() map[string]Answer {
 	answers := map[string]Answer{
 		"page of a proxy":   {Status: p.Success.Status, Header: map[string]string{"Content-Type": "text/html"}, Body: page()},
@@ -124,9 +124,9 @@ func (s suite) testUselessAnswers(t *testing.T) {
 	}
 }
 
-// testConnectionsAreKept finds a body that was not drained, or not closed: each
-// request then has a connection of its own. On a busy machine net/http gives one
-// up now and then, 50 ms after an answer that overtook the end of its request.
+// testConnectionsAreKept finds a body that was not drained or not closed: then
+// each request needs a new connection. On a busy machine net/http drops one now
+// and then, 50 ms after an answer that came before the end of its request.
 func (s suite) testConnectionsAreKept(t *testing.T) {
 	answers := map[string]Answer{"success": s.p.Success, "empty": {Status: s.p.Success.Status}}
 	for _, status := range []int{s.p.Success.Status, 302, 400, 404, 429, 502, 503} {
@@ -137,7 +137,7 @@ func (s suite) testConnectionsAreKept(t *testing.T) {
 			t.Parallel()
 			far, link := s.connect(t, always(answer))
 			for n := range 20 {
-				_, _ = link.Sender.Send(t.Context(), link.Message(n)) // what it returns, other tests say
+				_, _ = link.Sender.Send(t.Context(), link.Message(n)) // other tests check what it returns
 			}
 			require.EqualValues(t, 20, far.requests.Load())
 			require.Less(t, far.connections.Load(), int64(10))

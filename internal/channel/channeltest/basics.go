@@ -1,6 +1,6 @@
-// Package channeltest is the conformance suite of the senders: what Herald
-// relies on whoever the provider is. Senders that speak HTTP pass [Run]; any
-// other passes [RunBasics] with a far side of its own.
+// Package channeltest is the conformance suite that every sender passes. A sender
+// that speaks HTTP passes [Run]; any other passes [RunBasics], and brings its own
+// stand-in for the provider. [RunSettings] is for the settings of both.
 package channeltest
 
 import (
@@ -19,24 +19,24 @@ import (
 	"herald/internal/notification"
 )
 
-// Arrival is one message as the far side got it.
+// Arrival is one message as the provider received it.
 type Arrival struct {
 	DeliveryID string
-	To         string // the address, the device's token, or where a message has neither, the user id
-	Text       string // has the message's body in it
+	To         string // the address; of a message without one, the device's token or the user id
+	Text       string // contains the message's body
 }
 
-// Link is a sender together with the far side that it sends to.
+// Link is a sender together with the stand-in for its provider.
 type Link struct {
 	Sender   channel.Sender
 	Message  func(n int) notification.Message // the nth message; no two are alike
 	Arrivals func() []Arrival                 // all so far, in any order; safe for concurrent use
 	Secrets  []string                         // that the sender knows: keys, passwords, addresses of servers
-	Break    func()                           // makes the far side unreachable; nil: that is not tested
+	Break    func()                           // makes the provider unreachable; nil: that is not tested
 }
 
-// Message returns the nth message, without an address. Everything personal in
-// it is unmistakable.
+// Message returns the nth message, without an address. Everything personal in it
+// is easy to find in an error.
 func Message(n int) notification.Message {
 	return notification.Message{
 		DeliveryID:     fmt.Sprintf("evt-%d-staff%d-TEST", n, n),
@@ -56,10 +56,10 @@ func Message(n int) notification.Message {
 func RunBasics(t *testing.T, connect func(t *testing.T) Link) {
 	t.Helper()
 	tests := map[string]func(*testing.T, Link){
-		"accepted":            testAccepted,
-		"concurrent sends":    testConcurrent,
-		"cancelled before":    testCancelledBefore,
-		"far side is missing": testBroken,
+		"accepted":             testAccepted,
+		"concurrent sends":     testConcurrent,
+		"cancelled before":     testCancelledBefore,
+		"unreachable provider": testUnreachable,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func testCancelledBefore(t *testing.T, link Link) {
 	require.Equal(t, "cancelled", failure.Code)
 }
 
-func testBroken(t *testing.T, link Link) {
+func testUnreachable(t *testing.T, link Link) {
 	if link.Break == nil {
 		return
 	}
@@ -118,8 +118,8 @@ func testBroken(t *testing.T, link Link) {
 	require.Equal(t, notification.Ambiguous, failure.Class)
 }
 
-// requireArrived waits until as many messages have arrived as were sent, and
-// compares each with its own.
+// requireArrived waits until all messages have arrived, and compares each with
+// what was sent.
 func requireArrived(t *testing.T, link Link, sent ...notification.Message) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(link.Arrivals()) >= len(sent) }, patience, time.Millisecond)

@@ -15,29 +15,30 @@ import (
 // Send by timeout.
 type Connect func(t *testing.T, baseURL string, timeout time.Duration) channel.Sender
 
-// HTTP is what the suite must know of a provider that speaks HTTP.
+// HTTP describes a provider that speaks HTTP.
 type HTTP struct {
 	// Address gives the nth message an address of its own. A push message gets
 	// one device.
 	Address func(msg *notification.Message, n int, baseURL string)
-	// Read finds in a request what the provider would deliver, and refuses a
-	// request that it would refuse.
+	// Read returns what the provider would deliver for a request, or an error if
+	// the provider would refuse it.
 	Read func(r *http.Request, body string) (Arrival, error)
-	// Success is the provider's own, ProviderID what the receipt must hold of it.
+	// Success is the provider's answer to a good request. The receipt must have its
+	// ProviderID.
 	Success    Answer
 	ProviderID string
 	// EmptySuccess says that a success has no body.
 	EmptySuccess bool
-	// OneSuccess says that no other 2xx than that of Success is one.
+	// OneSuccess says that of all 2xx only the status of Success is one.
 	OneSuccess bool
-	// Exceptions are the statuses that mean something else than
-	// [notification.ClassOf] says.
+	// Exceptions are the statuses that [notification.ClassOf] gets wrong for this
+	// provider.
 	Exceptions map[int]notification.FailureClass
 	// Secrets are the keys and tokens of the sender.
 	Secrets []string
 }
 
-// Run tests a sender against servers that behave like p, or badly. It calls
+// Run tests a sender against servers that answer like p, or badly. It calls
 // t.Parallel.
 func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()

@@ -11,9 +11,9 @@ import (
 	"herald/internal/notification"
 )
 
-// requireFailure returns the provider's failure in err. It fails the test when
-// err is anything else, or says, in any form in which it could be logged,
-// something secret or personal.
+// requireFailure returns the provider's failure in err. It fails the test if err
+// is anything else, or shows something secret or personal in any of the forms in
+// which it could be logged.
 func requireFailure(t *testing.T, err error, msg notification.Message, secrets []string) *notification.ProviderError {
 	t.Helper()
 	require.Error(t, err)
@@ -30,7 +30,7 @@ func requireFailure(t *testing.T, err error, msg notification.Message, secrets [
 	return failure
 }
 
-// personal is all of msg that may stand in no error.
+// personal is what no error may show of msg.
 func personal(msg notification.Message) []string {
 	secrets := append([]string{msg.Name, msg.Title, msg.Body}, msg.Devices...)
 	if msg.To == "" {

@@ -28,7 +28,7 @@ func (a Answer) write(w http.ResponseWriter) {
 		w.Header().Set(key, value)
 	}
 	w.WriteHeader(a.Status)
-	_, _ = io.WriteString(w, a.Body) // refused for the statuses that have no body
+	_, _ = io.WriteString(w, a.Body) // fails for the statuses that have no body
 }
 
 // handler answers a request whose body was read.
@@ -38,7 +38,7 @@ func always(answer Answer) handler {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) { answer.write(w) }
 }
 
-// server stands in for a provider, and counts.
+// server stands in for a provider, and counts connections and requests.
 type server struct {
 	*httptest.Server
 	connections atomic.Int64
@@ -63,7 +63,7 @@ func serve(t *testing.T, answer handler) *server {
 	}
 	s.Start()
 	t.Cleanup(func() {
-		s.CloseClientConnections() // a handler may hang on one that its sender has left open
+		s.CloseClientConnections() // a handler may wait for one that its sender has left open
 		s.Close()
 	})
 	return s
@@ -81,8 +81,8 @@ func (in *inbox) all() []Arrival {
 	return append([]Arrival(nil), in.arrivals...)
 }
 
-// accept answers with success whatever the provider's Read understands, and
-// refuses the rest.
+// accept answers a request that the provider's Read accepts with its success, and
+// refuses all others.
 func (in *inbox) accept(p HTTP) handler {
 	return func(w http.ResponseWriter, r *http.Request, body string) {
 		arrival, err := p.Read(r, body)
@@ -97,8 +97,8 @@ func (in *inbox) accept(p HTTP) handler {
 	}
 }
 
-// echo is an error of a provider that repeats all it knows, secrets included,
-// in every place where one of the SDKs looks for a text.
+// echo is an error that repeats the whole request, with its secrets, in every
+// field from which one of the SDKs takes a text.
 func echo(r *http.Request, body string) string {
 	said := fmt.Sprintf("%s %s %v %s", r.URL, r.Host, r.Header, body)
 	if decoded, err := json.Marshal(map[string]any{
@@ -111,7 +111,7 @@ func echo(r *http.Request, body string) string {
 	return said
 }
 
-// page is what a proxy answers: 48 KB of HTML.
+// page is the answer of a proxy: 48 KB of HTML.
 func page() string {
 	return "<!DOCTYPE html><html><body>" + strings.Repeat("<p>bad gateway</p>\n", 48<<10/len("<p>bad gateway</p>\n")) + "</body></html>"
 }

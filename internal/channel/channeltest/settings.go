@@ -29,22 +29,23 @@ func NewSender(t *testing.T, settings SenderSettings, timeout time.Duration) cha
 	return sender
 }
 
-// Environment is what the suite must know of a channel's settings.
+// Environment describes the settings of a channel.
 type Environment struct {
 	New   func() SenderSettings
-	Whole map[string]string // all settings, nothing wrong with them; secrets have "hunter" in them
+	Whole map[string]string // all of them, and valid; each secret contains "hunter"
 	Off   string            // the setting without which the channel is off; empty: it is always on
 	Wrong []WrongSetting
-	Right []map[string]string // instead of Whole, and nothing wrong with them either
+	Right []map[string]string // other environments that are valid
 }
 
-// WrongSetting is a change to the whole settings that is refused.
+// WrongSetting is a change to Whole that is refused.
 type WrongSetting struct {
 	Key, Value string
-	Want       string // what is said about the key
+	Want       string // what the error says of the key
 }
 
-// RunSettings tests what is refused of a channel's settings, and how.
+// RunSettings tests which settings of a channel are refused, and with which words.
+// It calls t.Parallel.
 func RunSettings(t *testing.T, e Environment) {
 	t.Helper()
 	t.Parallel()
@@ -68,14 +69,14 @@ func RunSettings(t *testing.T, e Environment) {
 			r := environment.NewReader(values)
 			e.New().Read(r)
 			require.ErrorContains(t, r.Err(), "settings: ")
-			// A channel that is also half configured may have said more.
+			// The change may have left other settings half configured.
 			require.Contains(t, strings.Split(strings.TrimPrefix(r.Err().Error(), "settings: "), "; "), wrong.Key+" "+wrong.Want)
 			require.NotContains(t, r.Err().Error(), "hunter")
 		})
 	}
 }
 
-// What is said about the forms that settings of several channels have.
+// The errors that settings of several channels share.
 const (
 	NoURL      = "must be a URL such as https://host, without user, query and fragment"
 	Cleartext  = "is another host's and not encrypted: it needs https://, or ALLOW_CLEARTEXT=true"

@@ -14,14 +14,14 @@ import (
 	"herald/internal/notification"
 )
 
-// soon is a deadline that no answer meets; patience is how long a Send that
-// does not return is waited for.
+// soon is a deadline before any answer. patience is how long the suite waits for a
+// Send to return.
 const (
 	soon     = 50 * time.Millisecond
 	patience = time.Minute
 )
 
-// hang answers when the sender has gone away.
+// hang waits until the sender closes the connection.
 func hang(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
 
 // cut closes the connection in the middle of an exchange.
@@ -31,8 +31,8 @@ func cut(w http.ResponseWriter, _ *http.Request, _ string) {
 	}
 }
 
-// requireInterrupted sends a message, and requires that Send returns, and says
-// that nobody knows what became of it.
+// requireInterrupted sends a message, and requires Send to return an ambiguous
+// failure with the code.
 func requireInterrupted(ctx context.Context, t *testing.T, link Link, code string) *notification.ProviderError {
 	t.Helper()
 	msg := link.Message(1)
@@ -100,9 +100,9 @@ func (s suite) testTruncated(t *testing.T) {
 	require.EqualValues(t, 1, far.requests.Load())
 }
 
-// testCutAfter cuts a connection that served before, because net/http repeats
-// some requests on those by itself. On a busy machine it may have given that one
-// up, which says nothing.
+// testCutAfter cuts a connection that has served a request before: on those,
+// net/http repeats some requests by itself. On a busy machine net/http may have
+// dropped that connection; then the test tries again.
 func (s suite) testCutAfter(t *testing.T) {
 	for range 10 {
 		if s.cutWarm(t) {
@@ -112,7 +112,7 @@ func (s suite) testCutAfter(t *testing.T) {
 	require.Fail(t, "no connection is kept")
 }
 
-// cutWarm says whether the connection had served before.
+// cutWarm says whether the connection that it cut had served a request before.
 func (s suite) cutWarm(t *testing.T) bool {
 	t.Helper()
 	var warm atomic.Bool
@@ -132,7 +132,7 @@ func (s suite) cutWarm(t *testing.T) bool {
 	return far.connections.Load() == 1
 }
 
-// testCutBefore cuts connections as soon as they are there.
+// testCutBefore cuts each connection as soon as it is open.
 func (s suite) testCutBefore(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -156,5 +156,5 @@ func (s suite) testCutBefore(t *testing.T) {
 		Secrets: append([]string{listener.Addr().String()}, s.p.Secrets...),
 	}
 	requireInterrupted(t.Context(), t, link, "connection lost")
-	require.EqualValues(t, 1, connections.Load(), "one attempt, whatever the SDK would do")
+	require.EqualValues(t, 1, connections.Load(), "one attempt, even if the SDK retries")
 }

@@ -10,9 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// flaw names what makes msg impossible to send, or returns "". Nothing with a
-// flaw may reach the provider: a line break in a title would be a header of
-// somebody else's choice.
+// flaw names what makes msg impossible to send, or returns "". A line break in a title
+// would let its author add headers.
 func flaw(msg notification.Message) string {
 	switch {
 	case hasLineBreak(msg.Title):
@@ -28,9 +27,9 @@ func flaw(msg notification.Message) string {
 	}
 }
 
-// compose writes the mail: HTML, with a plain-text part before it, as
-// SendGrid's order demands. The delivery id goes into the personalization,
-// because only from there do all of SendGrid's events repeat it.
+// compose writes the mail: a plain-text part and HTML, in the order that SendGrid
+// demands. The delivery id goes into the personalization, since SendGrid repeats only
+// that in all of its events.
 func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	to := sendgridmail.NewPersonalization()
 	to.AddTos(sendgridmail.NewEmail(cleanName(msg.Name), msg.To))
@@ -47,7 +46,7 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	return m
 }
 
-// plainText is the body without markup, or the title where nothing is left:
+// plainText is the body without markup, or the title if nothing is left, since
 // SendGrid refuses an empty part.
 func plainText(msg notification.Message) string {
 	text := html2text.HTML2TextWithOptions(escapeStray(msg.Body), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
@@ -57,9 +56,9 @@ func plainText(msg notification.Message) string {
 	return text
 }
 
-// escapeStray escapes each ">" that ends no tag. The library takes such a one
-// for the end of a tag that began with the body: it drops it, and over a body
-// full of them takes time with the square of their number, seconds for 64 KiB.
+// escapeStray escapes each ">" that ends no tag. The library would take it for the end
+// of a tag and drop it. Its time grows with the square of their number: a body of
+// 64 KiB of them takes seconds.
 func escapeStray(body string) string {
 	var b strings.Builder
 	inTag := false
@@ -74,7 +73,7 @@ func escapeStray(body string) string {
 	return b.String()
 }
 
-// cleanName takes out what SendGrid refuses in to.name, and line breaks.
+// cleanName removes line breaks and what SendGrid refuses in to.name.
 func cleanName(name string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {

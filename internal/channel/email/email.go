@@ -45,7 +45,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	request.Body = sendgridmail.GetRequestBody(s.compose(msg))
 	exchange := channel.NewExchange(s.wire)
 	client := &rest.Client{HTTPClient: exchange.Client()}
-	_, _ = client.SendWithContext(ctx, request) // the exchange knows more, and holds no secret
+	_, _ = client.SendWithContext(ctx, request) // the exchange has the answer, and its errors hold no secret
 
 	receipt := notification.Receipt{Status: exchange.Status}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
@@ -61,15 +61,15 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return receipt, nil
 }
 
-// accepted tells SendGrid's 202, whose body is empty, from a page of a proxy,
-// and from the 200 of a mail that was checked only.
+// accepted says whether the answer is SendGrid's 202, whose body is empty. It is
+// not if it is a page of a proxy, or the 200 of a mail that was only validated.
 func accepted(exchange *channel.Exchange) bool {
 	page := bytes.HasPrefix(bytes.TrimSpace(exchange.Body), []byte("<"))
 	return exchange.Status == http.StatusAccepted && !page
 }
 
-// untilReset reads X-RateLimit-Reset, in seconds since 1970, which SendGrid
-// sends where others send Retry-After. It returns 0 where there is none.
+// untilReset reads X-RateLimit-Reset, in seconds since 1970, which SendGrid sends
+// in place of Retry-After. It returns 0 if there is none.
 func untilReset(header http.Header, now time.Time) time.Duration {
 	reset, err := strconv.ParseInt(header.Get("X-Ratelimit-Reset"), 10, 64)
 	if err != nil || reset <= 0 {
@@ -78,7 +78,7 @@ func untilReset(header http.Header, now time.Time) time.Duration {
 	return channel.ClampRetry(time.Unix(reset, 0).Sub(now))
 }
 
-// isAddress says that address is a bare address: ada@example.com.
+// isAddress says whether address is one without a name: ada@example.com.
 func isAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
 	return err == nil && parsed.Address == address

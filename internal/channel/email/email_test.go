@@ -101,7 +101,7 @@ func TestSendRefusesLocally(t *testing.T) {
 	}
 }
 
-// unreachable is where nobody listens: what is refused locally never gets there.
+// unreachable is where nobody listens, so that a message that is sent fails.
 const unreachable = "http://127.0.0.1:1"
 
 func TestSendHonoursRateLimitReset(t *testing.T) {

@@ -14,14 +14,14 @@ import (
 	"herald/internal/notification"
 )
 
-// statusNoRetry is a status that nobody sends. Firebase's SDK retries a 503
-// and every failure of the wire by itself, for seconds, and cannot be told not
-// to; this status it takes for final.
+// statusNoRetry is a status that no server sends. Firebase's SDK retries a 503 and
+// every failed connection by itself, for seconds, and has no option against it. It
+// does not retry this status.
 const statusNoRetry = 599
 
-// attempt is one message to one device. As the transport of the SDK it adds
-// the access token and makes every failure a final one. What really happened
-// is in the exchange.
+// attempt is one message to one device. As the transport of the SDK it adds the
+// access token, and gives every failure a status that the SDK does not retry. The
+// exchange has the true answer.
 type attempt struct {
 	exchange *channel.Exchange
 	token    string
@@ -43,7 +43,7 @@ func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer is what came of one message to one device.
+// answer is the result of one message to one device.
 type answer struct {
 	name    string // FCM's id of the message; empty: it was not accepted
 	status  int
@@ -65,8 +65,8 @@ func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Me
 	return got
 }
 
-// call builds a client for this call alone, which costs microseconds: the SDK
-// has no other place for the exchange.
+// call builds a client for this call alone, since the SDK has no other place for
+// the exchange. That costs microseconds.
 func (s *Sender) call(ctx context.Context, a *attempt, message *messaging.Message) (string, error) {
 	client := a.exchange.Client()
 	client.Transport = a

@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// quotaWait is the least that FCM's documentation asks for when a quota is
-// used up and the answer says nothing else.
+// quotaWait is the shortest wait that FCM's documentation asks for when a quota is
+// used up.
 // https://firebase.google.com/docs/cloud-messaging/scale-fcm#handling-retries
 const quotaWait = time.Minute
 
@@ -19,8 +19,8 @@ const (
 	invalidArgument = "INVALID_ARGUMENT"
 )
 
-// meaning is what FCM's codes say beyond the HTTP status they come with. Codes
-// that are not in it are not repeated to anybody: they are the answer's text.
+// meaning is what FCM's codes say beyond the HTTP status that they come with. Other
+// codes are not shown, since any text of the answer could stand in their place.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
 var meaning = map[string]notification.FailureClass{
 	unregistered:             notification.Refused,
@@ -35,7 +35,7 @@ var meaning = map[string]notification.FailureClass{
 	"INTERNAL":               notification.Ambiguous,
 }
 
-// fcmError is Google's form of an error.
+// fcmError is the JSON of Google's errors.
 type fcmError struct {
 	Error struct {
 		Status  string
@@ -48,13 +48,12 @@ type fcmError struct {
 	}
 }
 
-// refine adds FCM's own code to failure, and says whether the device is dead.
-// The status decides: a code tells refusals apart, never whether there was a
-// usable answer.
+// refine adds FCM's own code to failure, and says whether the device is dead. A
+// code may change the class of a failure, but never of one that is ambiguous.
 func refine(failure *notification.ProviderError, body []byte) (dead bool) {
 	var answer fcmError
 	if failure.Status < http.StatusBadRequest || json.Unmarshal(body, &answer) != nil {
-		return false // no error of FCM, or none in Google's form
+		return false // not in the form of Google's errors
 	}
 	class, known := meaning[answer.code()]
 	if !known {
@@ -70,7 +69,7 @@ func refine(failure *notification.ProviderError, body []byte) (dead bool) {
 	return failure.Class == notification.Refused && answer.blamesDevice()
 }
 
-// code is FCM's code, or where there is none Google's.
+// code is FCM's code, or Google's if there is none.
 func (e *fcmError) code() string {
 	for _, detail := range e.Error.Details {
 		if strings.HasSuffix(detail.Type, "/google.firebase.fcm.v1.FcmError") {
@@ -80,9 +79,8 @@ func (e *fcmError) code() string {
 	return e.Error.Status
 }
 
-// blamesDevice tells an argument that is invalid because of the device's token
-// from one that is our payload's fault. Some answers name the field, others
-// only say it.
+// blamesDevice says whether the device's token is at fault, rather than our
+// message. Some answers name the field; others say it only in their text.
 func (e *fcmError) blamesDevice() bool {
 	switch e.code() {
 	case unregistered:

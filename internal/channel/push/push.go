@@ -27,10 +27,10 @@ type Sender struct {
 	wire     http.RoundTripper
 }
 
-// Send hands msg to each of its devices, once, all within the sender's
-// timeout. It succeeds when one device took it. The receipt names the devices
-// that never will again, also beside an error. Every error is a
-// [notification.ProviderError]: the one that promises most for another attempt.
+// Send hands msg to each of its devices, once, all within the sender's timeout. It
+// succeeds if one device took it. The receipt names the dead devices, also beside
+// an error. Every error is a [notification.ProviderError]: of those of the devices,
+// the one for which another attempt is most likely to succeed.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
 	switch {
 	case len(msg.Devices) == 0:

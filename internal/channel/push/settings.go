@@ -41,7 +41,7 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	return &Sender{project: s.ProjectID, endpoint: s.endpoint(), tokens: tokens, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }
 
-// endpoint is the BaseURL, with the version where it has none.
+// endpoint is the BaseURL, to which it adds the version if there is no path.
 func (s *Settings) endpoint() string {
 	if base, err := url.Parse(s.BaseURL); err == nil && base.Path == "" {
 		return s.BaseURL + "/v1"

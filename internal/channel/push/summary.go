@@ -9,7 +9,8 @@ import (
 
 const codeNoDevice = "no working device"
 
-// byPromise orders the classes of failure by what another attempt may bring.
+// byPromise has the classes of failure in the order of how likely another attempt
+// is to succeed.
 var byPromise = []notification.FailureClass{
 	notification.Busy,
 	notification.Ambiguous,
@@ -17,7 +18,7 @@ var byPromise = []notification.FailureClass{
 	notification.Refused,
 }
 
-// summarize makes one outcome of the answers, one for each device.
+// summarize makes one result of the devices' answers.
 func summarize(devices []string, answers []answer) (notification.Receipt, error) {
 	var dead []string
 	var worth *answer // the failure that promises most

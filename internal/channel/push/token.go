@@ -18,7 +18,7 @@ import (
 
 const scope = "https://www.googleapis.com/auth/firebase.messaging"
 
-// sandboxToken is no secret: whatever stands in for FCM accepts every token.
+// sandboxToken is no secret: the sandbox accepts every token.
 const sandboxToken = "sandbox"
 
 const (
@@ -31,9 +31,8 @@ const (
 	tokenTimeout = 10 * time.Second
 )
 
-// tokens keeps Google's access token. However many senders ask, at most one
-// fetch of the next token is under way, and whoever waits for it waits only as
-// long as their own context lasts.
+// tokens keeps Google's access token. However many senders ask, it fetches the next
+// token once at a time, and each sender waits no longer than its own context lasts.
 type tokens struct {
 	fetch func() (*oauth2.Token, error) // ends by itself, after tokenTimeout at the latest
 
@@ -67,7 +66,7 @@ func newTokens(file string) (*tokens, error) {
 	}
 	client := &http.Client{Transport: channel.NewTransport(1), Timeout: tokenTimeout}
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
-	// A source would give out its token until the end, so each fetch has a new one.
+	// A token source keeps its token until it expires, so each fetch has a new source.
 	return &tokens{fetch: func() (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }}, nil
 }
 
@@ -88,8 +87,8 @@ func (t *tokens) get(ctx context.Context) (string, *notification.ProviderError) 
 	}
 }
 
-// current returns the token where it is valid, and else the fetch to wait for. A
-// token that will soon end is given out, and fetched anew meanwhile.
+// current returns the token if it is valid, else the fetch to wait for. If the
+// token expires soon, it also begins to fetch the next one.
 func (t *tokens) current() (*oauth2.Token, *fetching) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,9 +122,8 @@ func (t *tokens) begin() {
 	}()
 }
 
-// tokenFailure says what a refused access token means. Nothing was sent, but
-// for the next attempt that makes no difference. The error itself is not kept:
-// it quotes the answer.
+// tokenFailure says what it means for a delivery that there is no access token. It
+// drops the error itself, which quotes the answer.
 func tokenFailure(err error) *notification.ProviderError {
 	failure := &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: "no access token"}
 	var refusal *oauth2.RetrieveError

@@ -130,8 +130,8 @@ func TestTokenHangs(t *testing.T) {
 	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Ambiguous, Code: "timeout"}, err)
 }
 
-// An endpoint that hangs has one request at a time, and nobody is left behind
-// who waits for it.
+// An endpoint that hangs gets one request at a time, and leaves no goroutine
+// behind.
 func TestTokenHangsForMany(t *testing.T) {
 	t.Parallel()
 
@@ -148,7 +148,7 @@ func TestTokenHangsForMany(t *testing.T) {
 		}
 	})
 	require.Eventually(t, func() bool { return g.issued.Load() == 1 }, time.Minute, 10*time.Millisecond)
-	// There remain the fetch, and what net/http needs for it.
+	// The fetch remains, and what net/http needs for it.
 	require.Eventually(t, func() bool { return labelled(t, t.Name()) < 20 }, time.Minute, 10*time.Millisecond)
 }
 
@@ -169,7 +169,7 @@ func labelled(t *testing.T, test string) int {
 	return all
 }
 
-// A token that is still good is used, however long its successor takes.
+// A valid token is used, however long the next one takes.
 func TestTokenIsUsedWhileTheNextOneHangs(t *testing.T) {
 	t.Parallel()
 

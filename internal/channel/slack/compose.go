@@ -34,9 +34,8 @@ type text struct {
 	Verbatim bool `json:"verbatim"`
 }
 
-// compose writes the message: the title in bold, then the body, with the
-// delivery id on the first block. It returns false where the message is too
-// long for Slack.
+// compose writes the message: the title in bold, then the body, with the delivery
+// id on the first block. It returns false if the message is too long for Slack.
 func compose(msg notification.Message) ([]byte, bool) {
 	title, rest := cut(msg.Title, blockTextLimit-len("**\n"))
 	if rest != "" {
@@ -68,7 +67,7 @@ func section(markdown string) block {
 }
 
 // cut escapes as much of s as fits into limit characters, and returns the rest
-// as it was.
+// unescaped.
 func cut(s string, limit int) (escaped, rest string) {
 	var b strings.Builder
 	for i, r := range s {

@@ -5,8 +5,8 @@ import (
 	"herald/internal/environment"
 )
 
-// Settings are what the sender must know. The channel is always on: its addresses
-// are secrets of the recipients, and there is none of ours.
+// Settings are what the sender must know. The channel is always on, since each
+// recipient's webhook holds its own secret.
 type Settings struct {
 	AllowedHosts []string `env:"SLACK_ALLOWED_HOSTS" envDefault:"hooks.slack.com"` // that a webhook may be at, as host or host:port, in lower case; plain http only to loopback
 }

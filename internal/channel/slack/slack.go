@@ -47,8 +47,8 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return receipt, nil
 }
 
-// post makes the exchange, which is all that is to be known of it: the errors
-// of net/http quote the URL.
+// post makes the exchange, which keeps the result. It drops the errors of net/http,
+// which quote the URL.
 func post(ctx context.Context, exchange *channel.Exchange, webhook string, payload []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, webhook, bytes.NewReader(payload))
 	if err != nil {

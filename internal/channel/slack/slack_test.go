@@ -170,7 +170,7 @@ func TestSendRefusesLongMessages(t *testing.T) {
 	}
 }
 
-// TestSendFollowsNoRedirect finds a webhook that leads to another server.
+// A redirect could lead to a server that is not allowed.
 func TestSendFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 

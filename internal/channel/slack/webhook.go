@@ -10,9 +10,9 @@ import (
 	"herald/internal/notification"
 )
 
-// flaw names what forbids posting to webhook, or returns "". Addresses come
-// from a database that others write to: without this check they could make us
-// post to any server that we can reach.
+// flaw names what is wrong with webhook, or returns "". Others write the addresses
+// into the database: without this check they could make us post to any server that
+// we can reach.
 func (s *Sender) flaw(webhook string) string {
 	u, err := url.Parse(webhook)
 	switch {
@@ -38,8 +38,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// codes are Slack's own; what is none of them is not repeated to anybody: it
-// is the answer's text.
+// codes are Slack's own. Any other text of an answer is not shown.
 // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks#handling_errors
 var codes = []string{
 	"action_prohibited", "channel_is_archived", "channel_not_found", "invalid_blocks", "invalid_payload",
@@ -48,8 +47,8 @@ var codes = []string{
 	"too_many_attachments", "user_not_found",
 }
 
-// refine adds Slack's own code to failure. At Slack a 403 is about the
-// webhook, not about us: there is no account that could be at fault.
+// refine adds Slack's own code to failure. A 403 of Slack's is about the webhook:
+// we have no account there that could be at fault.
 func refine(failure *notification.ProviderError, body []byte) {
 	if failure.Status == http.StatusForbidden {
 		failure.Class = notification.Refused

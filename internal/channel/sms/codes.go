@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// meaning is what Twilio's codes say beyond the HTTP status they come with.
+// meaning is what Twilio's codes say beyond the HTTP status that they come with.
 // https://www.twilio.com/docs/api/errors
 var meaning = map[int]notification.FailureClass{
 	20429: notification.Busy, // too many requests
@@ -25,9 +25,8 @@ var meaning = map[int]notification.FailureClass{
 	21617: notification.Refused, // body too long
 }
 
-// refine adds Twilio's own code to failure. The status decides: a code only
-// tells a refusal, a busy account and a broken one apart, never whether there
-// was a usable answer.
+// refine adds Twilio's own code to failure. A code may change the class of a
+// failure, but never of one that is ambiguous.
 func refine(failure *notification.ProviderError, err error) {
 	var answer *twilio.TwilioRestError
 	if !errors.As(err, &answer) || answer.Code < 10_000 || answer.Code > 99_999 {

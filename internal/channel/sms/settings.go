@@ -19,7 +19,7 @@ type Settings struct {
 	BaseURL    string             `env:"TWILIO_BASE_URL" envDefault:"https://api.twilio.com"`
 }
 
-// alphanumeric are the only credentials that the SDK sends.
+// alphanumeric is the only form of credentials that the SDK sends.
 var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
 
 // Read reads and checks the settings.
@@ -55,7 +55,6 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 		return nil, errors.New("TWILIO_BASE_URL is no URL") // err would quote it
 	}
 	sender := &Sender{settings: *s, base: base, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}
-	// An address that Twilio cannot reach makes it refuse the message.
 	if p.PublicURL != "" {
 		public, err := url.Parse(p.PublicURL)
 		if err != nil {

@@ -29,13 +29,13 @@ var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 type Sender struct {
 	settings Settings
 	base     *url.URL
-	callback *url.URL // nil: none
+	callback *url.URL // for receipts; nil: none are asked for, since Twilio refuses a message whose callback it cannot reach
 	timeout  time.Duration
 	wire     http.RoundTripper
 }
 
-// Send hands the body of msg to Twilio, once, within the sender's timeout. A
-// text message has no title: msg.Title is not sent. Every error is a
+// Send hands the body of msg to Twilio, once, within the sender's timeout. It does
+// not send the title, since a text message has none. Every error is a
 // [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
 	if code := flaw(msg); code != "" {
@@ -73,8 +73,8 @@ func flaw(msg notification.Message) string {
 	}
 }
 
-// service returns Twilio's API for one call: its SDK knows no context, so the
-// transport has to.
+// service returns Twilio's API for one call. Its SDK takes no context, so the
+// transport of this call has it.
 func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.ApiService {
 	client := exchange.Client()
 	client.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {

@@ -99,8 +99,8 @@ func TestSendRefusesLocally(t *testing.T) {
 	}
 }
 
-// Twilio refuses a callback that it cannot reach, so that without an address of
-// ours there is none.
+// Twilio refuses a callback that it cannot reach, so there is none unless the
+// gateway has a public address.
 func TestSendWithoutPublicURL(t *testing.T) {
 	t.Parallel()
 

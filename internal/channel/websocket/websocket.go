@@ -1,5 +1,5 @@
-// Package websocket reaches people who have a browser open: it hands their
-// messages to the gateways, which hold the sockets.
+// Package websocket reaches people who have a browser open: it hands their messages
+// to the gateways, which hold the sockets.
 package websocket
 
 import (
@@ -12,7 +12,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Settings are none: the broker is the process's own, and always there.
+// Settings is empty: the sender uses the broker of the process.
 type Settings struct{}
 
 // Read reads nothing.
@@ -43,9 +43,9 @@ type message struct {
 	CreatedAt      time.Time             `json:"created_at"` // UTC, to the second
 }
 
-// Send returns when the broker has confirmed the message. That is not yet
-// arrival: the gateway reports when a socket took it. The receipt is empty, since
-// the broker gives no id of its own; errors are the publisher's.
+// Send returns when the broker has confirmed the message. The message arrives
+// later, when a gateway hands it to a socket. The receipt is empty, since the
+// broker gives no id of its own. Errors are the publisher's.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
 	body, err := json.Marshal(message{
 		Type:           "notification",

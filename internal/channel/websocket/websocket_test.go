@@ -80,7 +80,7 @@ func TestConformance(t *testing.T) {
 			Message:  channeltest.Message,
 			Arrivals: arrivals(t, vhost, rabbitmq.WebSocketQueue("restaurant")),
 			Secrets:  []string{vhost.URL, vhost.Name},
-			// Break is left out: a broker that is away is no ambiguity, see TestSendWithoutBroker.
+			// There is no Break: without a broker the failure is not ambiguous, see TestSendWithoutBroker.
 		}
 	})
 }

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// timeout bounds the making of a database, the wait for another process
-	// that makes the template included.
+	// timeout bounds the making of a database, and the wait for another process that
+	// makes the template.
 	timeout = 5 * time.Minute
 	// maxConns keeps many tests at once under the server's max_connections.
 	maxConns = "8"
 )
 
-// New returns a store over a database of the test's own, which is migrated,
-// empty but for what the migrations write, and dropped when the test ends.
+// New returns a store over a new database for the test. It has only what the
+// migrations write, and is dropped when the test ends.
 func New(t testing.TB) *postgres.Store {
 	t.Helper()
 	store, err := postgres.Open(context.Background(), URL(t), "test")
@@ -88,7 +88,7 @@ func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 func urlOf(server, database, poolSize string) string {
 	u, err := url.Parse(server)
 	if err != nil {
-		return server // pgx has parsed it before; a connection string that is no URL has no database to replace
+		return server // a connection string in another form, which pgx has parsed before
 	}
 	u.Path = "/" + database
 	query := u.Query()
