@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,9 +87,15 @@ func (r *reader) hasTargets(script string) {
 		words := strings.Fields(command)
 		require.Len(r.t, words, 2, line)
 		require.Equal(r.t, "make", words[0], line)
-		out, err := exec.Command("make", "--dry-run", "--directory", "../..", words[1]).CombinedOutput()
-		require.NoError(r.t, err, "%s", out)
+		requireTarget(r.t, words[1])
 	}
+}
+
+// requireTarget requires a task of the Makefile.
+func requireTarget(t *testing.T, name string) {
+	t.Helper()
+	out, err := exec.Command("make", "--dry-run", "--directory", "../..", name).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }
 
 // insert runs a producer's SQL with another id than evt-1, since all tests share one
@@ -112,6 +120,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 	t.Parallel()
 
 	known := map[string]bool{
+		"CONTRIBUTING.md":    true, // TestContributing
 		"README.md":          true, // TestReadme
 		"docs/containers.md": true, // TestContainersDocument
 		"docs/metrics.md":    true, // TestMetrics
@@ -120,7 +129,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 	}
 	documents, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
-	for _, path := range append(documents, "../../README.md") {
+	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
 		document, err := filepath.Rel("../..", path)
 		require.NoError(t, err)
 		for _, block := range codeBlocks(t, document) {
@@ -131,6 +140,47 @@ func TestDocumentsAreKnown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestContributing requires that the files, make targets and tests that CONTRIBUTING.md
+// names exist.
+func TestContributing(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("../../CONTRIBUTING.md")
+	require.NoError(t, err)
+	for _, match := range regexp.MustCompile("`([a-z./_]+/[a-z./_]*)`").FindAllStringSubmatch(string(text), -1) {
+		_, err := os.Stat(filepath.Join("../..", match[1]))
+		require.NoError(t, err)
+	}
+	for _, script := range runnable(t, "CONTRIBUTING.md") {
+		for line := range strings.Lines(script) {
+			words := strings.Fields(line)
+			switch words[0] {
+			case "make":
+				requireTarget(t, words[1])
+			case "go":
+				requireTest(t, words[2:])
+			}
+		}
+	}
+}
+
+// requireTest requires the package and the test that the arguments of `go test` name.
+func requireTest(t *testing.T, args []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", args[0], "*_test.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files, args)
+	if args[1] != "-run" {
+		return
+	}
+	name, _, _ := strings.Cut(args[2], "/")
+	require.True(t, slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return strings.Contains(string(text), "func "+name)
+	}), "there is no %s in %s", name, args[0])
 }
 
 // TestContainersDocument needs no container engine: it requires that the commands name
