@@ -34,15 +34,15 @@ const (
 	previewLimit = 2 << 10 // bytes kept of a text for the page
 )
 
-// counts are the requests of one channel.
-type counts struct{ Accepted, Refused int }
+// requestCounts are the requests of one channel.
+type requestCounts struct{ Accepted, Refused int }
 
 // ledger is the file, and what the page shows of it.
 type ledger struct {
 	mu     sync.Mutex
 	file   *os.File
 	newest []Entry
-	counts map[notification.Channel]counts
+	counts map[notification.Channel]requestCounts
 }
 
 // openLedger continues the ledger at path. It refuses any other file.
@@ -51,7 +51,7 @@ func openLedger(path string) (*ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: open ledger: %w", err)
 	}
-	l := &ledger{file: file, counts: map[notification.Channel]counts{}}
+	l := &ledger{file: file, counts: map[notification.Channel]requestCounts{}}
 	err = eachEntry(file, func(entry Entry, _ []byte) error {
 		l.remember(entry)
 		return nil
@@ -133,7 +133,7 @@ func clip(text string) string {
 }
 
 // recent returns the newest entries, oldest first, and the counts of all.
-func (l *ledger) recent() ([]Entry, map[notification.Channel]counts) {
+func (l *ledger) recent() ([]Entry, map[notification.Channel]requestCounts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.newest), maps.Clone(l.counts)

@@ -31,7 +31,7 @@ type view struct {
 
 type channelView struct {
 	Name   notification.Channel
-	Counts counts
+	Counts requestCounts
 	Fault  string // in JSON; empty: none
 }
 
