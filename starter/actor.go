@@ -29,7 +29,7 @@ func (a *app) actor() (string, error) {
 	case !set || name == "":
 		return userAtHost(), nil
 	case len(name) > maxActor || strings.TrimSpace(name) == "" || console.Printable(name) != name:
-		return "", &settingsError{errors.New("HERALD_ACTOR must be a name of up to 100 bytes, without control characters")}
+		return "", misset(errors.New("HERALD_ACTOR must be a name of up to 100 bytes, without control characters"))
 	default:
 		return name, nil
 	}

@@ -49,15 +49,6 @@ func (f *bulkFlags) check(verb operate.Verb, filters string, ids []string, filte
 	return nil
 }
 
-// confirm refuses to change many without --yes.
-func (f *bulkFlags) confirm(verb operate.Verb, count int) error {
-	if count <= maxUnasked || f.yes || f.dryRun {
-		return nil
-	}
-	return misused(fmt.Errorf("%s would change, and nothing did: to %s more than %d at once add --yes, to look first --dry-run",
-		countOf(verb.Noun, count), verb.Name, maxUnasked))
-}
-
 // namedCommand completes a command that does a verb to what is named by ids.
 func (a *app) namedCommand(cmd *cobra.Command, ids cobra.CompletionFunc, verb func() (operate.Verb, error)) *cobra.Command {
 	var flags bulkFlags
@@ -69,132 +60,105 @@ func (a *app) namedCommand(cmd *cobra.Command, ids cobra.CompletionFunc, verb fu
 		if err != nil {
 			return err
 		}
-		return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error { return a.named(ctx, o, verb, ids, flags) })
+		return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+			return a.change(ctx, o, verb, operate.SelectIDs(ids), flags)
+		})
 	})
 	return cmd
 }
 
-// named does a verb to what is named by ids.
-func (a *app) named(ctx context.Context, o *operate.Operator, verb operate.Verb, ids []string, flags bulkFlags) error {
-	if err := flags.confirm(verb, len(ids)); err != nil {
-		return err
+// change does a verb to a selection, and prints what came of it.
+func (a *app) change(ctx context.Context, o *operate.Operator, verb operate.Verb, to operate.Selection, flags bulkFlags) error {
+	if !to.Named {
+		a.Note("%s", matchText(verb.Noun, to.Matched))
 	}
-	options, stop := a.options(verb, flags, len(ids))
-	summary, err := o.Named(ctx, verb, ids, options)
+	if to.After != "" {
+		a.Note("going on behind %s", to.After)
+	}
+	if flags.dryRun {
+		summary, err := o.DryRun(ctx, verb, to)
+		return a.report(verb, to.Named, summary, err)
+	}
+	if to.Matched > maxUnasked && !flags.yes {
+		return misused(fmt.Errorf("%s would change, and nothing did: to %s more than %d at once add --yes, to look first --dry-run",
+			countOf(verb.Noun, to.Matched), verb.Name, maxUnasked))
+	}
+	var line atomic.Value
+	progress := func(s operate.Summary) { line.Store(progressText(verb, s)) }
+	progress(operate.Summary{Matched: to.Matched, Through: to.After})
+	stop := a.Progress(func() string { return line.Load().(string) })
+	summary, err := o.Do(ctx, verb, to, progress)
 	stop()
-	return a.reportNamed(verb, summary, err)
+	return a.report(verb, to.Named, summary, err)
 }
 
-// reportNamed prints what became of each. Unless the verb was done to all, it
-// returns an error; err is what stopped it.
-func (a *app) reportNamed(verb operate.Verb, summary operate.Summary, err error) error {
-	if summary.Matched == 1 && len(summary.Items) == 1 && summary.Items[0].Err != nil { // its own words and advice are better than a count
-		return summary.Items[0].Err
+func progressText(verb operate.Verb, s operate.Summary) string {
+	text := fmt.Sprintf("%s of %s", console.Grouped(s.Tried()), countOf(verb.Noun, s.Matched))
+	if s.Through != "" {
+		text += ", up to " + s.Through
 	}
-	if summary.Matched > 1 || summary.Done > 0 || a.Format == console.JSON {
-		if printErr := a.Print(summary, func(w io.Writer) { printItems(w, summary) }); printErr != nil {
+	return text
+}
+
+// report prints a summary; err is what stopped the verb. Its own error says what to
+// do about those to which the verb was not done.
+func (a *app) report(verb operate.Verb, named bool, s operate.Summary, err error) error {
+	if err != nil && s.DryRun {
+		return err
+	}
+	if alone := named && s.Matched == 1 && s.Done == 0; !alone || a.Format == console.JSON { // the error says it all
+		if printErr := a.Print(s, func(w io.Writer) { printSummary(w, s) }); printErr != nil {
 			return printErr
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("after %d of %s: %w", summary.Tried(), countOf(verb.Noun, summary.Matched), err)
-	}
-	return a.refusal(verb, summary)
-}
-
-// selected does a verb to a selection.
-func (a *app) selected(ctx context.Context, o *operate.Operator, verb operate.Verb, of operate.Selection, flags bulkFlags) error {
-	a.Note("%s", matchText(verb.Noun, of.Matched))
-	if of.After != "" {
-		a.Note("going on behind %s", of.After)
-	}
-	if err := flags.confirm(verb, of.Matched); err != nil {
-		return err
-	}
-	options, stop := a.options(verb, flags, of.Matched)
-	summary, err := o.Selected(ctx, verb, of, options)
-	stop()
-	return a.reportSelected(verb, summary, err)
-}
-
-// reportSelected prints counts. Its error says what to do about those that failed
-// or were not reached; err is what stopped the verb.
-func (a *app) reportSelected(verb operate.Verb, summary operate.Summary, err error) error {
-	if summary.DryRun && err != nil {
-		return err
-	}
-	if printErr := a.Print(summary, func(w io.Writer) { printSummary(w, summary) }); printErr != nil {
-		return printErr
-	}
-	failed := fmt.Errorf("%s failed", countOf(verb.Noun, summary.Failed))
-	through := fmt.Sprintf("%s of %s are through", console.Grouped(summary.Tried()), countOf(verb.Noun, summary.Matched))
-	next := "run it again with --after " + advice.Quote(summary.Through)
+	failed := fmt.Errorf("%s failed", countOf(verb.Noun, s.Failed))
 	switch {
-	case errors.Is(err, context.Canceled):
-		return advice.With(fmt.Errorf("interrupted: %s", through), next)
+	case err != nil && named:
+		return fmt.Errorf("stopped after %s: %w", progressText(verb, s), err)
 	case err != nil:
-		return advice.With(fmt.Errorf("stopped: %s: %w", through, err), next)
-	case summary.Failed > 0 && verb.Repeats:
+		return advice.With(fmt.Errorf("stopped after %s: %w", progressText(verb, s), err), "run it again with --after "+advice.Quote(s.Through))
+	case named:
+		return a.refusal(verb, s)
+	case s.Failed > 0 && verb.Repeats:
 		return advice.With(failed, "mend the cause, and name those that failed: the others would be done once more")
-	case summary.Failed > 0:
+	case s.Failed > 0:
 		return advice.With(failed, "mend the cause, and run it again: what was done is not done twice")
 	}
 	return nil
 }
 
-// options have the progress of many printed until stop is called.
-func (a *app) options(verb operate.Verb, flags bulkFlags, total int) (options operate.Options, stop func()) {
-	options.DryRun = flags.dryRun
-	if total <= 1 {
-		return options, func() {}
-	}
-	var line atomic.Value
-	options.Progress = func(tried int, through string) { line.Store(progressText(verb, tried, total, through)) }
-	options.Progress(0, flags.after)
-	return options, a.Progress(func() string { return line.Load().(string) })
-}
-
-func progressText(verb operate.Verb, tried, total int, through string) string {
-	line := fmt.Sprintf("%s of %s", console.Grouped(tried), countOf(verb.Noun, total))
-	if through != "" {
-		line += ", up to " + through
-	}
-	return line
-}
-
-// refusal is the error of a verb that was not done to all; nil: it was.
-func (a *app) refusal(verb operate.Verb, summary operate.Summary) error {
-	first := slices.IndexFunc(summary.Items, func(o operate.Outcome) bool { return !o.Done })
+// refusal is the error of a verb that was not done to all that were named; nil: it
+// was.
+func (a *app) refusal(verb operate.Verb, s operate.Summary) error {
+	first := slices.IndexFunc(s.Items, func(o operate.Outcome) bool { return !o.Done })
 	if first < 0 {
 		return nil
 	}
-	item := summary.Items[first]
-	err := fmt.Errorf("%d of %s: not done", summary.Matched-summary.Done, countOf(verb.Noun, summary.Matched))
-	if summary.Matched == 1 {
+	item := s.Items[first]
+	err := fmt.Errorf("%d of %s: not done", s.Matched-s.Done, countOf(verb.Noun, s.Matched))
+	switch {
+	case s.Matched == 1 && item.Err != nil:
+		return item.Err
+	case s.Matched == 1:
 		err = fmt.Errorf("%s %s", item.ID, item)
 	}
 	return advice.With(err, cmp.Or(item.Next, a.nextStep(item.Err)))
 }
 
+// printSummary prints the outcomes that are listed, or else counts.
 func printSummary(w io.Writer, s operate.Summary) {
-	if s.DryRun {
-		printItems(w, s)
+	if s.Items == nil {
+		console.Row(w, "matched", console.Grouped(s.Matched))
+		console.Row(w, "done", console.Grouped(s.Done))
+		for _, why := range slices.Sorted(maps.Keys(s.Skipped)) {
+			console.Row(w, "skipped", console.Grouped(s.Skipped[why]), why)
+		}
+		console.Row(w, "failed", console.Grouped(s.Failed))
+		for _, text := range s.Errors {
+			console.Row(w, "", "", text)
+		}
 		return
 	}
-	console.Row(w, "matched", console.Grouped(s.Matched))
-	console.Row(w, "done", console.Grouped(s.Done))
-	for _, why := range slices.Sorted(maps.Keys(s.Skipped)) {
-		console.Row(w, "skipped", console.Grouped(s.Skipped[why]), why)
-	}
-	console.Row(w, "failed", console.Grouped(s.Failed))
-	for _, text := range s.Errors {
-		console.Row(w, "", "", text)
-	}
-}
-
-// printItems prints those that were looked at; of what was matched there may be
-// more.
-func printItems(w io.Writer, s operate.Summary) {
 	for _, item := range s.Items {
 		console.Row(w, item.ID, item.Result, item.Detail)
 	}
@@ -216,7 +180,7 @@ func countOf(noun operate.Noun, count int) string {
 
 func matchText(noun operate.Noun, count int) string {
 	if count == 1 {
-		return countOf(noun, 1) + " matches"
+		return "1 " + noun.One + " matches"
 	}
 	return countOf(noun, count) + " match"
 }

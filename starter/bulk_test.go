@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"strings"
@@ -63,34 +62,14 @@ func TestUsageOfChanges(t *testing.T) {
 }
 
 // A command over many asks before it changes more than 100.
-func TestConfirm(t *testing.T) {
+func TestChangeWantsYes(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name  string
-		count int
-		flags bulkFlags
-		asks  bool
-	}{
-		{name: "few", count: 100},
-		{name: "many", count: 101, asks: true},
-		{name: "many, with --yes", count: 101, flags: bulkFlags{yes: true}},
-		{name: "many, only to look", count: 101, flags: bulkFlags{dryRun: true}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+	err := newScreen().change(t.Context(), nil, operate.CancelDelivery(), operate.Selection{Matched: 101}, bulkFlags{})
 
-			err := tt.flags.confirm(operate.CancelDelivery(), tt.count)
-
-			require.Equal(t, tt.asks, err != nil)
-			if tt.asks {
-				var misuse *usageError
-				require.ErrorAs(t, err, &misuse)
-				require.ErrorContains(t, err, "101 deliveries would change, and nothing did: to cancel more than 100 at once add --yes")
-			}
-		})
-	}
+	var misuse *usageError
+	require.ErrorAs(t, err, &misuse)
+	require.ErrorContains(t, err, "101 deliveries would change, and nothing did: to cancel more than 100 at once add --yes")
 }
 
 func TestCounts(t *testing.T) {
@@ -98,7 +77,7 @@ func TestCounts(t *testing.T) {
 
 	require.Equal(t, "1 event matches", matchText(operate.Events, 1))
 	require.Equal(t, "1,000 events match", matchText(operate.Events, 1000))
-	require.Equal(t, "2 of 12,345 deliveries, up to 20", progressText(operate.CancelDelivery(), 2, 12345, "20"))
+	require.Equal(t, "2 of 12,345 deliveries, up to 20", progressText(operate.CancelDelivery(), operate.Summary{Matched: 12345, Done: 2, Through: "20"}))
 }
 
 // screen is an app, and what it prints.
@@ -113,74 +92,39 @@ func newScreen() *screen {
 	return s
 }
 
-func TestReportNamed(t *testing.T) {
+func TestReport(t *testing.T) {
 	t.Parallel()
 
 	gone := advice.With(errors.New("d9: no such delivery"), "check the id")
 	changed := operate.Outcome{ID: "a", Done: true, Result: "changed"}
 	refused := operate.Outcome{ID: "sent", Result: "was sent", Detail: "at noon", Next: "leave it"}
-	failed := operate.Outcome{ID: "d9", Result: "error", Detail: gone.Error(), Err: gone}
-	tests := []struct {
-		name       string
-		items      []operate.Outcome
-		dryRun     bool
-		out        string
-		want, next string // of the error; empty: there is none
-	}{
-		{name: "done", items: []operate.Outcome{changed}, out: "a  changed  \n"},
-		{name: "refused", items: []operate.Outcome{refused}, want: "sent was sent: at noon", next: "leave it"},
-		{name: "unknown", items: []operate.Outcome{failed}, want: "d9: no such delivery", next: "check the id"},
-		{name: "some of them", items: []operate.Outcome{failed, changed, refused},
-			out:  "d9    error     d9: no such delivery\na     changed   \nsent  was sent  at noon\n",
-			want: "2 of 3 deliveries: not done", next: "check the id"},
-		{name: "a dry run", items: []operate.Outcome{changed}, dryRun: true, out: "a  changed  \nnothing was changed\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			summary := operate.Summary{Matched: len(tt.items), DryRun: tt.dryRun, Items: tt.items}
-			for _, item := range tt.items {
-				if item.Done {
-					summary.Done++
-				}
-			}
-			s := newScreen()
-
-			err := s.reportNamed(operate.CancelDelivery(), summary, nil)
-
-			require.Equal(t, tt.out, s.out.String())
-			if tt.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tt.want)
-			require.Equal(t, tt.next, s.nextStep(err))
-		})
-	}
-}
-
-func TestReportSelected(t *testing.T) {
-	t.Parallel()
-
-	done := operate.Summary{Matched: 1234, Done: 1230, Skipped: map[string]int{"was sent": 4}, Through: "12340"}
+	unknown := operate.Outcome{ID: "d9", Result: "error", Detail: gone.Error(), Err: gone}
+	down := errors.New("no connection")
+	many := operate.Summary{Matched: 1234, Done: 1230, Skipped: map[string]int{"was sent": 4}, Through: "12340"}
 	failed := operate.Summary{Matched: 3, Done: 1, Failed: 2, Errors: []string{"d1: connection reset"}}
-	preview := operate.Summary{Matched: 1234, DryRun: true, Items: []operate.Outcome{{ID: "d1", Done: true, Result: "would be cancelled"}}}
+	preview := operate.Summary{Matched: 1234, DryRun: true, Items: []operate.Outcome{changed}}
 	tests := []struct {
 		name       string
 		verb       operate.Verb
+		named      bool
 		summary    operate.Summary
 		err        error
 		out        string
 		want, next string // of the error; empty: there is none
 	}{
-		{name: "done", summary: done, out: "matched  1,234\ndone     1,230\nskipped  4  was sent\nfailed   0\n"},
-		{name: "failed", summary: failed, out: "d1: connection reset", want: "2 deliveries failed", next: "run it again: what was done is not done twice"},
-		{name: "failed, and would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name those that failed"},
-		{name: "stopped", summary: done, err: errors.New("no connection"), want: "stopped: 1,234 of 1,234 deliveries are through: no connection", next: "run it again with --after 12340"},
-		{name: "interrupted", summary: done, err: context.Canceled, want: "interrupted: 1,234 of", next: "run it again with --after 12340"},
-		{name: "a dry run", summary: preview, out: "d1  would be cancelled  \n… and 1,233 more\nnothing was changed\n"},
-		{name: "a dry run that fails", summary: preview, err: errors.New("no connection"), want: "no connection"},
+		{name: "named and done", named: true, summary: operate.Summary{Matched: 1, Done: 1, Items: []operate.Outcome{changed}}, out: "a  changed  \n"},
+		{name: "named and refused", named: true, summary: operate.Summary{Matched: 1, Items: []operate.Outcome{refused}}, want: "sent was sent: at noon", next: "leave it"},
+		{name: "named and unknown", named: true, summary: operate.Summary{Matched: 1, Items: []operate.Outcome{unknown}}, want: "d9: no such delivery", next: "check the id"},
+		{name: "some of the named", named: true, summary: operate.Summary{Matched: 3, Done: 1, Items: []operate.Outcome{unknown, changed, refused}},
+			out:  "d9    error     d9: no such delivery\na     changed   \nsent  was sent  at noon\n",
+			want: "2 of 3 deliveries: not done", next: "check the id"},
+		{name: "named and stopped", named: true, summary: operate.Summary{Matched: 2, Items: []operate.Outcome{}}, err: down, want: "stopped after 0 of 2 deliveries: no connection"},
+		{name: "many", summary: many, out: "matched  1,234\ndone     1,230\nskipped  4  was sent\nfailed   0\n"},
+		{name: "many, of which some failed", summary: failed, out: "d1: connection reset", want: "2 deliveries failed", next: "run it again: what was done is not done twice"},
+		{name: "many that would be repeated", verb: operate.RetryDelivery(true, 0), summary: failed, want: "2 deliveries failed", next: "name those that failed"},
+		{name: "many, stopped", summary: many, err: down, want: "stopped after 1,234 of 1,234 deliveries, up to 12340: no connection", next: "run it again with --after 12340"},
+		{name: "a dry run", summary: preview, out: "a  changed  \n… and 1,233 more\nnothing was changed\n"},
+		{name: "a dry run that fails", summary: preview, err: down, want: "no connection"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -191,7 +135,7 @@ func TestReportSelected(t *testing.T) {
 				tt.verb = operate.CancelDelivery()
 			}
 
-			err := s.reportSelected(tt.verb, tt.summary, tt.err)
+			err := s.report(tt.verb, tt.named, tt.summary, tt.err)
 
 			require.Contains(t, s.out.String(), tt.out)
 			if tt.want == "" {

@@ -25,30 +25,20 @@ const startTemporal = "start Temporal, or set TEMPORAL_ADDRESS to where it is"
 // dialTimeout bounds the wait for a Temporal that does not answer.
 const dialTimeout = 5 * time.Second
 
-// unreachableError means that a server did not answer.
-type unreachableError struct {
-	what string
-	next string
-	err  error
+// outOfReach is the error of a server that does not answer.
+func outOfReach(what, next string, err error) error {
+	return advice.With(fmt.Errorf("%s is out of reach: %w", what, err), next)
 }
 
-func (e *unreachableError) Error() string {
-	return fmt.Sprintf("%s is out of reach: %v", e.what, e.err)
+// misset is an error in the environment.
+func misset(err error) error {
+	return advice.With(err, `set it in the environment; for the local stack: eval "$(make -s env)"`)
 }
-
-func (e *unreachableError) Unwrap() error { return e.err }
-
-// settingsError means that the environment is at fault.
-type settingsError struct{ err error }
-
-func (e *settingsError) Error() string { return e.err.Error() }
-
-func (e *settingsError) Unwrap() error { return e.err }
 
 func (a *app) settings() (config.Starter, error) {
 	cfg, err := config.StarterFrom(a.environment)
 	if err != nil {
-		return config.Starter{}, &settingsError{err}
+		return config.Starter{}, misset(err)
 	}
 	return cfg, nil
 }
@@ -61,7 +51,7 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 	}
 	db, err := postgres.Open(ctx, string(cfg.DatabaseURL), "herald-starter")
 	if err != nil {
-		return nil, config.Starter{}, &settingsError{err}
+		return nil, config.Starter{}, misset(err)
 	}
 	return db, cfg, nil
 }
@@ -70,7 +60,7 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	options, err := config.Temporal(a.environment)
 	if err != nil {
-		return nil, &settingsError{err}
+		return nil, misset(err)
 	}
 	if options.Identity, err = a.actor(); err != nil {
 		return nil, err
@@ -80,7 +70,7 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	defer cancel()
 	temporal, err := client.DialContext(ctx, options)
 	if err != nil {
-		return nil, &unreachableError{"Temporal", startTemporal, err}
+		return nil, outOfReach("Temporal", startTemporal, err)
 	}
 	return temporal, nil
 }
@@ -97,8 +87,6 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, config.Starter, e
 
 // nextStep says what an operator can do about an error.
 func (a *app) nextStep(err error) string {
-	var unreachable *unreachableError
-	var settings *settingsError
 	var advised *advice.Error
 	var connect *pgconn.ConnectError
 	var statement *pgconn.PgError
@@ -111,10 +99,6 @@ func (a *app) nextStep(err error) string {
 		return advised.Next
 	case errors.As(err, &refused):
 		return "correct the event, or choose another --event-id, and run it again"
-	case errors.As(err, &unreachable):
-		return unreachable.next
-	case errors.As(err, &settings):
-		return "set it in the environment; for the local stack: eval \"$(make -s env)\""
 	case errors.As(err, &unavailable):
 		return startTemporal
 	case errors.As(err, &namespace):

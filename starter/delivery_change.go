@@ -50,12 +50,12 @@ func (d *deliveryChange) parse(verb operate.Verb, filters string, ids []string, 
 func (d *deliveryChange) run(ctx context.Context, verb operate.Verb, ids []string) error {
 	return d.app.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
 		if len(ids) > 0 {
-			return d.app.named(ctx, o, verb, ids, d.flags)
+			return d.app.change(ctx, o, verb, operate.SelectIDs(ids), d.flags)
 		}
 		selection, err := o.SelectDeliveries(ctx, d.wanted, d.flags.after)
 		if err != nil {
 			return err
 		}
-		return d.app.selected(ctx, o, verb, selection, d.flags)
+		return d.app.change(ctx, o, verb, selection, d.flags)
 	})
 }

@@ -104,7 +104,7 @@ func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
 		return advice.With(fmt.Errorf("no worker polls the task queue %s", state.TaskQueue), "start a worker")
 	}
 	if err := d.Ledger.Reachable(ctx); err != nil {
-		return &unreachableError{"the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err}
+		return outOfReach("the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err)
 	}
 	return nil
 }

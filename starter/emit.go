@@ -122,8 +122,6 @@ func checkObject(payload []byte) error {
 	err := json.Unmarshal(payload, &object)
 	var syntax *json.SyntaxError
 	switch {
-	case len(payload) == 0:
-		return errors.New("is empty; it must be a JSON object")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("is not JSON: %w, at byte %d", err, syntax.Offset)
 	case err != nil || object == nil:

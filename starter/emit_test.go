@@ -26,7 +26,7 @@ func TestCheckObject(t *testing.T) {
 	}{
 		{`{}`, ""},
 		{` {"a": [1, {"b": null}]} `, ""},
-		{``, "is empty; it must be a JSON object"},
+		{``, "is not JSON: unexpected end of JSON input, at byte 0"},
 		{`null`, `must be a JSON object, such as {"restaurantId":5}`},
 		{`5`, `must be a JSON object, such as {"restaurantId":5}`},
 		{`[{}]`, `must be a JSON object, such as {"restaurantId":5}`},

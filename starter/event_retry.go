@@ -65,12 +65,12 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 			a.warnOfPollers(pollers)
 		}
 		if len(ids) > 0 {
-			return a.named(ctx, o, verb, ids, flags.bulkFlags)
+			return a.change(ctx, o, verb, operate.SelectIDs(ids), flags.bulkFlags)
 		}
 		selection, err := o.SelectFailedEvents(ctx, postgres.FailedEventFilter{EventType: flags.eventType, Since: flags.since.Time}, flags.after)
 		if err != nil {
 			return err
 		}
-		return a.selected(ctx, o, verb, selection, flags.bulkFlags)
+		return a.change(ctx, o, verb, selection, flags.bulkFlags)
 	})
 }

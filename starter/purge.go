@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 const minRetention = time.Hour
 
 func (a *app) purgeCommand() *cobra.Command {
-	var flags purgeFlags
+	flags := purgeFlags{ages: make([]console.Age, len(purgeTables()))}
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "Delete old rows of the outbox, and of what came of its events",
@@ -53,38 +52,47 @@ with the rest. Where anything would go, it wants --yes.`,
 		}),
 	}
 	cmd.Flags().Var(&flags.olderThan, "older-than", "`AGE` for each of the four tables that has none of its own")
-	cmd.Flags().Var(&flags.outbox, "outbox", "`AGE` for event_outbox")
-	cmd.Flags().Var(&flags.processed, "processed-events", "`AGE` for processed_event")
-	cmd.Flags().Var(&flags.notifications, "notifications", "`AGE` for notification")
-	cmd.Flags().Var(&flags.decisions, "decisions", "`AGE` for notification_decision")
-	cmd.Flags().Var(&flags.actions, "actions", "`AGE` for operator_action, which --older-than leaves alone")
+	for i, t := range purgeTables() {
+		cmd.Flags().Var(&flags.ages[i], t.flag, "`AGE` for "+string(t.table))
+	}
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete what --dry-run counts")
 	return cmd
 }
 
-type purgeFlags struct {
-	olderThan, outbox, processed, notifications, decisions, actions console.Age
-	dryRun, yes                                                     bool
+// purgeTable is a table that can be purged, and the flag that gives it an age.
+type purgeTable struct {
+	flag  string
+	table postgres.PurgeTable
 }
 
-// retentions are the tables that the flags give an age, in the order in which they
-// are purged.
+// purgeTables are in the order in which they are purged.
+func purgeTables() []purgeTable {
+	return []purgeTable{
+		{"outbox", postgres.PurgeOutbox}, {"processed-events", postgres.PurgeProcessed}, {"notifications", postgres.PurgeNotifications},
+		{"decisions", postgres.PurgeDecisions}, {"actions", postgres.PurgeActions},
+	}
+}
+
+type purgeFlags struct {
+	olderThan   console.Age
+	ages        []console.Age // by the places of the tables
+	dryRun, yes bool
+}
+
+// retentions are the tables that the flags give an age.
 func (f purgeFlags) retentions() ([]operate.Retention, error) {
 	var kept []operate.Retention
-	for _, t := range []struct {
-		table postgres.PurgeTable
-		age   console.Age
-	}{
-		{postgres.PurgeOutbox, cmp.Or(f.outbox, f.olderThan)}, {postgres.PurgeProcessed, cmp.Or(f.processed, f.olderThan)},
-		{postgres.PurgeNotifications, cmp.Or(f.notifications, f.olderThan)}, {postgres.PurgeDecisions, cmp.Or(f.decisions, f.olderThan)},
-		{postgres.PurgeActions, f.actions},
-	} {
-		switch age := t.age.Duration; {
-		case age >= minRetention:
-			kept = append(kept, operate.Retention{Table: t.table, Age: age, Text: t.age.String()})
-		case age > 0:
-			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", t.age.String(), t.table)
+	for i, t := range purgeTables() {
+		age := f.ages[i]
+		if age.Duration == 0 && t.table != postgres.PurgeActions {
+			age = f.olderThan
+		}
+		switch {
+		case age.Duration >= minRetention:
+			kept = append(kept, operate.Retention{Table: t.table, Age: age.Duration, Text: age.String()})
+		case age.Duration > 0:
+			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.String(), t.table)
 		}
 	}
 	if len(kept) == 0 {

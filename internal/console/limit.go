@@ -14,7 +14,7 @@ const (
 	maxListed     = 1000
 )
 
-// Limit is the value of a flag: how many rows a list prints.
+// Limit is the value of --limit: how many rows a list prints.
 type Limit int
 
 // LimitFlag adds --limit.

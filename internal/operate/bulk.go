@@ -25,22 +25,28 @@ const (
 	maxErrors     = 10
 )
 
-// Options say how a verb is done to many.
-type Options struct {
-	DryRun   bool
-	Progress func(tried int, through string) // called after each, one call at a time; nil: by nobody
-}
-
-// Selection is the rows that a filter names, in the order of a key of theirs.
-// Rows that are written after it was made are left alone.
+// Selection is what a verb is done to: rows in the order of a key of theirs. Rows
+// that are written after it was made are left alone.
 type Selection struct {
 	Matched int
 	After   string // the key behind which to begin; empty: with the first
+	Named   bool   // by their ids
 	page    func(ctx context.Context, after string, limit int) ([]item, error)
 }
 
 // item is one of many.
 type item struct{ key, id string }
+
+// SelectIDs selects what is named by ids, each once.
+func SelectIDs(ids []string) Selection {
+	var items []item
+	for _, id := range ids {
+		if one := (item{id: id}); !slices.Contains(items, one) {
+			items = append(items, one)
+		}
+	}
+	return Selection{Matched: len(items), Named: true, page: func(context.Context, string, int) ([]item, error) { return items, nil }}
+}
 
 // Summary is what became of many.
 type Summary struct {
@@ -49,7 +55,7 @@ type Summary struct {
 	Done    int            `json:"done"`
 	Skipped map[string]int `json:"skipped"` // by why
 	Failed  int            `json:"failed"`
-	Through string         `json:"through,omitempty"` // of a selection: the key up to which all are through
+	Through string         `json:"through,omitempty"` // of a filter: the key up to which all are through
 	Items   []Outcome      `json:"items,omitzero"`    // those that were named, or the first of a dry run
 	Errors  []string       `json:"errors,omitempty"`  // the first of them
 }
@@ -65,56 +71,31 @@ func (s Summary) Tried() int {
 
 // bulk is a verb at work on many.
 type bulk struct {
-	Options
 	operator *Operator
 	verb     Verb
+	dryRun   bool
+	progress func(Summary)
 	outcomes map[string]Outcome // by id; nil: they are counted alone
 
 	mu      sync.Mutex
 	summary Summary
 }
 
-func (o *Operator) bulk(verb Verb, options Options, matched int) *bulk {
-	return &bulk{Options: options, operator: o, verb: verb, summary: Summary{Matched: matched, DryRun: options.DryRun, Skipped: map[string]int{}}}
-}
-
-// Named does a verb to those that are named by their ids. An error of one of them
-// is in its outcome; the error returned is what stopped the others.
-func (o *Operator) Named(ctx context.Context, verb Verb, ids []string, options Options) (Summary, error) {
-	var items []item
-	for _, id := range ids {
-		if once := (item{id: id}); !slices.Contains(items, once) {
-			items = append(items, once)
-		}
+// Do does a verb to a selection. After each it calls progress, which must not keep
+// the summary. What cannot be done to one does not stop the others; the error is
+// what did, and another call may go on behind Through.
+func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress func(Summary)) (Summary, error) {
+	b := &bulk{operator: o, verb: verb, progress: progress, summary: Summary{Matched: to.Matched, Skipped: map[string]int{}, Through: to.After}}
+	if to.Named {
+		return b.listed(ctx, to, to.Matched)
 	}
-	b := o.bulk(verb, options, len(items))
-	err := b.keep(ctx, items)
-	return b.summary, err
-}
-
-// Selected does a verb to a selection. A dry run looks at its first rows alone.
-// Where the run is stopped, Through of the summary is where another may go on.
-func (o *Operator) Selected(ctx context.Context, verb Verb, of Selection, options Options) (Summary, error) {
-	b := o.bulk(verb, options, of.Matched)
-	if options.DryRun {
-		items, err := of.page(ctx, of.After, previewed)
-		if err != nil {
-			return b.summary, err
-		}
-		err = b.keep(ctx, items)
-		for _, outcome := range b.summary.Items {
-			err = cmp.Or(err, outcome.Err)
-		}
-		return Summary{Matched: of.Matched, DryRun: true, Skipped: map[string]int{}, Items: b.summary.Items}, err
-	}
-	if of.Matched > 0 {
-		if err := o.Record(ctx, "matched "+verb.Noun.count(of.Matched), o.Order.Flags); err != nil {
+	if to.Matched > 0 {
+		if err := o.Record(ctx, "matched "+verb.Noun.count(to.Matched), o.Order.Flags); err != nil {
 			return b.summary, err
 		}
 	}
-	b.summary.Through = of.After
 	for {
-		page, err := of.page(ctx, b.summary.Through, bulkPage)
+		page, err := to.page(ctx, b.summary.Through, bulkPage)
 		if err == nil && len(page) > 0 {
 			err = b.all(ctx, page)
 		}
@@ -124,16 +105,34 @@ func (o *Operator) Selected(ctx context.Context, verb Verb, of Selection, option
 	}
 }
 
-// keep does the verb to items, and keeps the outcomes in the order of the items.
-func (b *bulk) keep(ctx context.Context, items []item) error {
+// DryRun says what a verb would do to a selection: to all that were named, or to
+// the first of a filter.
+func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary, error) {
+	b := &bulk{operator: o, verb: verb, dryRun: true, progress: func(Summary) {}, summary: Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}}}
+	if to.Named {
+		return b.listed(ctx, to, to.Matched)
+	}
+	summary, err := b.listed(ctx, to, previewed)
+	for _, outcome := range summary.Items {
+		err = cmp.Or(err, outcome.Err)
+	}
+	return Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}, Items: summary.Items}, err
+}
+
+// listed does the verb to the first of a selection, and lists the outcomes in their
+// order.
+func (b *bulk) listed(ctx context.Context, of Selection, limit int) (Summary, error) {
 	b.outcomes, b.summary.Items = map[string]Outcome{}, []Outcome{}
-	err := b.all(ctx, items)
+	items, err := of.page(ctx, of.After, limit)
+	if err == nil {
+		err = b.all(ctx, items)
+	}
 	for _, item := range items {
 		if outcome, tried := b.outcomes[item.id]; tried {
 			b.summary.Items = append(b.summary.Items, outcome)
 		}
 	}
-	return err
+	return b.summary, err
 }
 
 // all does the verb to items, several at once. What fails with one of them does
@@ -157,9 +156,7 @@ func (b *bulk) all(ctx context.Context, items []item) error {
 			for through[i] = true; next < len(items) && through[next]; next++ {
 				b.summary.Through = items[next].key
 			}
-			if b.Progress != nil {
-				b.Progress(b.summary.Tried(), b.summary.Through)
-			}
+			b.progress(b.summary)
 			return nil
 		})
 	}
@@ -189,7 +186,7 @@ func (b *bulk) one(ctx context.Context, id string) (Outcome, error) {
 // change does what is planned for one, or says what would be done.
 func (b *bulk) change(ctx context.Context, id string) (Outcome, error) {
 	plan, err := b.verb.plan(b.operator, ctx, id)
-	if err != nil || plan.do == nil || b.DryRun {
+	if err != nil || plan.do == nil || b.dryRun {
 		return plan.expected, err
 	}
 	if err := b.operator.Record(ctx, b.operator.Order.Flags, id); err != nil {

@@ -54,6 +54,8 @@ func (w *world) do(ctx context.Context, id string) (Outcome, error) {
 	return Outcome{ID: id, Done: true, Result: "changed"}, nil
 }
 
+func silent(Summary) {}
+
 // rows are d1 to dn, whose keys are ten times that.
 func rows(n int) Selection {
 	return Selection{Matched: n, page: func(_ context.Context, after string, limit int) ([]item, error) {
@@ -66,7 +68,7 @@ func rows(n int) Selection {
 	}}
 }
 
-func TestSelected(t *testing.T) {
+func TestDo(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld(t)
@@ -78,7 +80,7 @@ func TestSelected(t *testing.T) {
 	var tried int
 	var through string
 
-	got, err := w.Selected(t.Context(), w.verb(), rows(700), Options{Progress: func(n int, key string) { tried, through = n, key }})
+	got, err := w.Do(t.Context(), w.verb(), rows(700), func(s Summary) { tried, through = s.Tried(), s.Through })
 
 	require.NoError(t, err, "what fails with one does not stop the others")
 	require.Len(t, w.done, 700-3-15)
@@ -92,13 +94,13 @@ func TestSelected(t *testing.T) {
 	require.Equal(t, "7000", through)
 }
 
-func TestSelectedDryRun(t *testing.T) {
+func TestDryRun(t *testing.T) {
 	t.Parallel()
 
 	w := newWorld(t)
 	w.refused = map[string]string{"d2": "was sent"}
 
-	got, err := w.Selected(t.Context(), w.verb(), rows(1234), Options{DryRun: true})
+	got, err := w.DryRun(t.Context(), w.verb(), rows(1234))
 
 	require.NoError(t, err)
 	require.Empty(t, w.done)
@@ -111,7 +113,7 @@ func TestSelectedDryRun(t *testing.T) {
 
 // An interrupted run says how far it came, and another goes on from there: between
 // the two everything is done.
-func TestSelectedResumes(t *testing.T) {
+func TestDoResumes(t *testing.T) {
 	t.Parallel()
 
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -121,7 +123,7 @@ func TestSelectedResumes(t *testing.T) {
 			interrupt()
 		}
 	}
-	got, err := w.Selected(ctx, w.verb(), rows(800), Options{})
+	got, err := w.Do(ctx, w.verb(), rows(800), silent)
 	require.ErrorIs(t, err, context.Canceled)
 	through, err := DeliveryNumber(got.Through)
 	require.NoError(t, err)
@@ -131,14 +133,14 @@ func TestSelectedResumes(t *testing.T) {
 	w.onDo = nil
 	rest := rows(800)
 	rest.After = got.Through
-	_, err = w.Selected(t.Context(), w.verb(), rest, Options{})
+	_, err = w.Do(t.Context(), w.verb(), rest, silent)
 	require.NoError(t, err)
 	slices.Sort(w.done)
 	require.Len(t, slices.Compact(w.done), 800)
 }
 
 // A server that is out of reach is not asked a thousand times.
-func TestSelectedStops(t *testing.T) {
+func TestDoStops(t *testing.T) {
 	t.Parallel()
 
 	for _, down := range []error{
@@ -157,7 +159,7 @@ func TestSelectedStops(t *testing.T) {
 				}
 			}
 
-			got, err := w.Selected(t.Context(), w.verb(), rows(1000), Options{})
+			got, err := w.Do(t.Context(), w.verb(), rows(1000), silent)
 
 			require.ErrorIs(t, err, down)
 			require.Less(t, len(w.done), 100+bulkAtOnce)
@@ -166,7 +168,7 @@ func TestSelectedStops(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
+func TestDoToNamed(t *testing.T) {
 	t.Parallel()
 
 	gone := errors.New("no such delivery")
@@ -191,7 +193,13 @@ func TestNamed(t *testing.T) {
 			w := newWorld(t)
 			w.refused, w.errs = map[string]string{"sent": "was sent"}, map[string]error{"gone": gone}
 
-			got, err := w.Named(t.Context(), w.verb(), tt.ids, Options{DryRun: tt.dryRun})
+			var got Summary
+			var err error
+			if tt.dryRun {
+				got, err = w.DryRun(t.Context(), w.verb(), SelectIDs(tt.ids))
+			} else {
+				got, err = w.Do(t.Context(), w.verb(), SelectIDs(tt.ids), silent)
+			}
 
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got.Items)
@@ -223,7 +231,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	_, err := w.Store.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')")
 	require.NoError(t, err)
 
-	got, err := w.Selected(t.Context(), w.verb(), rows(4), Options{})
+	got, err := w.Do(t.Context(), w.verb(), rows(4), silent)
 
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Failed)
@@ -235,7 +243,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	}, w.recorded(t))
 
 	w.done, w.Order.Flags = nil, "d3" // the order itself
-	_, err = w.Selected(t.Context(), w.verb(), rows(4), Options{})
+	_, err = w.Do(t.Context(), w.verb(), rows(4), silent)
 	require.ErrorContains(t, err, "record who does it")
 	require.Empty(t, w.done)
 }

@@ -101,7 +101,7 @@ func (d *desk) run(verb Verb, id string) Outcome { return d.one(verb, id, false)
 
 func (d *desk) one(verb Verb, id string, dryRun bool) Outcome {
 	d.t.Helper()
-	outcome, err := d.bulk(verb, Options{DryRun: dryRun}, 1).change(d.t.Context(), id)
+	outcome, err := (&bulk{operator: d.Operator, verb: verb, dryRun: dryRun}).change(d.t.Context(), id)
 	require.NoError(d.t, err)
 	if !outcome.Done {
 		require.NotEmpty(d.t, outcome.Next, "what was not done comes with an advice")

@@ -109,7 +109,7 @@ func TestNoSuchID(t *testing.T) {
 
 	d := newDesk(t)
 	for _, verb := range []Verb{CancelDelivery(), RetryDelivery(true, 0), SendNow(), CancelEvent(), RetryEvent(false)} {
-		summary, err := d.Named(t.Context(), verb, []string{"x404"}, Options{})
+		summary, err := d.DryRun(t.Context(), verb, SelectIDs([]string{"x404"}))
 
 		require.NoError(t, err)
 		var advised *advice.Error

@@ -39,11 +39,8 @@ func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
-	return o.awaitPollers(ctx, ids, pollerGoal{
-		reached: Poller.hasEnded,
-		missed:  "still running",
-		next:    "start a worker, which lets them end, or terminate them in the Temporal Web UI",
-	})
+	const next = "start a worker, which lets them end, or terminate them in the Temporal Web UI"
+	return o.awaitPollers(ctx, ids, Poller.hasEnded, "still running", next)
 }
 
 // PausePollers has all pollers start nothing more, and waits until they have
@@ -79,22 +76,14 @@ func (o *Operator) signalPollers(ctx context.Context, signal string, status Poll
 		return nil, advice.With(fmt.Errorf("no worker polls the task queue %s; the order is kept until one does", pollers.TaskQueue),
 			"start a worker, which carries it out; see `starter poller status`")
 	}
-	return ids, o.awaitPollers(ctx, ids, pollerGoal{
-		reached: func(p Poller) bool { return p.Status == status },
-		missed:  missed,
-		next:    "see `starter poller status` and the worker's log; the order stands",
-	})
+	reached := func(p Poller) bool { return p.Status == status }
+	return ids, o.awaitPollers(ctx, ids, reached, missed, "see `starter poller status` and the worker's log; the order stands")
 }
 
-// pollerGoal is what pollers were told to become.
-type pollerGoal struct {
-	reached func(Poller) bool
-	missed  string // what those are that have not reached it
-	next    string // what an operator can do about them
-}
-
-// awaitPollers waits until all of them have reached the goal.
-func (o *Operator) awaitPollers(ctx context.Context, ids []string, goal pollerGoal) error {
+// awaitPollers waits until all of them have reached what they were told to become.
+// For those that have not when ctx ends, missed says what they are, and next what to
+// do about that.
+func (o *Operator) awaitPollers(ctx context.Context, ids []string, reached func(Poller) bool, missed, next string) error {
 	for left := ids; ; {
 		var missing []string
 		for _, id := range left {
@@ -102,7 +91,7 @@ func (o *Operator) awaitPollers(ctx context.Context, ids []string, goal pollerGo
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
-			if err != nil || !goal.reached(poller) {
+			if err != nil || !reached(poller) {
 				missing = append(missing, id)
 			}
 		}
@@ -110,7 +99,7 @@ func (o *Operator) awaitPollers(ctx context.Context, ids []string, goal pollerGo
 			return nil
 		}
 		if err := sleep(ctx); err != nil {
-			return advice.With(fmt.Errorf("%s: %s: %w", goal.missed, strings.Join(left, ", "), err), goal.next)
+			return advice.With(fmt.Errorf("%s: %s: %w", missed, strings.Join(left, ", "), err), next)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -253,8 +252,6 @@ func TestOrderPollersFails(t *testing.T) {
 	}
 }
 
-var stopped = pollerGoal{reached: Poller.hasEnded, missed: "still running", next: "start a worker"}
-
 func TestAwaitPollers(t *testing.T) {
 	t.Parallel()
 
@@ -273,9 +270,9 @@ func TestAwaitPollers(t *testing.T) {
 	}
 	o := &Operator{Launcher: temporal.launcher()}
 
-	require.NoError(t, o.awaitPollers(t.Context(), slices.Clone(ids), stopped))
+	require.NoError(t, o.awaitPollers(t.Context(), ids, Poller.hasEnded, "still running", "start a worker"))
 	require.Equal(t, 5, temporal.looks)
-	require.NoError(t, o.awaitPollers(t.Context(), nil, stopped))
+	require.NoError(t, o.awaitPollers(t.Context(), nil, Poller.hasEnded, "still running", "start a worker"))
 }
 
 func TestAwaitPollersIsBounded(t *testing.T) {
@@ -292,7 +289,7 @@ func TestAwaitPollersIsBounded(t *testing.T) {
 		},
 	}
 
-	err := (&Operator{Launcher: temporal.launcher()}).awaitPollers(ctx, []string{"a"}, stopped)
+	err := (&Operator{Launcher: temporal.launcher()}).awaitPollers(ctx, []string{"a"}, Poller.hasEnded, "still running", "start a worker")
 
 	require.ErrorIs(t, err, tooLong)
 	require.ErrorContains(t, err, "still running: a")
