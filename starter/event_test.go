@@ -128,10 +128,10 @@ func TestOutcomeInJSON(t *testing.T) {
 
 	var view explain.Event
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
-	require.Equal(t, "NO_RECIPIENTS", view.Processed.Outcome)
+	require.EqualValues(t, "NO_RECIPIENTS", view.Processed.Outcome)
 	var list struct{ Events []report.EventRow }
 	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "-o", "json")), &list))
-	require.Equal(t, "NO_RECIPIENTS", list.Events[0].Outcome)
+	require.EqualValues(t, "NO_RECIPIENTS", list.Events[0].Outcome)
 	require.Contains(t, c.must(t, "event", "show", "evt-1"), "SUCCESS (NO_RECIPIENTS), since")
 }
 
