@@ -21,55 +21,37 @@ func TestDigestCancelled(t *testing.T) {
 	tests := []struct {
 		name  string
 		when  time.Duration
+		quiet bool // when the window ends
+		items int
 		sends []digestAnswer
 	}{
-		{"before it began", 0, nil},
-		{"while it collects", time.Minute, nil},
-		{"between two attempts", window + 10*time.Second, []digestAnswer{{err: outage.err}}},
+		{name: "before it began", when: 0, items: 2},
+		{name: "while it collects", when: time.Minute, items: 2},
+		{name: "with nothing to list", when: time.Minute, items: 0},
+		{name: "while it waits for quiet hours to end", when: time.Hour, quiet: true, items: 1},
+		{name: "between two attempts", when: window + 10*time.Second, items: 2, sends: []digestAnswer{{err: outage.err}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			env := newEnv(t)
+			env, answers := newEnv(t), []activities.SealResult{sealed(tt.items)}
+			if tt.quiet {
+				answers = append([]activities.SealResult{quietUntil(env.Now().Add(8 * time.Hour))}, answers...)
+			}
 			env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
-			env.seals(sealed(2))
+			env.seals(answers...)
 			env.sendsDigest(tt.sends...)
-			env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
-			env.tells(digestCancelled, items(2)...)
+			if tt.items > 0 {
+				env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
+			}
+			env.tells(digestCancelled, items(tt.items)...)
 
 			env.ExecuteWorkflow(workflows.Digest, digestInput())
 
 			env.requireCancelled(t)
 		})
 	}
-}
-
-// Cancelled while it waits for quiet hours to end, or for an operator's time.
-func TestDigestCancelledWhileItWaits(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-	env.seals(quietUntil(env.Now().Add(8*time.Hour)), sealed(1))
-	env.givesUpDigest(digestCancelled.Status, digestCancelled.Reason)
-	env.tells(digestCancelled, items(1)...)
-
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-	env.requireCancelled(t)
-}
-
-func TestDigestOfNothingCancelled(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-	env.seals(sealed(0))
-
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-	env.requireCancelled(t)
 }
 
 // What a cancelled sealing has done is found by another one.

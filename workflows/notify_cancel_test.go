@@ -12,20 +12,27 @@ import (
 	"herald/workflows"
 )
 
+// A cancelled event cancels what is open, and what waits as well. What had to wait
+// for a slot is never begun.
 func TestNotifyEventCancelledWithOpenDeliveries(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
-	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
-	env.plans(notification.Cursor{}, onlyPage(batch(150)))
-	env.finishes("CANCELLED")
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	for _, tt := range []struct {
+		batch activities.DeliveryBatch
+		open  int
+	}{{batch(150), 100}, {waiting(batch(150)), 150}} {
+		env := newEventEnv(t)
+		env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
+		env.plans(notification.Cursor{}, onlyPage(tt.batch))
+		env.finishes("CANCELLED")
+		env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+		env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 
-	env.requireCancelled(t)
-	require.Len(t, env.deliveries.started, 100) // those that waited for a place never began
-	require.Equal(t, 100, env.deliveries.cancelled)
+		env.requireCancelled(t)
+		require.Len(t, env.deliveries.started, tt.open)
+		require.Equal(t, tt.open, env.deliveries.cancelled)
+	}
 }
 
 func TestNotifyEventCancelledWhilePlanning(t *testing.T) {

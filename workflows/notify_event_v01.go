@@ -46,8 +46,8 @@ type pagesV01 struct {
 	sending, waiting *limiter
 }
 
-// deliverAllV01 tells all recipients, and waits until every delivery has ended. A
-// next input is what is left for another run, whose history starts anew.
+// deliverAllV01 tells all recipients, and waits until every delivery has ended. If
+// the history has become long, it returns the input of the run that does the rest.
 func deliverAllV01(ctx workflow.Context, in NotifyInput) (NotifyResult, *NotifyInput, error) {
 	open := pagesV01{sending: newLimiter(ctx, openPagesV01), waiting: newLimiter(ctx, waitingPagesV01)}
 	result, next, err := planPagesV01(ctx, in, open)

@@ -188,21 +188,3 @@ func (e *environment) plansV01(after notification.Cursor, planned activities.Pla
 func (e *environment) plansAfterV01(d time.Duration, after notification.Cursor, planned activities.PlanResult) {
 	e.plansIn(d, activities.PlanInput{EventID: eventID, After: after}, planned)
 }
-
-func TestNotifyEventV01CancelledWithOpenPages(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.pages.end = takes[workflows.PageInput](time.Hour)
-	for n := 1; n <= 5; n++ { // the fifth waits for a place
-		env.plansV01(cursor(n-1), pageV01(n, 9))
-	}
-	env.finishes("CANCELLED")
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
-
-	env.requireCancelled(t)
-	require.Len(t, env.pages.started, 4)
-	require.Equal(t, 4, env.pages.cancelled)
-}

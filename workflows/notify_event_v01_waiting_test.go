@@ -91,24 +91,37 @@ func TestNotifyEventV01SendsPagesBesideWhatWaits(t *testing.T) {
 	}
 }
 
-func TestNotifyEventV01CancelledWithWaitingPages(t *testing.T) {
+func TestNotifyEventV01CancelledWithOpenPages(t *testing.T) {
 	t.Parallel()
 
-	env := newEventEnv(t)
-	env.pages.end = takes[workflows.PageInput](10 * time.Hour)
-	for n := 1; n <= 6; n++ {
-		planned := partlyWaiting(n, 6)
-		planned.Immediate = 0
-		env.plansV01(cursor(n-1), planned)
+	for _, tt := range []struct {
+		name               string
+		immediate, waiting int
+		planned, open      int
+	}{
+		{"sending", 100, 0, 5, 4}, // the fifth waits for a slot
+		{"waiting", 0, 40, 6, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEventEnv(t)
+			env.pages.end = takes[workflows.PageInput](10 * time.Hour)
+			for n := 1; n <= tt.planned; n++ {
+				planned := pageV01(n, 6)
+				planned.Immediate, planned.Waiting = tt.immediate, tt.waiting
+				env.plansV01(cursor(n-1), planned)
+			}
+			env.finishes("CANCELLED")
+			env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
+
+			env.requireCancelled(t)
+			require.Len(t, env.pages.started, tt.open)
+			require.Equal(t, tt.open, env.pages.cancelled)
+		})
 	}
-	env.finishes("CANCELLED")
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInputV01)
-
-	env.requireCancelled(t)
-	require.Len(t, env.pages.started, 6)
-	require.Equal(t, 6, env.pages.cancelled)
 }
 
 // Children do not survive continue-as-new, so an event goes on in the same run

@@ -41,23 +41,6 @@ func TestNotifyEventDeliversBesideWhatWaits(t *testing.T) {
 	require.Equal(t, 2*time.Second, sent[129]) // of the skipped clock: 100, then 30
 }
 
-// A cancelled event cancels what waits as well.
-func TestNotifyEventCancelledWithWaitingDeliveries(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
-	env.plans(notification.Cursor{}, onlyPage(waiting(batch(150))))
-	env.finishes("CANCELLED")
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireCancelled(t)
-	require.Len(t, env.deliveries.started, 150)
-	require.Equal(t, 150, env.deliveries.cancelled)
-}
-
 // The items of digests wait as well, for a time that only their digests know.
 func TestNotifyPageWithDigests(t *testing.T) {
 	t.Parallel()

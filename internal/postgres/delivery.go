@@ -60,7 +60,7 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 		       digest_id  = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END
 		FROM  (SELECT delivery_id,
 		              status = 'FAILED' OR (status = 'PENDING' AND NOT (
-		                  -- an attempt that began while this statement waited for the row is counted, but not to be seen
+		                  -- attempt_count includes an attempt that began while this statement waited for the row, which it cannot see
 		                  $2 = 'CANCELLED' AND digest_id IS NOT NULL AND attempt_count > 0 AND NOT EXISTS (
 		                      SELECT FROM delivery_attempt a
 		                      WHERE  a.delivery_id = $1
