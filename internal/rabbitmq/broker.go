@@ -29,7 +29,7 @@ type Broker struct {
 	cfg     Config
 	log     *slog.Logger
 	depths  singleflight.Group
-	marked  bool // the supervisor's: the vhost was looked at
+	marked  bool // whether the vhost was marked; only the supervisor uses it
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when the supervisor has ended
 
@@ -50,10 +50,10 @@ var (
 	errBlocked    = errors.New("publishing is blocked by a memory or disk alarm")
 )
 
-// Connect starts a Broker and waits for its first attempt to connect, but at
-// most as long as ctx. A broker that is down is no error: the attempts go on in
-// the background until [Broker.Close]. Connect fails only if the URL is
-// malformed, and then does not repeat it, since it holds a password.
+// Connect starts a Broker and waits until its first attempt to connect, or ctx, has
+// ended. A broker that is down is no error: the attempts go on in the background
+// until [Broker.Close]. Connect fails only if the URL is malformed. The error does
+// not repeat the URL, which holds a password.
 func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	if _, err := amqp.ParseURI(cfg.URL); err != nil {
 		return nil, errors.New("connect to RabbitMQ: the URL is not of the form amqp://user:password@host:port/vhost")
@@ -77,14 +77,14 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// Close ends the connection, and waits for that a few seconds at most, also
-// while the broker is blocked. Publications in progress fail.
+// Close ends the connection within a few seconds, also while the broker is blocked.
+// Publications in progress fail.
 func (b *Broker) Close() {
 	b.stop()
 	<-b.stopped
 }
 
-// Ready returns nil when messages can be published, and else the reason why not.
+// Ready returns nil when messages can be published, or else why they cannot.
 func (b *Broker) Ready() error {
 	now := b.current()
 	switch {

@@ -6,8 +6,8 @@ import (
 )
 
 // Depths returns how many messages wait in each queue that Herald publishes to, by
-// the queue's name; those that a consumer holds are not counted. It returns by the
-// end of ctx. However many ask, the broker is asked once at a time.
+// the queue's name, without those that a consumer holds. It returns by the end of
+// ctx. Calls at the same time share one answer.
 func (b *Broker) Depths(ctx context.Context) (map[string]int, error) {
 	if err := b.Ready(); err != nil { // a blocked broker would not answer
 		return nil, err
@@ -26,8 +26,8 @@ func (b *Broker) Depths(ctx context.Context) (map[string]int, error) {
 	}
 }
 
-// depths knows no context, as nothing of the client library does: it ends with the
-// session at the latest.
+// depths has no context, because the client library takes none. It ends when the
+// session does, at the latest.
 func (s *session) depths() (map[string]int, error) {
 	ch, err := s.conn.Channel()
 	if err != nil {

@@ -20,9 +20,9 @@ type eventMessage struct {
 }
 
 // PublishEvent publishes the domain message of an event, persistent, to the queue
-// of each of [EventAudiences] that is named. It stops at the first failure, of
-// which [Broker.Publish] tells; a repetition then reaches some queues twice, with
-// the event's id as message id both times.
+// of each named audience, all of which are [EventAudiences]. It stops at the first
+// failure, see [Broker.Publish]. When the call is repeated, some queues get the
+// message twice, both times with the event's id as message id.
 func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, audiences []string) error {
 	for _, audience := range audiences {
 		if !slices.Contains(EventAudiences(), audience) {
@@ -66,9 +66,9 @@ func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.Dead
 	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, CorrelationID: letter.CorrelationID, Body: body, Persistent: true})
 }
 
-// PublishWebSocket publishes a message for the gateways of an audience, one of
-// [WebSocketAudiences]; any other is refused, since everybody could read the
-// message. It is transient: a restart of the broker drops it. It fails as
+// PublishWebSocket publishes a message for the gateways of an audience. It refuses
+// an audience that is not one of [WebSocketAudiences], whose message everybody could
+// read. The message is transient: a restart of the broker drops it. It fails as
 // [Broker.Publish] does.
 func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error {
 	if !slices.Contains(WebSocketAudiences(), audience) {
@@ -77,7 +77,7 @@ func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID stri
 	return b.Publish(ctx, Message{RoutingKey: WebSocketQueue(audience), ID: deliveryID, Body: body})
 }
 
-// aggregateID is a number only where that says the same: 007 stays a text.
+// aggregateID returns a number where that reads the same as the text: 007 stays text.
 func aggregateID(id string) any {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != id {
@@ -86,7 +86,7 @@ func aggregateID(id string) any {
 	return n
 }
 
-// encode leaves <, > and & as they are, so that a payload passes unchanged.
+// encode leaves <, > and & as they are, so that a payload is unchanged.
 func encode(v any) ([]byte, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)

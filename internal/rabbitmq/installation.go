@@ -11,20 +11,20 @@ import (
 
 const (
 	// InstallationQueue holds one message: the name of the installation whose vhost
-	// this is. Two in one vhost would take each other's messages, since the queues
-	// are called the same everywhere. Where Herald moves, the queue is deleted.
+	// this is. Two installations in one vhost would take each other's messages, since
+	// their queues have the same names. Who moves Herald deletes the queue.
 	InstallationQueue = "herald.installation"
 
-	// installationLock is a queue that one connection at a time can have. It is
-	// needed because a message that somebody looks at is not in its queue meanwhile.
+	// installationLock is a queue that only one connection at a time can have. Without
+	// it, a process could find the queue empty while another reads the message.
 	installationLock = InstallationQueue + ".lock"
 
-	lockPause = 50 * time.Millisecond
+	lockInterval = 50 * time.Millisecond
 )
 
 // Installation returns the name of the installation that marked the vhost of a
-// URL, or "" where none did. It has a connection of its own, which ends by the end
-// of ctx, or after 10 s, whatever the broker does.
+// URL, or "" where none did. It opens a connection of its own, which ends when ctx
+// does, or after 10 s, whatever the broker does.
 func Installation(ctx context.Context, url string) (string, error) {
 	return withInstallation(ctx, url, func(ch *amqp.Channel) (string, error) {
 		_, err := ch.QueueDeclarePassive(InstallationQueue, true, false, false, false, nil)
@@ -38,8 +38,8 @@ func Installation(ctx context.Context, url string) (string, error) {
 	})
 }
 
-// MarkInstallation is [Installation], and marks a vhost that nobody did as that
-// of name, so that the answer is never empty. A crash leaves a mark or none.
+// MarkInstallation does as [Installation] does, and marks a vhost that has no mark
+// with name. A crash leaves a whole mark or none.
 func MarkInstallation(ctx context.Context, url, name string) (string, error) {
 	return withInstallation(ctx, url, func(ch *amqp.Channel) (string, error) {
 		args := amqp.Table{
@@ -58,8 +58,8 @@ func MarkInstallation(ctx context.Context, url, name string) (string, error) {
 	})
 }
 
-// withInstallation calls do while nobody else looks at the queue. The end of the
-// connection ends the lock.
+// withInstallation calls do while nobody else uses the queue. The lock ends with the
+// connection.
 func withInstallation(ctx context.Context, url string, do func(ch *amqp.Channel) (string, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -91,9 +91,9 @@ func lockInstallation(ctx context.Context, conn *amqp.Connection) (*amqp.Channel
 			return nil, explain("queue", installationLock, err)
 		}
 		select { // the broker, which closed the channel, cannot be waited on
-		case <-time.After(lockPause):
+		case <-time.After(lockInterval):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for others who look at queue %s: %w", InstallationQueue, ctx.Err())
+			return nil, fmt.Errorf("wait for others who use queue %s: %w", InstallationQueue, ctx.Err())
 		}
 	}
 }
@@ -110,15 +110,15 @@ func readInstallation(ch *amqp.Channel) (string, error) {
 	if err := mark.Nack(false, true); err != nil {
 		return "", fmt.Errorf("return the message of queue %s: %w", InstallationQueue, err)
 	}
-	// Its answer comes after the message is back, and before the lock ends.
+	// The broker answers this once the message is back, so that the lock lasts as long.
 	if _, err := ch.QueueDeclarePassive(InstallationQueue, true, false, false, false, nil); err != nil {
 		return "", fmt.Errorf("return the message of queue %s: %w", InstallationQueue, err)
 	}
 	return string(mark.Body), nil
 }
 
-// writeInstallation returns when the broker has the name. It uses the exchange
-// that every queue is bound to, so that no consumer of [Exchange] sees it.
+// writeInstallation returns when the broker has the name. It publishes to the
+// default exchange, so that no consumer of [Exchange] sees it.
 func writeInstallation(ctx context.Context, ch *amqp.Channel, name string) error {
 	if err := ch.Confirm(false); err != nil {
 		return fmt.Errorf("mark the vhost: %w", err)
@@ -143,8 +143,9 @@ func isRefusal(err error, code int) bool {
 	return errors.As(err, &refusal) && refusal.Code == code
 }
 
-// mark marks the vhost, at each connection until that succeeds once, and tells of
-// another installation. Work goes on: which of the two is wrong cannot be known.
+// mark marks the vhost. It is called at each connection until it has succeeded.
+// Where another installation has marked the vhost, it warns, and work goes on: it
+// cannot know which of the two is wrong.
 func (b *Broker) mark(ctx context.Context) {
 	found, err := MarkInstallation(ctx, b.cfg.URL, b.cfg.Installation)
 	switch {

@@ -22,7 +22,7 @@ type Message struct {
 	ID            string // the same at each repetition
 	Type          string
 	CorrelationID string
-	Body          []byte // not to be changed any more, not even after an error
+	Body          []byte // the caller must not change it, not even after an error
 	Persistent    bool   // survives a restart of the broker
 }
 
@@ -41,8 +41,8 @@ func (m Message) publishing() amqp.Publishing {
 	}
 }
 
-// fits says whether each property is short enough for the protocol. One that is
-// not would break off in mid-frame, and cost everybody the connection.
+// fits says whether each property is short enough for the protocol. The library
+// stops in the middle of a frame at one that is not, which ends the connection.
 func (m Message) fits() bool {
 	const longest = 255 // bytes of a short string, AMQP 0-9-1 section 4.2.5.3
 	return max(len(m.RoutingKey), len(m.ID), len(m.Type), len(m.CorrelationID)) <= longest
@@ -59,8 +59,8 @@ func (m Message) fits() bool {
 //     longer than 255 bytes;
 //   - Account: the user may not write.
 //
-// It returns by the deadline of ctx, or after 10 s where that has none. A message
-// that is repeated keeps its id.
+// It returns by the deadline of ctx, or after 10 s where ctx has none. Who publishes
+// a message again gives it the same id.
 func (b *Broker) Publish(ctx context.Context, m Message) error {
 	if !m.fits() {
 		return refused(codeTooLong)

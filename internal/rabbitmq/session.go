@@ -23,8 +23,8 @@ const (
 )
 
 // session is one connection to the broker with its publishers. Ending its
-// context closes the socket, and with it everything that waits for the broker:
-// the client library's own calls know no context.
+// context closes the socket, and so ends everything that waits for the broker: the
+// client library's calls take no context.
 type session struct {
 	conn    *amqp.Connection
 	log     *slog.Logger
@@ -72,11 +72,10 @@ func (s *session) open(url string) error {
 	return declare(conn, s.bounds, s.log)
 }
 
-// dialer opens sockets that are closed at the end of ctx.
+// dialer opens sockets, each of which is closed when ctx ends.
 func dialer(ctx context.Context) func(network, address string) (net.Conn, error) {
 	return func(network, address string) (net.Conn, error) {
-		d := net.Dialer{Timeout: openTimeout}
-		conn, err := d.DialContext(ctx, network, address)
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +84,7 @@ func dialer(ctx context.Context) func(network, address string) (net.Conn, error)
 	}
 }
 
-// watch ends the session with its connection, and notes alarms meanwhile.
+// watch ends the session when its connection ends, and records alarms until then.
 func (s *session) watch(closed <-chan *amqp.Error, blocking <-chan amqp.Blocking) {
 	for {
 		select {
@@ -107,9 +106,9 @@ func (s *session) watch(closed <-chan *amqp.Error, blocking <-chan amqp.Blocking
 	}
 }
 
-// repair declares the topology again, unless that has happened since generation
-// seen. A topology that cannot be declared ends the session, so that the
-// supervisor tries on and [Broker.Ready] tells why.
+// repair declares the topology again, unless another worker did so after generation
+// seen. A topology that cannot be declared ends the session, so that the supervisor
+// tries again and [Broker.Ready] tells why.
 func (s *session) repair(seen int64) error {
 	s.repairs.Lock()
 	defer s.repairs.Unlock()
@@ -126,18 +125,18 @@ func (s *session) repair(seen int64) error {
 	return nil
 }
 
-// close says goodbye and ends the session, forcibly after closeTimeout: a
-// blocked broker does not answer.
+// close ends the session. It waits for the broker's goodbye, but no longer than
+// closeTimeout: a blocked broker does not answer.
 func (s *session) close() {
 	force := time.AfterFunc(closeTimeout, func() { s.end(errClosed) })
 	defer force.Stop()
-	_ = s.conn.CloseDeadline(time.Now().Add(closeTimeout)) // closed is all it has to be
+	_ = s.conn.Close() // what matters was confirmed
 	s.end(errClosed)
 	s.workers.Wait()
 }
 
-// boundedConn gives each write a deadline. The client library has none, and
-// writes for ever to a broker that has stopped to read.
+// boundedConn gives each write a deadline. The client library sets none, and would
+// write for ever to a broker that has stopped reading.
 type boundedConn struct{ net.Conn }
 
 func (c boundedConn) Write(p []byte) (int, error) {

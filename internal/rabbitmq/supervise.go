@@ -11,8 +11,7 @@ const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 
-	// stable is how long a connection lives before its end counts as a new
-	// trouble rather than as the same one again.
+	// stable is how long a connection must live for the back-off to begin anew.
 	stable = 30 * time.Second
 )
 
@@ -32,10 +31,10 @@ func (b *Broker) supervise(ctx context.Context) {
 			failures = 0
 		}
 
-		pause := backoff(failures)
-		b.log.Warn("no connection to RabbitMQ", "error", err, "next_attempt_in", pause)
+		wait := backoff(failures)
+		b.log.Warn("no connection to RabbitMQ", "error", err, "next_attempt_in", wait)
 		select {
-		case <-time.After(pause):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}

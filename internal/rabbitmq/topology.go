@@ -17,9 +17,8 @@ const (
 	// DeadLetterQueue takes the deliveries that were given up.
 	DeadLetterQueue = "notification.dead-letter"
 
-	// EveryAudience is the last word of the websocket queue for what is meant for
-	// everybody. Herald creates it for other publishers, and puts nothing there:
-	// all that it sends is meant for one person.
+	// EveryAudience is the last word of the websocket queue of messages to everybody.
+	// Herald creates it for other publishers. Its own messages are all to one person.
 	EveryAudience = "all"
 
 	webSocketTTL    = time.Minute // nobody reads a pop-up that is older
@@ -43,9 +42,9 @@ func EventQueue(audience string) string { return "notification." + audience }
 // messages.
 func WebSocketQueue(audience string) string { return "notification.websocket." + audience }
 
-// Bounds are those of the queues of domain messages and of [DeadLetterQueue],
-// which somebody consumes who may be away for days. A queue that is full takes no
-// more, and says so: Herald publishes again later, and nothing is lost.
+// Bounds limit the queues of domain messages and [DeadLetterQueue], whose consumers
+// may be away for days. A full queue refuses messages. Herald publishes them again
+// later, so that nothing is lost.
 type Bounds struct {
 	Length int           // messages; 0: none
 	TTL    time.Duration // after which a message is dropped; 0: never
@@ -67,9 +66,9 @@ func (b Bounds) args() amqp.Table {
 type queue struct {
 	name string
 	args amqp.Table
-	// any says that one which exists may have other bounds: consumers declare it
-	// too, and the bounds of a queue cannot change.
-	any bool
+	// otherBounds: where the queue exists with other bounds, it is used as it is.
+	// Consumers declare it too, and the bounds of a queue cannot change.
+	otherBounds bool
 }
 
 func queues(bounds Bounds) []queue {
@@ -92,9 +91,9 @@ func routed(key string) bool {
 	return slices.ContainsFunc(queues(Bounds{}), func(q queue) bool { return q.name == key })
 }
 
-// declare creates what is missing of the exchange, its queues and their
-// bindings, and changes nothing that exists. It uses a channel of its own,
-// because the broker closes the channel on which a declaration fails.
+// declare creates the exchange, the queues and the bindings that are missing, and
+// changes nothing that exists. It uses a channel of its own, because the broker
+// closes the channel on which a declaration fails.
 func declare(conn *amqp.Connection, bounds Bounds, log *slog.Logger) error {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -105,7 +104,7 @@ func declare(conn *amqp.Connection, bounds Bounds, log *slog.Logger) error {
 	}
 	for _, q := range queues(bounds) {
 		_, err := ch.QueueDeclare(q.name, true, false, false, false, q.args)
-		if q.any && hasOtherBounds(err) {
+		if q.otherBounds && hasOtherBounds(err) {
 			log.Warn("a queue exists with other bounds than the settings', and keeps them; a policy of the broker can change them", "queue", q.name)
 			ch, err = conn.Channel()
 		}
@@ -119,8 +118,8 @@ func declare(conn *amqp.Connection, bounds Bounds, log *slog.Logger) error {
 	return ch.Close()
 }
 
-// hasOtherBounds says that a declaration was refused for nothing but the length or
-// the TTL of the queue that exists.
+// hasOtherBounds says whether a declaration was refused only because the queue
+// exists with another length or TTL.
 func hasOtherBounds(err error) bool {
 	var refusal *amqp.Error
 	if !errors.As(err, &refusal) || refusal.Code != amqp.PreconditionFailed {

@@ -14,7 +14,7 @@ const (
 	// maxTries bounds how often one call publishes its message.
 	maxTries = 3
 
-	// confirmTimeout is after how long a channel that owes a confirmation is given
+	// confirmTimeout is how long a channel may owe a confirmation before it is given
 	// up. The caller has left long before.
 	confirmTimeout = time.Minute
 )
@@ -23,7 +23,7 @@ const (
 type job struct {
 	ctx     context.Context // of the caller
 	message Message
-	result  chan error // buffered: the caller may have left
+	result  chan error // buffered, since the caller may have left
 }
 
 // worker owns one channel, with one message in flight, so that a return, a
@@ -47,8 +47,8 @@ func (w *worker) run() {
 	}
 }
 
-// publish tries again where that can help at once: after a negative
-// confirmation with the same message id, and after repairing the topology.
+// publish tries again at once after a negative confirmation, with the same message
+// id, and after it has repaired the topology.
 func (w *worker) publish(ctx context.Context, m Message) error {
 	var failure *notification.ProviderError
 	for range maxTries {
@@ -97,7 +97,7 @@ func (w *worker) try(ctx context.Context, m Message) *notification.ProviderError
 	acknowledged, err := confirmation.WaitContext(wait)
 	switch {
 	case err != nil:
-		_ = w.channel.Close() // may wait for the end of the session; no caller waits with it
+		_ = w.channel.Close() // it may wait until the session ends, but no caller waits for it
 		return ambiguous(codeLost)
 	case acknowledged:
 		return w.returned()
@@ -106,7 +106,7 @@ func (w *worker) try(ctx context.Context, m Message) *notification.ProviderError
 	}
 }
 
-// open makes sure of a channel in confirm mode.
+// open opens a channel in confirm mode, unless there is one.
 func (w *worker) open() error {
 	if w.channel != nil && !w.channel.IsClosed() {
 		return nil
@@ -124,8 +124,8 @@ func (w *worker) open() error {
 	return nil
 }
 
-// returned judges an acknowledged message: one that no queue wants is returned
-// first, and then acknowledged all the same.
+// returned says what became of an acknowledged message. The broker also acknowledges
+// a message that no queue takes, after it has returned it.
 func (w *worker) returned() *notification.ProviderError {
 	select {
 	case _, ok := <-w.returns:
@@ -137,8 +137,8 @@ func (w *worker) returned() *notification.ProviderError {
 	return nil
 }
 
-// rejected judges a message that was not acknowledged. The library reports a
-// closed channel in the same way as a negative confirmation.
+// rejected says why a message was not acknowledged. The library reports a closed
+// channel as if it were a negative confirmation.
 func (w *worker) rejected() *notification.ProviderError {
 	if !w.channel.IsClosed() {
 		return ambiguous(codeNegative)
