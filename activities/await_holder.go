@@ -16,15 +16,15 @@ type HolderInput struct {
 
 // HolderResult is the result of [Activities.AwaitHolder].
 type HolderResult struct {
-	Stranger  string `json:",omitempty"` // what has the id and should not; empty: nothing has
-	Completed bool   `json:",omitempty"` // what should have it has completed
+	Stranger  string `json:",omitempty"` // the workflow that has the id and should not; empty: none
+	Completed bool   `json:",omitempty"` // the workflow that should have the id has completed
 }
 
 // StillRunning is the type of failure of [Activities.AwaitHolder] while it waits.
 const StillRunning = "StillRunning"
 
-// AwaitHolder finds out who has a workflow ID. While that is what should have it,
-// and it still runs, the activity fails, to be tried again.
+// AwaitHolder finds out which workflow has an id. While the one that should have it
+// still runs, the activity fails, so that it is tried again.
 func (a *Activities) AwaitHolder(ctx context.Context, in HolderInput) (HolderResult, error) {
 	found, err := a.Executions.Execution(ctx, in.WorkflowID)
 	switch {

@@ -12,13 +12,13 @@ import (
 // DatabaseFailed is the type of failure of a statement that the database refused.
 const DatabaseFailed = "DatabaseFailed"
 
-// valueMarks begin the texts in which the driver quotes a value that it could not
-// encode, or read.
+// valueMarks begin the errors in which the driver quotes a value that it could not
+// encode or read.
 var valueMarks = []string{"failed to encode args", "can't scan into dest", "cannot scan"}
 
-// WithoutValues returns what keeps the values of rows out of histories and logs:
-// the database's own words may quote an address or a name. Each error that an
-// activity returns passes through it.
+// WithoutValues returns an interceptor that keeps the values of rows out of
+// histories and logs: the database's error texts may quote an address or a name. It
+// sees each error that an activity returns.
 func WithoutValues() interceptor.WorkerInterceptor { return &withoutValues{} }
 
 type withoutValues struct {
@@ -38,9 +38,9 @@ func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interce
 	return result, unquoted(err)
 }
 
-// unquoted names a failure of the database by statement and SQLSTATE: "begin
-// attempt: SQLSTATE 23505". It returns any other error as it is. What Temporal
-// does is the same: both are retried.
+// unquoted names a failure of the database by statement and SQLSTATE, as in "begin
+// attempt: SQLSTATE 23505". It returns any other error as it is. Temporal retries
+// both.
 func unquoted(err error) error {
 	var decided *temporal.ApplicationError
 	if err == nil || errors.As(err, &decided) {

@@ -13,9 +13,9 @@ type FinishEventInput struct {
 	Outcome notification.EventOutcome `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
 }
 
-// FinishEvent marks an event as ended and counts what became of it. The counts
-// are the tables' own, so that the two cannot disagree. An event that succeeded with deliveries left
-// PENDING has the outcome INCOMPLETE.
+// FinishEvent marks an event as ended and counts its deliveries from the tables, so
+// that its result cannot disagree with them. An event that succeeded and left
+// deliveries PENDING has the outcome INCOMPLETE.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
 	return a.Events.FinishEvent(ctx, in.EventID, in.Success, in.Outcome)
 }

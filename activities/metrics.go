@@ -26,8 +26,7 @@ const (
 	CommitToSentMetric    = "herald_commit_to_sent"   // a timer
 )
 
-// The labels of these metrics, and they have no others: each takes a handful of
-// values, whatever is sent to whom.
+// The only labels of these metrics. Each has few values, however much is sent.
 const (
 	ChannelLabel = "channel"
 	OutcomeLabel = "outcome"
@@ -45,8 +44,8 @@ var attemptOutcomes = []notification.AttemptOutcome{
 	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeError,
 }
 
-// ZeroMetrics makes the counters that alerts look at exist before there is
-// anything to count: a rate cannot see a counter that appears with its first 1.
+// ZeroMetrics creates the counters that alerts use before there is anything to
+// count: a rate does not see a counter that appears with its first 1.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel) {
 	metrics.Counter(OutboxClaimsMetric).Inc(0)
 	for _, outcome := range []notification.ClaimOutcome{notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept} {
@@ -79,8 +78,8 @@ func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHand
 	return metrics.WithTags(map[string]string{OutcomeLabel: outcome})
 }
 
-// countBatch counts what became of a batch of claims, once that is on record. A
-// batch whose end could not be recorded is claimed, and counted, again.
+// countBatch counts what became of a batch of claims, once that is recorded. A batch
+// whose end could not be recorded is claimed and counted again.
 func countBatch(ctx context.Context, batch batchResult) {
 	metrics := activity.GetMetricsHandler(ctx)
 	for outcome, count := range map[notification.ClaimOutcome]int{
@@ -93,7 +92,7 @@ func countBatch(ctx context.Context, batch batchResult) {
 	}
 }
 
-// countSweep counts what a sweep found, once that is on record.
+// countSweep counts what a sweep found, once that is recorded.
 func countSweep(ctx context.Context, found notification.Sweep) {
 	metrics := activity.GetMetricsHandler(ctx)
 	for outcome, count := range map[string]int{
@@ -105,8 +104,7 @@ func countSweep(ctx context.Context, found notification.Sweep) {
 	}
 }
 
-// timedSend hands a message to its provider and measures how long that takes,
-// whatever the answer.
+// timedSend hands a message to its provider and measures how long the call takes.
 func timedSend(ctx context.Context, sender Sender, channel notification.Channel, message notification.Message) (notification.Receipt, error) {
 	began := time.Now()
 	receipt, err := sender.Send(ctx, message)
@@ -114,8 +112,8 @@ func timedSend(ctx context.Context, sender Sender, channel notification.Channel,
 	return receipt, err
 }
 
-// countAttempt counts an attempt that ended; begun is how many its run has had,
-// this one and the crashed ones included.
+// countAttempt counts an attempt that ended. begun is the number of attempts of its
+// run, with this one and those that crashed.
 func countAttempt(ctx context.Context, channel notification.Channel, begun int, outcome notification.AttemptOutcome) {
 	metrics := byChannel(ctx, channel)
 	byOutcome(metrics, string(outcome)).Counter(AttemptsMetric).Inc(1)
@@ -129,9 +127,9 @@ func countDelivery(ctx context.Context, channel notification.Channel, status not
 	byOutcome(byChannel(ctx, channel), string(status)).Counter(DeliveriesMetric).Inc(1)
 }
 
-// countDigest counts a digest that ended as SENT, FAILED or CANCELLED. One that
-// was sent ended the deliveries it lists; those of another end, and are counted,
-// one by one in [Activities.GiveUp].
+// countDigest counts a digest that ended as SENT, FAILED or CANCELLED. A digest that
+// was sent ended its deliveries too. Those of any other end in [Activities.GiveUp],
+// which counts them.
 func countDigest(ctx context.Context, channel notification.Channel, status notification.Status, items int) {
 	metrics := byChannel(ctx, channel)
 	byOutcome(metrics, string(status)).Counter(DigestsMetric).Inc(1)
@@ -141,13 +139,13 @@ func countDigest(ctx context.Context, channel notification.Channel, status notif
 	}
 }
 
-// countDeadLetter counts a failure that the dead-letter queue was told of.
+// countDeadLetter counts a failure that was published to the dead-letter queue.
 func countDeadLetter(ctx context.Context, channel notification.Channel) {
 	byChannel(ctx, channel).Counter(DeadLettersMetric).Inc(1)
 }
 
-// observeCommitToSent measures how long an event took from its transaction to a
-// message of it being recorded as sent. 0: it is not to be measured.
+// observeCommitToSent measures the time from an event's transaction to the record
+// that a message of it was sent. 0: unknown.
 func observeCommitToSent(ctx context.Context, channel notification.Channel, age time.Duration) {
 	if age > 0 {
 		byChannel(ctx, channel).Timer(CommitToSentMetric).Record(age)

@@ -24,7 +24,7 @@ type SweepStore interface {
 // Sweeper is what the sweep needs of Temporal.
 type Sweeper interface {
 	// The state of another workflow that has the id is [WorkflowUnknown].
-	EventState(ctx context.Context, eventID string) (WorkflowState, error)
+	EventWorkflow(ctx context.Context, eventID string) (WorkflowState, error)
 	DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (WorkflowState, error)
 	// The two that start something return no error where it runs already, and a
 	// [notification.IDTakenError] where another workflow that runs has the id.

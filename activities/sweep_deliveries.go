@@ -66,7 +66,7 @@ func (s *sweep) stateOfEvent(ctx context.Context, id string) (WorkflowState, err
 	if err := s.look(ctx); err != nil {
 		return "", err
 	}
-	state, err := s.Sweeper.EventState(ctx, id)
+	state, err := s.Sweeper.EventWorkflow(ctx, id)
 	if err == nil {
 		s.event.id, s.event.state = id, state
 	}

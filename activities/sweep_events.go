@@ -31,7 +31,7 @@ func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) e
 	if err := s.look(ctx); err != nil {
 		return err
 	}
-	state, err := s.Sweeper.EventState(ctx, event.ID)
+	state, err := s.Sweeper.EventWorkflow(ctx, event.ID)
 	switch {
 	case err != nil || state == WorkflowRunning:
 		return err

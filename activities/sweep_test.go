@@ -41,7 +41,7 @@ func (r *registry) state(id string) (activities.WorkflowState, error) {
 	return activities.WorkflowUnknown, nil
 }
 
-func (r *registry) EventState(_ context.Context, id string) (activities.WorkflowState, error) {
+func (r *registry) EventWorkflow(_ context.Context, id string) (activities.WorkflowState, error) {
 	return r.state(id)
 }
 

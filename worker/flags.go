@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// part is the part of the work that a process does.
+// part is the part of the work that this process does.
 type part struct {
 	events   bool // pollers and events
 	channels []notification.Channel

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Bounds of the health endpoints: whoever is slow, or sends more than a request
-// without a body takes, is cut off.
+// Bounds of the health endpoints. A client that is slow, or that sends a body, is
+// cut off.
 const (
 	readTimeout  = 5 * time.Second
 	writeTimeout = 10 * time.Second
@@ -19,8 +19,8 @@ const (
 	stopGrace    = 3 * time.Second
 )
 
-// healthHandler serves /healthz, which says that the process runs, and /readyz,
-// which says that what it needs answers; and /metrics.
+// healthHandler serves /healthz, which says that the process runs, /readyz, which
+// says whether everything that it needs answers, and /metrics.
 func healthHandler(checks []check, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })

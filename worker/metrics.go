@@ -29,7 +29,7 @@ type metrics struct {
 	page     http.Handler          // all of them, as Prometheus reads them
 }
 
-// watched is what is looked at anew whenever the metrics are read.
+// watched is what each reading of the metrics looks at.
 type watched struct {
 	sources map[string]source
 	broker  func() error // nil: messages can be published
@@ -76,9 +76,8 @@ func newMetrics(watch watched) (metrics, error) {
 // such lengths, and the largest a retry interval.
 var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900}
 
-// view gives timers their buckets. It also takes from Herald's metrics all
-// labels but their own, such as the activity and its task queue, which the SDK
-// adds to whatever an activity records.
+// view gives timers their buckets. It removes the labels that the SDK adds to
+// whatever an activity records, such as the activity and its task queue.
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
@@ -93,7 +92,7 @@ func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	return stream, true
 }
 
-// meanings are the help texts of what activities record, whose handler knows none.
+// meanings are the help texts of the metrics of activities, whose handler takes none.
 var meanings = map[string]string{
 	activities.OutboxClaimsMetric:    "Events claimed from the outbox.",
 	activities.OutboxResultsMetric:   "Claims of events that ended, by what became of them.",
@@ -108,7 +107,7 @@ var meanings = map[string]string{
 	activities.CommitToSentMetric:    "Time from an event's transaction to the record that a message of it was sent.",
 }
 
-// register adds the figures that are looked up when somebody asks for them.
+// register adds the gauges, whose figures are read with the metrics.
 func (w watched) register(meter metric.Meter) error {
 	var failed []error
 	gauge := func(name, meaning string, options ...metric.Float64ObservableGaugeOption) metric.Float64ObservableGauge {
@@ -158,7 +157,7 @@ func labelOf(source string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String(sourceLabel, source))
 }
 
-// observeDepths says nothing of queues while the broker does not answer.
+// observeDepths shows no queues while the broker does not answer.
 func (w watched) observeDepths(ctx context.Context, observer metric.Observer, depth metric.Float64Observable) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()

@@ -12,18 +12,18 @@ import (
 // check is one thing that a ready worker needs.
 type check struct {
 	name string
-	down string // what /readyz says where it fails; why stands in the log, since it may hold an address
+	down string // what /readyz says where it fails; the error may hold an address and goes to the log
 	run  func(context.Context) error
 }
 
 const (
 	// checkTimeout bounds each check.
 	checkTimeout = 3 * time.Second
-	// readyFor is how long an answer of /readyz is good, so that nobody can make
-	// the servers busy by asking often.
+	// readyFor is how long an answer of /readyz is given again, so that the servers
+	// are not asked more often, however many requests come.
 	readyFor = time.Second
-	// logPause is the least time between two lines in the log about one check.
-	logPause = time.Minute
+	// logInterval is the least time between two lines in the log about one check.
+	logInterval = time.Minute
 )
 
 // readiness answers /readyz: 200, or 503 with the names of what does not answer.
@@ -47,9 +47,8 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// look runs the checks, unless that has been done within readyFor. Who asks
-// meanwhile waits for the same answer, 3 s at most. The context is none of a
-// request's: the answer is for others too.
+// look runs the checks, unless that was done within readyFor. Other requests wait
+// for the same answer, 3 s at most. So the checks do not use a request's context.
 func (r *readiness) look() (bool, map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +77,7 @@ func (r *readiness) look() (bool, map[string]string) {
 }
 
 func (r *readiness) log(c check, err error) {
-	if last, ok := r.logged[c.name]; ok && time.Since(last) < logPause {
+	if last, ok := r.logged[c.name]; ok && time.Since(last) < logInterval {
 		return
 	}
 	if r.logged == nil {

@@ -17,10 +17,10 @@ import (
 	"herald/workflows"
 )
 
-// registerSearchAttributes makes Temporal know Herald's search attributes, and
-// waits until they can be used: a workflow that is started with an unknown one
-// is refused. Doing it again changes nothing. Where the server does not let us
-// add them, as on Temporal Cloud, they must have been added before.
+// registerSearchAttributes adds Herald's search attributes to Temporal and waits
+// until they can be used, since Temporal refuses to start a workflow with an unknown
+// one. A repetition changes nothing. Where the server does not let us add them, as
+// on Temporal Cloud, somebody must have added them before.
 func registerSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -33,8 +33,8 @@ func registerSearchAttributes(ctx context.Context, temporal client.Client, names
 	for _, name := range workflows.SearchAttributes() {
 		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	// Those that are known already are left as they are. Another worker may be
-	// adding them at the same time; what counts is that they are there in the end.
+	// The server leaves those that it knows as they are. An error may mean that another
+	// worker is adding them at the same time, so the loop asks whether they are there.
 	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
 	for err != nil {
 		select {
@@ -47,8 +47,8 @@ func registerSearchAttributes(ctx context.Context, temporal client.Client, names
 	return nil
 }
 
-// usable asks with a query that names all search attributes, since the list of
-// them tells of an addition before the servers act on it.
+// usable asks with a query that names all search attributes: their list shows an
+// addition before the servers act on it.
 func usable(ctx context.Context, temporal client.Client, namespace string) error {
 	var conditions []string
 	for _, name := range workflows.SearchAttributes() {

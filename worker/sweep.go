@@ -8,12 +8,12 @@ import (
 	"herald/internal/launch"
 )
 
-// maxScheduleRetry is the longest time between two tries to schedule the sweep,
-// which somebody may have to permit first.
+// maxScheduleRetry is the longest time between two attempts to schedule the sweep,
+// which the server's operator may have to permit first.
 const maxScheduleRetry = time.Minute
 
-// scheduleSweep sees to it that Temporal starts the sweep, also in an
-// installation that was upgraded. It tries until it is so, or until ctx ends.
+// scheduleSweep has Temporal start the sweep, also in an installation that was
+// upgraded. It tries until it succeeds or ctx ends.
 func scheduleSweep(ctx context.Context, launcher *launch.Launcher) {
 	for wait := retryStart; ctx.Err() == nil; wait = min(2*wait, maxScheduleRetry) {
 		err := launcher.ScheduleSweep(ctx)

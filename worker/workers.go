@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// stopTimeout is what a running activity has beyond its provider's time-out
-	// to write down its result, before the process ends without it.
+	// stopTimeout is how long beyond its provider's time-out a running activity may
+	// take to record its result before the process ends.
 	stopTimeout = 10 * time.Second
 	// retryStart is how long to wait for a Temporal that does not answer yet.
 	retryStart = 2 * time.Second
 )
 
-// workers are the Temporal workers of this process, one per task queue, so that
-// a provider that hangs uses up only its own channel's slots, and its rate limit
-// slows down nothing but the sends.
+// workers are the Temporal workers of this process, one per task queue. So a
+// provider that hangs uses up only the slots of its own channel, and a rate limit
+// slows down only the sends.
 type workers struct {
 	temporal   client.Client
 	namespace  string
@@ -121,7 +121,7 @@ func (w *workers) add(queue string, types []any, options worker.Options) {
 	w.all = append(w.all, added)
 }
 
-// stop stops the running workers at once, since each may have to wait.
+// stop stops all running workers at the same time, since each may have to wait.
 func (w *workers) stop() {
 	w.started.Store(false)
 	var stopping sync.WaitGroup

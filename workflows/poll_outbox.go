@@ -9,12 +9,12 @@ import (
 	"herald/activities"
 )
 
-// pollOptions: an activity polls for a minute and hands over. A dead worker is
-// noticed by its missing heartbeat; whatever else fails is tried again for ever.
+// pollOptions: an activity polls for a minute and hands over to the next. A missing
+// heartbeat shows that its worker died. Failures are retried for ever.
 var pollOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 3 * time.Minute,
 	HeartbeatTimeout:    activities.PollHeartbeat,
-	WaitForCancellation: true, // what was claimed is brought to its end
+	WaitForCancellation: true, // it ends its claims first
 	RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second},
 	Summary:             "start the workflows of pending events",
 }
@@ -22,15 +22,15 @@ var pollOptions = workflow.ActivityOptions{
 // pollsPerRun keeps a run's history under 1,000 events, about two hours.
 const pollsPerRun = 120
 
-// Signals that a poller understands. `starter` gives each the time at which it
-// was ordered; it may be left out.
+// Signals that a poller understands. `starter` gives each the time of the order as
+// its argument, which may be left out.
 const (
 	PausePoller  = "pause"
 	ResumePoller = "resume"
 )
 
-// PausedMemo is the memo that only a paused poller has: since when, a time. It
-// can be read without a worker.
+// PausedMemo is the memo that only a paused poller has: the time since when. It can
+// be read without a worker.
 const PausedMemo = "paused_since"
 
 // PollInput is the input of [PollOutbox].
@@ -68,7 +68,7 @@ type poller struct {
 
 func (p *poller) paused() bool { return !p.PausedSince.IsZero() }
 
-// poll runs one activity to its end, which a pause hastens.
+// poll runs one activity to its end. A pause cancels the activity.
 func (p *poller) poll(ctx workflow.Context) error {
 	if err := p.show(ctx); err != nil {
 		return err
@@ -87,14 +87,14 @@ func (p *poller) poll(ctx workflow.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case polling.Err() != nil: // however it ended, it was told to
+	case polling.Err() != nil: // it was told to end, and may end in any way
 		return nil
 	default:
 		return err
 	}
 }
 
-// wait waits until it is told something.
+// wait waits for a signal.
 func (p *poller) wait(ctx workflow.Context) error {
 	if err := p.show(ctx); err != nil {
 		return err
@@ -104,13 +104,13 @@ func (p *poller) wait(ctx workflow.Context) error {
 	return ctx.Err()
 }
 
-// selector wakes when there is something to obey.
+// selector wakes when there is a signal to obey.
 func (p *poller) selector(ctx workflow.Context) workflow.Selector {
-	leave := func(workflow.ReceiveChannel, bool) {} // for obey to receive
+	leave := func(workflow.ReceiveChannel, bool) {} // obey receives it
 	return workflow.NewSelector(ctx).AddReceive(p.pauses, leave).AddReceive(p.resumes, leave)
 }
 
-// show tells operators what it does.
+// show tells operators what the poller does.
 func (p *poller) show(ctx workflow.Context) error {
 	since, details := any(nil), "polling"
 	if p.paused() {
@@ -118,14 +118,14 @@ func (p *poller) show(ctx workflow.Context) error {
 	}
 	workflow.SetCurrentDetails(ctx, details)
 	if _, shown := workflow.GetInfo(ctx).Memo.GetFields()[PausedMemo]; shown == p.paused() {
-		return nil // so that a poller that nobody pauses costs nothing more
+		return nil // a poller that nobody pauses writes no memo
 	}
 	return workflow.UpsertMemo(ctx, map[string]any{PausedMemo: since})
 }
 
-// obey does what the signals say that have come, of which the last counts.
-// Those of two names that came while no worker ran have no order of their own:
-// it is that of their times, and without times whatever there is more of.
+// obey does what the last signal says. Signals of two names that came while no
+// worker ran have no order, so their times decide. Without times, the name that
+// came more often decides.
 func (p *poller) obey(ctx workflow.Context) {
 	pauses, lastPause := receiveAll(p.pauses)
 	resumes, lastResume := receiveAll(p.resumes)
@@ -143,8 +143,8 @@ func (p *poller) obey(ctx workflow.Context) {
 	}
 }
 
-// receiveAll empties a channel of signals, and returns how many there were and
-// the latest of their times. An argument that is no time is as good as none.
+// receiveAll empties a channel of signals, and returns how many there were and the
+// latest of their times. It ignores an argument that is no time.
 func receiveAll(signals workflow.ReceiveChannel) (count int, last time.Time) {
 	for {
 		var argument any

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// sweepOptions: a sweep looks for some minutes at most. Whatever fails is tried
-// again; the schedule starts no other meanwhile.
+// sweepOptions: a sweep takes some minutes at most. Failures are retried, and the
+// schedule starts no other sweep meanwhile.
 var sweepOptions = workflow.ActivityOptions{
 	StartToCloseTimeout: 15 * time.Minute,
 	HeartbeatTimeout:    activities.SweepHeartbeat,
@@ -19,9 +19,10 @@ var sweepOptions = workflow.ActivityOptions{
 	Summary:             "compare the tables with Temporal",
 }
 
-// Sweep finds events and deliveries whose workflows were lost, and sees to them.
-// A schedule starts it. Those that it gives up are ended one by one, so that each
-// is on record, and told to the dead-letter queue, whatever dies meanwhile.
+// Sweep finds events and deliveries whose workflows were lost, and starts them again
+// or closes them. A schedule starts it. It ends each delivery that it gives up by an
+// activity of its own, so that each is recorded, and published to the dead-letter
+// queue, also where a process dies meanwhile.
 func Sweep(ctx workflow.Context) (notification.Sweep, error) {
 	var result activities.SweepResult
 	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sweepOptions), acts.Sweep).Get(ctx, &result); err != nil {

@@ -48,7 +48,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 
-// EventState tells what became of an event's workflow.
-func (l *Launcher) EventState(ctx context.Context, eventID string) (activities.WorkflowState, error) {
+// EventWorkflow tells what became of an event's workflow.
+func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activities.WorkflowState, error) {
 	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))
 }

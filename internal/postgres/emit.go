@@ -20,8 +20,8 @@ func (e *RefusedEventError) Error() string { return "event_outbox refuses the ev
 
 func (e *RefusedEventError) Unwrap() error { return e.Err }
 
-// InsertEvents writes events as a business service would, in one statement: all
-// of them or none. Their CreatedAt is not looked at. What the table refuses is a
+// InsertEvents writes events as a business service would, all of them or none. It
+// ignores their CreatedAt. Where the table refuses one, the error is a
 // [RefusedEventError].
 func (s *Store) InsertEvents(ctx context.Context, events []notification.Event) error {
 	const query = `
@@ -75,7 +75,7 @@ const (
 	programLimitExceeded = "54000"
 )
 
-// refusedEvent is "" where the failure is not about the event.
+// refusedEvent says why the table refuses an event; "": the failure is not about one.
 func refusedEvent(err *pgconn.PgError) string {
 	switch err.Code {
 	case invalidText:

@@ -9,11 +9,11 @@ import (
 	"herald/internal/notification"
 )
 
-// FinishEvent marks an event as ended in processed_event and counts what became
-// of it. success is false for an event that was cancelled or could not be
-// planned: its deliveries that are still PENDING then become CANCELLED, since
-// nobody is left to send them. Where an event has succeeded and deliveries are
-// PENDING all the same, its outcome is INCOMPLETE. It can be repeated.
+// FinishEvent marks an event as ended in processed_event and counts what became of
+// it. success is false for an event that was cancelled or could not be planned: its
+// deliveries that are still PENDING become CANCELLED, since no workflow is left to
+// send them. Where an event has succeeded and deliveries are still PENDING, its
+// outcome is INCOMPLETE. A repetition does no harm.
 func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error) {
 	const mark = `
 		INSERT INTO processed_event (event_id, status, outcome)

@@ -56,8 +56,8 @@ func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notific
 	return s.readDeliveries(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, ids.First, ids.Last, maxPage)
 }
 
-// maxPage bounds a page whose stretch has got more rows since it was found; what
-// is beyond is found by the lane's last look.
+// maxPage bounds a page whose range has got more rows since it was found. The lane's
+// last look finds those beyond.
 const maxPage = 1000
 
 func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) ([]notification.Delivery, error) {
@@ -72,7 +72,7 @@ func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) (
 	return deliveries, nil
 }
 
-// NextDeliveries finds where the next deliveries of a lane are that are still to
+// NextDeliveries returns the range of the next deliveries of a lane that are still to
 // be made: up to limit of them, behind after. The zero value: there are none.
 func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error) {
 	const query = `

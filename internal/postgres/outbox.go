@@ -102,9 +102,9 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 // poller's own interval covers the gap.
 const reconnectInterval = time.Second
 
-// ListenEvents calls wake whenever somebody writes to event_outbox, until ctx
-// ends. It is a hint, not a promise: notifications are lost while the
-// connection is.
+// ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends.
+// A wake-up is only a hint: notifications that come while the connection is lost are
+// lost too.
 func (s *Store) ListenEvents(ctx context.Context, wake func()) {
 	for ctx.Err() == nil {
 		_ = s.listenOnce(ctx, wake) // a lost connection is routine; the poller's own statements report a lost database

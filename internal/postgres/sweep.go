@@ -42,8 +42,8 @@ func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration
 }
 
 // StuckDeliveries reads deliveries that are PENDING for longer than age: up to
-// limit of those whose notification.id is above after. Those of an event that is
-// about to be started, or was in that time, are left out: that run sees to them.
+// limit of those whose notification.id is above after. It leaves out those of an
+// event that is about to be started, or was within age: its workflow starts them.
 func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, error) {
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.created_at, n.restarts,
@@ -98,7 +98,7 @@ func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error 
 }
 
 // EndStuckEvent marks an event as FAILED, with an outcome, that is PROCESSING for
-// longer than age. One that was begun anew meanwhile stays as it is.
+// longer than age. An event that was begun anew stays as it is.
 func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error {
 	const query = `
 		UPDATE processed_event
@@ -115,8 +115,8 @@ func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notif
 	return nil
 }
 
-// RecordSweep keeps what a sweep found, for the next one and for operators. An
-// event that was INCOMPLETE is so no longer once all its deliveries have ended.
+// RecordSweep keeps what a sweep found, for the next sweep and for operators. It
+// removes the outcome INCOMPLETE from events whose deliveries have all ended.
 func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
 	const insert = `
 		INSERT INTO sweep (looked, started_again, closed, failed, after_event, after_notification)
