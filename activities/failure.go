@@ -19,7 +19,7 @@ const (
 	NoSuchRow            = "NoSuchRow"            // the event or delivery is not in the database
 	ChannelNotConfigured = "ChannelNotConfigured" // the channel has no credentials here
 	UnknownSource        = "UnknownSource"        // the worker has no outbox source of that name
-	NoText               = "NoText"               // planned, but its template or its quiet hours failed
+	NoText               = "NoText"               // it cannot be written, or its recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 )
 
@@ -56,8 +56,8 @@ func attemptFailure(m outgoing, err error) error {
 	}
 }
 
-// retried is the failure of a message that must reach the broker in the end,
-// whatever the broker said.
+// retried is the failure of a message that is published again until the broker takes
+// it, whatever the broker said.
 func retried(err error) error {
 	var provider *notification.ProviderError
 	if !errors.As(err, &provider) {
@@ -67,7 +67,7 @@ func retried(err error) error {
 }
 
 // later is a failure that is followed by another attempt after a delay; 0: the
-// retry policy decides. A provider's troubles are none of ours to log as errors.
+// retry policy decides. It is benign: a provider's failure is not logged as an error.
 func later(provider *notification.ProviderError, delay time.Duration) error {
 	return temporal.NewApplicationErrorWithOptions(provider.Error(), string(provider.Class), temporal.ApplicationErrorOptions{
 		NextRetryDelay: delay,

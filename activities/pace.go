@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// MaxRetryInterval caps the intervals between attempts that grow; a provider's own
-// Retry-After is clamped to the same.
+// MaxRetryInterval caps the growing intervals between attempts. Senders clamp a
+// provider's Retry-After to the same.
 const MaxRetryInterval = 15 * time.Minute
 
 const (
-	// accountRetry is the interval after a provider rejected our account. Somebody
-	// has to mend the credentials; hurrying only gets an account locked.
+	// accountRetry is the interval after a provider rejected our account. Somebody has
+	// to mend the credentials, and trying more often may get the account locked.
 	accountRetry = time.Minute
-	// accountPatience is how long a delivery waits for that, from the first time on.
+	// accountPatience is how long after the first rejection a message fails.
 	accountPatience = 24 * time.Hour
 )
 
-// interval is the time until the next attempt, after ended ones and this one.
+// interval is the time until the next attempt, if so many failed before this one.
 func (p AttemptPolicy) interval(ended int, retryAfter time.Duration) time.Duration {
 	if retryAfter > 0 {
 		return jittered(0, retryAfter)
@@ -27,9 +27,9 @@ func (p AttemptPolicy) interval(ended int, retryAfter time.Duration) time.Durati
 	return jittered(time.Duration(min(grown, float64(max(MaxRetryInterval, p.FirstRetry)))), 0)
 }
 
-// jittered is an interval give or take a fifth, so that what failed together does
-// not come back together; or as much as a fifth more than what the provider asked
-// for, if that is longer: never less.
+// jittered varies an interval by up to a fifth either way, so that messages that
+// failed together are not repeated together. If the provider asked for a longer one,
+// it is that, or up to a fifth more; never less.
 func jittered(interval, retryAfter time.Duration) time.Duration {
 	if retryAfter > interval {
 		return retryAfter + time.Duration(rand.Float64()*float64(retryAfter)/5)

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// rejections says that a provider rejects our account: once a minute and channel,
-// not once for each delivery that waits for it to be mended.
+// rejections logs that a provider rejects our account, once a minute and channel
+// rather than once per delivery.
 type rejections struct {
 	mu   sync.Mutex
 	said map[notification.Channel]time.Time

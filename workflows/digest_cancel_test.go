@@ -54,7 +54,7 @@ func TestDigestCancelled(t *testing.T) {
 	}
 }
 
-// What a cancelled sealing has done is found by another one.
+// A second sealing finds what a cancelled one has sealed.
 func TestDigestCancelledWhileSealing(t *testing.T) {
 	t.Parallel()
 
@@ -74,7 +74,7 @@ func TestDigestCancelledWhileSealing(t *testing.T) {
 	env.requireCancelled(t)
 }
 
-// What has no place in a cancelled digest is not cancelled with it.
+// What did not fit into a cancelled digest is not cancelled with it.
 func TestDigestCancelledWithSomethingLeft(t *testing.T) {
 	t.Parallel()
 

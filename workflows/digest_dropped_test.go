@@ -10,8 +10,7 @@ import (
 	"herald/workflows"
 )
 
-// Each item is told its own end: who may not be told any more of one thing may be
-// told of another.
+// Each item is told its own end, since the rules may drop one and not another.
 func TestDigestTellsItsItemsApart(t *testing.T) {
 	t.Parallel()
 

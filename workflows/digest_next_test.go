@@ -13,8 +13,8 @@ import (
 	"herald/workflows"
 )
 
-// What joins a digest on its way, and what it had no place for, is for the next
-// run, which knows all that this one was told.
+// What joins a digest while it is sent, and what did not fit into it, is for the next
+// run, which learns all signals of this one.
 func TestDigestIsContinued(t *testing.T) {
 	t.Parallel()
 

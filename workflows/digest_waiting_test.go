@@ -92,7 +92,7 @@ func TestDigestThatCannotBeJudged(t *testing.T) {
 	env.requireDigest(t, workflows.DigestResult{Status: ended.Status, Reason: ended.Reason, Items: 1})
 }
 
-// A digest that was rescheduled has the time that it was given, full or not.
+// A digest that was rescheduled is sent at that time, however many join.
 func TestDigestRescheduledIsNeverFull(t *testing.T) {
 	t.Parallel()
 

@@ -195,7 +195,7 @@ func TestNotifyChannelCancelled(t *testing.T) {
 
 	env := newLaneEnv(t)
 	env.pages.end = takes[workflows.PageInput](time.Hour)
-	for n := 1; n <= 5; n++ { // the fifth waits for a place
+	for n := 1; n <= 5; n++ { // the fifth waits for a slot
 		env.finds(mails, int64((n-1)*100), false, stored(n))
 	}
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)

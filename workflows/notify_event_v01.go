@@ -96,7 +96,7 @@ func startPageV01(ctx workflow.Context, eventID string, page int, planned activi
 			_ = workflow.ExecuteChildWorkflow(ctx, NotifyPage, input).Get(ctx, nil) // it reports through its rows
 		})
 	}
-	if planned.Immediate > 0 { // first, for a place among those that wait may not be free until the morning
+	if planned.Immediate > 0 { // first, since a slot for a page that waits may not be free until the morning
 		if err := start(open.sending, false); err != nil {
 			return err
 		}

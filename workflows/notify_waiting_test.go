@@ -57,7 +57,7 @@ func TestNotifyPageWithDigests(t *testing.T) {
 
 	require.NoError(t, env.GetWorkflowError())
 	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-	require.Equal(t, 230, env.deliveries.mostOpen) // 99 to be sent at once take a place
+	require.Equal(t, 230, env.deliveries.mostOpen) // the 99 to be sent at once have slots
 }
 
 // A page opens all that waits at once.
