@@ -9,6 +9,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"herald/internal/notification"
 )
 
 const (
@@ -32,7 +34,12 @@ func EventAudiences() []string {
 
 // WebSocketAudiences are the last words of the queues of messages for one person.
 func WebSocketAudiences() []string {
-	return []string{"restaurant", "customer", "agency", "admin", "guest"}
+	types := notification.UserTypes()
+	audiences := make([]string, len(types))
+	for i, userType := range types {
+		audiences[i] = userType.Audience()
+	}
+	return audiences
 }
 
 // EventQueue is the queue, and the routing key, of an audience's domain messages.
