@@ -155,5 +155,5 @@ func TestRetryEventPromises(t *testing.T) {
 
 	help := terminal{}.must(t, "event", "retry", "--help")
 	require.Contains(t, strings.Join(strings.Fields(help), " "),
-		"Those that failed are tried again, but for WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` makes them once more.")
+		"Those that failed are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
 }

@@ -19,9 +19,9 @@ func (a *app) rescheduleCommand() *cobra.Command {
 	var in console.Age
 	cmd := &cobra.Command{
 		Use:   "reschedule ID...",
-		Short: "Give deliveries that wait another time",
-		Long: `Give deliveries that wait for a delay, for the end of quiet hours or for their next
-attempt another time to be sent at. Of an item of a digest the whole digest waits.`,
+		Short: "Send waiting deliveries at another time",
+		Long: `Set another time for deliveries that wait for a delay, for the end of quiet hours or for
+their next attempt. An item of a digest waits with its whole digest.`,
 		Example: `  starter delivery reschedule evt-1-staff10-EMAIL --at 2026-11-22T08:00:00+01:00
   starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
 	}

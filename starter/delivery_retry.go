@@ -12,21 +12,21 @@ import (
 	"herald/internal/operate"
 )
 
-// retryWait is how long the ends are waited for where ids are named.
+// retryWait is how long the command waits for the ends of what was named by ids.
 const retryWait = 30 * time.Second
 
 func (a *app) retryDeliveryCommand() *cobra.Command {
 	var again, noWait bool
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
-		Short: "Make deliveries once more that failed or were cancelled",
-		Long: `Make deliveries once more, named by their ids or by filters: each as a fresh run of its
-workflow, with the recipient's present address and a newly written text, alone and at
-once. Filters without --status mean FAILED. One that was sent is refused, unless with
+		Short: "Retry deliveries that failed or were cancelled",
+		Long: `Retry deliveries, named by their ids or by filters. Each gets a fresh run of its
+workflow, with the recipient's present address and a newly written text, and is sent
+alone and at once. Filters without --status mean FAILED. One that was sent is refused, unless with
 --again: the recipient then gets it twice, and that is recorded. By filters, --again
 takes --status SENT and --yes beside it. More than 100 at once need --yes.
 
-Where ids are named, the outcomes are waited for, up to 30 seconds in all.`,
+If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
 		Example: `  starter delivery retry evt-1-staff10-EMAIL
   starter delivery retry evt-1-staff10-EMAIL --again
   starter delivery retry --channel SMS --since 2h --dry-run

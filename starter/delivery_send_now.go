@@ -9,9 +9,9 @@ import (
 func (a *app) sendNowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send-now ID...",
-		Short: "Send deliveries now that wait",
+		Short: "Send waiting deliveries now",
 		Long: `Send deliveries now that wait for a delay, for the end of quiet hours or for their next
-attempt. Of an item of a digest the whole digest is sent.`,
+attempt. An item of a digest is sent with its whole digest.`,
 		Example: "  starter delivery send-now evt-1-staff10-EMAIL",
 	}
 	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) { return operate.SendNow(), nil })

@@ -25,13 +25,13 @@ func (a *app) retryEventCommand() *cobra.Command {
 	var flags failedFlags
 	cmd := &cobra.Command{
 		Use:   "retry [ID...]",
-		Short: "Put events back into the outbox that failed or were cancelled",
-		Long: `Put events back into the outbox, so that a poller starts them once more: those that could
+		Short: "Put failed or cancelled events back into the outbox",
+		Long: `Put events back into the outbox, so that a poller starts them again: those that could
 not be started, whose workflow failed or was terminated, or that were cancelled.
 Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
-Those that failed are tried again, but for ` + console.Join(bestEffortChannels()) + `, which get one
-attempt: ` + "`starter delivery retry`" + ` makes them once more. --all-failed leaves out
-events that an operator cancelled: name them. More than 100 at once need --yes.`,
+Those that failed are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
+attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that
+an operator cancelled: name them. More than 100 at once need --yes.`,
 		Example: `  starter event retry evt-1
   starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
   starter event retry --all-failed --yes`,

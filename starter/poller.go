@@ -13,7 +13,7 @@ import (
 	"herald/internal/operate"
 )
 
-// pollerTimeout is far above what bringing a claimed batch to its end takes.
+// pollerTimeout is far longer than a poller needs to start what it has claimed.
 const pollerTimeout = time.Minute
 
 func (a *app) pollerCommand() *cobra.Command {
@@ -33,10 +33,10 @@ func (a *app) pollerCommand() *cobra.Command {
 	}
 	pause := &cobra.Command{
 		Use:   "pause",
-		Short: "Have all pollers start nothing more, and wait until they have paused",
-		Long: `Have all pollers start nothing more, and wait until they have paused: what they had
-claimed is brought to its end. Events wait in the outbox; deliveries that were begun
-go on. A pause outlasts workers and their restarts. It ends by ` + "`starter poller resume`.",
+		Short: "Pause all pollers, and wait until they have paused",
+		Long: `Pause all pollers, and wait until they have paused. They start the events that they have
+claimed, and no others: those wait in the outbox. Deliveries that were begun go on. A
+pause outlasts workers and their restarts; ` + "`starter poller resume`" + ` ends it.`,
 		Example: "  starter poller pause",
 		RunE: a.pollers(func(ctx context.Context, o *operate.Operator) error {
 			ids, err := o.PausePollers(ctx)
@@ -45,7 +45,7 @@ go on. A pause outlasts workers and their restarts. It ends by ` + "`starter pol
 	}
 	resume := &cobra.Command{
 		Use:     "resume",
-		Short:   "Let paused pollers go on, and wait until they do",
+		Short:   "Resume paused pollers, and wait until they run",
 		Example: "  starter poller resume",
 		RunE: a.pollers(func(ctx context.Context, o *operate.Operator) error {
 			ids, err := o.ResumePollers(ctx)

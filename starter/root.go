@@ -95,10 +95,10 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// emptyFilter refuses a filter without a value: a script's variable that was not
-// set would otherwise choose all there is.
+// emptyFilter refuses a filter without a value: a variable that a script did not set
+// would otherwise choose everything.
 func emptyFilter(cmd *cobra.Command) error {
-	for _, name := range []string{"event", "event-type", "type", "correlation-id", "target", "actor", "command"} {
+	for _, name := range []string{"event", "event-type", "type", "target", "actor", "command"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: give it a value, or leave it out", name)
 		}
@@ -109,8 +109,7 @@ func emptyFilter(cmd *cobra.Command) error {
 // commandTimeout bounds commands that make a few statements and calls.
 const commandTimeout = 30 * time.Second
 
-// within makes a command of f, which may take as long as limit; 0: until it is
-// interrupted.
+// within runs f as a command, for up to limit; 0: until it is interrupted.
 func (a *app) within(limit time.Duration, f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := emptyFilter(cmd); err != nil {

@@ -141,7 +141,7 @@ func (o *operation) retryTerminated() {
 		o.waits(each)
 		require.NoError(o.t, o.temporal.TerminateWorkflow(o.t.Context(), each, "", "test"))
 		o.requireDelivery(each, "PENDING", "")
-		o.fails(1, "is worked on by nobody", "delivery", "send-now", each)
+		o.fails(1, "has no running workflow", "delivery", "send-now", each)
 	}
 	o.says("  sent  ", "delivery", "retry", id)
 	o.says("in the table alone", "delivery", "cancel", other)

@@ -7,12 +7,12 @@ import (
 	"herald/internal/notification"
 )
 
-// cancelWait is how long the ends of cancelled deliveries are waited for, in all.
+// cancelWait is how long an order waits for the ends of cancelled deliveries, in all.
 const cancelWait = 15 * time.Second
 
-// CancelDelivery cancels deliveries that were not sent yet: it asks the delivery's
-// workflow to end. Where none runs, since its turn has not come yet or it was
-// terminated, it cancels the row alone.
+// CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to
+// end. If none runs, since it was not started yet or was terminated, it cancels the
+// row alone.
 func CancelDelivery() Verb {
 	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
 }

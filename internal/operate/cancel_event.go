@@ -9,11 +9,11 @@ import (
 	"herald/internal/postgres"
 )
 
-// cancelEventWait is how long the ends of cancelled events are waited for, in all.
+// cancelEventWait is how long an order waits for the ends of cancelled events, in all.
 const cancelEventWait = 30 * time.Second
 
-// CancelEvent cancels events with all their deliveries that were not sent yet. An
-// event that was not started yet is withdrawn: it never will be, until it is
+// CancelEvent cancels events with all their deliveries that were not sent yet. It
+// withdraws an event that was not started yet, which is then started only if it is
 // retried.
 func CancelEvent() Verb {
 	return Verb{Name: "cancel", Noun: Events, plan: (*Operator).planCancelEvent}
@@ -98,7 +98,7 @@ func (o *Operator) endedEvent(ctx context.Context, id string, state postgres.Eve
 	case state.Outbox == notification.OutboxFailed:
 		outcome.Result, outcome.Detail = "was never started", state.Error
 	default:
-		outcome.Result, outcome.Next = "is worked on by nobody", "`starter event retry "+advice.Quote(id)+"` starts it again"
+		outcome.Result, outcome.Next = "has no running workflow", "`starter event retry "+advice.Quote(id)+"` starts it again"
 	}
 	return outcome, nil
 }

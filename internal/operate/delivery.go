@@ -75,12 +75,12 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	case notification.Cancelled:
 		return Outcome{
 			ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled),
-			Next: "`starter delivery retry " + quoted + "` makes it after all",
+			Next: "`starter delivery retry " + quoted + "` sends it after all",
 		}
 	default:
 		return Outcome{
-			ID: id, Result: "is worked on by nobody", Detail: "its workflow does not run, or not yet",
-			Next: "see its event; once that is through, `starter delivery retry " + quoted + "` makes the delivery",
+			ID: id, Result: "has no running workflow", Detail: "it has ended, or was not started yet",
+			Next: "see its event; once that is through, `starter delivery retry " + quoted + "` sends it",
 		}
 	}
 }

@@ -137,8 +137,8 @@ func TestSignal(t *testing.T) {
 		want     string
 	}{
 		{name: "waits", before: notification.Pending, workflow: running, signals: true, want: "told to be sent now"},
-		{name: "has ended meanwhile", before: notification.Pending, workflow: running, signals: true, answer: ended, want: "is worked on by nobody: its workflow does not run, or not yet"},
-		{name: "no workflow", before: notification.Pending, workflow: terminated, want: "is worked on by nobody: its workflow does not run, or not yet"},
+		{name: "has ended meanwhile", before: notification.Pending, workflow: running, signals: true, answer: ended, want: "has no running workflow: it has ended, or was not started yet"},
+		{name: "no workflow", before: notification.Pending, workflow: terminated, want: "has no running workflow: it has ended, or was not started yet"},
 		{name: "about to end as failed", before: notification.Failed, workflow: running, want: "has failed: why"},
 		{name: "about to end as cancelled", before: notification.Cancelled, workflow: running, want: "was cancelled: why"},
 		{name: "about to end as sent", before: notification.Sent, workflow: running, want: wasSent},

@@ -62,7 +62,7 @@ func TestCancelEventWithoutWorkflow(t *testing.T) {
 		{outbox: notification.OutboxFailed, want: "was never started: why"},
 		{outbox: notification.OutboxProcessed, processed: notification.ProcessedSuccess, want: "has ended: it has no deliveries"},
 		{outbox: notification.OutboxProcessed, processed: notification.ProcessedFailed, want: "was cancelled, or has failed: it has no deliveries"},
-		{outbox: notification.OutboxProcessed, processed: notification.Processing, want: "is worked on by nobody: it has no deliveries"},
+		{outbox: notification.OutboxProcessed, processed: notification.Processing, want: "has no running workflow: it has no deliveries"},
 	}
 	for _, tt := range tests {
 		d.exec("DELETE FROM processed_event")
@@ -126,7 +126,7 @@ func TestRetryEvent(t *testing.T) {
 	d.describes("evt-1", running).Once() // it wrote down its end, and is about to end
 	d.describes("evt-1", canceled)
 
-	require.Equal(t, "is pending again: 1 of its deliveries stay cancelled; `starter delivery retry --event evt-1 --status CANCELLED` makes them after all",
+	require.Equal(t, "is pending again: 1 of its deliveries stay cancelled; `starter delivery retry --event evt-1 --status CANCELLED` sends them after all",
 		d.run(RetryEvent(false), "evt-1").String())
 	state, err := d.Store.EventState(t.Context(), "evt-1")
 	require.NoError(t, err)

@@ -11,9 +11,9 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryDelivery makes deliveries once more that have ended, each as a fresh run of
-// its workflow. With again, also those that were sent: the recipient gets them
-// twice. The ends are waited for up to wait, in all.
+// RetryDelivery starts a fresh run of deliveries that have ended; with again, also
+// of those that were sent: the recipient gets them twice. It waits for their ends up
+// to wait, in all.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryDelivery(ctx, id, again, wait)

@@ -11,9 +11,8 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryEvent puts events back into the outbox that failed or were cancelled. Of
-// all failed ones, those that an operator cancelled are left out: they want to be
-// named.
+// RetryEvent puts failed or cancelled events back into the outbox. allFailed leaves
+// out those that an operator cancelled, which have to be named.
 func RetryEvent(allFailed bool) Verb {
 	return Verb{Name: "retry", Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryEvent(ctx, id, allFailed)
@@ -43,7 +42,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	case state.Outbox == "":
 		return "cannot be retried", "its row in event_outbox was purged"
 	case state.Processed == notification.ProcessedSuccess, status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return "has succeeded", "`starter delivery retry` makes single deliveries once more"
+		return "has succeeded", "`starter delivery retry` repeats single deliveries"
 	case status == running:
 		return "is under way", "its workflow runs"
 	case state.Outbox == notification.OutboxPending && state.Processed == "":
@@ -51,7 +50,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	case allFailed && status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
 		return "was cancelled", "name it to retry it"
 	case state.Outbox == notification.OutboxProcessed && state.Processed == "":
-		return "has ended", "processed_event no longer tells how"
+		return "has ended", "its row in processed_event was purged"
 	default:
 		return "", ""
 	}
@@ -68,7 +67,7 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
 	counts, err := o.Store.EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
-		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` makes them after all",
+		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",
 			count, advice.Quote(id))
 	}
 	return outcome, err

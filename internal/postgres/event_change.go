@@ -13,7 +13,7 @@ import (
 // CancelledByOperator is the error_message of an event that was never started.
 const CancelledByOperator = "cancelled by an operator"
 
-// EventState is an event as those who change it have to know it.
+// EventState is what somebody who changes an event has to know of it.
 type EventState struct {
 	Outbox    notification.OutboxStatus
 	Error     string // error_message; empty: none
@@ -39,11 +39,11 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 	return state, nil
 }
 
-// RetryEvent puts an event whose workflow does not run back to PENDING and
-// forgets that it was processed, in one statement. It says whether there was
-// such an event: one that did not succeed, and is not PENDING for its first time.
-// Its deliveries that were cancelled lose the time for which they waited: their
-// workflows would wait again, only to find them cancelled.
+// RetryEvent puts an event whose workflow does not run back to PENDING and deletes
+// its row in processed_event, in one statement. It returns whether it did: not for an
+// event that succeeded, or that is PENDING for the first time. It clears the time for
+// which cancelled deliveries waited, so that their workflows do not wait again only
+// to find them cancelled.
 func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		WITH failed AS (
@@ -88,9 +88,9 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	return retried, nil
 }
 
-// WithdrawEvent keeps an event from being started that no poller has claimed,
-// and says whether there was such a one. Where it was started before, what waits
-// since then is cancelled with it, as [Store.FinishEvent] would have done.
+// WithdrawEvent keeps an event that no poller has claimed from being started, and
+// returns whether it did. If the event was started before, it cancels the deliveries
+// that still wait, as [Store.FinishEvent] would.
 func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		WITH withdrawn AS (

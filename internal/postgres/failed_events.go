@@ -16,11 +16,10 @@ type FailedEventFilter struct {
 	Until     time.Time // when written, at the latest
 }
 
-// failedEvents are the events behind $5, up to $6 of them, that could not be
-// started or have failed after that, and whether each is meant by a
-// [FailedEventFilter], whose parameters are $1 to $4. Those that an operator
-// withdrew did not fail. Each half is read by an index of what failed, in its
-// order: no condition of the filter is a reason to read more of it.
+// failedEvents reads up to $6 events behind $5 that could not be started or failed
+// after that, and whether a [FailedEventFilter] means each; its parameters are $1 to
+// $4. An event that an operator withdrew did not fail. Each half is read by an index
+// of failed rows, in its order, and no condition of the filter makes it read more.
 const failedEvents = `
 	SELECT event_id, bool_or(meant) AS meant
 	FROM   ((
@@ -47,12 +46,12 @@ const eventMeant = `($1::text IS NULL OR o.event_type = $1)
 		       AND ($2::timestamptz IS NULL OR o.created_at >= $2)
 		       AND ($3::timestamptz IS NULL OR o.created_at <= $3)`
 
-// failedAtOnce is how many failed events of each half one query looks at: a few
-// milliseconds, and tens of them where their rows have to be fetched from disk.
+// failedAtOnce is how many failed events of each half one query looks at. It takes a
+// few milliseconds, and tens of them if the rows come from disk.
 const failedAtOnce = 200
 
 // CountFailedEvents counts the failed events that filter names, page by page: one
-// statement for many of them could take longer than any is given.
+// statement for all of them could run into its time-out.
 func (s *Store) CountFailedEvents(ctx context.Context, filter FailedEventFilter) (count int, err error) {
 	for after, more := "", true; more; {
 		var ids []string

@@ -18,23 +18,23 @@ const (
 	PurgeActions       PurgeTable = "operator_action"
 )
 
-// purgeBatch is how many rows one transaction deletes: some ten milliseconds,
-// in which nobody waits for them.
-const purgeBatch = "1000" // in the text, since a plan for any number may read the whole table
+// purgeBatch is how many rows one transaction deletes, in some ten milliseconds. It
+// stands in the text of the query: a plan for any number may read the whole table.
+const purgeBatch = "1000"
 
-// What a row's event is at, looked up by its key for each row on its own: joined,
-// it may be planned as a look at every event for each batch. Each condition is
-// one that the planner believes to hold for most rows, which lets it read the
-// oldest by their index; of equality it believes the opposite.
+// The state of a row's event, looked up by its key for each row: a join may be
+// planned as a look at every event for each batch. The planner believes that each
+// condition holds for most rows, and so reads the oldest by their index; it believes
+// that an equality holds for few.
 const (
 	notUnderWay = `(SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
 )
 
 // rule returns the column that tells how old a row t is, and which rows may go.
-// What may go from one table does not depend on what went from another. What an
-// event decided and sent stays while it is or may be worked on: planned anew, it
-// would send again what it does not find.
+// What may go from one table does not depend on what went from another. The rows of
+// an event that is under way or may be started stay: if it is planned again, it sends
+// again what it does not find.
 func (table PurgeTable) rule() (age, mayGo string) {
 	switch table {
 	case PurgeOutbox:
