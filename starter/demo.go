@@ -122,7 +122,7 @@ func (a *app) line(format string, args ...any) {
 func printDemo(w io.Writer, r *demo.Result) {
 	console.Row(w)
 	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "WHY")
-	for _, f := range r.Fates {
+	for _, f := range r.Results {
 		why := f.Why
 		if why == "" && f.Digest != "" {
 			why = fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])

@@ -15,7 +15,7 @@ func TestPrintDemo(t *testing.T) {
 	t.Parallel()
 
 	result := &demo.Result{
-		Fates: []demo.RecipientFate{
+		Results: []demo.RecipientResult{
 			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Push, Decision: notification.DecisionSelected, Status: notification.Pending, Why: "until 2026-11-22T08:00:00Z"},
 			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Slack, Decision: notification.DecisionSelected, Status: notification.Sent, Digest: "digest-1"},
 			{Event: "nobody", Why: "NO_ROUTING"},

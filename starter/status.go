@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
-	"herald/internal/notification"
+	"herald/internal/explain"
 	"herald/internal/operate"
-	"herald/internal/postgres/report"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -35,10 +35,7 @@ uses the same vhost of the broker.`,
 
 // statusView is what `starter status` prints.
 type statusView struct {
-	notification.OutboxState
-	Deliveries []report.DeliveryCount `json:"deliveries"`
-	sweepView
-	OldestSeconds float64          `json:"oldest_pending_seconds"` // 0: nothing is pending
+	explain.Backlog
 	Since         string           `json:"since"`
 	Vhost         vhostView        `json:"vhost"`
 	Pollers       *operate.Pollers `json:"pollers"` // null: Temporal is out of reach
@@ -51,21 +48,12 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 		return err
 	}
 	defer db.Close()
-	outbox, err := db.OutboxState(ctx)
-	if err != nil {
+	view := statusView{Since: since.String()}
+	if view.Backlog, err = (explain.Explainer{Store: db}).Backlog(ctx, since.Duration); err != nil {
 		return err
 	}
-	counts, err := report.Reader{Pool: db.Pool}.DeliveryCounts(ctx, since.Duration)
-	if err != nil {
-		return err
-	}
-	swept, err := readSweep(ctx, db)
-	if err != nil {
-		return err
-	}
-	view := statusView{OutboxState: outbox, Deliveries: counts, sweepView: swept, OldestSeconds: outbox.OldestPending.Seconds(), Since: since.String(), Vhost: a.vhost(ctx, cfg)}
-	view.Pollers, err = a.pollersNow(ctx)
-	if err != nil {
+	view.Vhost = a.vhost(ctx, cfg)
+	if view.Pollers, err = a.pollersNow(ctx); err != nil {
 		view.PollerProblem = err.Error()
 		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
 	} else {
@@ -96,7 +84,7 @@ func printStatus(w io.Writer, view statusView) {
 	if view.Pending > 0 {
 		console.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
-	printSweep(w, view.sweepView)
+	printSweep(w, view.Backlog)
 	printVhost(w, view.Vhost)
 	console.Row(w)
 	printCounts(w, view)
@@ -118,4 +106,17 @@ func printCounts(w io.Writer, view statusView) {
 	for _, d := range view.Deliveries {
 		console.Row(w, d.Channel, d.Status, d.Count)
 	}
+}
+
+func printSweep(w io.Writer, b explain.Backlog) {
+	if b.Incomplete > 0 {
+		console.Row(w, "incomplete events", b.Incomplete)
+	}
+	last := b.LastSweep
+	if last == nil {
+		console.Row(w, "last sweep", "none yet")
+		return
+	}
+	console.Row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
+		console.Clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
 }

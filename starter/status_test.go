@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/operate"
 	"herald/internal/postgres/report"
@@ -34,11 +35,14 @@ func TestPrintStatus(t *testing.T) {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	printStatus(w, statusView{
-		OutboxState: notification.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
-		Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
-		sweepView:   sweepView{Incomplete: 2, LastSweep: &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2}},
-		Since:       "24h",
-		Pollers:     &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
+		Backlog: explain.Backlog{
+			OutboxState: notification.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
+			Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
+			Incomplete:  2,
+			LastSweep:   &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2},
+		},
+		Since:   "24h",
+		Pollers: &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
 	})
 	require.NoError(t, w.Flush())
 

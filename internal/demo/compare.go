@@ -28,7 +28,7 @@ func Deviations(event example.Event, seen Observation, now time.Time) []string {
 	for _, r := range seen.Detail.Recipients {
 		who := r.Name()
 		if !missing[who] {
-			deviate("%s was told, and should not", who)
+			deviate("%s was told, but should not be", who)
 			continue
 		}
 		delete(missing, who)
@@ -64,36 +64,36 @@ func due(d report.RecipientDelivery, now time.Time) bool {
 	return d.SendAfter != nil && !d.SendAfter.After(now)
 }
 
-func recipientDeviations(expected map[notification.Channel]example.Fate, r report.RecipientDetail, now time.Time) []string {
+func recipientDeviations(expected map[notification.Channel]example.ExpectedResult, r report.RecipientDetail, now time.Time) []string {
 	var deviations []string
 	for _, channel := range notification.Channels() {
-		fate := expected[channel]
+		want := expected[channel]
 		decision, delivery := r.Decisions[channel], r.Deliveries[channel]
 		switch {
-		case decision != fate.Decision:
-			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s", channel, cmp.Or(fate.String(), "nothing"), cmp.Or(string(decision), "nothing")))
-		case !isMet(fate, delivery, now):
-			deviations = append(deviations, fmt.Sprintf("%s: expected %s, is %s", channel, fate, describe(delivery)))
+		case decision != want.Decision:
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, was decided %s", channel, cmp.Or(want.String(), "nothing"), cmp.Or(string(decision), "nothing")))
+		case !isMet(want, delivery, now):
+			deviations = append(deviations, fmt.Sprintf("%s: expected %s, is %s", channel, want, describe(delivery)))
 		}
 	}
 	return deviations
 }
 
 // isMet takes DELIVERED for SENT, and SENT for a delivery that waited until it was due.
-func isMet(f example.Fate, d report.RecipientDelivery, now time.Time) bool {
+func isMet(want example.ExpectedResult, d report.RecipientDelivery, now time.Time) bool {
 	status := d.Status
 	if status == notification.Delivered {
 		status = notification.Sent
 	}
 	switch {
-	case f.Status == notification.Pending && status == notification.Sent:
+	case want.Status == notification.Pending && status == notification.Sent:
 		return due(d, now)
-	case f.Status == notification.Pending:
+	case want.Status == notification.Pending:
 		return status == notification.Pending && d.SendAfter != nil
-	case status == notification.Sent && f.Digest != (d.DigestID != ""):
+	case status == notification.Sent && want.Digest != (d.DigestID != ""):
 		return false
 	default:
-		return status == f.Status && strings.Contains(d.LastError, f.Error)
+		return status == want.Status && strings.Contains(d.LastError, want.Error)
 	}
 }
 
@@ -103,7 +103,7 @@ func describe(d report.RecipientDelivery) string {
 	case d.Status == "":
 		return "missing"
 	case d.DigestID != "" && d.Status == notification.Sent:
-		return string(d.Status) + " " + "in digest"
+		return string(d.Status) + " in digest"
 	case why(d) == "":
 		return string(d.Status)
 	case d.LastError == "":

@@ -57,7 +57,7 @@ func TestDeviations(t *testing.T) {
 	tests := []struct {
 		name    string
 		outcome string // expected
-		fate    string // expected
+		result  string // expected
 		detail  report.EventDetail
 		ended   string
 		want    []string
@@ -102,7 +102,7 @@ func TestDeviations(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"`+tt.fate+`"}}`)
+			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"`+tt.result+`"}}`)
 			require.Equal(t, tt.want, Deviations(event, Observation{Detail: tt.detail, Outcome: tt.ended}, now))
 		})
 	}
@@ -113,7 +113,7 @@ func TestDeviationsOfStrangers(t *testing.T) {
 
 	event := expecting(t, example.Completed, `{}`)
 	seen := Observation{Detail: told(notification.DecisionSelected, status(notification.Sent, "", 0)), Outcome: example.Completed}
-	require.Equal(t, []string{"e: CUSTOMER/42 was told, and should not"}, Deviations(event, seen, now))
+	require.Equal(t, []string{"e: CUSTOMER/42 was told, but should not be"}, Deviations(event, seen, now))
 
 	event = expecting(t, example.Completed, `{"CUSTOMER/42":{}}`)
 	require.Equal(t, []string{"e: CUSTOMER/42 EMAIL: expected nothing, was decided SELECTED"}, Deviations(event, seen, now))

@@ -10,16 +10,16 @@ import (
 // Result is what came of a run.
 type Result struct {
 	Run        string                      `json:"run"`
-	Fates      []RecipientFate             `json:"fates"`
+	Results    []RecipientResult           `json:"fates"`
 	Outcomes   map[string]string           `json:"outcomes"` // by event id
 	Digests    map[string]int              `json:"digests"`  // how many of the deliveries were sent in each
 	Statuses   map[notification.Status]int `json:"deliveries"`
 	Deviations []string                    `json:"deviations"`
 }
 
-// RecipientFate is what became of one recipient over one channel of one event. Of an
+// RecipientResult is what became of one recipient over one channel of one event. Of an
 // event that reached nobody it has only the reason.
-type RecipientFate struct {
+type RecipientResult struct {
 	Event     string                `json:"event"`
 	Recipient string                `json:"recipient,omitempty"`
 	Channel   notification.Channel  `json:"channel,omitempty"`
@@ -31,7 +31,7 @@ type RecipientFate struct {
 
 func newResult(run string) *Result {
 	return &Result{
-		Run: run, Fates: []RecipientFate{}, Outcomes: map[string]string{}, Digests: map[string]int{},
+		Run: run, Results: []RecipientResult{}, Outcomes: map[string]string{}, Digests: map[string]int{},
 		Statuses: map[notification.Status]int{}, Deviations: []string{},
 	}
 }
@@ -40,7 +40,7 @@ func (r *Result) add(event example.Event, seen Observation) {
 	r.Outcomes[seen.Detail.EventID] = seen.Outcome
 	r.Deviations = append(r.Deviations, Deviations(event, seen, time.Now())...)
 	if len(seen.Detail.Recipients) == 0 {
-		r.Fates = append(r.Fates, RecipientFate{Event: event.Name, Why: seen.Outcome})
+		r.Results = append(r.Results, RecipientResult{Event: event.Name, Why: seen.Outcome})
 	}
 	for _, recipient := range seen.Detail.Recipients {
 		for _, channel := range notification.Channels() {
@@ -48,16 +48,16 @@ func (r *Result) add(event example.Event, seen Observation) {
 			if !decided {
 				continue
 			}
-			fate := RecipientFate{Event: event.Name, Recipient: recipient.Name(), Channel: channel, Decision: decision}
+			result := RecipientResult{Event: event.Name, Recipient: recipient.Name(), Channel: channel, Decision: decision}
 			if delivery, planned := recipient.Deliveries[channel]; planned {
-				fate.Status, fate.Why = delivery.Status, why(delivery)
+				result.Status, result.Why = delivery.Status, why(delivery)
 				r.Statuses[delivery.Status]++
 				if delivery.Status == notification.Sent && delivery.DigestID != "" {
-					fate.Digest = delivery.DigestID
+					result.Digest = delivery.DigestID
 					r.Digests[delivery.DigestID]++
 				}
 			}
-			r.Fates = append(r.Fates, fate)
+			r.Results = append(r.Results, result)
 		}
 	}
 }

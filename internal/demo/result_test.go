@@ -41,7 +41,7 @@ func customerDetail() report.EventDetail {
 func customerEvents() []example.Event {
 	selected := notification.DecisionSelected
 	return []example.Event{
-		{Name: "hello", Expect: example.Expectation{Outcome: example.Running, Recipients: map[string]map[notification.Channel]example.Fate{
+		{Name: "hello", Expect: example.Expectation{Outcome: example.Running, Recipients: map[string]map[notification.Channel]example.ExpectedResult{
 			"CUSTOMER/42": {
 				notification.WebSocket: {Decision: notification.DecisionUserDisabled},
 				notification.Email:     {Decision: selected, Status: notification.Sent},
@@ -64,7 +64,7 @@ func TestResult(t *testing.T) {
 	const who, selected = "CUSTOMER/42", notification.DecisionSelected
 	require.Equal(t, &Result{
 		Run: "r",
-		Fates: []RecipientFate{
+		Results: []RecipientResult{
 			{Event: "hello", Recipient: who, Channel: notification.WebSocket, Decision: notification.DecisionUserDisabled},
 			{Event: "hello", Recipient: who, Channel: notification.Email, Decision: selected, Status: notification.Sent},
 			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Why: "until 2026-11-22T08:00:00Z"},
@@ -83,7 +83,7 @@ func TestResultDeviates(t *testing.T) {
 	t.Parallel()
 
 	event := customerEvents()[0]
-	event.Expect.Recipients["CUSTOMER/42"][notification.SMS] = example.Fate{Decision: notification.DecisionSelected, Status: notification.Sent}
+	event.Expect.Recipients["CUSTOMER/42"][notification.SMS] = example.ExpectedResult{Decision: notification.DecisionSelected, Status: notification.Sent}
 	result := newResult("r")
 	result.add(event, Observation{Detail: customerDetail(), Outcome: example.Running})
 

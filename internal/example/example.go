@@ -1,5 +1,5 @@
 // Package example is a small world to try Herald on: a directory, its rules and
-// texts, and events of which it is known how each of their deliveries must end.
+// texts, and events with the result that each of their deliveries must have.
 package example
 
 import (
@@ -25,17 +25,14 @@ var templatesSQL string
 //go:embed events.json
 var eventsJSON []byte
 
-// Seed loads the directory, the rules and the templates, all or nothing. Those
-// that are there already become again as they were: confirm is told how many rows
-// of which tables are others than they were, and its error leaves all as it is.
-// slackURL, scheme and host, is where the example's Slack webhooks are.
+// Seed loads the directory, the rules and the templates, all or nothing. It restores
+// rows that somebody changed: before that it tells confirm how many rows of which
+// tables differ, and an error of confirm leaves all as it is. slackURL is the scheme
+// and the host of the example's Slack webhooks.
 func Seed(ctx context.Context, db *postgres.Store, slackURL string, confirm func(ctx context.Context, changed map[string]int) error) error {
 	scripts := []string{directorySQL, rulesSQL, templatesSQL}
 	return db.RunScripts(ctx, scripts, map[string]string{"herald.slack_url": slackURL}, confirm)
 }
-
-// Overwrite confirms whatever it is told.
-func Overwrite(context.Context, map[string]int) error { return nil }
 
 // Event is an event of the example, and what must come of it.
 type Event struct {
@@ -47,19 +44,6 @@ type Event struct {
 	Payload       json.RawMessage `json:"payload"`
 	Expect        Expectation     `json:"expect"`
 }
-
-// Expectation is how an event must end.
-type Expectation struct {
-	Outcome    string                                   `json:"outcome"`
-	Recipients map[string]map[notification.Channel]Fate `json:"recipients"` // by RESTAURANT_USER/10; nobody else is told
-}
-
-// What an event can come to, beside the outcomes of an event that reaches
-// nobody.
-const (
-	Completed = "COMPLETED"
-	Running   = "RUNNING" // a delivery waits for the end of quiet hours
-)
 
 // Events returns the events of the example.
 func Events() ([]Event, error) { return ReadEvents(eventsJSON) }

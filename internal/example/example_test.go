@@ -1,6 +1,7 @@
 package example_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ import (
 	"herald/internal/postgres/report"
 	"herald/internal/template"
 )
+
+// overwrite confirms whatever a seed would change.
+func overwrite(context.Context, map[string]int) error { return nil }
 
 func events(t *testing.T) []example.Event {
 	t.Helper()
@@ -39,13 +43,13 @@ func TestEventsShowEverything(t *testing.T) {
 		names[event.Name] = true
 		outcomes[event.Expect.Outcome] = true
 		for who, channels := range event.Expect.Recipients {
-			for channel, fate := range channels {
+			for channel, expected := range channels {
 				require.True(t, channel.Valid(), "%s", channel)
-				if fate.Digest {
+				if expected.Digest {
 					digests[who]++
 				}
-				decisions[fate.Decision] = true
-				statuses[fate.Status] = true
+				decisions[expected.Decision] = true
+				statuses[expected.Status] = true
 			}
 		}
 	}
@@ -68,7 +72,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 	before := contents(t, db)
 
 	// What the example's world came to, and what somebody changed, becomes again as it was.
@@ -76,7 +80,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))
 
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 	require.Equal(t, before, contents(t, db))
 }
 
@@ -84,7 +88,7 @@ func TestSeedPutsSlackWhereItIs(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "http://127.0.0.1:9090", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "http://127.0.0.1:9090", overwrite))
 
 	var webhooks []string
 	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(slack_webhook_url) FROM recipient WHERE slack_webhook_url IS NOT NULL").Scan(&webhooks))
@@ -116,7 +120,7 @@ func TestPlansAreAsExpected(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 	for _, event := range events(t) {
 		t.Run(event.Name, func(t *testing.T) {
 			t.Parallel()
@@ -162,8 +166,8 @@ func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.
 	t.Helper()
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
-			fate := event.Expect.Recipients[r.Name()][channel]
-			if strings.HasPrefix(fate.Error, "key ") {
+			expected := event.Expect.Recipients[r.Name()][channel]
+			if strings.HasPrefix(expected.Error, "key ") {
 				require.Equal(t, notification.Failed, d.Status)
 				continue
 			}
@@ -176,10 +180,10 @@ func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.
 func sent(event example.Event, detail report.EventDetail) report.EventDetail {
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
-			fate := event.Expect.Recipients[r.Name()][channel]
-			if d.Status == notification.Pending && fate.Status != notification.Pending {
-				d.Status, d.LastError = fate.Status, fate.Error
-				if fate.Digest {
+			expected := event.Expect.Recipients[r.Name()][channel]
+			if d.Status == notification.Pending && expected.Status != notification.Pending {
+				d.Status, d.LastError = expected.Status, expected.Error
+				if expected.Digest {
 					d.DigestID = "digest-1"
 				}
 				r.Deliveries[channel] = d

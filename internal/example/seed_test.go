@@ -22,7 +22,7 @@ func TestSeedEventsReachPeople(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 	source, err := os.ReadFile("testdata/seed_events.json")
 	require.NoError(t, err)
 	events, err := example.ReadEvents(source)
@@ -43,7 +43,7 @@ func TestSeedEventTexts(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient SET locale = 'en'")
 	require.NoError(t, err)
 	tests := map[string]string{ // payload: text
@@ -132,7 +132,7 @@ func TestSeedReplacesTheOlderExample(t *testing.T) {
 		       ('RESERVATION_CONFIRMED', 'ADMIN', 'ADMIN', NULL, NULL);
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'SLACK'), ('RESERVATION_CONFIRMED', 'SLACK')`)
 	require.NoError(t, err)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 
 	told := collect[seedRecipients](t, db, "SELECT user_type, entity_type, roles FROM event_type_recipients WHERE event_type = 'RESERVATION_CONFIRMED' ORDER BY 1")
 	require.Equal(t, []seedRecipients{{"ADMIN", "ADMIN", nil}, {"CUSTOMER", "CUSTOMER", nil}}, told)
@@ -145,7 +145,7 @@ func TestSeedReplacesTheOlderExample(t *testing.T) {
 func seeded(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", example.Overwrite))
+	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 	return db
 }
 

@@ -1,0 +1,42 @@
+package explain
+
+import (
+	"context"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+// Backlog is how far behind the outbox is, how deliveries went, and what the last
+// sweep found.
+type Backlog struct {
+	notification.OutboxState
+	OldestSeconds float64                `json:"oldest_pending_seconds"` // 0: nothing is pending
+	Deliveries    []report.DeliveryCount `json:"deliveries"`
+	Incomplete    int                    `json:"incomplete_events"` // ended, and left deliveries PENDING to the sweep
+	LastSweep     *notification.Sweep    `json:"last_sweep"`        // null: there was none
+}
+
+// Backlog reads the state of the outbox and of the sweep, and counts the deliveries
+// that were planned in the time since, up to now.
+func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog, err error) {
+	if b.OutboxState, err = e.Store.OutboxState(ctx); err != nil {
+		return Backlog{}, err
+	}
+	b.OldestSeconds = b.OldestPending.Seconds()
+	if b.Deliveries, err = e.reader().DeliveryCounts(ctx, since); err != nil {
+		return Backlog{}, err
+	}
+	if b.Incomplete, err = e.reader().IncompleteEvents(ctx); err != nil {
+		return Backlog{}, err
+	}
+	last, err := e.Store.LastSweep(ctx)
+	if err != nil {
+		return Backlog{}, err
+	}
+	if !last.At.IsZero() {
+		b.LastSweep = &last
+	}
+	return b, nil
+}
