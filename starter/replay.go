@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
@@ -46,25 +44,12 @@ prints it, or as the Web UI downloads it, not decoded.`,
 	cmd.Flags().StringVar(&from.file, "history", "", "`FILE` of a history, instead of an ID")
 	cmd.Flags().StringVar(&from.runID, "run-id", "", "run of the ID; without it the latest")
 	_ = cmd.MarkFlagFilename("history", "json")
+	cmd.MarkFlagsMutuallyExclusive("history", "run-id")
 	return cmd
 }
 
 // replaySource is where a history comes from: a workflow, or a file.
 type replaySource struct{ id, runID, file string }
-
-func (s replaySource) check() error {
-	switch {
-	case s.id != "" && s.file != "":
-		return errors.New("name a workflow ID or --history FILE, not both")
-	case s.id == "" && s.file == "":
-		return errors.New("name a workflow ID, or a file by --history FILE")
-	case s.file != "" && s.runID != "":
-		return errors.New("--run-id goes with a workflow ID, not with --history")
-	case s.runID != "" && uuid.Validate(s.runID) != nil:
-		return errors.New("--run-id must be a run ID such as the Web UI shows, a UUID")
-	}
-	return nil
-}
 
 // replayView is what `starter replay` prints.
 type replayView struct {
@@ -74,8 +59,8 @@ type replayView struct {
 }
 
 func (a *app) replay(ctx context.Context, from replaySource) error {
-	if err := from.check(); err != nil {
-		return misused(err)
+	if (from.id == "") == (from.file == "") {
+		return misused(errors.New("name either a workflow ID or a file by --history FILE"))
 	}
 	view, err := a.readAndReplay(ctx, from)
 	var bad *explain.BadHistoryError
@@ -93,10 +78,10 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 }
 
 func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replayView, err error) {
+	defer a.Progress(func() string { return "replaying …" })()
 	if view.History, err = a.readHistory(ctx, from); err != nil {
 		return replayView{}, err
 	}
-	defer a.Progress(func() string { return fmt.Sprintf("replaying %s events …", console.Grouped(view.Events)) })()
 	view.Divergence, err = explain.Replay(ctx, view.History)
 	view.Clean = view.Divergence == nil
 	return view, err
@@ -104,20 +89,14 @@ func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replay
 
 func (a *app) readHistory(ctx context.Context, from replaySource) (explain.History, error) {
 	if from.file != "" {
-		h, err := explain.ReadHistory(ctx, from.file)
-		if err != nil {
-			return explain.History{}, fmt.Errorf("--history: %w", err)
-		}
-		return h, nil
+		return explain.ReadHistory(ctx, from.file)
 	}
 	temporal, err := a.temporal(ctx)
 	if err != nil {
 		return explain.History{}, err
 	}
 	defer temporal.Close()
-	var fetched atomic.Int64
-	defer a.Progress(func() string { return fmt.Sprintf("fetched %s events …", console.Grouped(int(fetched.Load()))) })()
-	return explain.Explainer{Temporal: temporal}.FetchHistory(ctx, from.id, from.runID, &fetched)
+	return explain.Explainer{Temporal: temporal}.FetchHistory(ctx, from.id, from.runID)
 }
 
 // maxMessage bounds what is printed of the SDK's message, in characters.

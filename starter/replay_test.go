@@ -222,12 +222,11 @@ func TestReplayBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"nothing", nil, "name a workflow ID, or a file by --history FILE"},
-		{"both", []string{"evt-1", "--history", "x.json"}, "name a workflow ID or --history FILE, not both"},
+		{"nothing", nil, "name either a workflow ID or a file"},
+		{"both", []string{"evt-1", "--history", "x.json"}, "name either a workflow ID or a file"},
 		{"two", []string{"evt-1", "evt-2"}, "accepts at most 1 arg(s)"},
-		{"a run of a file", []string{"--history", "x.json", "--run-id", "x"}, "--run-id goes with a workflow ID"},
-		{"no run ID", []string{"evt-1", "--run-id", "latest"}, "--run-id must be a run ID"},
-		{"no file", []string{"--history", "/nowhere/history.json"}, "--history: open /nowhere/history.json: no such file or directory"},
+		{"a run of a file", []string{"--history", "x.json", "--run-id", "x"}, "if any flags in the group [history run-id] are set none of the others can be"},
+		{"no file", []string{"--history", "/nowhere/history.json"}, "open /nowhere/history.json: no such file or directory"},
 		{"a directory", []string{"--history", t.TempDir()}, "is a directory"},
 		{"an empty file", []string{"--history", write(t, []byte(" \n"))}, "is no history as"},
 		{"a large file", []string{"--history", large}, "is larger than 50 MB"},

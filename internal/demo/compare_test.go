@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 	"time"
@@ -53,70 +54,66 @@ func together(d *report.RecipientDelivery) *report.RecipientDelivery {
 func TestDeviations(t *testing.T) {
 	t.Parallel()
 
-	const selected = notification.DecisionSelected
+	sent, failed, pending := notification.Sent, notification.Failed, notification.Pending
 	tests := []struct {
-		name    string
-		outcome string // expected
-		result  string // expected
-		detail  report.EventDetail
-		ended   string
-		want    []string
+		name           string
+		outcome, ended string // the expected outcome and the actual one; empty: COMPLETED
+		expected       string
+		decided        notification.Decision     // empty: SELECTED
+		delivery       *report.RecipientDelivery // nil: there is none
+		deviations     []string                  // what each tells
 	}{
-		{"sent", example.Completed, "SENT", told(selected, status(notification.Sent, "", 0)), example.Completed, nil},
-		{"delivered is as good", example.Completed, "SENT", told(selected, status(notification.Delivered, "", 0)), example.Completed, nil},
-		{"another outcome", example.Completed, "SENT", told(selected, status(notification.Sent, "", 0)), "FAILED",
-			[]string{"e: expected outcome COMPLETED, it is FAILED"}},
-		{"unknown outcome", example.Completed, "SENT", told(selected, status(notification.Sent, "", 0)), "",
-			[]string{"e: expected outcome COMPLETED, it is unknown"}},
-		{"sent in a digest", example.Completed, "SENT in digest", told(selected, together(status(notification.Sent, "", 0))), example.Completed, nil},
-		{"sent alone", example.Completed, "SENT in digest", told(selected, status(notification.Sent, "", 0)), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected SENT in digest, is SENT"}},
-		{"sent in a digest, and not alone", example.Completed, "SENT", told(selected, together(status(notification.Sent, "", 0))), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected SENT, is SENT in digest"}},
-		{"failed in a digest", example.Completed, "SENT in digest", told(selected, together(status(notification.Failed, "timeout", 0))), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected SENT in digest, is FAILED (timeout)"}},
-		{"failed instead", example.Completed, "SENT", told(selected, status(notification.Failed, "sendgrid refused: 400", 0)), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected SENT, is FAILED (sendgrid refused: 400)"}},
-		{"no delivery", example.Completed, "SENT", told(selected, nil), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected SENT, is missing"}},
-		{"sent instead", example.Completed, "FAILED", told(selected, status(notification.Sent, "", 0)), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected FAILED, is SENT"}},
-		{"its failure", example.Completed, "FAILED refused: 400", told(selected, status(notification.Failed, "sendgrid refused: 400", 0)), example.Completed, nil},
-		{"another failure", example.Completed, "FAILED refused: 400", told(selected, status(notification.Failed, "timeout", 0)), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected FAILED refused: 400, is FAILED (timeout)"}},
-		{"decided so", example.Completed, "QUIET_HOURS", told(notification.DecisionQuietHours, nil), example.Completed, nil},
-		{"decided otherwise", example.Completed, "QUIET_HOURS", told(notification.DecisionUserDisabled, nil), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected QUIET_HOURS, was decided USER_DISABLED"}},
-		{"a delivery too many", example.Completed, "QUIET_HOURS", told(notification.DecisionQuietHours, status(notification.Sent, "", 0)), example.Completed,
-			[]string{"e: CUSTOMER/42 EMAIL: expected QUIET_HOURS, is SENT"}},
-		{"waits", example.Running, "PENDING", told(selected, status(notification.Pending, "", time.Hour)), example.Running, nil},
-		{"waits for nothing", example.Running, "PENDING", told(selected, status(notification.Pending, "", 0)), example.Running,
-			[]string{"e: CUSTOMER/42 EMAIL: expected PENDING, is PENDING"}},
-		{"has waited", example.Running, "PENDING", told(selected, status(notification.Sent, "", -time.Second)), example.Completed, nil},
-		{"did not wait", example.Running, "PENDING", told(selected, status(notification.Sent, "", time.Hour)), example.Completed, []string{
-			"e: CUSTOMER/42 EMAIL: expected PENDING, is SENT", "e: expected outcome RUNNING, it is COMPLETED",
-		}},
-		{"nobody was told", example.Completed, "SENT", report.EventDetail{}, example.Completed, []string{"e: CUSTOMER/42 was not told"}},
+		{name: "sent", expected: "SENT", delivery: status(sent, "", 0)},
+		{name: "delivered is as good", expected: "SENT", delivery: status(notification.Delivered, "", 0)},
+		{name: "another outcome", expected: "SENT", delivery: status(sent, "", 0), ended: "FAILED", deviations: []string{"expected outcome COMPLETED, it is FAILED"}},
+		{name: "sent in a digest", expected: "SENT in digest", delivery: together(status(sent, "", 0))},
+		{name: "sent alone", expected: "SENT in digest", delivery: status(sent, "", 0), deviations: []string{"expected SENT in digest, is SENT"}},
+		{name: "not sent alone", expected: "SENT", delivery: together(status(sent, "", 0)), deviations: []string{"expected SENT, is SENT in digest"}},
+		{name: "failed in a digest", expected: "SENT in digest", delivery: together(status(failed, "timeout", 0)), deviations: []string{"is FAILED (timeout)"}},
+		{name: "failed instead", expected: "SENT", delivery: status(failed, "sendgrid refused: 400", 0), deviations: []string{"is FAILED (sendgrid refused: 400)"}},
+		{name: "no delivery", expected: "SENT", deviations: []string{"expected SENT, is missing"}},
+		{name: "sent instead", expected: "FAILED", delivery: status(sent, "", 0), deviations: []string{"expected FAILED, is SENT"}},
+		{name: "its failure", expected: "FAILED refused: 400", delivery: status(failed, "sendgrid refused: 400", 0)},
+		{name: "another failure", expected: "FAILED refused: 400", delivery: status(failed, "timeout", 0), deviations: []string{"expected FAILED refused: 400, is FAILED (timeout)"}},
+		{name: "decided so", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours},
+		{name: "decided otherwise", expected: "QUIET_HOURS", decided: notification.DecisionUserDisabled, deviations: []string{"expected QUIET_HOURS, was decided USER_DISABLED"}},
+		{name: "a delivery too many", expected: "QUIET_HOURS", decided: notification.DecisionQuietHours, delivery: status(sent, "", 0), deviations: []string{"expected QUIET_HOURS, is SENT"}},
+		{name: "waits", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", time.Hour)},
+		{name: "waits for nothing", outcome: example.Running, ended: example.Running, expected: "PENDING", delivery: status(pending, "", 0), deviations: []string{"expected PENDING, is PENDING"}},
+		{name: "has waited", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", -time.Second)},
+		{
+			name: "did not wait", outcome: example.Running, expected: "PENDING", delivery: status(sent, "", time.Hour),
+			deviations: []string{"expected PENDING, is SENT", "expected outcome RUNNING, it is COMPLETED"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			event := expecting(t, tt.outcome, `{"CUSTOMER/42":{"EMAIL":"`+tt.result+`"}}`)
-			require.Equal(t, tt.want, Deviations(event, Observation{Detail: tt.detail, Outcome: tt.ended}, now))
+			event := expecting(t, cmp.Or(tt.outcome, example.Completed), `{"CUSTOMER/42":{"EMAIL":"`+tt.expected+`"}}`)
+			seen := Observation{Detail: told(cmp.Or(tt.decided, notification.DecisionSelected), tt.delivery), Outcome: cmp.Or(tt.ended, example.Completed)}
+			requireTold(t, tt.deviations, Deviations(event, seen, now))
 		})
+	}
+}
+
+// requireTold checks that there is a line for each of the facts, in their order.
+func requireTold(t *testing.T, facts, lines []string) {
+	t.Helper()
+	require.Len(t, lines, len(facts), "%v", lines)
+	for i, fact := range facts {
+		require.Contains(t, lines[i], fact)
 	}
 }
 
 func TestDeviationsOfStrangers(t *testing.T) {
 	t.Parallel()
 
-	event := expecting(t, example.Completed, `{}`)
 	seen := Observation{Detail: told(notification.DecisionSelected, status(notification.Sent, "", 0)), Outcome: example.Completed}
-	require.Equal(t, []string{"e: CUSTOMER/42 was told, but should not be"}, Deviations(event, seen, now))
-
-	event = expecting(t, example.Completed, `{"CUSTOMER/42":{}}`)
-	require.Equal(t, []string{"e: CUSTOMER/42 EMAIL: expected nothing, was decided SELECTED"}, Deviations(event, seen, now))
+	requireTold(t, []string{"CUSTOMER/42 was told, but should not be"}, Deviations(expecting(t, example.Completed, `{}`), seen, now))
+	requireTold(t, []string{"EMAIL: expected nothing, was decided SELECTED"}, Deviations(expecting(t, example.Completed, `{"CUSTOMER/42":{}}`), seen, now))
+	requireTold(t, []string{"CUSTOMER/42 was not told", "expected outcome COMPLETED, it is unknown"},
+		Deviations(expecting(t, example.Completed, `{"CUSTOMER/42":{"EMAIL":"SENT"}}`), Observation{}, now))
 }
 
 func TestSettled(t *testing.T) {
@@ -127,20 +124,20 @@ func TestSettled(t *testing.T) {
 	atOnce := told(notification.DecisionSelected, status(notification.Pending, "", 0))
 	tests := []struct {
 		name      string
-		outcome   string
+		outcome   string // expected
 		detail    report.EventDetail
 		processed notification.ProcessedStatus
 		want      bool
 	}{
-		{"not started", example.Completed, report.EventDetail{}, "", false},
-		{"under way", example.Completed, report.EventDetail{}, "PROCESSING", false},
-		{"ended", example.Completed, report.EventDetail{}, "SUCCESS", true},
-		{"ended badly", example.Completed, report.EventDetail{}, "FAILED", true},
-		{"not planned yet", example.Running, report.EventDetail{}, "PROCESSING", false},
-		{"waits for long", example.Running, waiting, "PROCESSING", true},
-		{"waits, and should not", example.Completed, waiting, "PROCESSING", false},
-		{"waits a moment", example.Running, soon, "PROCESSING", false},
-		{"not sent yet", example.Running, atOnce, "PROCESSING", false},
+		{name: "not started", outcome: example.Completed},
+		{name: "under way", outcome: example.Completed, processed: notification.Processing},
+		{name: "ended", outcome: example.Completed, processed: notification.ProcessedSuccess, want: true},
+		{name: "ended badly", outcome: example.Completed, processed: notification.ProcessedFailed, want: true},
+		{name: "not planned yet", outcome: example.Running, processed: notification.Processing},
+		{name: "waits for long", outcome: example.Running, detail: waiting, processed: notification.Processing, want: true},
+		{name: "waits, and should not", outcome: example.Completed, detail: waiting, processed: notification.Processing},
+		{name: "waits a moment", outcome: example.Running, detail: soon, processed: notification.Processing},
+		{name: "not sent yet", outcome: example.Running, detail: atOnce, processed: notification.Processing},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
@@ -44,8 +43,8 @@ func badHistory(format string, args ...any) error {
 }
 
 // FetchHistory reads the history of a workflow from Temporal: that of the run, or
-// of the latest run where runID is empty. It counts the events in fetched.
-func (e Explainer) FetchHistory(ctx context.Context, id, runID string, fetched *atomic.Int64) (History, error) {
+// of the latest run where runID is empty.
+func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History, error) {
 	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)
 	var notFound *serviceerror.NotFound
 	var invalid *serviceerror.InvalidArgument
@@ -54,7 +53,7 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string, fetched *
 		return History{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(id+" "+runID)),
 			"check the ID; Temporal forgets a workflow when the retention after its end is over")
 	case errors.As(err, &invalid):
-		return History{}, badHistory("workflow ID: %w", err)
+		return History{}, badHistory("workflow ID or --run-id: %w", err)
 	case err != nil:
 		return History{}, fmt.Errorf("describe %s: %w", id, err)
 	}
@@ -66,7 +65,6 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string, fetched *
 			return History{}, fmt.Errorf("read the history of %s: %w", id, err)
 		}
 		h.recorded = append(h.recorded, event)
-		fetched.Add(1)
 	}
 	return h, h.check()
 }

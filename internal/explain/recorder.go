@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
-// calls are what the code of a workflow asked for in the latest workflow task. What
-// it cancels is not among them: the SDK shows that to nobody.
+// calls are the activities, children, timers, signals and the end that the code of a
+// workflow asked for in the latest workflow task.
 type calls struct {
 	history int // length of the history that the task had
 	made    []string
@@ -56,7 +55,7 @@ func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteW
 	case errors.As(err, &again):
 		i.note(ctx, "ContinueAsNewWorkflowExecution")
 	default:
-		i.note(ctx, "FailWorkflowExecution or CancelWorkflowExecution")
+		i.note(ctx, "FailWorkflowExecution, or CancelWorkflowExecution")
 	}
 	return result, err
 }
@@ -76,11 +75,6 @@ func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, name string, args 
 	return o.Next.ExecuteChildWorkflow(ctx, name, args...)
 }
 
-func (o *outbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
-	o.note(ctx, "StartTimer "+d.String())
-	return o.Next.NewTimer(ctx, d)
-}
-
 func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, options workflow.TimerOptions) workflow.Future {
 	o.note(ctx, "StartTimer "+d.String())
 	return o.Next.NewTimerWithOptions(ctx, d, options)
@@ -89,14 +83,4 @@ func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, op
 func (o *outbound) SignalExternalWorkflow(ctx workflow.Context, id, runID, signal string, arg any) workflow.Future {
 	o.note(ctx, "SignalExternalWorkflowExecution "+signal)
 	return o.Next.SignalExternalWorkflow(ctx, id, runID, signal, arg)
-}
-
-func (o *outbound) UpsertTypedSearchAttributes(ctx workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
-	o.note(ctx, "UpsertWorkflowSearchAttributes")
-	return o.Next.UpsertTypedSearchAttributes(ctx, attributes...)
-}
-
-func (o *outbound) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
-	o.note(ctx, "ModifyWorkflowProperties")
-	return o.Next.UpsertMemo(ctx, memo)
 }

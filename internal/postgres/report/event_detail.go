@@ -124,32 +124,28 @@ func queueDecisions(batch *pgx.Batch, detail *EventDetail, decided *int, limit i
 
 func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
 	const query = `
-		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count, coalesce(n.last_error, ''),
-		       n.send_after, n.created_at, n.sent_at, coalesce(n.digest_id, ''),
-		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id)
+		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error,
+		       n.send_after, n.created_at, n.sent_at, coalesce(n.digest_id, '') AS digest_id,
+		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id) AS retries
 		FROM   notification n
 		JOIN   (` + firstRecipients + `) r USING (user_type, user_id)
 		WHERE  n.event_id = $1`
 
-	type person struct {
-		userType notification.UserType
-		userID   string
+	type row struct {
+		UserType notification.UserType
+		UserID   string
+		Channel  notification.Channel
+		RecipientDelivery
 	}
 	batch.Queue(query, detail.EventID, limit).Query(func(rows pgx.Rows) error {
-		deliveries := map[person]map[notification.Channel]RecipientDelivery{}
-		for _, r := range detail.Recipients {
-			deliveries[person{r.UserType, r.UserID}] = r.Deliveries
-		}
-		var who person
-		var channel notification.Channel
-		var d RecipientDelivery
-		fields := []any{&who.userType, &who.userID, &channel, &d.DeliveryID, &d.Status, &d.Attempts, &d.LastError, &d.SendAfter, &d.CreatedAt, &d.SentAt, &d.DigestID, &d.Retries}
-		_, err := pgx.ForEachRow(rows, fields, func() error {
-			if of, shown := deliveries[who]; shown { // the others were decided about since the recipients were read
-				of[channel] = d
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+		for _, d := range found {
+			for _, r := range detail.Recipients {
+				if r.UserType == d.UserType && r.UserID == d.UserID {
+					r.Deliveries[d.Channel] = d.RecipientDelivery
+				}
 			}
-			return nil
-		})
+		}
 		return err
 	})
 }
