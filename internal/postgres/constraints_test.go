@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -174,7 +175,7 @@ func TestProducer(t *testing.T) {
 
 	s := postgrestest.New(t)
 	exec(t, s, insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{"restaurantId": 5}')`)
-	require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-1"))
+	require.Equal(t, outboxRow{Status: notification.OutboxPending}, outbox(t, s, "evt-1"))
 	require.Equal(t, "5", claimEvents(t, s, "a", 1)[0].AggregateID)
 
 	tx, err := s.Pool.Begin(t.Context())

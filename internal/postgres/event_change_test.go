@@ -53,13 +53,13 @@ func TestRetryEvent(t *testing.T) {
 			state, err := s.EventState(t.Context(), "evt-1")
 			require.NoError(t, err)
 			if got {
-				before, processed = outboxRow{Status: "PENDING"}, ""
+				before, processed = outboxRow{Status: notification.OutboxPending}, ""
 			}
 			require.Equal(t, before, outbox(t, s, "evt-1"), name)
 			require.Equal(t, processed, state.Processed, name)
 		}
 	}
-	require.Equal(t, outboxRow{Status: "PENDING"}, outbox(t, s, "evt-2"))
+	require.Equal(t, outboxRow{Status: notification.OutboxPending}, outbox(t, s, "evt-2"))
 
 	setEvent(t, s, "FAILED", "")
 	_, err := s.RetryEvent(t.Context(), "evt-1")
@@ -123,9 +123,9 @@ func TestWithdrawEvent(t *testing.T) {
 	require.False(t, withdraw())
 	endLeases(t, s)
 	require.True(t, withdraw())
-	require.Equal(t, outboxRow{Status: "FAILED", Claims: 1, Error: ptr(postgres.CancelledByOperator)}, outbox(t, s, "evt-1"))
+	require.Equal(t, outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr(postgres.CancelledByOperator)}, outbox(t, s, "evt-1"))
 	end(t, s, "a", notification.ClaimStarted, "evt-1")
-	require.Equal(t, "FAILED", outbox(t, s, "evt-1").Status, "the fence holds against the poller that was late")
+	require.Equal(t, notification.OutboxFailed, outbox(t, s, "evt-1").Status, "the fence holds against the poller that was late")
 	require.False(t, withdraw(), "once")
 	setEvent(t, s, "PROCESSED", "SUCCESS")
 	require.False(t, withdraw())

@@ -96,7 +96,7 @@ func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 		end(t, s, "a", notification.ClaimStarted, "evt-1")
 
 		require.Equal(t, finished, processed(t, s, "evt-1"))
-		require.Equal(t, "PROCESSED", outbox(t, s, "evt-1").Status)
+		require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-1").Status)
 	}
 }
 

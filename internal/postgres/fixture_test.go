@@ -46,7 +46,7 @@ func emitEvent(t *testing.T, s *postgres.Store, id string) {
 
 // outboxRow is what a test looks at of an event.
 type outboxRow struct {
-	Status  string
+	Status  notification.OutboxStatus
 	Claims  int
 	Error   *string
 	Leased  bool

@@ -87,11 +87,11 @@ func TestEndClaim(t *testing.T) {
 		want    outboxRow
 		known   bool // to processed_event
 	}{
-		{notification.ClaimStarted, "", outboxRow{Status: "PROCESSED", Claims: 1, Settled: true}, true},
-		{notification.ClaimFailed, "payload too large", outboxRow{Status: "FAILED", Claims: 1, Error: ptr("payload too large")}, false},
-		{notification.ClaimReleased, "", outboxRow{Status: "PENDING", Claims: 0}, false},
-		{notification.ClaimReleased, "unavailable", outboxRow{Status: "PENDING", Claims: 0, Error: ptr("unavailable")}, false},
-		{notification.ClaimKept, "internal", outboxRow{Status: "PENDING", Claims: 1, Error: ptr("internal"), Leased: true}, false},
+		{notification.ClaimStarted, "", outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, true},
+		{notification.ClaimFailed, "payload too large", outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr("payload too large")}, false},
+		{notification.ClaimReleased, "", outboxRow{Status: notification.OutboxPending, Claims: 0}, false},
+		{notification.ClaimReleased, "unavailable", outboxRow{Status: notification.OutboxPending, Claims: 0, Error: ptr("unavailable")}, false},
+		{notification.ClaimKept, "internal", outboxRow{Status: notification.OutboxPending, Claims: 1, Error: ptr("internal"), Leased: true}, false},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.outcome)+" "+tt.err, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestEndClaim(t *testing.T) {
 
 			require.Equal(t, tt.want, outbox(t, s, "evt-1"))
 			require.Equal(t, tt.known, get[bool](t, s, "SELECT EXISTS (SELECT FROM processed_event WHERE event_id = 'evt-1')"))
-			require.Equal(t, outboxRow{Status: "PENDING", Claims: 1, Leased: true}, outbox(t, s, "evt-2"))
+			require.Equal(t, outboxRow{Status: notification.OutboxPending, Claims: 1, Leased: true}, outbox(t, s, "evt-2"))
 		})
 	}
 }
@@ -142,9 +142,9 @@ func TestEndClaimOfAStalledPoller(t *testing.T) {
 	})
 
 	require.NoError(t, err)
-	require.Equal(t, outboxRow{Status: "PROCESSED", Claims: 2, Settled: true}, outbox(t, s, "evt-1"))
-	require.Equal(t, outboxRow{Status: "PENDING", Claims: 2, Leased: true}, outbox(t, s, "evt-2"))
-	require.Equal(t, "PROCESSED", outbox(t, s, "evt-3").Status, "nobody else claimed it")
+	require.Equal(t, outboxRow{Status: notification.OutboxProcessed, Claims: 2, Settled: true}, outbox(t, s, "evt-1"))
+	require.Equal(t, outboxRow{Status: notification.OutboxPending, Claims: 2, Leased: true}, outbox(t, s, "evt-2"))
+	require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-3").Status, "nobody else claimed it")
 }
 
 func TestEndClaimRepeated(t *testing.T) {
@@ -158,7 +158,7 @@ func TestEndClaimRepeated(t *testing.T) {
 
 	require.NoError(t, s.EndClaim(t.Context(), "a", []notification.ClaimResult{{EventID: "evt-1", Outcome: notification.ClaimFailed, Error: "late"}}))
 
-	require.Equal(t, outboxRow{Status: "PROCESSED", Claims: 1, Settled: true}, outbox(t, s, "evt-1"))
+	require.Equal(t, outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, outbox(t, s, "evt-1"))
 	require.Equal(t, before, get[time.Time](t, s, "SELECT published_at FROM event_outbox"))
 }
 
