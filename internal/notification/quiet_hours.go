@@ -118,7 +118,7 @@ func (s Silence) Release(key string) time.Time {
 func spread(hours []stretch, end time.Time) time.Duration {
 	shortest := releaseSpread
 	for _, s := range hours {
-		shortest = min(shortest, s.pause(end)/2)
+		shortest = min(shortest, s.untilStart(end)/2)
 	}
 	return shortest
 }
@@ -150,8 +150,8 @@ func (s stretch) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zon
 // until is the end, by the clock of the place.
 func (s stretch) until(t time.Time) time.Time { return s.hours.Until(t.In(s.zone)) }
 
-// pause is what the clock has to run from a moment outside until the next start.
-func (s stretch) pause(t time.Time) time.Duration {
+// untilStart is the time from a moment outside the stretch to its next start.
+func (s stretch) untilStart(t time.Time) time.Duration {
 	if s.hours.Start == s.hours.End {
 		return 24 * time.Hour
 	}

@@ -26,14 +26,14 @@ func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) erro
 		return fmt.Errorf("read %s: %w", source.Path, err)
 	}
 	m.say(source.Path)
-	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
 		err := m.try(ctx, source.Version, string(text), up)
 		if !lockedOut(err) {
 			return err
 		}
-		m.say(fmt.Sprintf("%s: another transaction holds a table that it needs; again in %s", source.Path, pause))
+		m.say(fmt.Sprintf("%s: another transaction holds a table that it needs; again in %s", source.Path, wait))
 		select {
-		case <-time.After(pause):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
 		}
