@@ -128,8 +128,8 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	return nil
 }
 
-// handOut adds what is to be delivered, by the rows and not by the plan: rows of
-// an earlier planning are among them, of recipients who have left since.
+// handOut adds the deliveries to make, from the rows instead of the plan: the rows include
+// those of an earlier planning for recipients who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result, eventID := p.result, p.setup.Event.ID
 	if in.After.UserID == "" && result.Next == nil {

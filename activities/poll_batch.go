@@ -118,7 +118,7 @@ func (p *poller) startAll(ctx context.Context, events []notification.PendingEven
 	return blame(starts)
 }
 
-// start is what came of starting one event.
+// start is the result of starting one event.
 type start struct {
 	eventID string
 	outcome notification.ClaimOutcome // by its error alone

@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// RetryStore is what planning one delivery anew needs of the database.
+// RetryStore is what ReopenDelivery needs of the database.
 type RetryStore interface {
 	Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error)
 	Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error)
@@ -18,7 +18,7 @@ type RetryStore interface {
 // ReopenInput is the input of [Activities.ReopenDelivery].
 type ReopenInput struct {
 	DeliveryID string
-	Again      bool // also where it was sent
+	Again      bool // even if it was sent
 }
 
 // ReopenResult is the result of [Activities.ReopenDelivery].
@@ -28,8 +28,8 @@ type ReopenResult struct {
 	Policy         DeliveryPolicy      // of its channel, on this worker
 }
 
-// ReopenDelivery plans one delivery anew, for the run that calls it: it reads
-// the address and writes the text as they are now, and makes it PENDING. If the
+// ReopenDelivery plans one delivery again, for the run that calls it: it reads the address
+// and writes the text as they are now, and makes it PENDING. If the
 // delivery cannot be sent, it is FAILED, and the failure is permanent. A repeat
 // returns what the first call stored.
 func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (ReopenResult, error) {

@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Source is an outbox, and what becomes of its events.
+// Source is an outbox, and where its events are published.
 type Source struct {
 	Outbox    Outbox
 	Sinks     []Sink        // where the message of each event is published

@@ -25,8 +25,8 @@ func (s *sweep) deliveries(ctx context.Context) error {
 	return err
 }
 
-// stuckDelivery sees to a delivery whose own workflow does not run, nor that of its
-// event, which runs for as long as any page of the event does.
+// stuckDelivery restarts or closes a delivery if neither its workflow nor its event's runs.
+// An event's workflow runs for as long as any page of the event does.
 func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
 	event, err := s.stateOfEvent(ctx, delivery.EventID)
 	if err != nil || event == WorkflowRunning {

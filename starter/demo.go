@@ -88,7 +88,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	return nil
 }
 
-// demoReady fails where the demo would wait in vain.
+// demoReady fails if the demo would wait for something that never comes.
 func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
 	cfg, err := a.settings()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command starter is the operators' command: it writes events, starts what
-// works on them, and shows what came of each.
+// Command starter is the operators' command: it writes events, starts pollers, shows and
+// changes events and deliveries.
 package main
 
 import (

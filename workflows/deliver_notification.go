@@ -110,7 +110,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	}
 }
 
-// reopen plans the delivery anew, for a fresh run of it.
+// reopen plans the delivery again, for a new run of it.
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
 	options := reopenOptions
 	options.WaitForCancellation = true // it must not reopen the row after the cancellation is on record

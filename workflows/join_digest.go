@@ -33,8 +33,8 @@ const attemptCheck = 5 * time.Second
 
 var joinOptions = eventOptions(20*time.Second, "join the digest")
 
-// deliverInDigest hands the delivery to its digest and waits for what becomes of
-// it. An operator's signals are passed on to the digest.
+// deliverInDigest hands the delivery to its digest and waits until that has ended. It
+// passes an operator's signals on to the digest.
 func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for silence := digestSilence; ; silence = min(2*silence, longestSilence) {
 		input := activities.JoinInput{DeliveryID: in.DeliveryID, Channel: in.Channel}

@@ -8,8 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Priority maps a delivery's priority to Temporal's keys, of which 1 comes first
-// and 5 last. Its fairness key keeps one entity's broadcast from delaying
+// Priority maps a delivery's priority to Temporal's keys: 1 comes first and 5 last. Its fairness key keeps one entity's broadcast from delaying
 // another's reservation. The zero aggregate has none.
 func Priority(p notification.Priority, aggregate notification.Entity) temporal.Priority {
 	priority := temporal.Priority{PriorityKey: 3}

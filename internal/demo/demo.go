@@ -1,6 +1,5 @@
 // Package demo plays the example: it writes the events, watches their deliveries,
-// and compares what came of each with what the example expects and with the sandbox's
-// ledger.
+// and compares how each ended with what the example expects and with the sandbox's ledger.
 package demo
 
 import (
@@ -29,11 +28,11 @@ type Demo struct {
 	Events    []example.Event
 	Explainer explain.Explainer
 	Ledger    Ledger
-	Changed   func(line string) // is told of each delivery whenever its status changes
+	Changed   func(line string) // called whenever the status of a delivery changes
 }
 
-// Play writes the events, waits for their deliveries and judges what came of them.
-// Where they have not all ended in time, it returns the result with the error.
+// Play writes the events, waits for their deliveries and compares how they ended. If they
+// do not all end in time, it returns the result with the error.
 func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	written := make([]notification.Event, len(d.Events))
 	for i, event := range d.Events {
@@ -51,7 +50,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	return result, errors.Join(watchErr, err)
 }
 
-// judge compares what came of the events with what had to.
+// judge compares how the events ended with what the example expects.
 func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 	lines, err := d.Ledger.Since(ctx, began)
 	if err != nil {
@@ -73,14 +72,14 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 	return result, nil
 }
 
-// Observation is what came of an event.
+// Observation is how an event ended.
 type Observation struct {
 	Detail  report.EventDetail
 	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …; empty: Temporal does not know it
 }
 
-// Observe reads what came of an event. Where it has ended, Observe waits for its
-// workflow, which ends a moment later.
+// Observe reads how an event ended. If it has ended, Observe waits for its workflow, which
+// ends a moment later.
 func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observation, error) {
 	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
 	Run        string                      `json:"run"`
 	Results    []RecipientResult           `json:"fates"`

@@ -41,8 +41,8 @@ func (r *Reader) ProviderHosts(key string, hosts []string) []string {
 
 func (r *Reader) useProvider(host string) { r.remote = r.remote || !IsLocal(host) }
 
-// PublicURL is [Reader.URL] for an address of ours that providers are told of, and
-// refuses clear text unless it and all providers are on this machine. Call it when
+// PublicURL is [Reader.URL] for Herald's own address, which providers call. It refuses
+// clear text unless it and all providers are on this machine. Call it when
 // the settings of all providers are read.
 func (r *Reader) PublicURL(key, value string) string {
 	host := hostOf(value)

@@ -59,7 +59,7 @@ func ReadEvents(source []byte) ([]Event, error) {
 	return events, nil
 }
 
-// ID is the event's id in a run of the example, of which there can be many.
+// ID is the event's id in one of many runs of the example.
 func (e Event) ID(run string) string { return "demo-" + run + "-" + e.Name }
 
 // InRun is the event as it is written in a run of the example.

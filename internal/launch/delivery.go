@@ -44,9 +44,9 @@ func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.Wor
 	return run, err
 }
 
-// StartDeliveryAgain starts a delivery's workflow, however an earlier one ended,
-// as its event's would have. What was to be sent at once has waited by now, so
-// its time is that of its planning, and its quiet hours are judged anew.
+// StartDeliveryAgain starts a delivery's workflow as its event would, however an earlier
+// one ended. An immediate delivery has waited by now, so its time is that of its planning,
+// and its quiet hours are judged again.
 func (l *Launcher) StartDeliveryAgain(ctx context.Context, lost notification.StuckDelivery, policy activities.DeliveryPolicy) error {
 	options := l.retryOptions(RetryInput{
 		DeliveryID: lost.DeliveryID, Channel: lost.Channel, EventID: lost.EventID, EventType: lost.EventType, Aggregate: lost.Aggregate,

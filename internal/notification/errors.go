@@ -13,7 +13,7 @@ var ErrNoEvent = errors.New("no such event in event_outbox")
 // ErrNoDelivery means that notification has no such row, or no longer.
 var ErrNoDelivery = errors.New("no such delivery in notification")
 
-// IDTakenError means that another workflow has the id that one of ours should have.
+// IDTakenError means that another workflow has the id of one that Herald wants to start.
 type IDTakenError struct {
 	WorkflowType string // of the workflow that has it
 	TaskQueue    string

@@ -1,6 +1,6 @@
 package notification
 
-// Reopening is what the database knows now of a delivery that is to be planned anew.
+// Reopening is what the database knows now of a delivery that is planned again.
 type Reopening struct {
 	EventID   string
 	Channel   Channel
@@ -25,11 +25,11 @@ func (r Reopening) Problem() string {
 	}
 }
 
-// Reopened is one delivery planned anew.
+// Reopened is one delivery that was planned again.
 type Reopened struct {
 	DeliveryID string
 	RunID      string // of the workflow that makes it
-	Again      bool   // also where it was sent
+	Again      bool   // even if it was sent
 	Address    string // empty: none
 	KeepText   bool   // the text stays as it was
 	Title      *string
@@ -37,7 +37,7 @@ type Reopened struct {
 	Problem    string // not empty: it cannot be sent, for this reason
 }
 
-// ReopenedState is a delivery after it was planned anew, or unchanged if it had been
+// ReopenedState is a delivery after it was planned again, or unchanged if it had been
 // sent.
 type ReopenedState struct {
 	Status    Status

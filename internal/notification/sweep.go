@@ -26,7 +26,7 @@ type Sweep struct {
 	Looked       int       `json:"looked"` // events and deliveries whose workflow was asked for
 	StartedAgain int       `json:"started_again"`
 	Closed       int       `json:"closed"` // CANCELLED, since an operator had ended the workflow
-	Failed       int       `json:"failed"` // started again in vain as often as may be
+	Failed       int       `json:"failed"` // started again as often as allowed, without an end
 
 	AfterEvent        string `json:"after_event,omitempty"`        // where the next one goes on; empty: from the beginning
 	AfterNotification int64  `json:"after_notification,omitempty"` // 0: from the beginning

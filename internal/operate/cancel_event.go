@@ -43,7 +43,7 @@ func (o *Operator) planCancelEvent(ctx context.Context, id string) (plan, error)
 }
 
 // withdrawEvent keeps an event from being started. If a poller has claimed it, the
-// poller either starts it or gives it back, and it is planned for anew.
+// poller either starts it or gives it back, and the event is planned again.
 func (o *Operator) withdrawEvent(ctx context.Context, id string) (Outcome, error) {
 	withdrawn, err := o.Store.WithdrawEvent(ctx, id)
 	if err != nil {

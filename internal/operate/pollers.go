@@ -147,8 +147,8 @@ func timeOf(t *timestamppb.Timestamp) *time.Time {
 const maxOthers = 20
 
 // OtherInstallations returns the task queues of other installations whose pollers
-// run in the same namespace, up to 20 of them. It cannot see one that has our own
-// prefix, nor one that shares nothing but the broker.
+// run in the same namespace, up to 20 of them. It cannot see one with the same
+// prefix, or one that shares only the broker.
 func OtherInstallations(ctx context.Context, launcher *launch.Launcher) ([]string, error) {
 	found, err := launcher.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		PageSize: maxOthers,

@@ -93,8 +93,7 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	return setup, nil
 }
 
-// TypeSetup reads what was configured for an event type, of which there may be no
-// event.
+// TypeSetup reads what is configured for an event type, even if it has no event.
 func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error) {
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}

@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// Reopening reads what planning a delivery anew takes. If there is no such
+// Reopening reads what planning a delivery again needs. If there is no such
 // delivery, the error is [notification.ErrNoDelivery].
 func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
 	const query = `

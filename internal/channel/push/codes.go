@@ -19,8 +19,8 @@ const (
 	invalidArgument = "INVALID_ARGUMENT"
 )
 
-// meaning is what FCM's codes say beyond the HTTP status that they come with. Other
-// codes are not shown, since any text of the answer could stand in their place.
+// meaning is what FCM's codes say beyond the HTTP status that they come with. Unknown codes
+// are not shown, since they could be any text of the answer.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
 var meaning = map[string]notification.FailureClass{
 	unregistered:             notification.Refused,

@@ -22,7 +22,7 @@ const scope = "https://www.googleapis.com/auth/firebase.messaging"
 const sandboxToken = "sandbox"
 
 const (
-	// renewBefore is how long before its end a token is fetched anew. Google's
+	// renewBefore is how long before its end the next token is fetched. Google's
 	// last an hour. Until the new one is there, the old one is used.
 	renewBefore = 5 * time.Minute
 	// renewPause is the least time from one fetch to such a fetch.

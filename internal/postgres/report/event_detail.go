@@ -33,7 +33,7 @@ type ProcessedRow struct {
 	UpdatedAt time.Time                    `json:"updated_at"`
 }
 
-// RecipientDetail is what was decided about one recipient, and what came of it.
+// RecipientDetail is what was decided about one recipient, and their deliveries.
 type RecipientDetail struct {
 	UserType   notification.UserType                          `json:"user_type"`
 	UserID     string                                         `json:"user_id"`
