@@ -81,8 +81,8 @@ type bulk struct {
 	summary Summary
 }
 
-// Do does a verb to a selection. After each it calls progress, which must not keep
-// the summary. What cannot be done to one does not stop the others; the error is
+// Do does a verb to a selection. After each it calls progress, which may be nil and
+// must not keep the summary. What cannot be done to one does not stop the others; the error is
 // what did, and another call may go on behind Through.
 func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress func(Summary)) (Summary, error) {
 	b := &bulk{operator: o, verb: verb, progress: progress, summary: Summary{Matched: to.Matched, Skipped: map[string]int{}, Through: to.After}}
@@ -108,7 +108,7 @@ func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress fun
 // DryRun says what a verb would do to a selection: to all that were named, or to
 // the first of a filter.
 func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary, error) {
-	b := &bulk{operator: o, verb: verb, dryRun: true, progress: func(Summary) {}, summary: Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}}}
+	b := &bulk{operator: o, verb: verb, dryRun: true, summary: Summary{Matched: to.Matched, DryRun: true, Skipped: map[string]int{}}}
 	if to.Named {
 		return b.listed(ctx, to, to.Matched)
 	}
@@ -156,7 +156,9 @@ func (b *bulk) all(ctx context.Context, items []item) error {
 			for through[i] = true; next < len(items) && through[next]; next++ {
 				b.summary.Through = items[next].key
 			}
-			b.progress(b.summary)
+			if b.progress != nil {
+				b.progress(b.summary)
+			}
 			return nil
 		})
 	}

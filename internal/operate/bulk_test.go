@@ -54,8 +54,6 @@ func (w *world) do(ctx context.Context, id string) (Outcome, error) {
 	return Outcome{ID: id, Done: true, Result: "changed"}, nil
 }
 
-func silent(Summary) {}
-
 // rows are d1 to dn, whose keys are ten times that.
 func rows(n int) Selection {
 	return Selection{Matched: n, page: func(_ context.Context, after string, limit int) ([]item, error) {
@@ -123,7 +121,7 @@ func TestDoResumes(t *testing.T) {
 			interrupt()
 		}
 	}
-	got, err := w.Do(ctx, w.verb(), rows(800), silent)
+	got, err := w.Do(ctx, w.verb(), rows(800), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	through, err := DeliveryNumber(got.Through)
 	require.NoError(t, err)
@@ -133,7 +131,7 @@ func TestDoResumes(t *testing.T) {
 	w.onDo = nil
 	rest := rows(800)
 	rest.After = got.Through
-	_, err = w.Do(t.Context(), w.verb(), rest, silent)
+	_, err = w.Do(t.Context(), w.verb(), rest, nil)
 	require.NoError(t, err)
 	slices.Sort(w.done)
 	require.Len(t, slices.Compact(w.done), 800)
@@ -159,7 +157,7 @@ func TestDoStops(t *testing.T) {
 				}
 			}
 
-			got, err := w.Do(t.Context(), w.verb(), rows(1000), silent)
+			got, err := w.Do(t.Context(), w.verb(), rows(1000), nil)
 
 			require.ErrorIs(t, err, down)
 			require.Less(t, len(w.done), 100+bulkAtOnce)
@@ -198,7 +196,7 @@ func TestDoToNamed(t *testing.T) {
 			if tt.dryRun {
 				got, err = w.DryRun(t.Context(), w.verb(), SelectIDs(tt.ids))
 			} else {
-				got, err = w.Do(t.Context(), w.verb(), SelectIDs(tt.ids), silent)
+				got, err = w.Do(t.Context(), w.verb(), SelectIDs(tt.ids), nil)
 			}
 
 			require.NoError(t, err)
@@ -231,7 +229,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	_, err := w.Store.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')")
 	require.NoError(t, err)
 
-	got, err := w.Do(t.Context(), w.verb(), rows(4), silent)
+	got, err := w.Do(t.Context(), w.verb(), rows(4), nil)
 
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Failed)
@@ -243,7 +241,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	}, w.recorded(t))
 
 	w.done, w.Order.Flags = nil, "d3" // the order itself
-	_, err = w.Do(t.Context(), w.verb(), rows(4), silent)
+	_, err = w.Do(t.Context(), w.verb(), rows(4), nil)
 	require.ErrorContains(t, err, "record who does it")
 	require.Empty(t, w.done)
 }

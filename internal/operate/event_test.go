@@ -151,7 +151,7 @@ func TestRetryFailedEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 149, selection.Matched)
 
-	got, err := d.Do(t.Context(), RetryEvent(true), selection, silent)
+	got, err := d.Do(t.Context(), RetryEvent(true), selection, nil)
 
 	require.NoError(t, err)
 	require.Equal(t, 149, got.Done)
