@@ -21,12 +21,12 @@ type attemptFacts struct {
 // delivery that release 0.1 planned has no entity: it is judged without a membership
 // and without an entity's settings.
 const selectAttemptFacts = `
-	SELECT now(), n.delivery_id, n.status, n.channel,
+	SELECT ` + recipientFacts + `,
+	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), coalesce(m.role, ''),
+	       now(), n.delivery_id, n.status, n.channel,
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR coalesce(m.active, false),
-	       ` + recipientFacts + `,
-	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), coalesce(m.role, ''),
 	       jsonb_build_object(
 	           'Routing', (
 	               SELECT jsonb_agg(` + routingFacts + `)
@@ -83,8 +83,8 @@ func readAttemptFacts(ctx context.Context, on querier, condition string, args ..
 func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
 	r := &f.Recipient
-	err := row.Scan(&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.Known, &f.Active, &f.Member,
-		r, &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Role, &f.Setup)
+	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Role,
+		&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }
 

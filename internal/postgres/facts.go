@@ -11,32 +11,26 @@ import (
 	"herald/internal/notification"
 )
 
-// What the rules look at, as JSON: planning, the check before an attempt and the
-// explanation of a delivery read each table by the same words. A column that a new
-// rule looks at is added here, and to the struct of the same name.
+// What the rules look at: planning, the check before an attempt and the explanation
+// of a delivery read each table by the same words. A column that a new rule looks at
+// is added here, and to the struct of the same name.
 const (
-	// recipientFacts is a row r of recipient as a [notification.Recipient].
-	recipientFacts = `jsonb_build_object(
-	           'UserType', r.user_type,
-	           'UserID', r.user_id,
-	           'Name', coalesce(r.name, ''),
-	           'Email', coalesce(r.email, ''),
-	           'Phone', coalesce(r.phone, ''),
-	           'SlackWebhookURL', coalesce(r.slack_webhook_url, ''),
-	           'Locale', coalesce(r.locale, ''),
-	           'Timezone', coalesce(r.timezone, ''),
-	           'HasDevice', EXISTS (
-	               SELECT FROM recipient_device d
-	               WHERE  d.user_type = r.user_type
-	               AND    d.user_id = r.user_id
-	               AND    d.active
-	           ),
-	           'Preferences', (
-	               SELECT coalesce(jsonb_agg(` + preferenceFacts + `), '[]')
-	               FROM   user_notification_preferences u
-	               WHERE  u.user_type = r.user_type
-	               AND    u.user_id = r.user_id
-	           ))`
+	// recipientFacts is a row r of recipient, as [recipientFields] scans it.
+	recipientFacts = `coalesce(r.user_type, ''), coalesce(r.user_id, ''),
+	       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
+	       coalesce(r.locale, ''), coalesce(r.timezone, ''),
+	       EXISTS (
+	           SELECT FROM recipient_device d
+	           WHERE  d.user_type = r.user_type
+	           AND    d.user_id = r.user_id
+	           AND    d.active
+	       ),
+	       (
+	           SELECT coalesce(jsonb_agg(` + preferenceFacts + `), '[]')
+	           FROM   user_notification_preferences u
+	           WHERE  u.user_type = r.user_type
+	           AND    u.user_id = r.user_id
+	       )`
 	// preferenceFacts is a row u of user_notification_preferences as a [notification.Preference].
 	preferenceFacts = `jsonb_build_object(
 	                   'Channel', u.channel_type,
@@ -70,6 +64,11 @@ const (
 	// entity. Where the directory is views, there may be several.
 	strongestMembership = `m.active DESC, (m.role = 'MANAGER') DESC`
 )
+
+// recipientFields are the fields that [recipientFacts] reads.
+func recipientFields(r *notification.Recipient) []any {
+	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice, &r.Preferences}
+}
 
 // The type of an event, as part of a query.
 const (
@@ -211,7 +210,7 @@ func queueInto[T any](batch *pgx.Batch, into *[]T, query string, args ...any) {
 // memberships of the entities that the targets name.
 func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error) {
 	const person = `
-		SELECT r.active, ` + recipientFacts + `
+		SELECT ` + recipientFacts + `, r.active
 		FROM   recipient r
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2`
@@ -231,7 +230,7 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 	entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: userType, UserID: userID}}
 	batch := &pgx.Batch{}
 	batch.Queue(person, userType, userID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&entry.Active, &entry.Recipient)
+		err := row.Scan(append(recipientFields(&entry.Recipient), &entry.Active)...)
 		entry.Known = err == nil
 		return ignoreNoRows(err)
 	})

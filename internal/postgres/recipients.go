@@ -233,7 +233,7 @@ func recipientsArgs(targets []byte, after notification.Cursor, limit int) []any 
 func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {
 	var r notification.Recipient
 	var c notification.Cursor
-	err := row.Scan(&r, &r.Role, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)
+	err := row.Scan(append(recipientFields(&r), &r.Role, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
 	c.UserID, c.UserType = r.UserID, r.UserType
 	return r, c, err
 }
