@@ -19,7 +19,7 @@ func (a *app) showDeliveryCommand() *cobra.Command {
 		Short: "Show a delivery, its attempts, its retries and its workflow",
 		Long: `Show all that is known of a delivery: its row, its last 50 attempts, how often operators
 retried it, and what its workflow does. It shows no address and no text.
-What decided about it, and what happens next, is told by starter delivery why.`,
+starter delivery why says what decided about it, and what happens next.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
 		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
 	}, explain.Explainer.Delivery, advice.NoDelivery, printDelivery)
@@ -36,45 +36,38 @@ func printDelivery(w io.Writer, view explain.Delivery) {
 }
 
 func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
-	console.Row(w, "event", d.EventID+", "+d.EventType)
-	if d.CorrelationID != "" {
-		console.Row(w, "correlation id", d.CorrelationID)
-	}
-	console.Row(w, "recipient", d.Recipient())
-	if group := d.EntityType + "/" + d.EntityID; d.EntityID != "" && group != d.Recipient() {
-		console.Row(w, "group", group)
-	}
-	console.Row(w, "channel", d.Channel)
-	console.Row(w, "status", d.Status)
-	console.Row(w, "strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority))
-	console.Row(w, "planned", console.Clock(&d.CreatedAt))
-	for _, line := range []struct {
-		name string
-		at   *time.Time
-	}{{"send after", d.SendAfter}, {"sent", d.SentAt}, {"delivered", d.DeliveredAt}, {"read", d.ReadAt}} {
-		if line.at != nil {
-			console.Row(w, line.name, console.Clock(line.at))
-		}
+	var group, text, digest string
+	if d.EntityID != "" && d.EntityType+"/"+d.EntityID != d.Recipient() {
+		group = d.EntityType + "/" + d.EntityID
 	}
 	if !d.HasText {
-		console.Row(w, "text", "none: it could not be rendered")
-	}
-	if d.LastError != "" {
-		console.Row(w, "last error", d.LastError)
-	}
-	if d.ProviderMessageID != "" {
-		console.Row(w, "provider's id", d.ProviderMessageID)
+		text = "none: it could not be rendered"
 	}
 	if d.DigestID != "" {
-		console.Row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
+		digest = fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems)
 	}
+	printSet(w,
+		fact{"event", d.EventID + ", " + d.EventType},
+		fact{"correlation id", d.CorrelationID},
+		fact{"recipient", d.Recipient()},
+		fact{"group", group},
+		fact{"channel", string(d.Channel)},
+		fact{"status", string(d.Status)},
+		fact{"strategy", fmt.Sprintf("%s, priority %s", d.Strategy, d.Priority)},
+		fact{"planned", console.Clock(&d.CreatedAt)},
+		fact{"send after", console.Clock(d.SendAfter)},
+		fact{"sent", console.Clock(d.SentAt)},
+		fact{"delivered", console.Clock(d.DeliveredAt)},
+		fact{"read", console.Clock(d.ReadAt)},
+		fact{"text", text},
+		fact{"last error", d.LastError},
+		fact{"provider's id", d.ProviderMessageID},
+		fact{"digest", digest})
 }
 
 func printSending(w io.Writer, s explain.Sending) {
 	printExecution(w, s.Execution)
-	if s.Details != "" {
-		console.Row(w, "it says", s.Details)
-	}
+	printSet(w, fact{"it says", s.Details})
 	if s.Status == explain.Running {
 		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
 	}
@@ -83,10 +76,7 @@ func printSending(w io.Writer, s explain.Sending) {
 		if p.NextAttempt != nil {
 			text += ", due at " + console.Clock(p.NextAttempt)
 		}
-		console.Row(w, "activity", text)
-		if p.LastFailure != "" {
-			console.Row(w, "last failure", p.LastFailure)
-		}
+		printSet(w, fact{"activity", text}, fact{"last failure", p.LastFailure})
 	}
 	if s.Digest != nil {
 		console.Row(w)

@@ -71,24 +71,24 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 	console.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
 	console.Row(w, "created", console.Clock(&o.CreatedAt))
 	console.Row(w, "published", console.Clock(o.PublishedAt))
-	if o.LeaseUntil != nil {
-		console.Row(w, "claimed until", console.Clock(o.LeaseUntil))
-	}
-	if o.ErrorMessage != "" {
-		console.Row(w, "error", o.ErrorMessage)
+	printSet(w, fact{"claimed until", console.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
+}
+
+// fact is a line of what is known.
+type fact struct{ name, value string }
+
+// printSet prints the facts that there are: those with a value other than "-".
+func printSet(w io.Writer, facts ...fact) {
+	for _, f := range facts {
+		if f.value != "" && f.value != "-" {
+			console.Row(w, f.name, f.value)
+		}
 	}
 }
 
 func printExecution(w io.Writer, s explain.Execution) {
-	console.Row(w, "workflow", s.Status)
-	for _, line := range []struct{ name, value string }{
-		{"run id", s.RunID}, {"HeraldOutcome", s.HeraldOutcome}, {"outcome", string(s.Outcome)}, {"problem", s.Problem},
-		{"failure", s.Failure}, {"note", s.Note},
-	} {
-		if line.value != "" {
-			console.Row(w, line.name, line.value)
-		}
-	}
+	printSet(w, fact{"workflow", s.Status}, fact{"run id", s.RunID}, fact{"HeraldOutcome", s.HeraldOutcome},
+		fact{"outcome", string(s.Outcome)}, fact{"problem", s.Problem}, fact{"failure", s.Failure}, fact{"note", s.Note})
 }
 
 func printRecipient(w io.Writer, r report.RecipientDetail) {

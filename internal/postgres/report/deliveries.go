@@ -32,7 +32,7 @@ type DeliveryRow struct {
 	CorrelationID string                `json:"correlation_id"`
 	UserType      notification.UserType `json:"user_type"`
 	UserID        string                `json:"user_id"`
-	EntityType    string                `json:"entity_type"` // the group through which the recipient was told; empty, as its id: none is known
+	EntityType    string                `json:"entity_type"` // of the group through which the recipient was told; empty, as the id, where none is known
 	EntityID      string                `json:"entity_id"`
 	Channel       notification.Channel  `json:"channel"`
 	Status        notification.Status   `json:"status"`
