@@ -40,10 +40,7 @@ func main() {
 
 func run(ctx context.Context, part part) error {
 	wiring := newWiring()
-	if err := wiring.check(); err != nil {
-		return err
-	}
-	cfg, err := config.FromEnv(wiring.read)
+	cfg, options, err := readSettings(wiring)
 	if err != nil {
 		return err
 	}
@@ -53,10 +50,6 @@ func run(ctx context.Context, part part) error {
 	}
 	defer events.Close()
 	defer deliveries.Close()
-	options, err := config.Temporal(env.ToMap(os.Environ()))
-	if err != nil {
-		return err
-	}
 	broker, err := connectBroker(ctx, cfg, options.Namespace)
 	if err != nil {
 		return err
@@ -67,7 +60,6 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
-	activities.ZeroMetrics(metrics.temporal, part.channels)
 	temporal, err := newTemporalClient(options, metrics.temporal)
 	if err != nil {
 		return err
@@ -78,39 +70,47 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	launcher := &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
-	running := &workers{
-		temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part,
-		activities: &activities.Activities{
-			Sources:     polled(sources),
-			Launcher:    launcher,
-			Plans:       events,
-			Deliveries:  deliveries,
-			Digests:     deliveries,
-			Joiner:      launcher,
-			Retries:     deliveries,
-			Events:      events,
-			Sweeps:      events,
-			Sweeper:     launcher,
-			Executions:  launcher,
-			DeadLetters: broker,
-			EventTexts:  eventTexts,
-			DigestText:  template.Digest,
-			Senders:     senders,
-			Policies:    deliveryPolicies(cfg),
-		},
+	acts := &activities.Activities{
+		Sources:     polled(sources),
+		Launcher:    launcher,
+		Plans:       events,
+		Deliveries:  deliveries,
+		Digests:     deliveries,
+		Joiner:      launcher,
+		Retries:     deliveries,
+		Events:      events,
+		Sweeps:      events,
+		Sweeper:     launcher,
+		Executions:  launcher,
+		DeadLetters: broker,
+		EventTexts:  eventTexts,
+		DigestText:  template.Digest,
+		Senders:     senders,
+		Policies:    deliveryPolicies(cfg),
 	}
+	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts}
+	activities.ZeroMetrics(metrics.temporal, part.channels)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return serve(ctx, cfg.WorkerHTTPAddr, healthHandler(checks(events, broker, temporal, running), metrics.page))
-	})
-	if part.events {
-		group.Go(func() error {
-			scheduleSweep(ctx, launcher)
-			return nil
-		})
-	}
+	health := healthHandler(checks(events, broker, temporal, running), metrics.page)
+	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
 	group.Go(func() error { return running.run(ctx) })
+	if part.events {
+		group.Go(func() error { return scheduleSweep(ctx, launcher) })
+	}
 	return group.Wait()
+}
+
+// readSettings reads all settings, those of the channels and Temporal's included.
+func readSettings(channels wiring) (config.Config, client.Options, error) {
+	if err := channels.check(); err != nil {
+		return config.Config{}, client.Options{}, err
+	}
+	cfg, err := config.FromEnv(channels.read)
+	if err != nil {
+		return config.Config{}, client.Options{}, err
+	}
+	options, err := config.Temporal(env.ToMap(os.Environ()))
+	return cfg, options, err
 }
 
 func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {

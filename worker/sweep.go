@@ -14,11 +14,11 @@ const maxScheduleRetry = time.Minute
 
 // scheduleSweep has Temporal start the sweep, also in an installation that was
 // upgraded. It tries until it succeeds or ctx ends.
-func scheduleSweep(ctx context.Context, launcher *launch.Launcher) {
+func scheduleSweep(ctx context.Context, launcher *launch.Launcher) error {
 	for wait := retryStart; ctx.Err() == nil; wait = min(2*wait, maxScheduleRetry) {
 		err := launcher.ScheduleSweep(ctx)
 		if err == nil {
-			return
+			return nil
 		}
 		slog.Warn("the sweep is not scheduled yet", "error", err)
 		select {
@@ -26,4 +26,5 @@ func scheduleSweep(ctx context.Context, launcher *launch.Launcher) {
 		case <-time.After(wait):
 		}
 	}
+	return nil
 }
