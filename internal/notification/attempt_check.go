@@ -1,8 +1,6 @@
 package notification
 
-import (
-	"time"
-)
+import "time"
 
 // AttemptCheck is a delivery that was planned a while ago, with all that may have
 // changed since, as it is now.
@@ -26,8 +24,8 @@ type Verdict struct {
 	Wait      string    // the same for people
 }
 
-// NoLongerRecipient is why somebody is not told who left: they are not active, not
-// in the directory, or no longer a member of the entity that the event concerns.
+// NoLongerRecipient is why somebody who left is not told: they are not active, not in
+// the directory, or no longer a member of the entity that the event concerns.
 const NoLongerRecipient = "no longer a recipient"
 
 // DroppedMeaning says, as a sentence for people, why a delivery was dropped after a
