@@ -12,7 +12,6 @@ import (
 
 func (a *app) auditCommand() *cobra.Command {
 	var filter report.ActionFilter
-	var since console.PastTime
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show who changed what, the latest first",
@@ -25,10 +24,10 @@ as well. It does not have what was done in Temporal's own UI: Temporal's histori
   starter audit --actor ada@ops --since 24h -o json`,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Target, "target", "", "only what was done to this: an id of an event, a delivery or a poller, a table")
-	flags.StringVar(&filter.Actor, "actor", "", "only what this actor did")
-	flags.StringVar(&filter.Command, "command", "", `only this command: "event retry"`)
-	flags.Var(&since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	console.TextFlag(flags, &filter.Target, "target", "only what was done to this: an id of an event, a delivery or a poller, a table")
+	console.TextFlag(flags, &filter.Actor, "actor", "only what this actor did")
+	console.TextFlag(flags, &filter.Command, "command", `only this command: "event retry"`)
+	console.TimeFlag(flags, &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.Action]{
 		name: "actions", none: "nothing was changed",
 		header: []string{"AT", "ACTOR", "COMMAND", "TARGET", "DETAIL"},
@@ -36,7 +35,6 @@ as well. It does not have what was done in Temporal's own UI: Temporal's histori
 			return []string{console.Clock(&action.At), action.Actor, action.Command, action.Target, console.Dash(action.Detail)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.Action, error) {
-			filter.Since = since.Time
 			return r.Actions(ctx, filter, limit)
 		},
 	})
@@ -49,9 +47,9 @@ func printActions(w io.Writer, actions []report.Action) {
 	}
 	console.Row(w)
 	console.Row(w, "WHAT OPERATORS DID")
-	listing := console.Listing{Header: []string{"AT", "ACTOR", "COMMAND", "DETAIL"}}
+	var rows [][]string
 	for _, action := range actions {
-		listing.Add(console.Clock(&action.At), action.Actor, action.Command, console.Dash(action.Detail))
+		rows = append(rows, []string{console.Clock(&action.At), action.Actor, action.Command, console.Dash(action.Detail)})
 	}
-	listing.Print(w)
+	console.List(w, []string{"AT", "ACTOR", "COMMAND", "DETAIL"}, rows)
 }

@@ -18,11 +18,6 @@ func (a *app) completeEvents() cobra.CompletionFunc {
 	return a.completeIDs(report.Reader.EventIDs)
 }
 
-// completeEventFlag offers the ids of the latest events for --event.
-func (a *app) completeEventFlag(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
-}
-
 func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
 	return console.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
 		db, _, err := a.store(ctx)

@@ -25,10 +25,10 @@ part of a digest. What was sent stays sent, and the answer says so. Filters with
 	change := a.newDeliveryChange(cmd)
 	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
 		verb := operate.CancelDelivery()
-		if err := change.parse(verb, "--event or --event-type", ids, notification.Pending); err != nil {
+		if err := change.check(verb, "--event or --event-type", ids, notification.Pending); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(change.wanted.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
+		if slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
 			return misused(errors.New("--status: only PENDING can be cancelled"))
 		}
 		return change.run(ctx, verb, ids)

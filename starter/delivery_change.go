@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/spf13/cobra"
 
@@ -16,15 +17,13 @@ import (
 type deliveryChange struct {
 	app    *app
 	flags  bulkFlags
-	filter deliveryFilter
-	wanted report.DeliveryFilter // by the filter; see parse
+	filter report.DeliveryFilter
 }
 
 // newDeliveryChange adds the flags to a command.
 func (a *app) newDeliveryChange(cmd *cobra.Command) *deliveryChange {
 	d := &deliveryChange{app: a}
-	d.filter.register(cmd)
-	a.completeEventFlag(cmd)
+	a.filterFlags(cmd, &d.filter)
 	d.flags.register(cmd)
 	d.flags.registerAfter(cmd)
 	cmd.Args = cobra.ArbitraryArgs
@@ -32,14 +31,15 @@ func (a *app) newDeliveryChange(cmd *cobra.Command) *deliveryChange {
 	return d
 }
 
-// parse reads the flags. Without --status, filters mean the given status.
-func (d *deliveryChange) parse(verb operate.Verb, filters string, ids []string, status notification.Status) (err error) {
-	var filtered bool
-	if d.wanted, filtered, err = d.filter.parse(); err != nil {
+// check refuses flags that contradict each other. Without --status, filters mean the
+// given status.
+func (d *deliveryChange) check(verb operate.Verb, filters string, ids []string, status notification.Status) error {
+	if err := checkTimes(d.filter); err != nil {
 		return err
 	}
-	if len(d.wanted.Statuses) == 0 {
-		d.wanted.Statuses = []notification.Status{status}
+	filtered := !reflect.DeepEqual(d.filter, report.DeliveryFilter{})
+	if len(d.filter.Statuses) == 0 {
+		d.filter.Statuses = []notification.Status{status}
 	}
 	if _, err := operate.DeliveryNumber(d.flags.after); err != nil {
 		return misused(fmt.Errorf("--after %w", err))
@@ -52,7 +52,7 @@ func (d *deliveryChange) run(ctx context.Context, verb operate.Verb, ids []strin
 		if len(ids) > 0 {
 			return d.app.change(ctx, o, verb, operate.SelectIDs(ids), d.flags)
 		}
-		selection, err := o.SelectDeliveries(ctx, d.wanted, d.flags.after)
+		selection, err := o.SelectDeliveries(ctx, d.filter, d.flags.after)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) listDeliveriesCommand() *cobra.Command {
-	var f deliveryFilter
+	var filter report.DeliveryFilter
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest deliveries, the newest first",
@@ -20,8 +20,7 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
   starter delivery list --recipient CUSTOMER/42 --channel sms
   starter delivery list --event evt-1 --limit 1000 -o json`,
 	}
-	f.register(cmd)
-	a.completeEventFlag(cmd)
+	a.filterFlags(cmd, &filter)
 	return listCommand(a, cmd, list[report.DeliveryRow]{
 		name: "deliveries", none: "no deliveries",
 		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
@@ -29,8 +28,7 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Seconds(d.CreatedAt), console.Dash(d.LastError)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.DeliveryRow, error) {
-			filter, _, err := f.parse()
-			if err != nil {
+			if err := checkTimes(filter); err != nil {
 				return nil, err
 			}
 			return r.LatestDeliveries(ctx, filter, limit)

@@ -26,7 +26,7 @@ their next attempt. An item of a digest waits with its whole digest.`,
   starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
-	cmd.Flags().Var(&in, "in", "or how long from now: 30m, 2h, 1d")
+	console.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
 	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) {
 		until, err := newTime(at, in.Duration, time.Now())
 		if err != nil {

@@ -41,7 +41,7 @@ If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
 			wait = 0
 		}
 		verb := operate.RetryDelivery(again, wait)
-		if err := change.parse(verb, "--event or --channel", ids, notification.Failed); err != nil {
+		if err := change.check(verb, "--event or --channel", ids, notification.Failed); err != nil {
 			return err
 		}
 		if err := checkAgain(change, again); err != nil && len(ids) == 0 {
@@ -54,7 +54,7 @@ If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
 
 // checkAgain keeps filters from sending to many twice unless that is spelled out.
 func checkAgain(change *deliveryChange, again bool) error {
-	sent := slices.ContainsFunc(change.wanted.Statuses, func(s notification.Status) bool {
+	sent := slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool {
 		return s == notification.Sent || s == notification.Delivered
 	})
 	switch {

@@ -14,17 +14,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// whyFlags name a delivery that may never have been planned.
-type whyFlags struct {
-	event     string
-	recipient recipientFlag
-	channel   notification.Channel
-}
-
-func (f whyFlags) given() bool { return f.event != "" || f.recipient.id != "" || f.channel != "" }
-
 func (a *app) whyDeliveryCommand() *cobra.Command {
-	var f whyFlags
+	var key report.DecisionKey // of a delivery that may never have been planned
 	cmd := &cobra.Command{
 		Use:   "why ID | why --event ID --recipient TYPE/ID --channel CHANNEL",
 		Short: "Explain a delivery: who decided, what was tried, and what happens next",
@@ -39,35 +30,21 @@ and answers without Temporal as well.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
 		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
-			return a.why(ctx, args, f)
+			return a.why(ctx, args, key)
 		}),
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.event, "event", "", "the event's id")
-	f.recipient.register(cmd, "the recipient: CUSTOMER/42")
-	console.WordFlag(cmd, &f.channel, "channel", notification.Channels(), "the channel")
-	a.completeEventFlag(cmd)
+	a.eventFlag(cmd, &key.EventID, "the event's id")
+	recipientFlag(cmd, &key.UserType, &key.UserID, "the recipient: CUSTOMER/42")
+	console.WordFlag(cmd, &key.Channel, "channel", notification.Channels(), "the channel")
 	return cmd
 }
 
-// key reads the flags, which must be given together.
-func (f whyFlags) key() (report.DecisionKey, error) {
-	if f.event == "" || f.recipient.id == "" || f.channel == "" {
-		return report.DecisionKey{}, misused(errors.New("give a delivery id, or all of --event, --recipient and --channel"))
-	}
-	return report.DecisionKey{EventID: f.event, UserType: f.recipient.userType, UserID: f.recipient.id, Channel: f.channel}, nil
-}
-
-func (a *app) why(ctx context.Context, args []string, f whyFlags) error {
-	if len(args) > 0 && f.given() {
+func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) error {
+	switch {
+	case len(args) > 0 && key != (report.DecisionKey{}):
 		return misused(errors.New("give a delivery id, or --event, --recipient and --channel, not both"))
-	}
-	var key report.DecisionKey
-	if len(args) == 0 {
-		var err error
-		if key, err = f.key(); err != nil {
-			return err
-		}
+	case len(args) == 0 && (key.EventID == "" || key.UserID == "" || key.Channel == ""):
+		return misused(errors.New("give a delivery id, or all of --event, --recipient and --channel"))
 	}
 	e, done, err := a.explainer(ctx)
 	if err != nil {

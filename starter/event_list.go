@@ -12,8 +12,6 @@ import (
 
 func (a *app) listEventsCommand() *cobra.Command {
 	var filter report.EventFilter
-	var aggregate entityFlag
-	var since console.PastTime
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the latest events, the newest first",
@@ -23,10 +21,10 @@ func (a *app) listEventsCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
-	flags.StringVar(&filter.Type, "type", "", "only this event type")
-	flags.Var(&aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
+	console.TextFlag(flags, &filter.Type, "type", "only this event type")
+	entityFlag(flags, &filter.Aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
-	flags.Var(&since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	console.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
 	return listCommand(a, cmd, list[report.EventRow]{
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "CREATED", "ERROR"},
@@ -34,7 +32,6 @@ func (a *app) listEventsCommand() *cobra.Command {
 			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Seconds(e.CreatedAt), console.Dash(e.ErrorMessage)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
-			filter.Aggregate, filter.Since = aggregate.entity, since.Time
 			return r.LatestEvents(ctx, filter, limit)
 		},
 	})

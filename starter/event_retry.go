@@ -16,9 +16,8 @@ import (
 // failedFlags are those of `starter event retry`.
 type failedFlags struct {
 	bulkFlags
-	all       bool
-	eventType string
-	since     console.PastTime
+	all    bool
+	filter postgres.FailedEventFilter
 }
 
 func (a *app) retryEventCommand() *cobra.Command {
@@ -40,8 +39,8 @@ an operator cancelled: name them. More than 100 at once need --yes.`,
 		ValidArgsFunction: a.completeEvents(),
 	}
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
-	cmd.Flags().StringVar(&flags.eventType, "type", "", "with --all-failed: only this event type")
-	cmd.Flags().Var(&flags.since, "since", "with --all-failed: only those written since: an age (24h, 7d) or a time")
+	console.TextFlag(cmd.Flags(), &flags.filter.EventType, "type", "with --all-failed: only this event type")
+	console.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed: only those written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)
 	return cmd
@@ -57,7 +56,7 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 	if err := flags.check(verb, "--all-failed", ids, flags.all); err != nil {
 		return err
 	}
-	if !flags.all && (flags.eventType != "" || !flags.since.Time.IsZero()) {
+	if !flags.all && flags.filter != (postgres.FailedEventFilter{}) {
 		return misused(errors.New("--type and --since go with --all-failed"))
 	}
 	return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
@@ -67,7 +66,7 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags failedFlags) 
 		if len(ids) > 0 {
 			return a.change(ctx, o, verb, operate.SelectIDs(ids), flags.bulkFlags)
 		}
-		selection, err := o.SelectFailedEvents(ctx, postgres.FailedEventFilter{EventType: flags.eventType, Since: flags.since.Time}, flags.after)
+		selection, err := o.SelectFailedEvents(ctx, flags.filter, flags.after)
 		if err != nil {
 			return err
 		}

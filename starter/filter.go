@@ -3,104 +3,75 @@ package main
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
 
-// deliveryFilter is the flags that say which deliveries are meant.
-type deliveryFilter struct {
-	wanted       report.DeliveryFilter
-	recipient    recipientFlag
-	entity       entityFlag
-	since, until console.PastTime
-}
-
 func statuses() []notification.Status {
 	return []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled}
 }
 
-func (f *deliveryFilter) register(cmd *cobra.Command) {
+// filterFlags adds the flags that say which deliveries are meant.
+func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	flags := cmd.Flags()
-	console.WordsFlag(cmd, &f.wanted.Statuses, "status", statuses(), "only these statuses")
-	console.WordsFlag(cmd, &f.wanted.Channels, "channel", notification.Channels(), "only these channels")
-	flags.StringVar(&f.wanted.EventID, "event", "", "only those of this event id")
-	flags.StringVar(&f.wanted.EventType, "event-type", "", "only those of this event type")
-	f.recipient.register(cmd, "only those to this recipient: RESTAURANT_USER/10")
-	flags.Var(&f.entity, "entity", "only those told through this group: RESTAURANT/5")
-	flags.StringVar(&f.wanted.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
-	flags.Var(&f.since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
-	flags.Var(&f.until, "until", "only those planned before: an age or a time")
+	console.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
+	console.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
+	a.eventFlag(cmd, &f.EventID, "only those of this event id")
+	console.TextFlag(flags, &f.EventType, "event-type", "only those of this event type")
+	recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
+	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
+	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
+	console.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	console.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
 }
 
-// parse returns what the flags mean, and whether any was given.
-func (f *deliveryFilter) parse() (filter report.DeliveryFilter, given bool, err error) {
-	filter = f.wanted
-	filter.UserType, filter.UserID = f.recipient.userType, f.recipient.id
-	filter.Entity = f.entity.entity
-	filter.Since, filter.Until = f.since.Time, f.until.Time
-	if !filter.Until.IsZero() && filter.Until.Sub(filter.Since) < time.Second { // ages are counted from when each was read
-		return filter, true, misused(errors.New("--since must be before --until"))
+// checkTimes refuses a filter that nothing can match.
+func checkTimes(f report.DeliveryFilter) error {
+	if !f.Until.IsZero() && f.Until.Sub(f.Since) < time.Second { // ages are counted from when each was read
+		return misused(errors.New("--since must be before --until"))
 	}
-	return filter, !reflect.DeepEqual(filter, report.DeliveryFilter{}), nil
+	return nil
 }
 
-// recipientFlag is the value of --recipient: RESTAURANT_USER/10.
-type recipientFlag struct {
-	userType notification.UserType
-	id       string
+// eventFlag adds --event, and offers the ids of the latest events for it.
+func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
+	console.TextFlag(cmd.Flags(), target, "event", usage)
+	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
 }
 
-func (r *recipientFlag) register(cmd *cobra.Command, usage string) {
-	cmd.Flags().Var(r, "recipient", usage)
-	_ = cmd.RegisterFlagCompletionFunc("recipient", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		var offered []string
-		for _, userType := range notification.UserTypes() {
-			if word := string(userType) + "/"; strings.HasPrefix(word, strings.ToUpper(typed)) {
-				offered = append(offered, word)
-			}
+// recipientFlag adds --recipient: RESTAURANT_USER/10.
+func recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
+	cmd.Flags().Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
+		kind, rest, _ := strings.Cut(text, "/")
+		*userType, *id = notification.UserType(strings.ToUpper(kind)), rest
+		if !slices.Contains(notification.UserTypes(), *userType) || rest == "" {
+			return "", fmt.Errorf("must be a user type and an id, such as RESTAURANT_USER/10; the types are %s", console.Join(notification.UserTypes()))
 		}
-		return offered, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-	}) // it fails only for a flag that does not exist
-}
-
-// Set is called by the flag parser.
-func (r *recipientFlag) Set(value string) error {
-	kind, id, _ := strings.Cut(value, "/")
-	userType := notification.UserType(strings.ToUpper(kind))
-	if !slices.Contains(notification.UserTypes(), userType) || id == "" {
-		return fmt.Errorf("must be a user type and an id, such as RESTAURANT_USER/10; the types are %s", console.Join(notification.UserTypes()))
+		return string(*userType) + "/" + rest, nil
+	}}, "recipient", usage)
+	words := notification.UserTypes()
+	for i := range words {
+		words[i] += "/"
 	}
-	*r = recipientFlag{userType, id}
-	return nil
+	console.CompleteWords(cmd, "recipient", words, cobra.ShellCompDirectiveNoSpace)
 }
 
-func (r *recipientFlag) String() string { return strings.Trim(string(r.userType)+"/"+r.id, "/") }
-
-// Type is shown by --help.
-func (r *recipientFlag) Type() string { return "TYPE/ID" }
-
-// entityFlag is the value of --entity and --aggregate: RESTAURANT/5.
-type entityFlag struct{ entity notification.Entity }
-
-// Set is called by the flag parser.
-func (e *entityFlag) Set(value string) error {
-	kind, id, _ := strings.Cut(value, "/")
-	if kind == "" || id == "" {
-		return errors.New("must be a type and an id, such as RESTAURANT/5")
-	}
-	e.entity = notification.Entity{Type: kind, ID: id}
-	return nil
+// entityFlag adds a flag such as RESTAURANT/5.
+func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage string) {
+	flags.Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
+		kind, id, _ := strings.Cut(text, "/")
+		if kind == "" || id == "" {
+			return "", errors.New("must be a type and an id, such as RESTAURANT/5")
+		}
+		*target = notification.Entity{Type: kind, ID: id}
+		return text, nil
+	}}, name, usage)
 }
-
-func (e *entityFlag) String() string { return strings.Trim(e.entity.String(), "/") }
-
-// Type is shown by --help.
-func (e *entityFlag) Type() string { return "TYPE/ID" }

@@ -1,25 +1,24 @@
 package main
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
 
 // parsedFilter is what a command line's flags mean.
-func parsedFilter(args ...string) (filter report.DeliveryFilter, given bool, err error) {
-	var f deliveryFilter
+func parsedFilter(args ...string) (filter report.DeliveryFilter, err error) {
 	cmd := &cobra.Command{Use: "x"}
-	f.register(cmd)
-	if err := cmd.ParseFlags(args); err != nil {
-		return report.DeliveryFilter{}, false, err
-	}
-	return f.parse()
+	(&app{}).filterFlags(cmd, &filter)
+	err = errors.Join(cmd.ParseFlags(args), console.FlagErrors(cmd.Flags()), checkTimes(filter))
+	return filter, err
 }
 
 func TestDeliveryFilter(t *testing.T) {
@@ -45,10 +44,9 @@ func TestDeliveryFilter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			filter, given, err := parsedFilter(tt.args...)
+			filter, err := parsedFilter(tt.args...)
 
 			require.NoError(t, err)
-			require.Equal(t, len(tt.args) > 0, given)
 			require.Equal(t, tt.want, filter)
 		})
 	}
@@ -75,7 +73,7 @@ func TestDeliveryFilterMisused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			_, _, err := parsedFilter(tt.args...)
+			_, err := parsedFilter(tt.args...)
 
 			require.ErrorContains(t, err, tt.want)
 		})

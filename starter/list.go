@@ -21,7 +21,7 @@ type list[T any] struct {
 
 // listCommand completes a command that prints a list.
 func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
-	var limit console.Limit
+	var limit int
 	console.LimitFlag(cmd.Flags(), &limit)
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, _ []string) error {
@@ -30,28 +30,26 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 			return err
 		}
 		defer db.Close()
-		rows, err := l.read(ctx, report.Reader{Pool: db.Pool}, int(limit)+1)
+		rows, err := l.read(ctx, report.Reader{Pool: db.Pool}, limit+1)
 		if err != nil {
 			return err
 		}
-		more := len(rows) > int(limit)
-		rows = rows[:min(int(limit), len(rows))]
+		more := len(rows) > limit
+		rows = rows[:min(limit, len(rows))]
 		return a.Print(map[string]any{l.name: rows, "more": more}, func(w io.Writer) {
 			if len(rows) == 0 {
 				console.Row(w, l.none)
 				return
 			}
-			l.print(w, rows)
-			console.PrintMore(w, more)
+			var cells [][]string
+			for _, row := range rows {
+				cells = append(cells, l.cells(row))
+			}
+			console.List(w, l.header, cells)
+			if more {
+				console.More(w)
+			}
 		})
 	})
 	return cmd
-}
-
-func (l list[T]) print(w io.Writer, rows []T) {
-	listing := console.Listing{Header: l.header}
-	for _, row := range rows {
-		listing.Add(l.cells(row)...)
-	}
-	listing.Print(w)
 }

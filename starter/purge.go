@@ -51,9 +51,9 @@ with the rest. Where anything would go, it wants --yes.`,
 			return a.purge(ctx, flags)
 		}),
 	}
-	cmd.Flags().Var(&flags.olderThan, "older-than", "`AGE` for each of the four tables that has none of its own")
+	console.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the four tables that has none of its own")
 	for i, t := range purgeTables() {
-		cmd.Flags().Var(&flags.ages[i], t.flag, "`AGE` for "+string(t.table))
+		console.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete what --dry-run counts")
@@ -90,9 +90,9 @@ func (f purgeFlags) retentions() ([]operate.Retention, error) {
 		}
 		switch {
 		case age.Duration >= minRetention:
-			kept = append(kept, operate.Retention{Table: t.table, Age: age.Duration, Text: age.String()})
+			kept = append(kept, operate.Retention{Table: t.table, Age: age.Duration, Text: age.Text})
 		case age.Duration > 0:
-			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.String(), t.table)
+			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, t.table)
 		}
 	}
 	if len(kept) == 0 {

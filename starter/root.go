@@ -69,11 +69,7 @@ func (a *app) command() *cobra.Command {
 	root.SetIn(a.in)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	a.Format = console.Table
-	root.PersistentFlags().VarP(&a.Format, "output", "o", "how to print results: table or json")
-	_ = root.RegisterFlagCompletionFunc("output", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{string(console.Table), string(console.JSON)}, cobra.ShellCompDirectiveNoFileComp
-	}) // it fails only for a flag that there is not
+	a.AddFlag(root)
 	root.AddCommand(
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
 		a.statusCommand(), a.auditCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
@@ -95,24 +91,13 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// emptyFilter refuses a filter without a value: a variable that a script did not set
-// would otherwise choose everything.
-func emptyFilter(cmd *cobra.Command) error {
-	for _, name := range []string{"event", "event-type", "type", "target", "actor", "command"} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.String() == "" {
-			return fmt.Errorf("--%s is empty: give it a value, or leave it out", name)
-		}
-	}
-	return nil
-}
-
 // commandTimeout bounds commands that make a few statements and calls.
 const commandTimeout = 30 * time.Second
 
 // within runs f as a command, for up to limit; 0: until it is interrupted.
 func (a *app) within(limit time.Duration, f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := emptyFilter(cmd); err != nil {
+		if err := console.FlagErrors(cmd.Flags()); err != nil {
 			return err
 		}
 		a.begun, a.order = true, orderOf(cmd)

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) statusCommand() *cobra.Command {
-	var since console.Age
+	since := console.Age{Duration: 24 * time.Hour, Text: "24h"}
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the backlog, the deliveries and the pollers",
@@ -28,8 +28,7 @@ uses the same vhost of the broker.`,
 			return a.status(ctx, since)
 		}),
 	}
-	_ = since.Set("24h")
-	cmd.Flags().Var(&since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
+	console.AgeFlag(cmd.Flags(), &since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
 	return cmd
 }
 
@@ -48,7 +47,7 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 		return err
 	}
 	defer db.Close()
-	view := statusView{Since: since.String()}
+	view := statusView{Since: since.Text}
 	if view.Backlog, err = (explain.Explainer{Store: db}).Backlog(ctx, since.Duration); err != nil {
 		return err
 	}

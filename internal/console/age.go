@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 const day = 24 * time.Hour
@@ -17,59 +19,44 @@ var (
 	errNoTime = errors.New("must be an age such as 90m, 24h or 7d, or a time such as 2026-11-21T08:00:00Z")
 )
 
-// Age is the value of a flag: a duration that may begin with days, such as 7d,
-// 1d12h or 90m. The zero value means that none was given.
+// Age is a duration that may begin with days, such as 7d, 1d12h or 90m. The zero
+// value means that none was given.
 type Age struct {
 	Duration time.Duration
-	text     string
+	Text     string // as it was given
 }
 
-// Set is called by the flag parser.
-func (a *Age) Set(value string) error {
-	age, err := parseAge(value)
-	if err != nil {
-		return err
-	}
-	*a = Age{age, value}
-	return nil
+// AgeFlag adds a flag that takes an age.
+func AgeFlag(flags *pflag.FlagSet, target *Age, name, usage string) {
+	flags.Var(&Value{Kind: "age", Text: target.Text, Read: func(text string) (_ string, err error) {
+		target.Text = text
+		target.Duration, err = parseAge(text)
+		return text, err
+	}}, name, usage)
 }
 
-// String is the age as it was given.
-func (a *Age) String() string { return a.text }
-
-// Type is shown by --help.
-func (a *Age) Type() string { return "age" }
-
-// PastTime is the value of a flag: an age before now, or a time in RFC 3339. The
-// zero value means that none was given.
-type PastTime struct {
-	Time time.Time
-	text string
+// TimeFlag adds a flag that takes an age before now, or a time in RFC 3339.
+func TimeFlag(flags *pflag.FlagSet, target *time.Time, name, usage string) {
+	flags.Var(&Value{Kind: "age|time", Read: func(text string) (_ string, err error) {
+		*target, err = parsePast(text, time.Now())
+		return text, err
+	}}, name, usage)
 }
 
-// Set is called by the flag parser.
-func (p *PastTime) Set(value string) error {
-	now := time.Now()
+func parsePast(value string, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, value)
 	if err != nil {
 		age, err := parseAge(value)
 		if err != nil {
-			return errNoTime
+			return time.Time{}, errNoTime
 		}
 		at = now.Add(-age)
 	}
 	if at.After(now) {
-		return errors.New("is in the future")
+		return time.Time{}, errors.New("is in the future")
 	}
-	*p = PastTime{at, value}
-	return nil
+	return at, nil
 }
-
-// String is the age or the time as it was given.
-func (p *PastTime) String() string { return p.text }
-
-// Type is shown by --help.
-func (p *PastTime) Type() string { return "age|time" }
 
 func parseAge(value string) (time.Duration, error) {
 	rest := value

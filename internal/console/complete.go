@@ -16,20 +16,18 @@ const (
 	completedIDs = 50
 )
 
-// completeWords offers words for a flag, also after a comma.
-func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
+// CompleteWords offers words for a flag, also after a comma.
+func CompleteWords[T ~string](cmd *cobra.Command, flag string, allowed []T, directive cobra.ShellCompDirective) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before, begun := "", typed
-		if i := strings.LastIndex(typed, ","); i >= 0 {
-			before, begun = typed[:i+1], typed[i+1:]
-		}
+		begun := typed[strings.LastIndex(typed, ",")+1:]
+		before := strings.TrimSuffix(typed, begun)
 		var offered []string
 		for _, word := range allowed {
 			if strings.HasPrefix(string(word), strings.ToUpper(begun)) {
 				offered = append(offered, before+string(word))
 			}
 		}
-		return offered, cobra.ShellCompDirectiveNoFileComp
+		return offered, directive | cobra.ShellCompDirectiveNoFileComp
 	}) // it fails only for a flag that does not exist
 }
 

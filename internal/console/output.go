@@ -4,13 +4,16 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-// Format is how results are printed. It is the value of a flag.
+// Format is how results are printed.
 type Format string
 
 // The formats.
@@ -19,26 +22,23 @@ const (
 	JSON  Format = "json"
 )
 
-// Set is called by the flag parser.
-func (f *Format) Set(value string) error {
-	switch format := Format(value); format {
-	case Table, JSON:
-		*f = format
-		return nil
-	default:
-		return fmt.Errorf("must be table or json")
-	}
-}
-
-func (f *Format) String() string { return string(*f) }
-
-// Type is shown by --help.
-func (f *Format) Type() string { return "format" }
-
 // Output writes results to Out, and what accompanies them to Err.
 type Output struct {
 	Format   Format
 	Out, Err io.Writer
+}
+
+// AddFlag adds --output to a command and to those below it.
+func (o *Output) AddFlag(cmd *cobra.Command) {
+	o.Format = Table
+	cmd.PersistentFlags().VarP(&Value{Kind: "format", Text: string(Table), Read: func(text string) (string, error) {
+		if o.Format = Format(text); o.Format != Table && o.Format != JSON {
+			return "", errors.New("must be table or json")
+		}
+		return text, nil
+	}}, "output", "o", "how to print results: table or json")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{string(Table), string(JSON)},
+		cobra.ShellCompDirectiveNoFileComp)) // it fails only for a flag that there is not
 }
 
 // Print writes value as JSON, or what text writes, whose columns are separated

@@ -27,43 +27,29 @@ func Row(w io.Writer, cells ...any) {
 	_, _ = fmt.Fprintln(w)
 }
 
-// Listing is a table whose last column is cut where the line ends.
-type Listing struct {
-	Header []string
-	rows   [][]string
-}
-
-// Add adds a row with as many cells as the header.
-func (l *Listing) Add(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = Printable(cell) // before it is measured
+// List writes a table whose last column is cut where the line ends.
+func List(w io.Writer, header []string, rows [][]string) {
+	last, before := len(header)-1, 0
+	lines := append([][]string{header}, rows...)
+	for i := range last {
+		widest := 0
+		for _, cells := range lines {
+			widest = max(widest, utf8.RuneCountInString(Printable(cells[i])))
+		}
+		before += widest + columnGap
 	}
-	l.rows = append(l.rows, cells)
-}
-
-// Print writes the header and the rows.
-func (l *Listing) Print(w io.Writer) {
-	last := len(l.Header) - 1
-	room := max(minLast, lineWidth-l.widthBefore(last))
-	for _, cells := range append([][]string{l.Header}, l.rows...) {
+	room := max(minLast, lineWidth-before)
+	for _, cells := range lines {
 		line := make([]any, len(cells))
 		for i, cell := range cells {
 			line[i] = cell
 		}
-		line[last] = Cut(cells[last], room)
+		line[last] = Cut(Printable(cells[last]), room)
 		Row(w, line...)
 	}
 }
 
-// widthBefore is the width of the columns before the given one.
-func (l *Listing) widthBefore(column int) int {
-	width := 0
-	for i := range column {
-		widest := utf8.RuneCountInString(l.Header[i])
-		for _, cells := range l.rows {
-			widest = max(widest, utf8.RuneCountInString(cells[i]))
-		}
-		width += widest + columnGap
-	}
-	return width
+// More says that a list was cut at its limit.
+func More(w io.Writer) {
+	Row(w, fmt.Sprintf("… and more: narrow it down, or raise --limit (at most %d)", maxListed))
 }

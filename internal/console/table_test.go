@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestListing(t *testing.T) {
+func TestList(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -29,12 +29,9 @@ func TestListing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			list := Listing{Header: []string{"DELIVERY", "LAST ERROR"}}
-			list.Add(tt.id, tt.lastError)
-			list.Add("evt-2-staff10-EMAIL", "")
 			var out bytes.Buffer
 			w := tabwriter.NewWriter(&out, 0, 0, columnGap, ' ', 0)
-			list.Print(w)
+			List(w, []string{"DELIVERY", "LAST ERROR"}, [][]string{{tt.id, tt.lastError}, {"evt-2-staff10-EMAIL", ""}})
 			require.NoError(t, w.Flush())
 
 			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
