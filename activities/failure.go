@@ -93,11 +93,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// startFailure says what an error of starting an event's workflow means for the
+// startOutcome says what the result of starting an event's workflow means for the
 // event. Nobody answering, or our not being let in, says nothing about it; nor
 // does a search attribute that Temporal does not know, since the table keeps out
 // every value that an attribute cannot have.
-func startFailure(err error) notification.ClaimOutcome {
+func startOutcome(err error) notification.ClaimOutcome {
+	if err == nil {
+		return notification.ClaimStarted
+	}
 	var invalid *serviceerror.InvalidArgument
 	if errors.As(err, &invalid) {
 		if strings.Contains(strings.ToLower(invalid.Message), "search attribute") {

@@ -82,12 +82,7 @@ func byOutcome(metrics client.MetricsHandler, outcome string) client.MetricsHand
 // whose end could not be recorded is claimed and counted again.
 func countBatch(ctx context.Context, batch batchResult) {
 	metrics := activity.GetMetricsHandler(ctx)
-	for outcome, count := range map[notification.ClaimOutcome]int{
-		notification.ClaimStarted:  batch.Started,
-		notification.ClaimFailed:   batch.Failed,
-		notification.ClaimReleased: batch.Released,
-		notification.ClaimKept:     batch.Claimed - batch.Started - batch.Failed - batch.Released,
-	} {
+	for outcome, count := range batch.ended {
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(int64(count))
 	}
 }

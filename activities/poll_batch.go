@@ -35,10 +35,11 @@ const (
 	startTimeout = 5 * time.Second
 )
 
+// batchResult is what became of the claims of one batch.
 type batchResult struct {
-	PollOutboxResult
-	Claimed int
-	Cause   string // why events were given back
+	claimed int
+	ended   map[notification.ClaimOutcome]int
+	cause   string // why events were given back
 }
 
 // batch claims, starts and marks one batch. No transaction is open while Temporal
@@ -52,18 +53,15 @@ func (p *poller) batch(ctx context.Context) (batchResult, error) {
 		return batchResult{}, err
 	}
 	activity.GetMetricsHandler(ctx).Counter(OutboxClaimsMetric).Inc(int64(len(events)))
-	batch := batchResult{Claimed: len(events)}
+	batch := batchResult{claimed: len(events), ended: map[notification.ClaimOutcome]int{}}
 	results := p.endsOf(ctx, events)
 	for _, result := range results {
+		batch.ended[result.Outcome]++
 		switch result.Outcome {
-		case notification.ClaimStarted:
-			batch.Started++
 		case notification.ClaimFailed:
-			batch.Failed++
 			activity.GetLogger(ctx).Error("event cannot be started", "event_id", result.EventID, "error", result.Error)
 		case notification.ClaimReleased:
-			batch.Released++
-			batch.Cause = cmp.Or(batch.Cause, result.Error)
+			batch.cause = cmp.Or(batch.cause, result.Error)
 		}
 	}
 	if err := p.Outbox.EndClaim(ctx, owner, results); err != nil {
@@ -107,7 +105,8 @@ func (p *poller) startAll(ctx context.Context, events []notification.PendingEven
 			}
 			ctx, cancel := context.WithTimeout(ctx, startTimeout)
 			defer cancel()
-			starts[i] = startOf(event.ID, p.launcher.StartEvent(ctx, event))
+			err := p.launcher.StartEvent(ctx, event)
+			starts[i] = start{eventID: event.ID, outcome: startOutcome(err), err: err}
 			if starts[i].outcome == notification.ClaimReleased {
 				unreachable.Store(true)
 			}
@@ -123,14 +122,6 @@ type start struct {
 	eventID string
 	outcome notification.ClaimOutcome // by its error alone
 	err     error                     // nil: it was started, or not tried
-}
-
-func startOf(eventID string, err error) start {
-	s := start{eventID: eventID, outcome: notification.ClaimStarted, err: err}
-	if err != nil {
-		s.outcome = startFailure(err)
-	}
-	return s
 }
 
 // refused says whether Temporal answered and refused the start for a reason that

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
 )
 
 const (
@@ -82,20 +84,21 @@ type poller struct {
 // step polls one batch, then waits for as long as its outcome asks for.
 func (p *poller) step(ctx context.Context) {
 	batch, err := p.batch(context.WithoutCancel(ctx))
-	p.total.Started += batch.Started
-	p.total.Failed += batch.Failed
-	p.total.Released += batch.Released
-	if err != nil || batch.Released > 0 {
-		activity.GetLogger(ctx).Warn("outbox: backing off", "released", batch.Released, "because", batch.Cause, "backoff", p.backoff, "error", unquoted(err))
+	released := batch.ended[notification.ClaimReleased]
+	p.total.Started += batch.ended[notification.ClaimStarted]
+	p.total.Failed += batch.ended[notification.ClaimFailed]
+	p.total.Released += released
+	if err != nil || released > 0 {
+		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", batch.cause, "backoff", p.backoff, "error", unquoted(err))
 		sleep(ctx, jitter(p.backoff), nil)
 		p.backoff = min(2*p.backoff, maxBackoff)
 		return
 	}
 	p.backoff = firstBackoff
-	if batch.Claimed > 0 {
+	if batch.claimed > 0 {
 		p.alertUntil = time.Now().Add(alertTime)
 	}
-	if batch.Claimed < p.BatchSize && sleep(ctx, p.untilNextLook(), p.wake) {
+	if batch.claimed < p.BatchSize && sleep(ctx, p.untilNextLook(), p.wake) {
 		p.alertUntil = time.Now().Add(alertTime)
 	}
 }

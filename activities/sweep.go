@@ -117,28 +117,30 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweep, error) {
 	return s, nil
 }
 
-// eachRow looks at the rows page by page, and says whether it came to the last one.
-// read returns the page behind the row that see saw last.
-func eachRow[R any](ctx context.Context, s *sweep, read func() ([]R, error), see func(R) error) (all bool, err error) {
+// eachRow looks at the rows page by page. read returns the page behind the row that see
+// saw last; last is that row's id, or zero once all rows were seen.
+func eachRow[Row any, ID comparable](ctx context.Context, s *sweep, last *ID, id func(Row) ID, read func(after ID) ([]Row, error), see func(context.Context, Row) error) error {
 	for !s.spent() {
-		page, err := read()
+		page, err := read(*last)
 		if err != nil {
-			return false, err
+			return err
 		}
 		for _, row := range page {
 			if s.spent() {
-				return false, nil
+				return nil
 			}
-			if err := see(row); err != nil {
-				return false, err
+			if err := see(ctx, row); err != nil {
+				return err
 			}
+			*last = id(row)
 			activity.RecordHeartbeat(ctx, s.found)
 		}
 		if len(page) < sweepPage {
-			return true, nil
+			*last = *new(ID)
+			return nil
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // spent says whether the rest is left to the next sweep.

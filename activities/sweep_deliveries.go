@@ -9,20 +9,10 @@ import (
 )
 
 func (s *sweep) deliveries(ctx context.Context) error {
-	read := func() ([]notification.StuckDelivery, error) {
-		return s.Sweeps.StuckDeliveries(ctx, s.found.AfterNotification, stuckAge, sweepPage)
+	read := func(after int64) ([]notification.StuckDelivery, error) {
+		return s.Sweeps.StuckDeliveries(ctx, after, stuckAge, sweepPage)
 	}
-	all, err := eachRow(ctx, s, read, func(delivery notification.StuckDelivery) error {
-		err := s.stuckDelivery(ctx, delivery)
-		if err == nil {
-			s.found.AfterNotification = delivery.ID
-		}
-		return err
-	})
-	if all {
-		s.found.AfterNotification = 0
-	}
-	return err
+	return eachRow(ctx, s, &s.found.AfterNotification, func(row notification.StuckDelivery) int64 { return row.ID }, read, s.stuckDelivery)
 }
 
 // stuckDelivery restarts or closes a delivery if neither its workflow nor its event's runs.

@@ -11,20 +11,10 @@ import (
 )
 
 func (s *sweep) events(ctx context.Context) error {
-	read := func() ([]notification.StuckEvent, error) {
-		return s.Sweeps.StuckEvents(ctx, s.found.AfterEvent, stuckAge, sweepPage)
+	read := func(after string) ([]notification.StuckEvent, error) {
+		return s.Sweeps.StuckEvents(ctx, after, stuckAge, sweepPage)
 	}
-	all, err := eachRow(ctx, s, read, func(event notification.StuckEvent) error {
-		err := s.stuckEvent(ctx, event)
-		if err == nil {
-			s.found.AfterEvent = event.ID
-		}
-		return err
-	})
-	if all {
-		s.found.AfterEvent = ""
-	}
-	return err
+	return eachRow(ctx, s, &s.found.AfterEvent, func(row notification.StuckEvent) string { return row.ID }, read, s.stuckEvent)
 }
 
 func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) error {

@@ -114,10 +114,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
 	options := reopenOptions
 	options.WaitForCancellation = true // it must not reopen the row after the cancellation is on record
-	input := activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again}
-	var result activities.ReopenResult
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), acts.ReopenDelivery, input).Get(ctx, &result)
-	return result, err
+	return execute[activities.ReopenResult](ctx, options, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again})
 }
 
 // send runs the attempts. How many there may be is counted by the activity,

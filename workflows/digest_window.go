@@ -87,7 +87,5 @@ func (d *digest) details() string {
 
 func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {
 	input := activities.SealInput{DigestID: d.id, Key: d.Key, Window: d.Window, JudgeQuiet: judgeQuiet}
-	var sealed activities.SealResult
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, sealOptions), acts.SealDigest, input).Get(ctx, &sealed)
-	return sealed, err
+	return execute[activities.SealResult](ctx, sealOptions, acts.SealDigest, input)
 }

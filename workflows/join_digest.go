@@ -38,8 +38,8 @@ var joinOptions = eventOptions(20*time.Second, "join the digest")
 func deliverInDigest(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for silence := digestSilence; ; silence = min(2*silence, longestSilence) {
 		input := activities.JoinInput{DeliveryID: in.DeliveryID, Channel: in.Channel}
-		var joined activities.JoinResult
-		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, joinOptions), acts.JoinDigest, input).Get(ctx, &joined); err != nil {
+		joined, err := execute[activities.JoinResult](ctx, joinOptions, acts.JoinDigest, input)
+		if err != nil {
 			return DeliverResult{}, err
 		}
 		if joined.Status != notification.Pending {

@@ -115,9 +115,7 @@ func (l *lane) handOn(ctx workflow.Context) (through bool, err error) {
 // look finds the next rows of the lane.
 func (l *lane) look(ctx workflow.Context) (notification.IDRange, error) {
 	in := activities.NextInput{EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Left: l.in.Left}
-	var next notification.IDRange
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, listOptions), acts.NextDeliveries, in).Get(ctx, &next)
-	return next, err
+	return execute[notification.IDRange](ctx, listOptions, acts.NextDeliveries, in)
 }
 
 // startPage starts the workflow of the next page as soon as a slot is free. Its

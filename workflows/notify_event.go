@@ -39,6 +39,12 @@ var (
 	finishOptions  = eventOptions(time.Minute, "count the deliveries and mark the event as ended")
 )
 
+// execute runs an activity to its end.
+func execute[Result any](ctx workflow.Context, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
+	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, input).Get(ctx, &result)
+	return result, err
+}
+
 func eventOptions(timeout time.Duration, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: timeout,
@@ -86,9 +92,8 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err error) (NotifyResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	var counts notification.Counts
 	finish := activities.FinishEventInput{EventID: in.EventID, Success: err == nil, Outcome: eventOutcome(result, err)}
-	finishErr := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, finishOptions), acts.FinishEvent, finish).Get(ctx, &counts)
+	counts, finishErr := execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, finish)
 	if err == nil {
 		err = finishErr
 	}
@@ -126,11 +131,10 @@ func deliverAll(ctx workflow.Context, eventID string) (NotifyResult, error) {
 // once. A lane starts when its first row is planned, and reads the further rows
 // itself.
 func plan(ctx workflow.Context, eventID string, lanes *lanes) (result NotifyResult, err error) {
-	ctx = workflow.WithActivityOptions(ctx, planOptions)
 	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
 	for in := (activities.PlanInput{EventID: eventID, Pages: 1}); ; in.Pages = pagesAtOnce {
-		var planned activities.PlanResult
-		if err := workflow.ExecuteActivity(ctx, acts.PlanDeliveries, in).Get(ctx, &planned); err != nil {
+		planned, err := execute[activities.PlanResult](ctx, planOptions, acts.PlanDeliveries, in)
+		if err != nil {
 			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled is an error of its own
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem

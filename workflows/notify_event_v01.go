@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
+	"herald/internal/notification"
 )
 
 // Events that release 0.1 started go on as they began: page by page, with one
@@ -66,8 +66,8 @@ func planPagesV01(ctx workflow.Context, in NotifyInput, open pagesV01) (result N
 		plan.After = *in.After
 	}
 	for page := in.Pages + 1; ; page++ {
-		var planned activities.PlanResult
-		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, planOptionsV01), acts.PlanDeliveries, plan).Get(ctx, &planned); err != nil {
+		planned, err := execute[activities.PlanResult](ctx, planOptionsV01, acts.PlanDeliveries, plan)
+		if err != nil {
 			return result, nil, err
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
@@ -92,7 +92,8 @@ func startPageV01(ctx workflow.Context, eventID string, page int, planned activi
 	start := func(in *limiter, waiting bool) error {
 		input := PageInput{EventID: eventID, EventType: planned.EventType, Aggregate: planned.Aggregate, IDs: planned.Stored, Waiting: waiting}
 		return in.run(ctx, func(ctx workflow.Context) {
-			ctx = workflow.WithChildOptions(ctx, pageOptionsV01(eventID, page, waiting))
+			options := partOptions(fmt.Sprintf("%s-page-%d", eventID, page), fmt.Sprintf("page %d of the recipients", page), waiting)
+			ctx = workflow.WithChildOptions(ctx, options)
 			_ = workflow.ExecuteChildWorkflow(ctx, NotifyPage, input).Get(ctx, nil) // it reports through its rows
 		})
 	}
@@ -107,38 +108,13 @@ func startPageV01(ctx workflow.Context, eventID string, page int, planned activi
 	return nil
 }
 
-// pageOptionsV01 let a page run again when its event does. Nothing is delivered
-// twice, since the deliveries' own workflow IDs prevent it.
-func pageOptionsV01(eventID string, page int, waiting bool) workflow.ChildWorkflowOptions {
-	id, summary := fmt.Sprintf("%s-page-%d", eventID, page), fmt.Sprintf("page %d of the recipients", page)
-	if waiting {
-		id, summary = id+"-waiting", summary+": what is sent later"
-	}
-	return workflow.ChildWorkflowOptions{
-		WorkflowID:            id,
-		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		WaitForCancellation:   true,
-		StaticSummary:         summary,
-	}
-}
-
-// deliverBatchV01 starts one child per delivery, openDeliveries at a time, and waits
-// for all. Its only error is that ctx was cancelled.
+// deliverBatchV01 starts one child per delivery, with one limit for all channels, and
+// waits for all. Its only error is that ctx was cancelled.
 func deliverBatchV01(ctx workflow.Context, event batchEvent, batch activities.DeliveryBatch) error {
-	open := newLimiter(ctx, openDeliveries)
 	workflow.SetCurrentDetails(ctx, batchDetails(batch))
-	for _, d := range batch.Deliveries {
+	return deliverEach(ctx, batch.Deliveries, func(ctx workflow.Context, d notification.Delivery) {
 		policy := batch.Policies[d.Channel]
-		deliver := func(ctx workflow.Context) {
-			ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
-			_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy)).Get(ctx, nil)
-		}
-		if d.Waits() {
-			open.start(ctx, deliver)
-		} else if err := open.run(ctx, deliver); err != nil {
-			break
-		}
-	}
-	return open.wait(ctx)
+		ctx = workflow.WithChildOptions(ctx, deliveryOptions(event, d, policy))
+		_ = workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy)).Get(ctx, nil)
+	})
 }

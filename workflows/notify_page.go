@@ -30,9 +30,9 @@ const openDeliveries = 100
 // NotifyPage delivers one page of a broadcast, so that no history grows with
 // the number of its recipients.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
-	var batch activities.DeliveryBatch
 	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs, Channel: in.Channel, Waiting: in.Waiting, Left: in.Left}
-	if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, listOptions), acts.ListDeliveries, list).Get(ctx, &batch); err != nil {
+	batch, err := execute[activities.DeliveryBatch](ctx, listOptions, acts.ListDeliveries, list)
+	if err != nil {
 		return err
 	}
 	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
@@ -56,7 +56,9 @@ func deliverBatch(ctx workflow.Context, event batchEvent, batch activities.Deliv
 	channels := newLimiter(ctx, 0)
 	for _, deliveries := range byChannel(batch.Deliveries) {
 		policy := batch.Policies[deliveries[0].Channel]
-		channels.start(ctx, func(ctx workflow.Context) { deliverOver(ctx, event, deliveries, policy) })
+		channels.start(ctx, func(ctx workflow.Context) {
+			_ = deliverEach(ctx, deliveries, func(ctx workflow.Context, d notification.Delivery) { deliverOne(ctx, event, d, policy) })
+		})
 	}
 	return channels.wait(ctx)
 }
@@ -76,18 +78,19 @@ func byChannel(all []notification.Delivery) [][]notification.Delivery {
 	return split
 }
 
-// deliverOver makes the deliveries of one channel, openDeliveries at a time.
-func deliverOver(ctx workflow.Context, event batchEvent, deliveries []notification.Delivery, policy activities.DeliveryPolicy) {
+// deliverEach makes deliveries, openDeliveries at a time, and waits for all. Its only
+// error is that ctx was cancelled.
+func deliverEach(ctx workflow.Context, deliveries []notification.Delivery, deliver func(workflow.Context, notification.Delivery)) error {
 	open := newLimiter(ctx, openDeliveries)
 	for _, d := range deliveries {
-		deliver := func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) }
+		one := func(ctx workflow.Context) { deliver(ctx, d) }
 		if d.Waits() {
-			open.start(ctx, deliver)
-		} else if err := open.run(ctx, deliver); err != nil {
+			open.start(ctx, one)
+		} else if err := open.run(ctx, one); err != nil {
 			break
 		}
 	}
-	_ = open.wait(ctx)
+	return open.wait(ctx)
 }
 
 // deliverOne runs a delivery's workflow. If a workflow of another kind has its id,

@@ -35,8 +35,8 @@ func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workf
 		if err := start(ctx).Get(ctx, nil); !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 			return ""
 		}
-		var held activities.HolderResult
-		if err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, holderOptions), acts.AwaitHolder, holder).Get(ctx, &held); err != nil {
+		held, err := execute[activities.HolderResult](ctx, holderOptions, acts.AwaitHolder, holder)
+		if err != nil {
 			return "" // ctx was cancelled
 		}
 		if held.Stranger != "" || (held.Completed && options.WorkflowIDReusePolicy != allowDuplicate) {
