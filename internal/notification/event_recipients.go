@@ -2,6 +2,7 @@ package notification
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -14,11 +15,6 @@ type Target struct {
 	UserType UserType // empty: any
 	Entity   Entity
 	Roles    []string // nil: any
-}
-
-func (t Target) equal(other Target) bool {
-	return t.UserType == other.UserType && t.Entity == other.Entity &&
-		(t.Roles == nil) == (other.Roles == nil) && slices.Equal(t.Roles, other.Roles)
 }
 
 // EventRecipients is a row of event_type_recipients, of one event type.
@@ -51,7 +47,7 @@ func Targets(event Event, rows []EventRecipients) (targets []Target, problems []
 		switch {
 		case err != nil && !slices.Contains(problems, err.Error()):
 			problems = append(problems, err.Error())
-		case err == nil && !slices.ContainsFunc(targets, target.equal):
+		case err == nil && !slices.ContainsFunc(targets, func(t Target) bool { return reflect.DeepEqual(t, target) }):
 			targets = append(targets, target)
 		}
 	}

@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -103,16 +104,7 @@ func (r Routing) defers(silence Silence) bool {
 	return r.QuietHoursAction == Defer && !silence.Until.IsZero()
 }
 
-func (r Routing) priority(p Preference) Priority {
-	switch {
-	case r.Priority != "":
-		return r.Priority
-	case p.Priority != "":
-		return p.Priority
-	default:
-		return Normal
-	}
-}
+func (r Routing) priority(p Preference) Priority { return cmp.Or(r.Priority, p.Priority, Normal) }
 
 // Preference is a row of user_notification_preferences.
 type Preference struct {

@@ -40,26 +40,27 @@ type RecipientPage struct {
 	Next       *Cursor   // nil: this was the last page
 }
 
-// DecidedRecipient is what the rules said about one recipient of an event.
+// DecidedRecipient is what the rules said about one recipient of an event. It and
+// its deliveries travel to the database by these names.
 type DecidedRecipient struct {
-	UserType   UserType
-	UserID     string
-	Entity     Entity // through which the event reached them
-	Decisions  map[Channel]Decision
-	Deliveries []PlannedDelivery // of the selected channels
+	UserType   UserType             `json:"user_type"`
+	UserID     string               `json:"user_id"`
+	Entity     Entity               `json:"-"` // through which the event reached them
+	Decisions  map[Channel]Decision `json:"channels"`
+	Deliveries []PlannedDelivery    `json:"-"` // of the selected channels
 }
 
 // PlannedDelivery is a row of notification before it is stored.
 type PlannedDelivery struct {
-	DeliveryID string
-	Channel    Channel
-	Address    string // empty: none
-	Title      string
-	Body       string
-	Strategy   Strategy
-	Priority   Priority
-	SendAfter  time.Time // zero: at once
-	Problem    string    // not empty: it cannot be sent, for this reason, and has no text
+	DeliveryID string    `json:"delivery_id"`
+	Channel    Channel   `json:"channel"`
+	Address    string    `json:"address"` // empty: none
+	Title      string    `json:"title"`
+	Body       string    `json:"body"`
+	Strategy   Strategy  `json:"strategy"`
+	Priority   Priority  `json:"priority"`
+	SendAfter  time.Time `json:"send_after,omitzero"` // zero: at once
+	Problem    string    `json:"problem"`             // not empty: it cannot be sent, for this reason, and has no text
 }
 
 // Delivery is a stored delivery, as much of it as a workflow may know: ids and

@@ -33,7 +33,7 @@ func (q QuietHours) Contains(now time.Time) bool {
 func (q QuietHours) Until(now time.Time) time.Time {
 	for {
 		// Up to the next change of the clocks, wall clock and time run alike.
-		end := now.Add(q.left(now))
+		end := now.Add(untilClock(q.End, now))
 		_, change := now.ZoneBounds()
 		if change.IsZero() || end.Before(change) {
 			return end
@@ -45,9 +45,9 @@ func (q QuietHours) Until(now time.Time) time.Time {
 	}
 }
 
-// left is what the wall clock has to run until the next End, more than 0.
-func (q QuietHours) left(now time.Time) time.Duration {
-	left := q.End - wallClock(now)
+// untilClock is what the wall clock has to run until it next shows a time, more than 0.
+func untilClock(sinceMidnight time.Duration, now time.Time) time.Duration {
+	left := sinceMidnight - wallClock(now)
 	if left <= 0 {
 		left += 24 * time.Hour
 	}
@@ -155,11 +155,7 @@ func (s stretch) untilStart(t time.Time) time.Duration {
 	if s.hours.Start == s.hours.End {
 		return 24 * time.Hour
 	}
-	left := s.hours.Start - wallClock(t.In(s.zone))
-	if left <= 0 {
-		left += 24 * time.Hour
-	}
-	return left
+	return untilClock(s.hours.Start, t.In(s.zone))
 }
 
 // zone is UTC where the name is unknown.

@@ -7,7 +7,7 @@ type Reopening struct {
 	HasText   bool // of an earlier plan
 	Known     bool // the recipient is in the directory
 	Active    bool
-	Recipient Recipient // without role, entity and preferences
+	Recipient Recipient // without role and entity
 }
 
 // Problem says why the recipient cannot be reached any more; empty: they can. An

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,15 +68,7 @@ func lockAttemptFacts(ctx context.Context, tx pgx.Tx, condition string, args ...
 }
 
 func readAttemptFacts(ctx context.Context, on querier, condition string, args ...any) ([]attemptFacts, error) {
-	rows, err := on.Query(ctx, selectAttemptFacts+condition, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read facts of deliveries: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, scanAttemptFacts)
-	if err != nil {
-		return nil, fmt.Errorf("read facts of deliveries: %w", err)
-	}
-	return found, nil
+	return collect(ctx, on, "read facts of deliveries", scanAttemptFacts, selectAttemptFacts+condition, args...)
 }
 
 func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"herald/internal/notification"
 )
@@ -29,8 +28,5 @@ func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, erro
 
 	var state notification.OutboxState
 	err := s.Pool.QueryRow(ctx, query, MostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)
-	if err != nil {
-		return notification.OutboxState{}, fmt.Errorf("read outbox: %w", err)
-	}
-	return state, nil
+	return state, wrap(err, "read outbox")
 }

@@ -87,12 +87,6 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 	return attempt, err
 }
 
-// querier is a pool, or a transaction.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // beginAttempt begins an attempt with the address of now. Without one the delivery
 // must have been planned within a minute; else, and where it needs no sending, the
 // error is [pgx.ErrNoRows].

@@ -78,16 +78,12 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		           SELECT d.token FROM recipient_device d
 		           WHERE  d.user_type = r.user_type AND d.user_id = r.user_id AND d.active
 		           ORDER BY d.token
-		           LIMIT  $4) END
+		           LIMIT  $4) END,
+		       coalesce(p.push_kind, '')
 		FROM   recipient r
+		LEFT JOIN event_type_channel_routing p ON p.event_type = $5 AND p.channel_type = $3 AND p.channel_type = 'PUSH'
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2`
-	const pushKind = `
-		SELECT push_kind
-		FROM   event_type_channel_routing
-		WHERE  event_type = $1
-		AND    channel_type = $2
-		AND    channel_type = 'PUSH'`
 	const templates = `
 		SELECT event_type, channel, locale, title, body
 		FROM   notification_template
@@ -97,14 +93,9 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 	batch.Queue(begin, 0, true, address, digestID).Query(func(rows pgx.Rows) error { return attemptItems(rows, attempt) })
 	batch.Queue(before, digestID).QueryRow(func(row pgx.Row) error { return row.Scan(&attempt.Sent) })
 	queueDroppedItems(batch, digestID, attempt)
-	batch.Queue(recipient, key.UserType, key.UserID, key.Channel, maxDevices).Query(func(rows pgx.Rows) error {
-		r := &attempt.Recipient
-		_, err := pgx.ForEachRow(rows, []any{&r.Name, &r.Locale, &attempt.Message.Devices}, func() error { return nil })
-		return err
-	})
-	batch.Queue(pushKind, key.EventType, key.Channel).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&attempt.Message.PushKind}, func() error { return nil })
-		return err
+	batch.Queue(recipient, key.UserType, key.UserID, key.Channel, maxDevices, key.EventType).QueryRow(func(row pgx.Row) error {
+		r, m := &attempt.Recipient, &attempt.Message
+		return ignoreNoRows(row.Scan(&r.Name, &r.Locale, &m.Devices, &m.PushKind))
 	})
 	queueInto(batch, &attempt.Templates, templates, maxRowsPerEventType)
 }

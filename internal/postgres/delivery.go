@@ -2,11 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
 )
@@ -38,15 +34,9 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 		WHERE  n.delivery_id = $1`
 
 	var d DeliveryState
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&d.Status, &d.Channel, &d.EventID, &d.EventType, &d.Aggregate.Type, &d.Aggregate.ID,
-		&d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return DeliveryState{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return DeliveryState{}, fmt.Errorf("read delivery: %w", err)
-	}
-	return d, nil
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
+		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt)
+	return d, err
 }
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns
@@ -73,14 +63,8 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 		RETURNING status`
 
 	var now notification.Status
-	err := s.Pool.QueryRow(ctx, query, deliveryID, status, reason, longestAttempt).Scan(&now)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", notification.ErrNoDelivery
-	}
-	if err != nil {
-		return "", fmt.Errorf("give up delivery: %w", err)
-	}
-	return now, nil
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason, longestAttempt), "give up delivery", &now)
+	return now, err
 }
 
 // longestAttempt is far longer than any attempt takes unless its process died.
@@ -95,12 +79,7 @@ func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.De
 		WHERE  delivery_id = $1`
 
 	var d notification.DeadLetter
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&d.DeliveryID, &d.EventID, &d.CorrelationID, &d.Channel, &d.UserType, &d.UserID, &d.Reason, &d.Attempts, &d.FailedAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.DeadLetter{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return notification.DeadLetter{}, fmt.Errorf("read failure: %w", err)
-	}
-	return d, nil
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read failure",
+		&d.DeliveryID, &d.EventID, &d.CorrelationID, &d.Channel, &d.UserType, &d.UserID, &d.Reason, &d.Attempts, &d.FailedAt)
+	return d, err
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -25,15 +24,9 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 		WHERE  n.delivery_id = $1`
 
 	var p notification.DigestPlace
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&p.Status, &p.Problem,
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read place in digest", &p.Status, &p.Problem,
 		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Priority, &p.Window)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.DigestPlace{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return notification.DigestPlace{}, fmt.Errorf("read place in digest: %w", err)
-	}
-	return p, nil
+	return p, err
 }
 
 // SealDigest decides what a digest lists: the oldest deliveries that wait for
@@ -100,8 +93,6 @@ func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notifi
 	batch := &pgx.Batch{}
 	queueDroppedItems(batch, digestID, &attempt)
 	batch.Queue(query, digestID, status, reason)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("give up digest: %w", err)
-	}
-	return attempt.Dropped, nil
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return attempt.Dropped, wrap(err, "give up digest")
 }

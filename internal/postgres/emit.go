@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -43,10 +42,7 @@ func (s *Store) InsertEvents(ctx context.Context, events []notification.Event) e
 			return &RefusedEventError{Why: why, Err: err}
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
-	return nil
+	return wrap(err, "insert events")
 }
 
 // refusedConstraints says what the constraints of event_outbox mean.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"herald/internal/notification"
@@ -60,10 +59,7 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 	var age time.Duration
 	err := s.Pool.QueryRow(ctx, query, ids, numbers, string(result.Outcome), result.ProviderStatus,
 		result.ProviderID, result.Detail, result.DeadDevices, result.DigestID).Scan(&age)
-	if err != nil {
-		return 0, fmt.Errorf("end attempt: %w", err)
-	}
-	return age, nil
+	return age, wrap(err, "end attempt")
 }
 
 // attemptsOf names the attempts that a result ends, by delivery and number.

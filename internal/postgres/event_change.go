@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,10 +32,7 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 	if errors.Is(err, pgx.ErrNoRows) {
 		return EventState{}, notification.ErrNoEvent
 	}
-	if err != nil {
-		return EventState{}, fmt.Errorf("read event: %w", err)
-	}
-	return state, nil
+	return state, wrap(err, "read event")
 }
 
 // RetryEvent puts an event whose workflow does not run back to PENDING and deletes
@@ -82,10 +78,8 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 
 	var retried bool
 	var hint string
-	if err := s.Pool.QueryRow(ctx, query, eventID).Scan(&retried, &hint); err != nil {
-		return false, fmt.Errorf("retry event: %w", err)
-	}
-	return retried, nil
+	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&retried, &hint)
+	return retried, wrap(err, "retry event")
 }
 
 // WithdrawEvent keeps an event that no poller has claimed from being started, and
@@ -114,25 +108,15 @@ func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error)
 		SELECT count(*) = 1 FROM withdrawn`
 
 	var withdrawn bool
-	if err := s.Pool.QueryRow(ctx, query, eventID, CancelledByOperator).Scan(&withdrawn); err != nil {
-		return false, fmt.Errorf("withdraw event: %w", err)
-	}
-	return withdrawn, nil
+	err := s.Pool.QueryRow(ctx, query, eventID, CancelledByOperator).Scan(&withdrawn)
+	return withdrawn, wrap(err, "withdraw event")
 }
 
 // EventCounts counts an event's deliveries by status.
 func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error) {
-	const query = `
-		SELECT status, count(*)
-		FROM   notification
-		WHERE  event_id = $1
-		GROUP BY status`
-
 	counts := map[notification.Status]int{}
 	batch := &pgx.Batch{}
-	queueCounts(batch, counts, query, eventID)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("count deliveries of event: %w", err)
-	}
-	return counts, nil
+	queueCounts(batch, counts, countByStatus, eventID)
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return counts, wrap(err, "count deliveries of event")
 }

@@ -86,10 +86,8 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	queueEventRecipients(batch, eventID, &setup.Recipients)
 	queueRouting(batch, typeOfEvent, eventID, &setup)
 	queueTemplates(batch, eventID, &setup.Templates)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.EventSetup{}, fmt.Errorf("read event and its setup: %w", err)
-	}
-	return setup, nil
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return setup, wrap(err, "read event and its setup")
 }
 
 // TypeSetup reads what is configured for an event type, even if it has no event.
@@ -97,10 +95,8 @@ func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.E
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
 	queueRouting(batch, typeItself, eventType, &setup)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.EventSetup{}, fmt.Errorf("read setup of event type: %w", err)
-	}
-	return setup, nil
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return setup, wrap(err, "read setup of event type")
 }
 
 // Event reads an event and the rows that name its recipients. Where there is no
@@ -111,10 +107,8 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 	batch := &pgx.Batch{}
 	queueEvent(batch, eventID, &event)
 	queueEventRecipients(batch, eventID, &rules)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.Event{}, nil, fmt.Errorf("read event: %w", err)
-	}
-	return event, rules, nil
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return event, rules, wrap(err, "read event")
 }
 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
@@ -238,10 +232,8 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		entry.Memberships, err = pgx.CollectRows(rows, pgx.RowTo[notification.Membership])
 		return err
 	})
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.DirectoryEntry{}, fmt.Errorf("read directory: %w", err)
-	}
-	return entry, nil
+	err = s.Pool.SendBatch(ctx, batch).Close()
+	return entry, wrap(err, "read directory")
 }
 
 func ignoreNoRows(err error) error {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,11 +76,8 @@ func (s *Store) FailedEvents(ctx context.Context, filter FailedEventFilter, afte
 // failedPage looks at the next failed events, and returns those that filter
 // names, the last one that it looked at, and whether there may be more behind it.
 func (s *Store) failedPage(ctx context.Context, filter FailedEventFilter, after string) (ids []string, last string, more bool, err error) {
-	rows, err := s.Pool.Query(ctx, failedEvents, optional(filter.EventType), optional(filter.Since), optional(filter.Until),
-		CancelledByOperator, after, failedAtOnce)
-	if err != nil {
-		return nil, "", false, fmt.Errorf("read failed events: %w", err)
-	}
+	rows, _ := s.Pool.Query(ctx, failedEvents, optional(filter.EventType), optional(filter.Since), optional(filter.Until),
+		CancelledByOperator, after, failedAtOnce) // ForEachRow returns its error
 	var meant *bool // null: its row in event_outbox was purged
 	looked, err := pgx.ForEachRow(rows, []any{&last, &meant}, func() error {
 		if meant != nil && *meant {
@@ -89,10 +85,7 @@ func (s *Store) failedPage(ctx context.Context, filter FailedEventFilter, after 
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, "", false, fmt.Errorf("read failed events: %w", err)
-	}
-	return ids, last, looked.RowsAffected() == failedAtOnce, nil
+	return ids, last, looked.RowsAffected() == failedAtOnce, wrap(err, "read failed events")
 }
 
 // optional is null for a zero value.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,11 +31,6 @@ func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, o
 		WHERE  event_id = $1
 		AND    status = 'PENDING'
 		AND    NOT $2`
-	const byStatus = `
-		SELECT status, count(*)
-		FROM   notification
-		WHERE  event_id = $1
-		GROUP BY status`
 	const byDecision = `
 		SELECT c.value, count(*)
 		FROM   notification_decision d, jsonb_each_text(d.channels) c
@@ -47,13 +41,18 @@ func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, o
 	batch := &pgx.Batch{}
 	batch.Queue(cancel, eventID, success)
 	batch.Queue(mark, eventID, success, outcome).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
-	queueCounts(batch, counts.Deliveries, byStatus, eventID)
+	queueCounts(batch, counts.Deliveries, countByStatus, eventID)
 	queueCounts(batch, counts.Decisions, byDecision, eventID)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.Counts{}, fmt.Errorf("finish event: %w", err)
-	}
-	return counts, nil
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return counts, wrap(err, "finish event")
 }
+
+// countByStatus counts an event's deliveries.
+const countByStatus = `
+		SELECT status, count(*)
+		FROM   notification
+		WHERE  event_id = $1
+		GROUP BY status`
 
 func queueCounts[K ~string](batch *pgx.Batch, into map[K]int, query, eventID string) {
 	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -61,15 +60,9 @@ func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notific
 const maxPage = 1000
 
 func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) ([]notification.Delivery, error) {
-	rows, err := s.Pool.Query(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
+	rows, _ := s.Pool.Query(ctx, query, args...) // collectDeliveries returns its error
 	deliveries, _, err := collectDeliveries(rows)
-	if err != nil {
-		return nil, fmt.Errorf("read deliveries: %w", err)
-	}
-	return deliveries, nil
+	return deliveries, wrap(err, "read deliveries")
 }
 
 // NextDeliveries returns the range of the next deliveries of a lane that are still to
@@ -89,10 +82,8 @@ func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notific
 		       LIMIT  $6) AS next`
 
 	var ids notification.IDRange
-	if err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, after, limit).Scan(&ids.First, &ids.Last); err != nil {
-		return notification.IDRange{}, fmt.Errorf("find next deliveries: %w", err)
-	}
-	return ids, nil
+	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, after, limit).Scan(&ids.First, &ids.Last)
+	return ids, wrap(err, "find next deliveries")
 }
 
 // Lanes returns the lanes of an event in which a delivery is still to be made.
@@ -109,13 +100,5 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 		    AND    ` + undelivered + `)
 		ORDER BY c.place, waiting`
 
-	rows, err := s.Pool.Query(ctx, query, eventID, notification.Channels())
-	if err != nil {
-		return nil, fmt.Errorf("read lanes: %w", err)
-	}
-	lanes, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.Lane])
-	if err != nil {
-		return nil, fmt.Errorf("read lanes: %w", err)
-	}
-	return lanes, nil
+	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
 }

@@ -85,10 +85,7 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return names, fmt.Errorf("migrate up: %w", err)
-	}
-	return names, nil
+	return names, wrap(err, "migrate up")
 }
 
 // Down takes back the newest migration, with the data in its tables, and returns its
@@ -107,10 +104,7 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return "", fmt.Errorf("migrate down: %w", err)
-	}
-	return name, nil
+	return name, wrap(err, "migrate down")
 }
 
 // alone calls f while it keeps other migrators off the database.

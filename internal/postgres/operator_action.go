@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 )
 
 // RecordActions writes that an actor ordered a command for each of the targets.
@@ -12,17 +11,13 @@ func (s *Store) RecordActions(ctx context.Context, actor, command, detail string
 		SELECT $1, $2, target, $3
 		FROM   unnest($4::text[]) AS target`
 
-	if _, err := s.Pool.Exec(ctx, query, actor, command, detail, targets); err != nil {
-		return fmt.Errorf("record who does it: %w", err)
-	}
-	return nil
+	_, err := s.Pool.Exec(ctx, query, actor, command, detail, targets)
+	return wrap(err, "record who does it")
 }
 
 // RecordsActions says whether the schema has a place for what operators do.
 func (s *Store) RecordsActions(ctx context.Context) (bool, error) {
 	var there bool
-	if err := s.Pool.QueryRow(ctx, "SELECT to_regclass('operator_action') IS NOT NULL").Scan(&there); err != nil {
-		return false, fmt.Errorf("look for operator_action: %w", err)
-	}
-	return there, nil
+	err := s.Pool.QueryRow(ctx, "SELECT to_regclass('operator_action') IS NOT NULL").Scan(&there)
+	return there, wrap(err, "look for operator_action")
 }

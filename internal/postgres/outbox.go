@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,15 +44,7 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 		LEFT JOIN processed_event p USING (event_id)
 		ORDER BY c.seq`
 
-	rows, err := s.Pool.Query(ctx, query, owner, limit, lease)
-	if err != nil {
-		return nil, fmt.Errorf("claim events: %w", err)
-	}
-	events, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[notification.PendingEvent])
-	if err != nil {
-		return nil, fmt.Errorf("claim events: %w", err)
-	}
-	return events, nil
+	return collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[notification.PendingEvent], query, owner, limit, lease)
 }
 
 // EndClaim records what became of the events that owner claimed, in one
@@ -92,10 +83,8 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 	for i, result := range results {
 		ids[i], outcomes[i], errs[i] = result.EventID, string(result.Outcome), result.Error
 	}
-	if _, err := s.Pool.Exec(ctx, query, owner, ids, outcomes, errs); err != nil {
-		return fmt.Errorf("end claim: %w", err)
-	}
-	return nil
+	_, err := s.Pool.Exec(ctx, query, owner, ids, outcomes, errs)
+	return wrap(err, "end claim")
 }
 
 // reconnectInterval is how long a lost LISTEN connection is left alone. The

@@ -62,10 +62,8 @@ func (table PurgeTable) rule() (age, mayGo string) {
 // Now is the database's time, which alone tells how old rows are.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	var now time.Time
-	if err := s.Pool.QueryRow(ctx, "SELECT now()").Scan(&now); err != nil {
-		return time.Time{}, fmt.Errorf("read the database's clock: %w", err)
-	}
-	return now, nil
+	err := s.Pool.QueryRow(ctx, "SELECT now()").Scan(&now)
+	return now, wrap(err, "read the database's clock")
 }
 
 // CountPurgeable counts the rows from before a time that may go, up to a limit.

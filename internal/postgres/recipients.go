@@ -31,10 +31,8 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
 	queueSettings(batch, eventType, wanted, &page.Settings)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return notification.RecipientPage{}, fmt.Errorf("read recipients: %w", err)
-	}
-	return page, nil
+	err = s.Pool.SendBatch(ctx, batch).Close()
+	return page, wrap(err, "read recipients")
 }
 
 // namedPage is more than there are user types that may share one user id.

@@ -2,10 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
-
-	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
 )
@@ -14,31 +10,18 @@ import (
 // delivery, the error is [notification.ErrNoDelivery].
 func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
 	const query = `
-		SELECT n.event_id, n.channel, n.body IS NOT NULL,
-		       r.user_id IS NOT NULL, coalesce(r.active, false),
-		       n.user_type, n.user_id, coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
-		       coalesce(r.locale, ''), coalesce(r.timezone, ''),
-		       EXISTS (
-		           SELECT FROM recipient_device d
-		           WHERE  d.user_type = n.user_type
-		           AND    d.user_id = n.user_id
-		           AND    d.active
-		       )
+		SELECT ` + recipientFacts + `,
+		       n.user_type, n.user_id, n.event_id, n.channel, n.body IS NOT NULL,
+		       r.user_id IS NOT NULL, coalesce(r.active, false)
 		FROM   notification n
 		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
 		WHERE  n.delivery_id = $1`
 
 	var found notification.Reopening
 	r := &found.Recipient
-	err := s.Pool.QueryRow(ctx, query, deliveryID).Scan(&found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active,
-		&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.Reopening{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return notification.Reopening{}, fmt.Errorf("read delivery to reopen: %w", err)
-	}
-	return found, nil
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery to reopen",
+		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active)...)
+	return found, err
 }
 
 // Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan
@@ -83,13 +66,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 		WHERE  NOT EXISTS (SELECT FROM reopened)`
 
 	var state notification.ReopenedState
-	err := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body).
-		Scan(&state.Status, &state.Attempts, &state.LastError)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return notification.ReopenedState{}, notification.ErrNoDelivery
-	}
-	if err != nil {
-		return notification.ReopenedState{}, fmt.Errorf("reopen delivery: %w", err)
-	}
-	return state, nil
+	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body)
+	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError)
+	return state, err
 }

@@ -33,7 +33,7 @@ func TestReopening(t *testing.T) {
 		require.NoError(t, err)
 		return found
 	}
-	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10"}
+	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Preferences: []notification.Preference{}}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, HasText: true, Recipient: nobody}, reopening())
 
 	exec(t, s, `INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
@@ -42,7 +42,7 @@ func TestReopening(t *testing.T) {
 	exec(t, s, "UPDATE notification SET body = NULL, last_error = 'no key pax'")
 	ada := notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Email: "ada@example.com", Phone: "+1", SlackWebhookURL: "https://slack",
-		Locale: "it", Timezone: "Europe/Rome",
+		Locale: "it", Timezone: "Europe/Rome", Preferences: []notification.Preference{},
 	}
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Recipient: ada}, reopening())
 

@@ -38,10 +38,7 @@ func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[s
 		}
 		return confirm(ctx, changed)
 	})
-	if err != nil {
-		return fmt.Errorf("run scripts: %w", err)
-	}
-	return nil
+	return wrap(err, "run scripts")
 }
 
 // changedRows counts the rows that this session has changed or deleted, by table. It
@@ -52,18 +49,13 @@ func changedRows(ctx context.Context, tx pgx.Tx) (map[string]int, error) {
 		FROM   pg_stat_xact_user_tables
 		WHERE  n_tup_upd + n_tup_del > 0`
 
-	rows, err := tx.Query(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("count changed rows: %w", err)
-	}
+	rows, _ := tx.Query(ctx, query) // ForEachRow returns its error
 	counts := map[string]int{}
 	var table string
 	var count int
-	if _, err := pgx.ForEachRow(rows, []any{&table, &count}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&table, &count}, func() error {
 		counts[table] += count
 		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("count changed rows: %w", err)
-	}
-	return counts, nil
+	})
+	return counts, wrap(err, "count changed rows")
 }

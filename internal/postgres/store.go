@@ -3,11 +3,15 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"herald/internal/notification"
 )
 
 // Store reads and writes Herald's tables. It is safe for concurrent use.
@@ -58,7 +62,7 @@ func open(ctx context.Context, url, applicationName string, stores int32) (*Stor
 	params["idle_in_transaction_session_timeout"] = "30s"
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, wrap(err, "open database")
 	}
 	return &Store{Pool: pool}, nil
 }
@@ -68,8 +72,37 @@ func (s *Store) Close() { s.Pool.Close() }
 
 // Ready says whether the database answers and its schema is there.
 func (s *Store) Ready(ctx context.Context) error {
-	if _, err := s.Pool.Exec(ctx, "SELECT FROM delivery_attempt LIMIT 0"); err != nil {
-		return fmt.Errorf("database: %w", err)
+	_, err := s.Pool.Exec(ctx, "SELECT FROM delivery_attempt LIMIT 0")
+	return wrap(err, "database")
+}
+
+// wrap says what was being done when an error came; nil stays nil.
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// querier is a pool, or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// collect reads all rows of a query.
+func collect[T any](ctx context.Context, on querier, doing string, read pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+	rows, _ := on.Query(ctx, query, args...) // CollectRows returns its error
+	found, err := pgx.CollectRows(rows, read)
+	return found, wrap(err, doing)
+}
+
+// scanDelivery reads the row that a query has for a delivery. If there is none, the
+// error is [notification.ErrNoDelivery].
+func scanDelivery(row pgx.Row, doing string, fields ...any) error {
+	err := row.Scan(fields...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return notification.ErrNoDelivery
+	}
+	return wrap(err, doing)
 }

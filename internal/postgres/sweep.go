@@ -15,10 +15,13 @@ import (
 // of those behind after, in the order of their ids.
 func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration, limit int) ([]notification.StuckEvent, error) {
 	const query = `
-		SELECT p.event_id,
-		       coalesce(o.event_type, ''), coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''), coalesce(o.correlation_id, ''),
+		SELECT p.event_id AS id,
+		       coalesce(o.event_type, '') AS type,
+		       coalesce(o.aggregate_type, '') AS aggregate_type,
+		       coalesce(o.aggregate_id, '') AS aggregate_id,
+		       coalesce(o.correlation_id, '') AS correlation_id,
 		       p.restarts,
-		       o.event_id IS NULL
+		       o.event_id IS NULL AS purged
 		FROM   processed_event p
 		LEFT JOIN event_outbox o USING (event_id)
 		WHERE  p.status = 'PROCESSING'
@@ -27,18 +30,7 @@ func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration
 		ORDER BY p.event_id
 		LIMIT  $3`
 
-	rows, err := s.Pool.Query(ctx, query, after, age, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read stuck events: %w", err)
-	}
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e notification.StuckEvent, err error) {
-		err = row.Scan(&e.ID, &e.Type, &e.AggregateType, &e.AggregateID, &e.CorrelationID, &e.Restarts, &e.Purged)
-		return e, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read stuck events: %w", err)
-	}
-	return events, nil
+	return collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, limit)
 }
 
 // StuckDeliveries reads deliveries that are PENDING for longer than age: up to
@@ -61,40 +53,27 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		ORDER BY n.id
 		LIMIT  $3`
 
-	rows, err := s.Pool.Query(ctx, query, after, age, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read stuck deliveries: %w", err)
-	}
 	now := time.Now()
-	deliveries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
+	scan := func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
 		var w wait
 		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.CreatedAt, &d.Restarts,
 			&d.Aggregate.Type, &d.Aggregate.ID, &w.sendAfter, &w.strategy, &w.timezone)
 		w.of(&d.Delivery, now)
 		return d, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read stuck deliveries: %w", err)
 	}
-	return deliveries, nil
+	return collect(ctx, s.Pool, "read stuck deliveries", scan, query, after, age, limit)
 }
 
 // EventRestarted counts that the sweep has started an event again.
 func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
 	_, err := s.Pool.Exec(ctx, "UPDATE processed_event SET restarts = restarts + 1 WHERE event_id = $1", eventID)
-	if err != nil {
-		return fmt.Errorf("count restart of event: %w", err)
-	}
-	return nil
+	return wrap(err, "count restart of event")
 }
 
 // DeliveryRestarted counts that the sweep has started a delivery again.
 func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error {
 	_, err := s.Pool.Exec(ctx, "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
-	if err != nil {
-		return fmt.Errorf("count restart of delivery: %w", err)
-	}
-	return nil
+	return wrap(err, "count restart of delivery")
 }
 
 // EndStuckEvent marks an event as FAILED, with an outcome, that is PROCESSING for
@@ -109,10 +88,8 @@ func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notif
 		AND    status = 'PROCESSING'
 		AND    created_at < now() - $3::interval`
 
-	if _, err := s.Pool.Exec(ctx, query, eventID, outcome, age); err != nil {
-		return fmt.Errorf("end stuck event: %w", err)
-	}
-	return nil
+	_, err := s.Pool.Exec(ctx, query, eventID, outcome, age)
+	return wrap(err, "end stuck event")
 }
 
 // RecordSweep keeps what a sweep found, for the next sweep and for operators. It
@@ -138,10 +115,8 @@ func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error
 	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification)
 	batch.Queue(forget)
 	batch.Queue(complete)
-	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("record sweep: %w", err)
-	}
-	return nil
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return wrap(err, "record sweep")
 }
 
 // LastSweep reads what the last sweep found. The zero value: there was none.

@@ -3,6 +3,8 @@ package report
 import (
 	"context"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Action is a row of operator_action: who ordered what.
@@ -34,6 +36,6 @@ func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]
 		ORDER BY id DESC
 		LIMIT  $5`
 
-	return list[Action](ctx, r, "what operators did", query,
+	return list(ctx, r, "what operators did", pgx.RowToStructByName[Action], query,
 		optional(filter.Target), optional(filter.Actor), optional(filter.Command), optional(filter.Since), limit)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/notification"
 )
 
@@ -25,7 +27,7 @@ func (r Reader) DeliveryCounts(ctx context.Context, since time.Duration) ([]Deli
 		GROUP BY channel, status
 		ORDER BY channel, status`
 
-	return list[DeliveryCount](ctx, r, "counts of deliveries", query, since)
+	return list(ctx, r, "counts of deliveries", pgx.RowToStructByName[DeliveryCount], query, since)
 }
 
 // mostCounted bounds what one look at the events costs the database.

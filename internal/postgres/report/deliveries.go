@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/notification"
 )
 
@@ -106,7 +108,7 @@ func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after i
 		ORDER BY n.id
 		LIMIT  $13`
 
-	return list[DeliveryRow](ctx, r, "page of deliveries", query, filter.params(after, limit)...)
+	return list(ctx, r, "page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(after, limit)...)
 }
 
 // LatestDeliveries reads the latest deliveries that the filter selects, up to limit
@@ -119,7 +121,7 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 		ORDER BY n.id DESC
 		LIMIT  $12`
 
-	return list[DeliveryRow](ctx, r, "deliveries", query, filter.params(limit)...)
+	return list(ctx, r, "deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
 }
 
 // DeliveryIDs reads the latest delivery ids that begin with prefix, up to limit
@@ -132,5 +134,5 @@ func (r Reader) DeliveryIDs(ctx context.Context, prefix string, limit int) ([]st
 		ORDER BY id DESC
 		LIMIT  $2`
 
-	return r.latestIDs(ctx, "delivery ids", query, prefix, limit)
+	return list(ctx, r, "delivery ids", pgx.RowTo[string], query, prefix, limit)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/notification"
 )
 
@@ -62,7 +64,7 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		ORDER BY e.created_at DESC, e.seq DESC
 		LIMIT  $7`
 
-	return list[EventRow](ctx, r, "events", query, optional(filter.Status), optional(filter.Type),
+	return list(ctx, r, "events", pgx.RowToStructByName[EventRow], query, optional(filter.Status), optional(filter.Type),
 		optional(filter.Aggregate.Type), filter.Aggregate.ID, optional(filter.Since), optional(filter.CorrelationID), limit)
 }
 
@@ -76,5 +78,5 @@ func (r Reader) EventIDs(ctx context.Context, prefix string, limit int) ([]strin
 		ORDER BY created_at DESC, seq DESC
 		LIMIT  $2`
 
-	return r.latestIDs(ctx, "event ids", query, prefix, limit)
+	return list(ctx, r, "event ids", pgx.RowTo[string], query, prefix, limit)
 }

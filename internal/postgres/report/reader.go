@@ -17,32 +17,14 @@ type Reader struct {
 	Pool *pgxpool.Pool
 }
 
-// list reads rows whose columns are the fields of T. What it reads is named in the
-// error.
-func list[T any](ctx context.Context, r Reader, what, query string, params ...any) ([]T, error) {
-	rows, err := r.Pool.Query(ctx, query, params...)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	}
-	found, err := pgx.AppendRows([]T{}, rows, pgx.RowToStructByName[T])
+// list reads all rows of a query. What it reads is named in the error.
+func list[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[T], query string, params ...any) ([]T, error) {
+	rows, _ := r.Pool.Query(ctx, query, params...) // AppendRows returns its error
+	found, err := pgx.AppendRows([]T{}, rows, read)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return found, nil
-}
-
-// latestIDs reads up to $2 ids that begin with $1, for the completion of a command
-// line.
-func (r Reader) latestIDs(ctx context.Context, what, query, prefix string, limit int) ([]string, error) {
-	rows, err := r.Pool.Query(ctx, query, prefix, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	}
-	return ids, nil
 }
 
 // optional is null for a zero value.
