@@ -36,15 +36,9 @@ func printDelivery(w io.Writer, view explain.Delivery) {
 }
 
 func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
-	var group, text, digest string
+	var group string
 	if d.EntityID != "" && d.EntityType+"/"+d.EntityID != d.Recipient() {
 		group = d.EntityType + "/" + d.EntityID
-	}
-	if !d.HasText {
-		text = "none: it could not be rendered"
-	}
-	if d.DigestID != "" {
-		digest = fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems)
 	}
 	printSet(w,
 		fact{"event", d.EventID + ", " + d.EventType},
@@ -59,10 +53,25 @@ func printDeliveryRow(w io.Writer, d report.DeliveryDetail) {
 		fact{"sent", console.Clock(d.SentAt)},
 		fact{"delivered", console.Clock(d.DeliveredAt)},
 		fact{"read", console.Clock(d.ReadAt)},
-		fact{"text", text},
+		fact{"text", textState(d)},
 		fact{"last error", d.LastError},
 		fact{"provider's id", d.ProviderMessageID},
-		fact{"digest", digest})
+		fact{"digest", digestText(d)})
+}
+
+// textState says that there is no text; empty: there is one.
+func textState(d report.DeliveryDetail) string {
+	if d.HasText {
+		return ""
+	}
+	return "none: it could not be rendered"
+}
+
+func digestText(d report.DeliveryDetail) string {
+	if d.DigestID == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems)
 }
 
 func printSending(w io.Writer, s explain.Sending) {

@@ -37,10 +37,7 @@ func printWhy(w io.Writer, v explain.Why) {
 func printWhyEvent(w io.Writer, v explain.Why) {
 	if o := v.Outbox; o != nil {
 		console.Row(w, "event", fmt.Sprintf("%s: %s of %s/%s, written at %s", v.EventID, o.EventType, o.AggregateType, o.AggregateID, console.Clock(&o.CreatedAt)))
-		console.Row(w, "outbox", o.Status)
-		if o.ErrorMessage != "" {
-			console.Row(w, "error", o.ErrorMessage)
-		}
+		printSet(w, fact{"outbox", string(o.Status)}, fact{"error", o.ErrorMessage})
 	} else {
 		console.Row(w, "event", fmt.Sprintf("%s: %s; its row in the outbox was purged", v.EventID, console.Dash(v.EventType)))
 	}
@@ -108,23 +105,14 @@ func namedText(r explain.RulesNow, purged bool) string {
 
 func printWhyDelivery(w io.Writer, v explain.Why) {
 	d, s := *v.Delivery, *v.Workflow
-	console.Row(w, "delivery", fmt.Sprintf("%s: %s", d.DeliveryID, d.Status))
-	if !d.HasText {
-		console.Row(w, "text", "none: it could not be rendered")
-	}
-	if d.LastError != "" {
-		console.Row(w, "last error", d.LastError)
-	}
-	if d.DigestID != "" {
-		console.Row(w, "digest", fmt.Sprintf("%s, with %d items", d.DigestID, d.DigestItems))
-	}
-	console.Row(w, "workflow", s.Status)
-	if s.Details != "" {
-		console.Row(w, "it says", s.Details)
-	}
-	if s.Note != "" {
-		console.Row(w, "note", s.Note)
-	}
+	printSet(w,
+		fact{"delivery", fmt.Sprintf("%s: %s", d.DeliveryID, d.Status)},
+		fact{"text", textState(d)},
+		fact{"last error", d.LastError},
+		fact{"digest", digestText(d)},
+		fact{"workflow", s.Status},
+		fact{"it says", s.Details},
+		fact{"note", s.Note})
 	printAttempts(w, d, s)
 	printRetries(w, d.Retries)
 }

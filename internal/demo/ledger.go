@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -66,16 +65,14 @@ func (l Ledger) get(ctx context.Context, path string, read func(io.Reader) error
 func readLedger(r io.Reader) ([]sandbox.Entry, error) {
 	var entries []sandbox.Entry
 	decoder := json.NewDecoder(r)
-	for {
+	for decoder.More() {
 		var entry sandbox.Entry
-		switch err := decoder.Decode(&entry); {
-		case errors.Is(err, io.EOF):
-			return entries, nil
-		case err != nil:
+		if decoder.Decode(&entry) != nil {
 			return nil, fmt.Errorf("entry %d of the ledger cannot be read", len(entries)+1) // the cause may quote it
 		}
 		entries = append(entries, entry)
 	}
+	return entries, nil
 }
 
 // ledgerDeviations returns where the ledger and the database disagree, a line each:

@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -67,8 +67,8 @@ func (e Explainer) execution(ctx context.Context, id string, result any) (*workf
 	execution := Execution{
 		Status:        strings.ToUpper(info.GetStatus().String()),
 		RunID:         info.GetExecution().GetRunId(),
-		StartedAt:     moment(info.GetStartTime()),
-		ClosedAt:      moment(info.GetCloseTime()),
+		StartedAt:     launch.Time(info.GetStartTime()),
+		ClosedAt:      launch.Time(info.GetCloseTime()),
 		HeraldOutcome: keyword(info.GetSearchAttributes(), workflows.OutcomeAttribute.GetName()),
 	}
 	if execution.Status != Running {
@@ -77,15 +77,6 @@ func (e Explainer) execution(ctx context.Context, id string, result any) (*workf
 		}
 	}
 	return description, execution
-}
-
-// moment is nil where Temporal has no time.
-func moment(t *timestamppb.Timestamp) *time.Time {
-	if t == nil || t.AsTime().IsZero() {
-		return nil
-	}
-	at := t.AsTime()
-	return &at
 }
 
 // cause is the failure of a workflow, without its ids and without Temporal's words

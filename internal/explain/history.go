@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -69,13 +68,9 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History,
 	return h, h.check()
 }
 
-// maxHistoryFile is how large a file may be: Temporal ends a workflow whose history
-// is larger.
-const maxHistoryFile = 50 << 20
-
 // ReadHistory reads a history from a file.
 func ReadHistory(ctx context.Context, path string) (History, error) {
-	text, err := readFile(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return History{}, &BadHistoryError{err}
 	}
@@ -89,19 +84,6 @@ func ReadHistory(ctx context.Context, path string) (History, error) {
 	}
 	h := History{File: path, recorded: read.GetEvents()}
 	return h, h.check()
-}
-
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxHistoryFile+1))
-	if err == nil && len(text) > maxHistoryFile {
-		err = fmt.Errorf("%s is larger than %d MB", path, maxHistoryFile>>20)
-	}
-	return text, err
 }
 
 // checkEncoding finds data that was decoded for reading: a replay would take it

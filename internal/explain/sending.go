@@ -99,8 +99,8 @@ func pendingOf(activity *workflowpb.PendingActivityInfo) PendingActivity {
 		Activity:    activity.GetActivityType().GetName(),
 		State:       strings.ToUpper(activity.GetState().String()),
 		Attempt:     activity.GetAttempt(),
-		StartedAt:   moment(activity.GetLastStartedTime()),
-		NextAttempt: moment(activity.GetNextAttemptScheduleTime()),
+		StartedAt:   launch.Time(activity.GetLastStartedTime()),
+		NextAttempt: launch.Time(activity.GetNextAttemptScheduleTime()),
 		LastFailure: activity.GetLastFailure().GetMessage(),
 	}
 }

@@ -75,7 +75,7 @@ type bulk struct {
 	verb     Verb
 	dryRun   bool
 	progress func(Summary)
-	outcomes map[string]Outcome // by id; nil: they are counted alone
+	listing  bool // the outcomes are kept beside their counts
 
 	mu      sync.Mutex
 	summary Summary
@@ -122,16 +122,12 @@ func (o *Operator) DryRun(ctx context.Context, verb Verb, to Selection) (Summary
 // listed does the verb to the first of a selection, and lists the outcomes in their
 // order.
 func (b *bulk) listed(ctx context.Context, of Selection, limit int) (Summary, error) {
-	b.outcomes, b.summary.Items = map[string]Outcome{}, []Outcome{}
 	items, err := of.page(ctx, of.After, limit)
+	b.listing, b.summary.Items = true, make([]Outcome, len(items))
 	if err == nil {
 		err = b.all(ctx, items)
 	}
-	for _, item := range items {
-		if outcome, tried := b.outcomes[item.id]; tried {
-			b.summary.Items = append(b.summary.Items, outcome)
-		}
-	}
+	b.summary.Items = slices.DeleteFunc(b.summary.Items, func(o Outcome) bool { return o.ID == "" }) // it was not tried
 	return b.summary, err
 }
 
@@ -153,6 +149,9 @@ func (b *bulk) all(ctx context.Context, items []item) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.count(outcome)
+			if b.listing {
+				b.summary.Items[i] = outcome
+			}
 			for through[i] = true; next < len(items) && through[next]; next++ {
 				b.summary.Through = items[next].key
 			}
@@ -218,8 +217,5 @@ func (b *bulk) count(outcome Outcome) {
 		b.summary.Done++
 	default:
 		b.summary.Skipped[outcome.Result]++
-	}
-	if b.outcomes != nil {
-		b.outcomes[outcome.ID] = outcome
 	}
 }

@@ -12,7 +12,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/launch"
 	"herald/internal/notification"
@@ -99,7 +98,7 @@ func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poll
 	}
 	info := description.GetWorkflowExecutionInfo()
 	poller.Status = PollerStatus(strings.ToUpper(info.GetStatus().String()))
-	poller.Since = timeOf(info.GetStartTime())
+	poller.Since = launch.Time(info.GetStartTime())
 	if since, paused := pausedSince(info.GetMemo()); paused && poller.Status == PollerRunning {
 		poller.Status, poller.Since = PollerPaused, since
 	}
@@ -107,7 +106,7 @@ func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poll
 		if poller.Status == PollerPaused || isPausing(description, activity) {
 			poller.Status = PollerPausing
 		}
-		poller.LastHeartbeat = timeOf(activity.GetLastHeartbeatTime())
+		poller.LastHeartbeat = launch.Time(activity.GetLastHeartbeatTime())
 		poller.Attempt = activity.GetAttempt()
 		poller.LastFailure = activity.GetLastFailure().GetMessage()
 	}
@@ -132,15 +131,6 @@ func pausedSince(memo *commonpb.Memo) (*time.Time, bool) {
 		return nil, true // paused by a build that writes the time in another way
 	}
 	return &since, true
-}
-
-// timeOf is nil where Temporal has no time.
-func timeOf(t *timestamppb.Timestamp) *time.Time {
-	if t == nil || t.AsTime().IsZero() {
-		return nil
-	}
-	at := t.AsTime()
-	return &at
 }
 
 // maxOthers is how many pollers of other installations are looked at.
