@@ -3,7 +3,6 @@ package sandbox_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -132,15 +131,10 @@ func TestFaultLatency(t *testing.T) {
 		b.setFault(t, notification.Slack, `{"latency":"5m0s"}`)
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { leave() }})
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.URL+slackPath, strings.NewReader(goodPost))
-		require.NoError(t, err)
-		request.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			_ = response.Body.Close()
-		}
-		require.ErrorIs(t, err, context.Canceled)
+		written, answered := b.begin(ctx, t, slackCall(slackPath, goodPost))
+		<-written
+		leave()
+		require.ErrorIs(t, <-answered, context.Canceled)
 
 		require.Eventually(t, func() bool { return len(b.entries(t, "")) == 1 }, time.Minute, 5*time.Millisecond)
 		entry := b.only(t)

@@ -46,36 +46,36 @@ type googleError struct {
 }
 
 // handlePush does what Google does for POST /v1/projects/{project}/messages:send.
-func handlePush(r *http.Request, body []byte) (message, response) {
+func handlePush(r *http.Request, body []byte) (Entry, response) {
 	var request fcmRequest
 	err := json.Unmarshal(body, &request)
 	push := request.Message
-	msg := push.message()
+	entry := push.entry()
 	switch {
 	case !hasBearer(r):
-		return msg, rejectPush(http.StatusUnauthorized)
+		return entry, rejectPush(http.StatusUnauthorized)
 	case !hasMediaType(r, "application/json") || err != nil:
-		return msg, rejectPush(http.StatusBadRequest)
+		return entry, rejectPush(http.StatusBadRequest)
 	}
 	if field, text := push.invalidField(); field != "" {
-		return msg, invalidArgument(field, text)
+		return entry, invalidArgument(field, text)
 	}
 	if strings.HasPrefix(push.Token, "dead") {
 		unregistered := googleError{Code: http.StatusNotFound, Message: "Requested entity was not found.", Status: "NOT_FOUND"}
-		return msg, googleResponse(unregistered, fcmDetail("UNREGISTERED"))
+		return entry, googleResponse(unregistered, fcmDetail("UNREGISTERED"))
 	}
-	return msg, reply(http.StatusOK, map[string]string{
+	return entry, reply(http.StatusOK, map[string]string{
 		"name": "projects/" + r.PathValue("project") + "/messages/" + rand.Text(),
 	})
 }
 
-// message is what a reader sees: the notification, or else what the app finds in data.
-func (m *fcmMessage) message() message {
-	msg := message{deliveryID: m.Data["delivery_id"], recipient: m.Token, title: m.Notification.Title, body: m.Notification.Body}
+// entry is what a reader sees: the notification, or else what the app finds in data.
+func (m *fcmMessage) entry() Entry {
+	entry := Entry{DeliveryID: m.Data["delivery_id"], Recipient: m.Token, Title: m.Notification.Title, Body: m.Notification.Body}
 	if m.Notification == (fcmNotification{}) {
-		msg.title, msg.body = m.Data["title"], m.Data["body"]
+		entry.Title, entry.Body = m.Data["title"], m.Data["body"]
 	}
-	return msg
+	return entry
 }
 
 // rejectPush is Google's response to a request that it rejects as a whole.

@@ -41,17 +41,11 @@ func TestLedgerLine(t *testing.T) {
 
 func TestLedgerSurvivesRestart(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "ledger.ndjson")
+	cfg := sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson")}
 	for n := range 3 {
-		server, err := sandbox.New(sandbox.Config{Ledger: path})
-		require.NoError(t, err)
-		listening := httptest.NewServer(server)
-		b := box{URL: listening.URL, ledger: path}
-		b.answer(t, post(fmt.Sprint(n)))
-		listening.Close()
-		require.NoError(t, server.Close())
+		t.Run(fmt.Sprint("run ", n), func(t *testing.T) { startWith(t, cfg).answer(t, post(fmt.Sprint(n))) })
 	}
-	b := startAt(t, path)
+	b := startWith(t, cfg)
 	require.Equal(t, []string{"0", "1", "2"}, ids(b.entries(t, "")))
 	_, _, page := b.answer(t, call{method: http.MethodGet, path: "/"})
 	require.Contains(t, page, `<span class="count">3</span> <small>accepted</small>`)

@@ -21,14 +21,10 @@ const bodyLimit = 1 << 20
 // provider is the behaviour of one provider.
 type provider struct {
 	channel notification.Channel
-	handle  func(r *http.Request, body []byte) (message, response)
-	reject  func(status int) response // in the provider's form, for a fault or a body that is too large
-}
-
-// message is what a request wants to send, as far as it can be read: the ledger has a
-// line for a rejected request too.
-type message struct {
-	deliveryID, recipient, title, body string
+	// handle returns what a request wants to send, as far as it can be read: the ledger
+	// has a line for a rejected request too.
+	handle func(r *http.Request, body []byte) (Entry, response)
+	reject func(status int) response // in the provider's form, for a fault or a body that is too large
 }
 
 // response is a provider's response to a request.
@@ -47,25 +43,18 @@ func (r response) accepted() bool { return r.status >= 200 && r.status < 300 }
 // provide answers requests as p does, with the fault of its channel.
 func (s *Server) provide(p provider) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		msg, resp, accepted := message{}, noResponse, false
+		entry, resp := Entry{}, noResponse
 		body, err := readBody(w, r)
 		var tooLarge *http.MaxBytesError
 		switch {
 		case err == nil:
-			msg, resp = p.handle(r, body)
-			resp, accepted = s.applyFault(r.Context(), p, resp)
+			entry, resp = p.handle(r, body)
+			resp, entry.Accepted = s.applyFault(r.Context(), p, resp)
 		case errors.As(err, &tooLarge):
 			resp = p.reject(http.StatusRequestEntityTooLarge)
 		}
-		s.respond(w, resp, Entry{
-			Channel:    p.channel,
-			DeliveryID: msg.deliveryID,
-			Recipient:  msg.recipient,
-			Title:      msg.title,
-			Body:       msg.body,
-			Status:     resp.status,
-			Accepted:   accepted,
-		})
+		entry.Channel, entry.Status = p.channel, resp.status
+		s.respond(w, resp, entry)
 	})
 }
 

@@ -25,19 +25,19 @@ type box struct {
 
 func start(t *testing.T) box {
 	t.Helper()
-	return startAt(t, filepath.Join(t.TempDir(), "ledger.ndjson"))
+	return startWith(t, sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson")})
 }
 
-func startAt(t *testing.T, ledger string) box {
+func startWith(t *testing.T, cfg sandbox.Config) box {
 	t.Helper()
-	server, err := sandbox.New(sandbox.Config{Ledger: ledger})
+	server, err := sandbox.New(cfg)
 	require.NoError(t, err)
 	listening := httptest.NewServer(server)
 	t.Cleanup(func() {
 		listening.Close()
 		require.NoError(t, server.Close())
 	})
-	return box{URL: listening.URL, ledger: ledger}
+	return box{URL: listening.URL, ledger: cfg.Ledger}
 }
 
 // call is one request; an empty authorization or content type is not sent.
@@ -101,15 +101,15 @@ func (b box) only(t *testing.T) sandbox.Entry {
 	return entries[0]
 }
 
-// accepted are calls that each provider takes, with the entries they leave.
-func accepted() map[notification.Channel]struct {
+// sample is a call with the entry that it leaves.
+type sample struct {
 	call  call
 	entry sandbox.Entry
-} {
-	return map[notification.Channel]struct {
-		call  call
-		entry sandbox.Entry
-	}{
+}
+
+// accepted is a call that each provider takes.
+func accepted() map[notification.Channel]sample {
+	return map[notification.Channel]sample{
 		notification.Email: {mailCall(goodMail()), sandbox.Entry{
 			Channel: notification.Email, DeliveryID: "evt-1-staff10-EMAIL", Recipient: "ada@example.com",
 			Title: "New reservation", Body: "<p>Table for 4</p>", Status: http.StatusAccepted, Accepted: true,

@@ -48,44 +48,44 @@ type sendgridError struct {
 }
 
 // handleMail does what SendGrid does for POST /v3/mail/send.
-func handleMail(r *http.Request, body []byte) (message, response) {
+func handleMail(r *http.Request, body []byte) (Entry, response) {
 	var mail sendgridMail
 	err := json.Unmarshal(body, &mail)
-	msg := mail.message()
+	entry := mail.entry()
 	switch {
 	case !hasBearer(r):
-		return msg, rejectMail(http.StatusUnauthorized)
+		return entry, rejectMail(http.StatusUnauthorized)
 	case !hasMediaType(r, "application/json"):
-		return msg, rejectMail(http.StatusUnsupportedMediaType)
+		return entry, rejectMail(http.StatusUnsupportedMediaType)
 	case err != nil:
-		return msg, rejectMail(http.StatusBadRequest)
+		return entry, rejectMail(http.StatusBadRequest)
 	}
 	if errs := mail.check(); len(errs) > 0 {
-		return msg, reply(http.StatusBadRequest, map[string][]sendgridError{"errors": errs})
+		return entry, reply(http.StatusBadRequest, map[string][]sendgridError{"errors": errs})
 	}
-	return msg, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": rand.Text()}}
+	return entry, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": rand.Text()}}
 }
 
-// message is the mail as its first reader sees it; the last part of the content is the richest.
-func (m *sendgridMail) message() message {
-	msg := message{title: m.Subject}
+// entry is the mail as its first reader sees it; the last part of the content is the richest.
+func (m *sendgridMail) entry() Entry {
+	entry := Entry{Title: m.Subject}
 	var to []string
 	for i, p := range m.Personalizations {
 		if i == 0 {
-			msg.deliveryID = p.CustomArgs["delivery_id"]
+			entry.DeliveryID = p.CustomArgs["delivery_id"]
 			if p.Subject != "" {
-				msg.title = p.Subject
+				entry.Title = p.Subject
 			}
 		}
 		for _, box := range p.To {
 			to = append(to, box.Email)
 		}
 	}
-	msg.recipient = strings.Join(to, ", ")
+	entry.Recipient = strings.Join(to, ", ")
 	if len(m.Content) > 0 {
-		msg.body = m.Content[len(m.Content)-1].Value
+		entry.Body = m.Content[len(m.Content)-1].Value
 	}
-	return msg
+	return entry
 }
 
 // sendgridMessages are SendGrid's words for statuses, where they are not HTTP's own.

@@ -38,26 +38,26 @@ func TestServe(t *testing.T) {
 	status, _, _ := b.answer(t, slackCall(slackPath, goodPost))
 	require.Equal(t, http.StatusOK, status)
 	b.setFault(t, notification.SMS, `{"latency":"5m0s"}`)
-	handled, answered := b.begin(t, smsCall(goodSMS()))
-	<-handled
+	written, answered := b.begin(t.Context(), t, smsCall(goodSMS()))
+	<-written
 
 	stop()
 	require.Error(t, <-answered)
 	require.NoError(t, <-ended)
 	require.NoError(t, server.Close())
 
-	entries := startAt(t, b.ledger).entries(t, "")
+	entries := startWith(t, sandbox.Config{Ledger: b.ledger}).entries(t, "")
 	require.Len(t, entries, 2)
 	require.Equal(t, notification.SMS, entries[1].Channel)
 	require.False(t, entries[1].Accepted)
 }
 
-// begin makes a call in the background. The first channel tells that the
-// server asked for its body, the second how it ended.
-func (b box) begin(t *testing.T, c call) (handled chan struct{}, answered chan error) {
+// begin makes a call in the background, until ctx ends. The first channel tells that its
+// body was written, for which the server had asked, the second how it ended.
+func (b box) begin(ctx context.Context, t *testing.T, c call) (written chan struct{}, answered chan error) {
 	t.Helper()
-	handled, answered = make(chan struct{}), make(chan error, 1)
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(handled) }})
+	written, answered = make(chan struct{}), make(chan error, 1)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(written) }})
 	request, err := http.NewRequestWithContext(ctx, c.method, b.URL+c.path, strings.NewReader(c.body))
 	require.NoError(t, err)
 	request.Header = http.Header{"Authorization": {c.authorization}, "Content-Type": {c.contentType}, "Expect": {"100-continue"}}
@@ -68,7 +68,7 @@ func (b box) begin(t *testing.T, c call) (handled chan struct{}, answered chan e
 		}
 		answered <- err
 	}()
-	return handled, answered
+	return written, answered
 }
 
 func TestServeFails(t *testing.T) {

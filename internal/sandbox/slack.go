@@ -38,40 +38,40 @@ type slackText struct {
 }
 
 // handlePost does what Slack does for POST /services/{team}/{app}/{secret}.
-func handlePost(r *http.Request, body []byte) (message, response) {
+func handlePost(r *http.Request, body []byte) (Entry, response) {
 	var post slackPost
 	err := json.Unmarshal(body, &post)
-	msg := post.message()
-	msg.recipient = r.URL.Path
+	entry := post.entry()
+	entry.Recipient = r.URL.Path
 	switch status := webhookStatus(r.PathValue("path")); {
 	case status != 0:
-		return msg, rejectPost(status)
+		return entry, rejectPost(status)
 	case err != nil || !hasMediaType(r, "application/json"):
-		return msg, slackResponse(http.StatusBadRequest, "invalid_payload")
+		return entry, slackResponse(http.StatusBadRequest, "invalid_payload")
 	case post.Text == "" && len(post.Blocks) == 0:
-		return msg, slackResponse(http.StatusBadRequest, "no_text")
+		return entry, slackResponse(http.StatusBadRequest, "no_text")
 	case !validBlocks(post.Blocks):
-		return msg, slackResponse(http.StatusBadRequest, "invalid_blocks")
+		return entry, slackResponse(http.StatusBadRequest, "invalid_blocks")
 	default:
-		return msg, slackResponse(http.StatusOK, "ok")
+		return entry, slackResponse(http.StatusOK, "ok")
 	}
 }
 
-// message is what a reader sees: the blocks, or else the text.
-func (p *slackPost) message() message {
-	msg := message{title: p.Text, body: p.Text}
+// entry is what a reader sees: the blocks, or else the text.
+func (p *slackPost) entry() Entry {
+	entry := Entry{Title: p.Text, Body: p.Text}
 	if len(p.Blocks) == 0 {
-		return msg
+		return entry
 	}
-	msg.deliveryID = p.Blocks[0].BlockID
+	entry.DeliveryID = p.Blocks[0].BlockID
 	var texts []string
 	for _, block := range p.Blocks {
 		if block.Text != nil {
 			texts = append(texts, block.Text.Text)
 		}
 	}
-	msg.body = strings.Join(texts, "\n")
-	return msg
+	entry.Body = strings.Join(texts, "\n")
+	return entry
 }
 
 // webhookStatus returns the status with which a webhook that does not work responds, or

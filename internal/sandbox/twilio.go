@@ -14,7 +14,7 @@ import (
 // twilio is the provider of text messages. If local, it accepts callback URLs that only
 // this machine can reach.
 func twilio(local bool) provider {
-	handle := func(r *http.Request, body []byte) (message, response) { return handleSMS(r, body, local) }
+	handle := func(r *http.Request, body []byte) (Entry, response) { return handleSMS(r, body, local) }
 	return provider{channel: notification.SMS, handle: handle, reject: rejectSMS}
 }
 
@@ -28,28 +28,28 @@ type twilioError struct {
 }
 
 // handleSMS does what Twilio does for POST /2010-04-01/Accounts/{sid}/Messages.json.
-func handleSMS(r *http.Request, body []byte, local bool) (message, response) {
+func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	form, err := url.ParseQuery(string(body))
-	msg := message{recipient: form.Get("To"), body: form.Get("Body")}
+	entry := Entry{Recipient: form.Get("To"), Body: form.Get("Body")}
 	callback, callbackErr := url.Parse(form.Get("StatusCallback"))
 	if callbackErr == nil {
-		msg.deliveryID = callback.Query().Get("delivery_id")
+		entry.DeliveryID = callback.Query().Get("delivery_id")
 	}
 	user, password, _ := r.BasicAuth()
 	sid := r.PathValue("sid")
 	switch {
 	case user == "" || user != sid || password == "":
-		return msg, rejectSMS(http.StatusUnauthorized)
+		return entry, rejectSMS(http.StatusUnauthorized)
 	case err != nil || !hasMediaType(r, "application/x-www-form-urlencoded"):
-		return msg, rejectSMS(http.StatusBadRequest)
+		return entry, rejectSMS(http.StatusBadRequest)
 	}
 	if refusal := checkSMS(form); refusal != nil {
-		return msg, twilioResponse(*refusal)
+		return entry, twilioResponse(*refusal)
 	}
 	if form.Get("StatusCallback") != "" && (callbackErr != nil || !isWebURL(callback) || !local && !isPublic(callback.Hostname())) {
-		return msg, twilioResponse(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
+		return entry, twilioResponse(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
 	}
-	return msg, queued(sid, form)
+	return entry, queued(sid, form)
 }
 
 // queued is Twilio's response to a message that it accepts.

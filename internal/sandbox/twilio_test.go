@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -91,11 +90,7 @@ func TestSMSRefused(t *testing.T) {
 func TestSMSCallbackOfALocalSandbox(t *testing.T) {
 	t.Parallel()
 
-	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true})
-	require.NoError(t, err)
-	listening := httptest.NewServer(server)
-	t.Cleanup(listening.Close)
-	b := box{URL: listening.URL}
+	b := startWith(t, sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true})
 	for _, callback := range []string{"http://127.0.0.1:8080/webhooks/twilio", "https://gateway.herald.local/webhooks/twilio"} {
 		status, _, body := b.answer(t, smsCall(smsWith("StatusCallback", callback)))
 		require.Equal(t, http.StatusCreated, status, body)

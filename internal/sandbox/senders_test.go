@@ -1,0 +1,53 @@
+package sandbox_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/email"
+	"herald/internal/channel/push"
+	"herald/internal/channel/slack"
+	"herald/internal/channel/sms"
+	"herald/internal/notification"
+)
+
+// Herald's senders, and so the providers' own SDKs, understand the sandbox.
+func TestSenders(t *testing.T) {
+	t.Parallel()
+
+	b := start(t)
+	tests := map[notification.Channel]struct {
+		settings  channeltest.SenderSettings
+		good, bad string // addresses
+		code      string // of the refusal; empty: SendGrid has none
+	}{
+		notification.Email: {&email.Settings{APIKey: "key", BaseURL: b.URL, From: "herald@example.com"}, "ada@example.com", "ada@example", ""},
+		notification.SMS:   {&sms.Settings{AccountSID: "AC123", AuthToken: "token", From: "+15005550006", BaseURL: b.URL}, "+15551234567", "+15005550009", "21614"},
+		notification.Push:  {&push.Settings{ProjectID: "demo", BaseURL: b.URL}, "device-1", "dead-1", "no working device"},
+		notification.Slack: {&slack.Settings{AllowedHosts: []string{"127.0.0.1"}}, b.URL + slackPath, b.URL + "/services/T1/B1/none-1", "no_service"},
+	}
+	for channel, tt := range tests {
+		sender := channeltest.NewSender(t, tt.settings, time.Minute)
+		msg := channeltest.Message(1)
+		msg.DeliveryID = string(channel)
+		msg.To, msg.Devices = tt.good, []string{tt.good}
+		receipt, err := sender.Send(t.Context(), msg)
+		require.NoError(t, err)
+		require.Equal(t, channel != notification.Slack, receipt.ProviderID != "", "only Slack gives no id")
+		msg.To, msg.Devices = tt.bad, []string{tt.bad}
+		_, err = sender.Send(t.Context(), msg)
+		var failure *notification.ProviderError
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, notification.Refused, failure.Class)
+		require.Equal(t, tt.code, failure.Code)
+
+		entries := b.entries(t, "")
+		sent := entries[len(entries)-2:]
+		require.Equal(t, msg.DeliveryID, sent[0].DeliveryID)
+		require.True(t, sent[0].Accepted)
+		require.False(t, sent[1].Accepted)
+	}
+}
