@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"golang.org/x/sync/singleflight"
 
 	"herald/internal/channel"
 	"herald/internal/notification"
@@ -34,19 +35,11 @@ const (
 // tokens keeps Google's access token. However many senders ask, it fetches the next
 // token once at a time, and each sender waits no longer than its own context lasts.
 type tokens struct {
-	fetch func() (*oauth2.Token, error) // ends by itself, after tokenTimeout at the latest
+	fetch   func() (*oauth2.Token, error) // ends by itself, after tokenTimeout at the latest
+	fetches singleflight.Group
 
-	mu       sync.Mutex
-	token    *oauth2.Token // the last one; nil: none yet
-	fetching *fetching     // nil: no fetch is under way
-	begun    time.Time     // when the last fetch began
-}
-
-// fetching is a fetch that is under way.
-type fetching struct {
-	ended chan struct{} // closed when token and err are set
-	token *oauth2.Token
-	err   error
+	last  atomic.Pointer[oauth2.Token] // nil: none yet
+	begun atomic.Pointer[time.Time]    // when the last fetch began
 }
 
 // newTokens reads a service account. Without a file the tokens are those of the
@@ -70,56 +63,38 @@ func newTokens(file string) (*tokens, error) {
 	return &tokens{fetch: func() (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }}, nil
 }
 
-// get returns an access token.
+// get returns an access token. If it expires soon, get also begins to fetch the next one.
 func (t *tokens) get(ctx context.Context) (string, *notification.ProviderError) {
-	token, next := t.current()
-	if next == nil {
+	token := t.last.Load()
+	if token.Valid() {
+		ends := token.Expiry
+		if !ends.IsZero() && time.Until(ends) < renewBefore && time.Since(*t.begun.Load()) >= renewPause {
+			t.next()
+		}
 		return token.AccessToken, nil
 	}
 	select {
-	case <-next.ended:
-		if next.err != nil {
-			return "", tokenFailure(next.err)
+	case fetched := <-t.next():
+		if fetched.Err != nil {
+			return "", tokenFailure(fetched.Err)
 		}
-		return next.token.AccessToken, nil
+		return fetched.Val.(*oauth2.Token).AccessToken, nil
 	case <-ctx.Done():
 		return "", channel.Interrupted(ctx, provider)
 	}
 }
 
-// current returns the token if it is valid, else the fetch to wait for. If the
-// token expires soon, it also begins to fetch the next one.
-func (t *tokens) current() (*oauth2.Token, *fetching) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.token.Valid() {
-		t.begin()
-		return nil, t.fetching
-	}
-	ends := t.token.Expiry
-	if !ends.IsZero() && time.Until(ends) < renewBefore && time.Since(t.begun) >= renewPause {
-		t.begin()
-	}
-	return t.token, nil
-}
-
-// begin begins a fetch, unless one is under way. The caller holds the lock.
-func (t *tokens) begin() {
-	if t.fetching != nil {
-		return
-	}
-	next := &fetching{ended: make(chan struct{})}
-	t.fetching, t.begun = next, time.Now()
-	go func() {
-		next.token, next.err = t.fetch()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if next.err == nil {
-			t.token = next.token
+// next begins to fetch the next token, unless a fetch is under way, and tells its result.
+func (t *tokens) next() <-chan singleflight.Result {
+	return t.fetches.DoChan("", func() (any, error) {
+		now := time.Now()
+		t.begun.Store(&now)
+		token, err := t.fetch()
+		if err == nil {
+			t.last.Store(token)
 		}
-		t.fetching = nil
-		close(next.ended)
-	}()
+		return token, err
+	})
 }
 
 // tokenFailure says what it means for a delivery that there is no access token. It
