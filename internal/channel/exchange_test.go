@@ -116,19 +116,6 @@ func TestFailureOfARequestThatWasNotSent(t *testing.T) {
 	require.Equal(t, channel.Refuse("p", "invalid request"), exchange.Failure(t.Context(), "p"))
 }
 
-func TestFailureWithoutAConnection(t *testing.T) {
-	t.Parallel()
-
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	require.NoError(t, err)
-	exchange := channel.NewExchange(channel.NewTransport(1))
-	_, err = exchange.Client().Do(request) //nolint:bodyclose // there is none
-	require.Error(t, err)
-	require.Equal(t, &notification.ProviderError{Provider: "p", Class: notification.Ambiguous, Code: "no connection"}, exchange.Failure(t.Context(), "p"))
-}
-
 func TestFitID(t *testing.T) {
 	t.Parallel()
 

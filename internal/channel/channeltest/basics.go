@@ -116,6 +116,7 @@ func testUnreachable(t *testing.T, link Link) {
 	_, err := link.Sender.Send(ctx, msg)
 	failure := requireFailure(t, err, msg, link.Secrets)
 	require.Equal(t, notification.Ambiguous, failure.Class)
+	require.Equal(t, "no connection", failure.Code)
 }
 
 // requireArrived waits until all messages have arrived, and compares each with

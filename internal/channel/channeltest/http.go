@@ -44,14 +44,13 @@ func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()
 	t.Parallel()
 
+	suite := suite{newSender, p}
 	RunBasics(t, func(t *testing.T) Link {
 		in := &inbox{}
-		s := serve(t, in.accept(p))
-		link := connectTo(t, s, newSender, p)
-		link.Arrivals, link.Break = in.all, s.Close
+		far, link := suite.connect(t, in.accept(p))
+		link.Arrivals, link.Break = in.all, far.Close
 		return link
 	})
-	suite := suite{newSender, p}
 	tests := map[string]func(*testing.T){
 		"receipt":                           suite.testReceipt,
 		"every status":                      suite.testEveryStatus,
@@ -83,7 +82,7 @@ type suite struct {
 func (s suite) connect(t *testing.T, answer handler) (*server, Link) {
 	t.Helper()
 	far := serve(t, answer)
-	return far, connectTo(t, far, s.newSender, s.p)
+	return far, s.link(t, far.Listener.Addr())
 }
 
 func (s suite) testReceipt(t *testing.T) {

@@ -116,20 +116,17 @@ func page() string {
 	return "<!DOCTYPE html><html><body>" + strings.Repeat("<p>bad gateway</p>\n", 48<<10/len("<p>bad gateway</p>\n")) + "</body></html>"
 }
 
-// connectTo returns a sender for s and its messages.
-func connectTo(t *testing.T, s *server, newSender Connect, p HTTP) Link {
+// link returns a sender for a provider at an address, and its messages.
+func (s suite) link(t *testing.T, address net.Addr) Link {
 	t.Helper()
+	baseURL := "http://" + address.String()
 	return Link{
-		Sender:  newSender(t, s.URL, time.Minute),
-		Message: p.message(s.URL),
-		Secrets: append([]string{s.Listener.Addr().String()}, p.Secrets...),
-	}
-}
-
-func (p HTTP) message(baseURL string) func(n int) notification.Message {
-	return func(n int) notification.Message {
-		msg := Message(n)
-		p.Address(&msg, n, baseURL)
-		return msg
+		Sender: s.newSender(t, baseURL, time.Minute),
+		Message: func(n int) notification.Message {
+			msg := Message(n)
+			s.p.Address(&msg, n, baseURL)
+			return msg
+		},
+		Secrets: append([]string{address.String()}, s.p.Secrets...),
 	}
 }

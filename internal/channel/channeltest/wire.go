@@ -149,12 +149,6 @@ func (s suite) testCutBefore(t *testing.T) {
 		}
 	}()
 
-	baseURL := "http://" + listener.Addr().String()
-	link := Link{
-		Sender:  s.newSender(t, baseURL, time.Minute),
-		Message: s.p.message(baseURL),
-		Secrets: append([]string{listener.Addr().String()}, s.p.Secrets...),
-	}
-	requireInterrupted(t.Context(), t, link, "connection lost")
+	requireInterrupted(t.Context(), t, s.link(t, listener.Addr()), "connection lost")
 	require.EqualValues(t, 1, connections.Load(), "one attempt, even if the SDK retries")
 }

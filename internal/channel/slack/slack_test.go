@@ -169,26 +169,3 @@ func TestSendRefusesLongMessages(t *testing.T) {
 		})
 	}
 }
-
-// A redirect could lead to a server that is not allowed.
-func TestSendFollowsNoRedirect(t *testing.T) {
-	t.Parallel()
-
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			t.Parallel()
-
-			requests := make(chan string, 2)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				requests <- r.URL.Path
-				http.Redirect(w, r, "/elsewhere", status)
-			}))
-			t.Cleanup(server.Close)
-			msg := channeltest.Message(1)
-			msg.To = server.URL + "/services/T/B/X"
-			_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
-			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: notification.Ambiguous, Status: status}, err)
-			require.Len(t, requests, 1)
-		})
-	}
-}
