@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/console"
+	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -46,4 +49,35 @@ func (c terminal) must(t *testing.T, args ...string) string {
 	got := c.run(t, args...)
 	require.Equal(t, succeeded, got.code, got.err)
 	return got.out
+}
+
+// exec changes the terminal's database behind the commands' backs.
+func (c terminal) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := c.store(t).Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// store is the terminal's database.
+func (c terminal) store(t *testing.T) *postgres.Store {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	return db
+}
+
+// read runs a command that has to succeed, and reads the JSON that it prints.
+func read[T any](t *testing.T, c terminal, args ...string) (value T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(c.must(t, append(args, "-o", "json")...)), &value))
+	return value
+}
+
+// table is what a printer prints on a terminal.
+func table(t *testing.T, print func(w io.Writer)) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, (&console.Output{Out: &out}).Print(nil, print))
+	return out.String()
 }

@@ -14,53 +14,6 @@ import (
 	"herald/internal/operate"
 )
 
-// What is called wrong changes nothing, and needs no server to say so.
-func TestUsageOfChanges(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"cancel nothing", []string{"delivery", "cancel"}, "name what to cancel: ids, or filters such as --event"},
-		{"cancel all", []string{"delivery", "cancel", "--yes"}, "name what to cancel"},
-		{"retry nothing", []string{"delivery", "retry", "--dry-run"}, "name what to retry"},
-		{"ids and filters", []string{"delivery", "retry", "d1", "--channel", "SMS"}, "not both"},
-		{"ids and a place to go on", []string{"delivery", "retry", "d1", "--after", "7"}, "--after goes with filters"},
-		{"no place to go on", []string{"delivery", "retry", "--event", "e", "--after", "-7"}, "--after must be the number"},
-		{"unknown channel", []string{"delivery", "cancel", "--channel", "FAX"}, "--channel"},
-		{"unknown status", []string{"delivery", "retry", "--status", "BAD"}, "--status"},
-		{"malformed time", []string{"delivery", "cancel", "--since", "yesterday"}, "--since"},
-		{"cancel what failed", []string{"delivery", "cancel", "--status", "FAILED"}, "only PENDING can be cancelled"},
-		{"retry what was sent", []string{"delivery", "retry", "--status", "SENT"}, "with --again only"},
-		{"again without status", []string{"delivery", "retry", "--event", "e", "--again", "--yes"}, "takes --status SENT or DELIVERED"},
-		{"again without yes", []string{"delivery", "retry", "--status", "SENT", "--again"}, "takes --yes"},
-		{"send nothing", []string{"delivery", "send-now"}, "requires at least 1 arg"},
-		{"reschedule nothing", []string{"delivery", "reschedule", "--in", "1h"}, "requires at least 1 arg"},
-		{"reschedule to no time", []string{"delivery", "reschedule", "d1"}, "--at or by --in"},
-		{"reschedule to two times", []string{"delivery", "reschedule", "d1", "--in", "1h", "--at", "2030-01-01T00:00:00Z"}, "--at or by --in"},
-		{"reschedule to the past", []string{"delivery", "reschedule", "d1", "--at", "2020-01-01T00:00:00Z"}, "is past"},
-		{"reschedule to another age", []string{"delivery", "reschedule", "d1", "--in", "366d"}, "of a year at most"},
-		{"cancel no event", []string{"event", "cancel"}, "requires at least 1 arg"},
-		{"retry no event", []string{"event", "retry"}, "name what to retry: ids, or filters such as --all-failed"},
-		{"retry an event and all", []string{"event", "retry", "e", "--all-failed"}, "not both"},
-		{"retry an event of a type", []string{"event", "retry", "e", "--type", "T"}, "go with --all-failed"},
-		{"retry events since never", []string{"event", "retry", "--all-failed", "--since", "never"}, "--since"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			got := terminal{}.run(t, tt.args...)
-
-			require.Equal(t, calledWrong, got.code, got.err)
-			require.Empty(t, got.out)
-			require.Contains(t, got.err, tt.want)
-		})
-	}
-}
-
 // A command over many asks before it changes more than 100.
 func TestChangeWantsYes(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,6 @@ import (
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -104,11 +103,7 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 
 	c := withDelivery(t)
-	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.Pool.Exec(t.Context(), "DELETE FROM event_outbox")
-	require.NoError(t, err)
+	c.exec(t, "DELETE FROM event_outbox")
 
 	out := c.must(t, "delivery", "why", "evt-1-staff10-EMAIL")
 
@@ -147,6 +142,7 @@ func TestUnknownDeliveries(t *testing.T) {
 		want string
 		next string
 	}{
+		{[]string{"event", "show", "e"}, "error: event e: no such event", "next: check the id"},
 		{[]string{"delivery", "show", "d"}, "error: delivery d: no such delivery", "next: check the id, or look for it with `starter delivery list"},
 		{[]string{"delivery", "show", "digest-1"}, "error: delivery digest-1: no such delivery", "next: it looks like the id of a digest"},
 		{[]string{"delivery", "why", "d"}, "error: delivery d: no such delivery", "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
@@ -162,32 +158,6 @@ func TestUnknownDeliveries(t *testing.T) {
 			require.Empty(t, got.out)
 			require.Contains(t, got.err, tt.want)
 			require.Contains(t, got.err, tt.next)
-		})
-	}
-}
-
-func TestWhyMisused(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		args []string
-		want string
-	}{
-		{nil, "give a delivery id, or all of --event, --recipient and --channel"},
-		{[]string{"--event", "e", "--channel", "SMS"}, "give a delivery id, or all of"},
-		{[]string{"d", "--event", "e"}, "not both"},
-		{[]string{"--event", "e", "--recipient", "42", "--channel", "SMS"}, "must be a user type and an id"},
-		{[]string{"--event", "e", "--recipient", "CUSTOMER/42", "--channel", "FAX"}, `"FAX" is none of`},
-		{[]string{"d", "e"}, "accepts at most 1 arg(s)"},
-	}
-	for _, tt := range tests {
-		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
-			t.Parallel()
-
-			got := terminal{}.run(t, append([]string{"delivery", "why"}, tt.args...)...)
-
-			require.Equal(t, calledWrong, got.code)
-			require.Contains(t, got.err, tt.want)
 		})
 	}
 }

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"io"
 	"testing"
-	"text/tabwriter"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,13 +23,7 @@ func TestPrintDemo(t *testing.T) {
 		Digests:  map[string]int{"digest-1": 2},
 		Statuses: map[notification.Status]int{notification.Pending: 1, notification.Sent: 2},
 	}
-	printed := func() string {
-		var out bytes.Buffer
-		w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-		printDemo(w, result)
-		require.NoError(t, w.Flush())
-		return out.String()
-	}
+	printed := func() string { return table(t, func(w io.Writer) { printDemo(w, result) }) }
 	require.Equal(t, `
 EVENT   RECIPIENT    CHANNEL  DECISION  STATUS   WHY
 hello   CUSTOMER/42  PUSH     SELECTED  PENDING  until 2026-11-22T08:00:00Z

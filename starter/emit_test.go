@@ -151,13 +151,11 @@ func TestEmit(t *testing.T) {
 	require.Len(t, ids, 1200)
 	require.Equal(t, []string{"mine-1", "mine-1200"}, []string{ids[0], ids[1199]})
 
-	var view explain.Event
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", id, "-o", "json")), &view))
+	view := read[explain.Event](t, c, "event", "show", id)
 	require.Equal(t, "order-1", view.Outbox.CorrelationID)
 	require.Equal(t, "RESERVATION", view.Outbox.AggregateType)
 
-	var status statusView
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "status", "-o", "json")), &status))
+	status := read[statusView](t, c, "status")
 	require.Equal(t, 1201, status.Pending)
 
 	got := c.run(t, append(args, "--payload", "{}", "--event-id", "mine-7")...)

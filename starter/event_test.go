@@ -2,17 +2,15 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"io"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/explain"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -22,8 +20,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	c := withDatabase(t)
 	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-1")
 
-	var view explain.Event
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
+	view := read[explain.Event](t, c, "event", "show", "evt-1")
 	require.Equal(t, notification.OutboxPending, view.Outbox.Status)
 	require.Nil(t, view.Processed)
 	require.Equal(t, explain.Unreachable, view.Workflow.Status)
@@ -33,16 +30,6 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	require.Contains(t, out, "PENDING, claims: 0")
 	require.Contains(t, out, "none: its workflow was not started yet")
 	require.Contains(t, out, explain.Unreachable)
-}
-
-func TestShowNoEvent(t *testing.T) {
-	t.Parallel()
-
-	got := withDatabase(t).run(t, "event", "show", "evt-1")
-
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "error: event evt-1: no such event")
-	require.Contains(t, got.err, "next: check the id")
 }
 
 func TestPrintEvent(t *testing.T) {
@@ -67,11 +54,6 @@ func TestPrintEvent(t *testing.T) {
 		},
 		Workflow: explain.Execution{Status: "RUNNING", RunID: "run-1"},
 	}
-	var out bytes.Buffer
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	printEvent(w, view)
-	require.NoError(t, w.Flush())
-
 	require.Equal(t, `event            evt-1
 type             T
 aggregate        RESTAURANT/5
@@ -87,7 +69,7 @@ RECIPIENT           CHANNEL  DECISION     STATUS   ATTEMPTS  SEND AFTER         
 RESTAURANT_USER/10  EMAIL    QUIET_HOURS  -        -         -                         -
 RESTAURANT_USER/10  PUSH     SELECTED     PENDING  1         2026-11-21 08:00:00.000Z  fcm is busy: 429
 … and 7 more recipients
-`, out.String())
+`, table(t, func(w io.Writer) { printEvent(w, view) }))
 }
 
 func TestShowOutcome(t *testing.T) {
@@ -120,17 +102,12 @@ func TestOutcomeInJSON(t *testing.T) {
 
 	c := withDatabase(t)
 	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-1")
-	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "herald-test")
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
+	_, err := c.store(t).FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
 	require.NoError(t, err)
 
-	var view explain.Event
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "show", "evt-1", "-o", "json")), &view))
+	view := read[explain.Event](t, c, "event", "show", "evt-1")
 	require.EqualValues(t, "NO_RECIPIENTS", view.Processed.Outcome)
-	var list struct{ Events []report.EventRow }
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "event", "list", "-o", "json")), &list))
+	list := read[struct{ Events []report.EventRow }](t, c, "event", "list")
 	require.EqualValues(t, "NO_RECIPIENTS", list.Events[0].Outcome)
 	require.Contains(t, c.must(t, "event", "show", "evt-1"), "SUCCESS (NO_RECIPIENTS), since")
 }

@@ -51,31 +51,3 @@ func TestDeliveryFilter(t *testing.T) {
 		})
 	}
 }
-
-func TestDeliveryFilterMisused(t *testing.T) {
-	t.Parallel()
-
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"status", []string{"--status", "failed,lost"}, `"--status" flag: "lost" is none of PENDING, SENT, DELIVERED, FAILED, CANCELLED`},
-		{"channel", []string{"--channel", "fax"}, `"--channel" flag: "fax" is none of WEBSOCKET, EMAIL, PUSH, SMS, SLACK`},
-		{"recipient without an id", []string{"--recipient", "CUSTOMER/"}, `"CUSTOMER/" for "--recipient" flag: must be a user type and an id`},
-		{"recipient of no type", []string{"--recipient", "42"}, "the types are RESTAURANT_USER, CUSTOMER, AGENCY_USER, ADMIN, GUEST"},
-		{"group without an id", []string{"--entity", "RESTAURANT"}, `"--entity" flag: must be a type and an id, such as RESTAURANT/5`},
-		{"since", []string{"--since", "yesterday"}, `"--since" flag: must be an age such as 90m, 24h or 7d`},
-		{"no time between", []string{"--since", "1h", "--until", "1h"}, "--since must be before --until"},
-		{"the other way round", []string{"--since", "1h", "--until", "2h"}, "--since must be before --until"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := parsedFilter(tt.args...)
-
-			require.ErrorContains(t, err, tt.want)
-		})
-	}
-}

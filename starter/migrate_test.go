@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -15,11 +14,7 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	status := func() []postgres.MigrationStatus {
-		var statuses []postgres.MigrationStatus
-		require.NoError(t, json.Unmarshal([]byte(c.must(t, "migrate", "status", "-o", "json")), &statuses))
-		return statuses
-	}
+	status := func() []postgres.MigrationStatus { return read[[]postgres.MigrationStatus](t, c, "migrate", "status") }
 	all := status()
 	require.NotEmpty(t, all)
 	newest := all[len(all)-1]
@@ -45,12 +40,7 @@ func TestMigrateDownToNothing(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	for {
-		var down map[string]string
-		require.NoError(t, json.Unmarshal([]byte(c.must(t, "migrate", "down", "--yes", "-o", "json")), &down))
-		if down["taken_back"] == "" {
-			break
-		}
+	for read[map[string]string](t, c, "migrate", "down", "--yes")["taken_back"] != "" {
 	}
 	require.Contains(t, c.must(t, "migrate", "down", "--yes"), "nothing to take back")
 }
@@ -61,13 +51,9 @@ func TestMigrateDownWantsYes(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.Pool.Exec(t.Context(), `
+	c.exec(t, `
 		INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'purge', 'x' FROM generate_series(1, 1234);
 		INSERT INTO processed_event (event_id, outcome) VALUES ('evt-1', 'NO_ROUTING')`)
-	require.NoError(t, err)
 	before := c.must(t, "migrate", "status")
 
 	got := c.run(t, "migrate", "down")
@@ -79,7 +65,7 @@ func TestMigrateDownWantsYes(t *testing.T) {
 
 	facts, err := migrations.FS.ReadFile("0007_facts.sql")
 	require.NoError(t, err)
-	losses, err := lossesOf(t.Context(), db, string(facts))
+	losses, err := lossesOf(t.Context(), c.store(t), string(facts))
 	require.NoError(t, err)
 	require.Contains(t, losses, "table operator_action (1,234 rows)")
 	require.Contains(t, losses, "column processed_event.outcome (1 row)")

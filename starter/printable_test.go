@@ -6,8 +6,6 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
-
-	"herald/internal/postgres"
 )
 
 // hostile is what a producer, a provider or a directory may have written.
@@ -18,14 +16,10 @@ func TestHostileValuesAreReplaced(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.Pool.Exec(t.Context(), `
+	c.exec(t, `
 		ALTER TABLE event_outbox
 			DROP CONSTRAINT event_outbox_event_type_printable, DROP CONSTRAINT event_outbox_aggregate_type_printable,
-			DROP CONSTRAINT event_outbox_aggregate_id_printable, DROP CONSTRAINT event_outbox_correlation_id_printable`)
-	require.NoError(t, err) // as it was before the table refused them
+			DROP CONSTRAINT event_outbox_aggregate_id_printable, DROP CONSTRAINT event_outbox_correlation_id_printable`) // as it was before the table refused them
 	for _, sql := range []string{
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, status, error_message)
 		 VALUES ('evt-1', $1, $1, $1, $1, '{}', 'FAILED', $1)`,
@@ -34,8 +28,7 @@ func TestHostileValuesAreReplaced(t *testing.T) {
 		 VALUES ('evt-1', $1, 'CUSTOMER', $1, 'EMAIL', 'd1', 'title', 'body', 'FAILED', $1)`,
 		`INSERT INTO delivery_attempt (delivery_id, attempt, ended_at, outcome, detail) VALUES ('d1', 1, clock_timestamp(), 'REFUSED', $1)`,
 	} {
-		_, err := db.Pool.Exec(t.Context(), sql, hostile)
-		require.NoError(t, err, sql)
+		c.exec(t, sql, hostile)
 	}
 	for _, args := range [][]string{
 		{"event", "list"}, {"event", "show", "evt-1"}, {"delivery", "list"}, {"delivery", "show", "d1"}, {"delivery", "why", "d1"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -57,8 +56,7 @@ func TestPurge(t *testing.T) {
 	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +-$`, out)
 	require.Equal(t, map[string]int{"event_outbox": 4, "processed_event": 4, "notification_decision": 4}, rowsOf(t, db))
 
-	var view purgeView
-	require.NoError(t, json.Unmarshal([]byte(c.must(t, "purge", "--older-than", "30d", "--processed-events", "365d", "--yes", "-o", "json")), &view))
+	view := read[purgeView](t, c, "purge", "--older-than", "30d", "--processed-events", "365d", "--yes")
 	require.Len(t, view.Tables, 4)
 	for i, want := range []operate.PurgedTable{
 		{Table: "event_outbox", OlderThan: "30d", Matched: 3, Deleted: 3},
@@ -100,34 +98,6 @@ func TestPurgeWantsYes(t *testing.T) {
 	c.must(t, "purge", "--outbox", "23h", "--dry-run")
 	c.must(t, "purge", "--outbox", "23h", "--decisions", "30d", "--yes")
 	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 61, "notification_decision": 1}, rowsOf(t, db))
-}
-
-func TestPurgeCalledWrong(t *testing.T) {
-	t.Parallel()
-
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"no age", nil, "name an age: --older-than AGE, or --outbox"},
-		{"only to look", []string{"--dry-run"}, "name an age"},
-		{"no number", []string{"--older-than", "month"}, "must be an age"},
-		{"too young", []string{"--decisions", "59m", "--yes"}, "must be an age of at least 1h"},
-		{"negative", []string{"--outbox", "-30d"}, "must be an age"},
-		{"an empty variable", []string{"--older-than", "30d", "--processed-events", ""}, "must be an age"},
-		{"an argument", []string{"event_outbox"}, "event_outbox"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			got := terminal{}.run(t, append([]string{"purge"}, tt.args...)...)
-
-			require.Equal(t, calledWrong, got.code)
-			require.Contains(t, got.err, tt.want)
-			require.Empty(t, got.out)
-		})
-	}
 }
 
 // What was deleted before a failure is said, and how to go on.

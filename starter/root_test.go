@@ -16,51 +16,6 @@ import (
 	"herald/internal/postgres"
 )
 
-func TestUsageErrors(t *testing.T) {
-	t.Parallel()
-
-	emit := []string{"emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1"}
-	tests := []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"unknown command", []string{"bogus"}, `unknown command "bogus"`},
-		{"unknown output", []string{"status", "-o", "xml"}, `must be table or json`},
-		{"unknown flag", []string{"status", "--nope"}, "unknown flag: --nope"},
-		{"a group alone", []string{"poller"}, "needs a command of its own"},
-		{"unknown command of a group", []string{"poller", "dance"}, "dance"},
-		{"too many arguments", []string{"status", "now"}, "now"},
-		{"no event", []string{"event", "show"}, "accepts 1 arg(s)"},
-		{"flag missing", []string{"emit", "--type", "T"}, `required flag(s) "aggregate-id", "aggregate-type", "payload" not set`},
-		{"count too small", append(emit, "--payload", "{}", "--count", "0"), "--count must be from 1 to 1000000"},
-		{"count too large", append(emit, "--payload", "{}", "--count", "1000001"), "--count must be from 1 to 1000000"},
-		{"payload is a list", append(emit, "--payload", "[1]"), "--payload: must be a JSON object"},
-		{"payload is missing", append(emit, "--payload", "@/nowhere/payload.json"), "--payload: open file: "},
-		{"since is nothing", []string{"status", "--since", "0s"}, `"--since" flag: must be an age such as 90m, 24h or 7d`},
-		{"an event that is empty", []string{"delivery", "cancel", "--event", "", "--channel", "SMS"}, `"--event" flag: it is empty`},
-		{"statuses that are empty", []string{"delivery", "retry", "--event", "e", "--status", ""}, `"" for "--status" flag`},
-		{"a type that is empty", []string{"event", "retry", "--all-failed", "--type="}, `"--type" flag: it is empty`},
-		{"two flags are wrong: the first", []string{"event", "list", "--since", "x", "--status", "y"}, `"--since" flag: must be an age`},
-		{"two flags are wrong: the second", []string{"event", "list", "--since", "x", "--status", "y"}, `"--status" flag: "y" is none of`},
-		{"no Slack", []string{"seed", "--slack-url", "hooks.slack.com"}, "--slack-url: must be http or https with a host"},
-		{"no sandbox", []string{"demo", "--sandbox-url", "ftp://x"}, "--sandbox-url: must be http or https with a host"},
-		{"no ledger", []string{"sandbox"}, `required flag(s) "ledger" not set`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			got := terminal{}.run(t, tt.args...)
-
-			require.Equal(t, calledWrong, got.code)
-			require.Empty(t, got.out)
-			require.Contains(t, got.err, tt.want)
-			require.Regexp(t, "next: see `starter( [a-z-]+)* --help`", got.err)
-		})
-	}
-}
-
 // Every command explains itself with an example and takes -o.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	t.Parallel()

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"herald/internal/postgres"
 )
 
 func TestSeed(t *testing.T) {
@@ -22,13 +20,10 @@ func TestSeedOverwritesNobody(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
-	require.NoError(t, err)
-	defer db.Close()
-	_, err = db.Pool.Exec(t.Context(), `
+	db := c.store(t)
+	c.exec(t, `
 		INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '42', 'Maria Rossi', 'maria@rossi.test'), ('CUSTOMER', '4242', 'Nobody', NULL);
 		INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('*', '*', 'en', 'ours', 'ours')`)
-	require.NoError(t, err)
 	email := func() (address string) {
 		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT email FROM recipient WHERE user_id = '42'").Scan(&address))
 		return address
