@@ -35,7 +35,7 @@ func (s suite) testEveryStatus(t *testing.T) {
 			continue
 		}
 		require.Error(t, err, "status %d", code)
-		failure := requireFailure(t, err, msg, link.Secrets)
+		failure := RequireFailure(t, err, msg, link.Secrets)
 		require.Equal(t, s.p.classOf(code), failure.Class, "status %d", code)
 		require.Equal(t, code, failure.Status)
 		require.Zero(t, failure.RetryAfter, "status %d", code)
@@ -70,7 +70,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 				defer cancel()
 				_, err := link.Sender.Send(ctx, msg)
 				require.NoError(t, ctx.Err(), "neither the sender nor its SDK waits")
-				failure := requireFailure(t, err, msg, link.Secrets)
+				failure := RequireFailure(t, err, msg, link.Secrets)
 				require.Equal(t, notification.ClassOf(status), failure.Class)
 				require.Equal(t, want, failure.RetryAfter)
 			}
@@ -100,7 +100,7 @@ func (s suite) testUselessAnswers(t *testing.T) {
 			far, link := s.connect(t, always(answer))
 			msg := link.Message(1)
 			receipt, err := link.Sender.Send(t.Context(), msg)
-			failure := requireFailure(t, err, msg, link.Secrets)
+			failure := RequireFailure(t, err, msg, link.Secrets)
 			require.Equal(t, notification.Ambiguous, failure.Class)
 			require.Equal(t, answer.Status, failure.Status)
 			require.Equal(t, "unexpected answer", failure.Code)

@@ -100,7 +100,7 @@ func testCancelledBefore(t *testing.T, link Link) {
 	cancel()
 	msg := link.Message(1)
 	_, err := link.Sender.Send(ctx, msg)
-	failure := requireFailure(t, err, msg, link.Secrets)
+	failure := RequireFailure(t, err, msg, link.Secrets)
 	require.Equal(t, notification.Ambiguous, failure.Class)
 	require.Equal(t, "cancelled", failure.Code)
 }
@@ -114,7 +114,7 @@ func testUnreachable(t *testing.T, link Link) {
 	defer cancel()
 	msg := link.Message(1)
 	_, err := link.Sender.Send(ctx, msg)
-	failure := requireFailure(t, err, msg, link.Secrets)
+	failure := RequireFailure(t, err, msg, link.Secrets)
 	require.Equal(t, notification.Ambiguous, failure.Class)
 	require.Equal(t, "no connection", failure.Code)
 }

@@ -11,10 +11,10 @@ import (
 	"herald/internal/notification"
 )
 
-// requireFailure returns the provider's failure in err. It fails the test if err
+// RequireFailure returns the provider's failure in err. It fails the test if err
 // is anything else, or shows something secret or personal in any of the forms in
 // which it could be logged.
-func requireFailure(t *testing.T, err error, msg notification.Message, secrets []string) *notification.ProviderError {
+func RequireFailure(t *testing.T, err error, msg notification.Message, secrets []string) *notification.ProviderError {
 	t.Helper()
 	require.Error(t, err)
 	var failure *notification.ProviderError

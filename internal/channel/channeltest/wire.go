@@ -43,7 +43,7 @@ func requireInterrupted(ctx context.Context, t *testing.T, link Link, code strin
 	}()
 	select {
 	case err := <-returned:
-		failure := requireFailure(t, err, msg, link.Secrets)
+		failure := RequireFailure(t, err, msg, link.Secrets)
 		require.Equal(t, notification.Ambiguous, failure.Class)
 		require.Equal(t, code, failure.Code)
 		return failure

@@ -2,9 +2,7 @@ package email_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,13 +24,10 @@ func message() notification.Message {
 func deliver(t *testing.T, msg notification.Message) request {
 	t.Helper()
 	var got request
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		_ = json.Unmarshal(body, &got)
-		w.WriteHeader(http.StatusAccepted)
-	}))
-	t.Cleanup(server.Close)
-	_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
+	url := channeltest.Answering(t, channeltest.Answer{Status: http.StatusAccepted}, func(_ *http.Request, body string) {
+		_ = json.Unmarshal([]byte(body), &got)
+	})
+	_, err := newSender(t, url, time.Minute).Send(t.Context(), msg)
 	require.NoError(t, err)
 	return got
 }
@@ -73,36 +68,18 @@ func TestSendStrayBrackets(t *testing.T) {
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct {
-		change func(*notification.Message)
-		code   string
-	}{
-		"line feed in the title":       {func(m *notification.Message) { m.Title = "a\nBcc: eve@example.com" }, "header injection"},
-		"carriage return in the title": {func(m *notification.Message) { m.Title = "a\rb" }, "header injection"},
-		"no address":                   {func(m *notification.Message) { m.To = "" }, "invalid address"},
-		"no domain":                    {func(m *notification.Message) { m.To = "ada" }, "invalid address"},
-		"address with a name":          {func(m *notification.Message) { m.To = "Ada <ada@example.com>" }, "invalid address"},
-		"two addresses":                {func(m *notification.Message) { m.To = "ada@example.com, eve@example.com" }, "invalid address"},
-		"address with a line break":    {func(m *notification.Message) { m.To = "ada@example.com\r\n" }, "invalid address"},
-		"no title":                     {func(m *notification.Message) { m.Title = " " }, "empty subject"},
-		"no body":                      {func(m *notification.Message) { m.Body = "\n" }, "empty body"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			msg := message()
-			tt.change(&msg)
-			receipt, err := newSender(t, unreachable, time.Minute).Send(t.Context(), msg)
-
-			require.Equal(t, &notification.ProviderError{Provider: "sendgrid", Class: notification.Refused, Code: tt.code}, err)
-			require.Equal(t, notification.Receipt{}, receipt)
-		})
-	}
+	channeltest.RunRefusals(t, newSender(t, channeltest.Nowhere, time.Minute), "sendgrid", message(), map[string]channeltest.Refusal{
+		"line feed in the title":       {Change: func(m *notification.Message) { m.Title = "a\nBcc: eve@example.com" }, Code: "header injection"},
+		"carriage return in the title": {Change: func(m *notification.Message) { m.Title = "a\rb" }, Code: "header injection"},
+		"no address":                   {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid address"},
+		"no domain":                    {Change: func(m *notification.Message) { m.To = "ada" }, Code: "invalid address"},
+		"address with a name":          {Change: func(m *notification.Message) { m.To = "Ada <ada@example.com>" }, Code: "invalid address"},
+		"two addresses":                {Change: func(m *notification.Message) { m.To = "ada@example.com, eve@example.com" }, Code: "invalid address"},
+		"address with a line break":    {Change: func(m *notification.Message) { m.To = "ada@example.com\r\n" }, Code: "invalid address"},
+		"no title":                     {Change: func(m *notification.Message) { m.Title = " " }, Code: "empty subject"},
+		"no body":                      {Change: func(m *notification.Message) { m.Body = "\n" }, Code: "empty body"},
+	})
 }
-
-// unreachable is where nobody listens, so that a message that is sent fails.
-const unreachable = "http://127.0.0.1:1"
 
 func TestSendHonoursRateLimitReset(t *testing.T) {
 	t.Parallel()
@@ -124,13 +101,8 @@ func TestSendHonoursRateLimitReset(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("X-RateLimit-Reset", tt.reset)
-				w.Header().Set("Retry-After", tt.retryAfter)
-				w.WriteHeader(tt.status)
-			}))
-			t.Cleanup(server.Close)
-			_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), message())
+			answer := channeltest.Answer{Status: tt.status, Header: map[string]string{"X-RateLimit-Reset": tt.reset, "Retry-After": tt.retryAfter}}
+			_, err := newSender(t, channeltest.Answering(t, answer, channeltest.Unseen), time.Minute).Send(t.Context(), message())
 
 			var failure *notification.ProviderError
 			require.ErrorAs(t, err, &failure)

@@ -105,22 +105,6 @@ func TestSendData(t *testing.T) {
 	require.Equal(t, 1, sent.APNS.Payload.APS.ContentAvailable)
 }
 
-func TestSendDataAtTheLimit(t *testing.T) {
-	t.Parallel()
-
-	f := newFCM(t, map[string]answer{"d": ok})
-	msg := toOneDevice()
-	msg.PushKind = notification.PushData
-	fixed := len("delivery_id" + "title" + "body" + msg.DeliveryID + msg.Title)
-	msg.Body = strings.Repeat("a", 4096-fixed)
-	sender := newSender(t, f.URL, time.Minute)
-	_, err := sender.Send(t.Context(), msg)
-	require.NoError(t, err)
-	msg.Body += "a"
-	_, err = sender.Send(t.Context(), msg)
-	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "message too big"}, err)
-}
-
 func TestSendToOneDevice(t *testing.T) {
 	t.Parallel()
 
@@ -242,21 +226,19 @@ func TestSendComposes(t *testing.T) {
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
-	msg := channeltest.Message(1)
-	msg.Body = strings.Repeat("x", 4096-len(msg.Title)-len("delivery_id")-len(msg.DeliveryID))
-	msg.Devices = []string{"d"}
 	f := newFCM(t, map[string]answer{"d": ok})
 	sender := newSender(t, f.URL, time.Minute)
+	for kind, fixed := range map[notification.PushKind]string{notification.PushNotification: "delivery_id", notification.PushData: "delivery_id" + "title" + "body"} {
+		msg := toOneDevice()
+		msg.PushKind = kind
+		msg.Body = strings.Repeat("x", 4096-len(fixed+msg.DeliveryID+msg.Title))
+		_, err := sender.Send(t.Context(), msg)
+		require.NoError(t, err, "4096 bytes")
 
-	_, err := sender.Send(t.Context(), msg)
-	require.NoError(t, err, "4096 bytes")
-
-	msg.Body += "x"
-	_, err = sender.Send(t.Context(), msg)
-	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "message too big"}, err)
-
-	msg.Devices = nil
-	_, err = sender.Send(t.Context(), msg)
-	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Refused, Code: "no working device"}, err)
-	require.Len(t, f.sent, 1)
+		channeltest.RunRefusals(t, sender, "fcm", msg, map[string]channeltest.Refusal{
+			"too big":   {Change: func(m *notification.Message) { m.Body += "x" }, Code: "message too big"},
+			"no device": {Change: func(m *notification.Message) { m.Devices = nil }, Code: "no working device"},
+		})
+	}
+	require.Len(t, f.sent, 2)
 }

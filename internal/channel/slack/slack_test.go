@@ -2,9 +2,7 @@ package slack_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,14 +19,11 @@ import (
 func deliver(t *testing.T, msg notification.Message) payload {
 	t.Helper()
 	var got payload
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		got, _ = read(r, string(body))
-		_, _ = io.WriteString(w, "ok")
-	}))
-	t.Cleanup(server.Close)
-	msg.To = server.URL + "/services/T/B/X"
-	_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
+	url := channeltest.Answering(t, channeltest.Answer{Status: http.StatusOK, Body: "ok"}, func(r *http.Request, body string) {
+		got, _ = read(r, body)
+	})
+	msg.To = url + "/services/T/B/X"
+	_, err := newSender(t, url, time.Minute).Send(t.Context(), msg)
 	require.NoError(t, err)
 	return got
 }
@@ -103,14 +98,10 @@ func TestSendCodes(t *testing.T) {
 		t.Run(fmt.Sprintf("%d %s", tt.status, tt.body), func(t *testing.T) {
 			t.Parallel()
 
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(tt.status)
-				_, _ = io.WriteString(w, tt.body)
-			}))
-			t.Cleanup(server.Close)
+			url := channeltest.Answering(t, channeltest.Answer{Status: tt.status, Body: tt.body}, channeltest.Unseen)
 			msg := channeltest.Message(1)
-			msg.To = server.URL + "/services/T/B/X"
-			_, err := newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
+			msg.To = url + "/services/T/B/X"
+			_, err := newSender(t, url, time.Minute).Send(t.Context(), msg)
 			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: tt.class, Status: tt.status, Code: tt.code}, err)
 		})
 	}
@@ -119,53 +110,29 @@ func TestSendCodes(t *testing.T) {
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct{ to, code string }{
-		"empty":                       {"", "invalid webhook"},
-		"no URL":                      {"://", "invalid webhook"},
-		"relative":                    {"/services/T/B/X", "invalid webhook"},
-		"opaque":                      {"mailto:ada@hooks.slack.com", "invalid webhook"},
-		"with a user":                 {"https://hooks.slack.com@evil.example/x", "invalid webhook"},
-		"with a user of ours":         {"https://ada@hooks.slack.com/services/T/B/X", "invalid webhook"},
-		"another host":                {"https://evil.example/services/T/B/X", "host not allowed"},
-		"a subdomain":                 {"https://x.hooks.slack.com/services/T/B/X", "host not allowed"},
-		"a name that ends alike":      {"https://evilhooks.slack.com/services/T/B/X", "host not allowed"},
-		"the cloud's metadata":        {"http://169.254.169.254/latest/meta-data", "host not allowed"},
-		"loopback that is not listed": {"http://127.0.0.1:8080/x", "host not allowed"},
-		"loopback on another port":    {"http://127.0.0.1:9091/x", "host not allowed"},
-		"Slack without TLS":           {"http://hooks.slack.com/services/T/B/X", "webhook is not https"},
-		"another scheme":              {"gopher://hooks.slack.com/services/T/B/X", "webhook is not https"},
-		"listed, but not loopback":    {"http://10.0.0.7:9090/x", "webhook is not https"},
+	to := func(webhook string) func(*notification.Message) {
+		return func(m *notification.Message) { m.To = webhook }
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			sender := channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"hooks.slack.com", "127.0.0.1:9090", "10.0.0.7"}}, time.Minute)
-			msg := channeltest.Message(1)
-			msg.To = tt.to
-			_, err := sender.Send(t.Context(), msg)
-			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: notification.Refused, Code: tt.code}, err)
-		})
-	}
-}
-
-func TestSendRefusesLongMessages(t *testing.T) {
-	t.Parallel()
-
-	sender := channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"127.0.0.1:1"}}, time.Minute)
-	tests := map[string]func(*notification.Message){
-		"title": func(m *notification.Message) { m.Title = strings.Repeat("x", 3000) },
-		"body":  func(m *notification.Message) { m.Body = strings.Repeat("x", 50*3000) },
-	}
-	for name, lengthen := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			msg := channeltest.Message(1)
-			msg.To = "http://127.0.0.1:1/services/T/B/X"
-			lengthen(&msg)
-			_, err := sender.Send(t.Context(), msg)
-			require.Equal(t, &notification.ProviderError{Provider: "slack", Class: notification.Refused, Code: "message too long"}, err)
-		})
-	}
+	good := channeltest.Message(1)
+	good.To = "http://127.0.0.1:9090/services/T/B/X"
+	sender := channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"hooks.slack.com", "127.0.0.1:9090", "10.0.0.7"}}, time.Minute)
+	channeltest.RunRefusals(t, sender, "slack", good, map[string]channeltest.Refusal{
+		"empty":                       {Change: to(""), Code: "invalid webhook"},
+		"no URL":                      {Change: to("://"), Code: "invalid webhook"},
+		"relative":                    {Change: to("/services/T/B/X"), Code: "invalid webhook"},
+		"opaque":                      {Change: to("mailto:ada@hooks.slack.com"), Code: "invalid webhook"},
+		"with a user":                 {Change: to("https://hooks.slack.com@evil.example/x"), Code: "invalid webhook"},
+		"with a user of ours":         {Change: to("https://ada@hooks.slack.com/services/T/B/X"), Code: "invalid webhook"},
+		"another host":                {Change: to("https://evil.example/services/T/B/X"), Code: "host not allowed"},
+		"a subdomain":                 {Change: to("https://x.hooks.slack.com/services/T/B/X"), Code: "host not allowed"},
+		"a name that ends alike":      {Change: to("https://evilhooks.slack.com/services/T/B/X"), Code: "host not allowed"},
+		"the cloud's metadata":        {Change: to("http://169.254.169.254/latest/meta-data"), Code: "host not allowed"},
+		"loopback that is not listed": {Change: to("http://127.0.0.1:8080/x"), Code: "host not allowed"},
+		"loopback on another port":    {Change: to("http://127.0.0.1:9091/x"), Code: "host not allowed"},
+		"Slack without TLS":           {Change: to("http://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
+		"another scheme":              {Change: to("gopher://hooks.slack.com/services/T/B/X"), Code: "webhook is not https"},
+		"listed, but not loopback":    {Change: to("http://10.0.0.7:9090/x"), Code: "webhook is not https"},
+		"long title":                  {Change: func(m *notification.Message) { m.Title = strings.Repeat("x", 3000) }, Code: "message too long"},
+		"long body":                   {Change: func(m *notification.Message) { m.Body = strings.Repeat("x", 50*3000) }, Code: "message too long"},
+	})
 }

@@ -1,12 +1,12 @@
 package slack
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"herald/internal/environment"
 	"herald/internal/notification"
 )
 
@@ -20,7 +20,7 @@ func (s *Sender) flaw(webhook string) string {
 		return "invalid webhook"
 	case !s.allowed(u):
 		return "host not allowed"
-	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+	case u.Scheme != "https" && (u.Scheme != "http" || !environment.IsLocal(u.Hostname())):
 		return "webhook is not https"
 	default:
 		return ""
@@ -31,11 +31,6 @@ func (s *Sender) allowed(u *url.URL) bool {
 	return slices.ContainsFunc(s.hosts, func(host string) bool {
 		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
 	})
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // codes are Slack's own. Any other text of an answer is not shown.

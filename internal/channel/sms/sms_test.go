@@ -3,7 +3,6 @@ package sms_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -26,12 +25,8 @@ func message() notification.Message {
 // sendAgainst sends a message to a server that gives one answer to all.
 func sendAgainst(t *testing.T, status int, body string, msg notification.Message) (notification.Receipt, error) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		_, _ = fmt.Fprint(w, body)
-	}))
-	t.Cleanup(server.Close)
-	return newSender(t, server.URL, time.Minute).Send(t.Context(), msg)
+	base := channeltest.Answering(t, channeltest.Answer{Status: status, Body: body}, channeltest.Unseen)
+	return newSender(t, base, time.Minute).Send(t.Context(), msg)
 }
 
 func TestSendCodes(t *testing.T) {
@@ -76,27 +71,14 @@ func TestSendCodes(t *testing.T) {
 func TestSendRefusesLocally(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct {
-		change func(*notification.Message)
-		code   string
-	}{
-		"no number":           {func(m *notification.Message) { m.To = "" }, "invalid number"},
-		"national number":     {func(m *notification.Message) { m.To = "3401234567" }, "invalid number"},
-		"another channel":     {func(m *notification.Message) { m.To = "whatsapp:+393401234567" }, "invalid number"},
-		"number with a break": {func(m *notification.Message) { m.To = "+393401234567\n" }, "invalid number"},
-		"no body":             {func(m *notification.Message) { m.Body = " \n" }, "empty body"},
-		"long body":           {func(m *notification.Message) { m.Body = strings.Repeat("é", 1601) }, "body too long"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			msg := message()
-			tt.change(&msg)
-			_, err := newSender(t, "http://127.0.0.1:1", time.Minute).Send(t.Context(), msg)
-			require.Equal(t, &notification.ProviderError{Provider: "twilio", Class: notification.Refused, Code: tt.code}, err)
-		})
-	}
+	channeltest.RunRefusals(t, newSender(t, channeltest.Nowhere, time.Minute), "twilio", message(), map[string]channeltest.Refusal{
+		"no number":           {Change: func(m *notification.Message) { m.To = "" }, Code: "invalid number"},
+		"national number":     {Change: func(m *notification.Message) { m.To = "3401234567" }, Code: "invalid number"},
+		"another channel":     {Change: func(m *notification.Message) { m.To = "whatsapp:+393401234567" }, Code: "invalid number"},
+		"number with a break": {Change: func(m *notification.Message) { m.To = "+393401234567\n" }, Code: "invalid number"},
+		"no body":             {Change: func(m *notification.Message) { m.Body = " \n" }, Code: "empty body"},
+		"long body":           {Change: func(m *notification.Message) { m.Body = strings.Repeat("é", 1601) }, Code: "body too long"},
+	})
 }
 
 // Twilio refuses a callback that it cannot reach, so there is none unless the
@@ -105,14 +87,10 @@ func TestSendWithoutPublicURL(t *testing.T) {
 	t.Parallel()
 
 	var form url.Values
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm()
-		form = r.PostForm
-		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprint(w, `{"sid":"SM0123"}`)
-	}))
-	t.Cleanup(server.Close)
-	settings := sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: server.URL}
+	base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(_ *http.Request, body string) {
+		form, _ = url.ParseQuery(body)
+	})
+	settings := sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: base}
 	sender, err := settings.NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
 	require.NoError(t, err)
 	_, err = sender.Send(t.Context(), message())

@@ -2,7 +2,6 @@ package websocket_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -63,10 +62,10 @@ func TestSendWithoutBroker(t *testing.T) {
 	t.Parallel()
 
 	vhost := rabbitmqtest.VirtualHost{URL: "amqp://guest:s3cret-password@127.0.0.1:1/"}
-
-	_, err := newSender(t, vhost).Send(t.Context(), secret("d1"))
-
-	requireSilent(t, err, notification.Busy)
+	msg := channeltest.Message(1)
+	_, err := newSender(t, vhost).Send(t.Context(), msg)
+	failure := channeltest.RequireFailure(t, err, msg, []string{"s3cret"})
+	require.Equal(t, notification.Busy, failure.Class)
 }
 
 func TestConformance(t *testing.T) {
@@ -124,20 +123,4 @@ func newSender(t *testing.T, vhost rabbitmqtest.VirtualHost) channel.Sender {
 	sender, err := new(websocket.Settings).NewSender(channel.Process{Broker: broker})
 	require.NoError(t, err)
 	return sender
-}
-
-// secret is a message of which nothing may be repeated in an error.
-func secret(deliveryID string) notification.Message {
-	return notification.Message{
-		DeliveryID: deliveryID, UserType: notification.Admin, UserID: "10",
-		Name: "s3cret-name", To: "s3cret-address", Title: "s3cret-title", Body: "s3cret-body",
-	}
-}
-
-func requireSilent(t *testing.T, err error, class notification.FailureClass) {
-	t.Helper()
-	var failure *notification.ProviderError
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, class, failure.Class)
-	require.NotContains(t, fmt.Sprintf("%v %+v", err, err), "s3cret")
 }
