@@ -65,13 +65,30 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer temporal.Close()
-	senders, err := wiring.senders(cfg, broker, part.channels)
-	if err != nil {
+	launcher := &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
+	acts := newActivities(cfg, events, deliveries, broker, launcher)
+	acts.Sources = polled(sources)
+	if acts.Senders, err = wiring.senders(cfg, broker, part.channels); err != nil {
 		return err
 	}
-	launcher := &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
-	acts := &activities.Activities{
-		Sources:     polled(sources),
+	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts}
+	activities.ZeroMetrics(metrics.temporal, part.channels)
+	group, ctx := errgroup.WithContext(ctx)
+	health := healthHandler(checks(events, broker, temporal, running), metrics.page)
+	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
+	group.Go(func() error { return running.run(ctx) })
+	if part.events { // an installation that was upgraded may have no schedule yet
+		group.Go(func() error {
+			retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, launcher.ScheduleSweep)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// newActivities connects the activities to all that they need but sources and senders.
+func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker *rabbitmq.Broker, launcher *launch.Launcher) *activities.Activities {
+	return &activities.Activities{
 		Launcher:    launcher,
 		Plans:       events,
 		Deliveries:  deliveries,
@@ -83,21 +100,12 @@ func run(ctx context.Context, part part) error {
 		Sweeper:     launcher,
 		Executions:  launcher,
 		DeadLetters: broker,
-		EventTexts:  eventTexts,
-		DigestText:  template.Digest,
-		Senders:     senders,
-		Policies:    deliveryPolicies(cfg),
+		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
+			return template.NewSet(event, rows)
+		},
+		DigestText: template.Digest,
+		Policies:   deliveryPolicies(cfg),
 	}
-	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts}
-	activities.ZeroMetrics(metrics.temporal, part.channels)
-	group, ctx := errgroup.WithContext(ctx)
-	health := healthHandler(checks(events, broker, temporal, running), metrics.page)
-	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
-	group.Go(func() error { return running.run(ctx) })
-	if part.events {
-		group.Go(func() error { return scheduleSweep(ctx, launcher) })
-	}
-	return group.Wait()
 }
 
 // readSettings reads all settings, those of the channels and Temporal's included.
@@ -111,10 +119,6 @@ func readSettings(channels wiring) (config.Config, client.Options, error) {
 	}
 	options, err := config.Temporal(env.ToMap(os.Environ()))
 	return cfg, options, err
-}
-
-func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
-	return template.NewSet(event, rows)
 }
 
 func connectBroker(ctx context.Context, cfg config.Config, namespace string) (*rabbitmq.Broker, error) {

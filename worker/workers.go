@@ -15,17 +15,14 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
 
-const (
-	// stopTimeout is how long beyond its provider's time-out a running activity may
-	// take to record its result before the process ends.
-	stopTimeout = 10 * time.Second
-	// retryStart is how long to wait for a Temporal that does not answer yet.
-	retryStart = 2 * time.Second
-)
+// stopTimeout is how long beyond its provider's time-out a running activity may
+// take to record its result before the process ends.
+const stopTimeout = 10 * time.Second
 
 // workers are the Temporal workers of this process, one per task queue. So a
 // provider that hangs uses up only the slots of its own channel, and a rate limit
@@ -54,7 +51,10 @@ func (w *workers) ready(context.Context) error {
 // run serves the process's part of the work until ctx ends, then waits for the
 // sends that are under way.
 func (w *workers) run(ctx context.Context) error {
-	waitForTemporal(ctx, w.temporal, w.namespace)
+	// The processes of an installation can come up in any order.
+	retry(ctx, "waiting for Temporal", retryStart, func(ctx context.Context) error {
+		return launch.RegisterSearchAttributes(ctx, w.temporal, w.namespace)
+	})
 	w.fatal = make(chan error, 1)
 	if w.part.events {
 		w.addEvents()
@@ -129,21 +129,4 @@ func (w *workers) stop() {
 		stopping.Go(each.Stop)
 	}
 	stopping.Wait()
-}
-
-// waitForTemporal waits until Temporal answers and knows our search attributes,
-// so that the processes of an installation can come up in any order; or until
-// ctx ends.
-func waitForTemporal(ctx context.Context, temporal client.Client, namespace string) {
-	for ctx.Err() == nil {
-		err := registerSearchAttributes(ctx, temporal, namespace)
-		if err == nil {
-			return
-		}
-		slog.Warn("waiting for Temporal", "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryStart):
-		}
-	}
 }

@@ -54,7 +54,10 @@ func MarkInstallation(ctx context.Context, url, name string) (string, error) {
 		if err != nil || found != "" {
 			return found, err
 		}
-		return name, writeInstallation(ctx, ch, name)
+		if err := writeInstallation(ctx, ch, name); err != nil {
+			return "", fmt.Errorf("mark the vhost: %w", err)
+		}
+		return name, nil
 	})
 }
 
@@ -63,9 +66,7 @@ func MarkInstallation(ctx context.Context, url, name string) (string, error) {
 func withInstallation(ctx context.Context, url string, do func(ch *amqp.Channel) (string, error)) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName("herald-installation")
-	conn, err := amqp.DialConfig(url, amqp.Config{Dial: dialer(ctx), Heartbeat: heartbeat, Properties: properties})
+	conn, err := dial(ctx, url, "herald-installation")
 	if err != nil {
 		return "", fmt.Errorf("connect: %w", err)
 	}
@@ -121,21 +122,18 @@ func readInstallation(ch *amqp.Channel) (string, error) {
 // default exchange, so that no consumer of [Exchange] sees it.
 func writeInstallation(ctx context.Context, ch *amqp.Channel, name string) error {
 	if err := ch.Confirm(false); err != nil {
-		return fmt.Errorf("mark the vhost: %w", err)
+		return err
 	}
 	message := amqp.Publishing{ContentType: "text/plain", DeliveryMode: amqp.Persistent, Body: []byte(name)}
 	confirmation, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", InstallationQueue, false, false, message)
 	if err != nil {
-		return fmt.Errorf("mark the vhost: %w", err)
+		return err
 	}
 	taken, err := confirmation.WaitContext(ctx)
-	if err != nil {
-		return fmt.Errorf("mark the vhost: %w", err)
+	if err == nil && !taken {
+		err = errors.New("the broker did not take the message")
 	}
-	if !taken {
-		return errors.New("mark the vhost: the broker did not take the message")
-	}
-	return nil
+	return err
 }
 
 func isRefusal(err error, code int) bool {

@@ -61,9 +61,7 @@ func openSession(ctx context.Context, cfg Config) (*session, error) {
 }
 
 func (s *session) open(url string) error {
-	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName("herald")
-	conn, err := amqp.DialConfig(url, amqp.Config{Dial: dialer(s.ctx), Heartbeat: heartbeat, Properties: properties})
+	conn, err := dial(s.ctx, url, "herald")
 	if err != nil {
 		return err
 	}
@@ -72,9 +70,11 @@ func (s *session) open(url string) error {
 	return declare(conn, s.bounds, s.log)
 }
 
-// dialer opens sockets, each of which is closed when ctx ends.
-func dialer(ctx context.Context) func(network, address string) (net.Conn, error) {
-	return func(network, address string) (net.Conn, error) {
+// dial opens a connection, whose socket is closed when ctx ends.
+func dial(ctx context.Context, url, name string) (*amqp.Connection, error) {
+	properties := amqp.NewConnectionProperties()
+	properties.SetClientConnectionName(name)
+	open := func(network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -82,6 +82,7 @@ func dialer(ctx context.Context) func(network, address string) (net.Conn, error)
 		context.AfterFunc(ctx, func() { _ = conn.Close() })
 		return boundedConn{conn}, nil
 	}
+	return amqp.DialConfig(url, amqp.Config{Dial: open, Heartbeat: heartbeat, Properties: properties})
 }
 
 // watch ends the session when its connection ends, and records alarms until then.

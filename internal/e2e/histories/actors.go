@@ -46,13 +46,7 @@ func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (
 	case 3:
 		close(s.reached)
 	}
-	for ctx.Err() == nil {
-		activity.RecordHeartbeat(ctx)
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	beatUntilCancelled(ctx)
 	return activities.PollOutboxResult{}, nil
 }
 
@@ -69,7 +63,9 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 		return activities.PlanResult{}, permanent("no such event in event_outbox", activities.NoSuchRow)
 	}
 	if s.planning {
-		return activities.PlanResult{}, untilCancelled(ctx, s)
+		close(s.reached)
+		beatUntilCancelled(ctx)
+		return activities.PlanResult{}, fmt.Errorf("save plan: %w", ctx.Err()) // as a statement fails
 	}
 	n := int(in.After.Number)
 	if n == 1 && s.idle > 0 {
@@ -87,9 +83,8 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 	return planned, nil
 }
 
-// untilCancelled plans on until the event is cancelled, and fails as a statement does.
-func untilCancelled(ctx context.Context, s *scenario) error {
-	close(s.reached)
+// beatUntilCancelled heartbeats, which is how an activity hears that it is cancelled.
+func beatUntilCancelled(ctx context.Context) {
 	for ctx.Err() == nil {
 		activity.RecordHeartbeat(ctx)
 		select {
@@ -97,7 +92,6 @@ func untilCancelled(ctx context.Context, s *scenario) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("save plan: %w", ctx.Err())
 }
 
 // NextDeliveries finds the scenario's stretches of a lane, one after another, and

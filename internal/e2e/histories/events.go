@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"herald/activities"
@@ -82,18 +80,6 @@ var asking = showing(enums.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enu
 // endHolder terminates the workflow that has the id.
 func endHolder(ctx context.Context, temporal client.Client, s *scenario) error {
 	return temporal.TerminateWorkflow(ctx, emailOf(s), "", "it was in the way")
-}
-
-// begun waits until a workflow exists.
-func begun(ctx context.Context, temporal client.Client, id string) error {
-	return await(ctx, func() (bool, error) {
-		_, err := temporal.DescribeWorkflowExecution(ctx, id, "")
-		var early *serviceerror.NotFound
-		if errors.As(err, &early) {
-			return false, nil
-		}
-		return err == nil, err
-	})
 }
 
 // openChild waits until a child has an attempt behind it, and its parent knows of

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"herald/activities"
@@ -72,7 +73,7 @@ func withWaitingPages(ctx context.Context, temporal client.Client, s *scenario) 
 	for _, channel := range waitingChannels {
 		for page := 1; page <= int(s.stretches); page++ {
 			child := notification.DeliveryID(s.id, notification.RestaurantUser, strconv.Itoa(page*10), channel)
-			if err := begun(ctx, temporal, child); err != nil {
+			if err := awaitDescribed(ctx, temporal, child, func(*workflowservice.DescribeWorkflowExecutionResponse) bool { return true }); err != nil {
 				return err
 			}
 			if err := happened(ctx, temporal, child, enums.EVENT_TYPE_TIMER_STARTED); err != nil {

@@ -22,6 +22,8 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/workflow"
 	"golang.org/x/sync/errgroup"
+
+	"herald/internal/launch"
 )
 
 func main() {
@@ -47,7 +49,7 @@ func run(ctx context.Context, dir string) error {
 		return fmt.Errorf("connect to Temporal: %w", err)
 	}
 	defer temporal.Close()
-	if err := registerAttributes(ctx, temporal, cmp.Or(options.Namespace, client.DefaultNamespace)); err != nil {
+	if err := launch.RegisterSearchAttributes(ctx, temporal, cmp.Or(options.Namespace, client.DefaultNamespace)); err != nil {
 		return err
 	}
 

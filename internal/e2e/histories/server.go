@@ -6,7 +6,6 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
@@ -16,28 +15,6 @@ import (
 
 // prefix keeps the recording's queues apart from those of an installation.
 const prefix = "histories"
-
-// registerAttributes makes the server know the search attributes. It may know
-// them already, so only their absence at the end is an error.
-func registerAttributes(ctx context.Context, temporal client.Client, namespace string) error {
-	add := &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: map[string]enums.IndexedValueType{}}
-	for _, name := range workflows.SearchAttributes() {
-		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
-	}
-	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
-	return await(ctx, func() (bool, error) {
-		known, err := temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-		if err != nil {
-			return false, fmt.Errorf("list search attributes: %w", err)
-		}
-		for name := range add.SearchAttributes {
-			if _, ok := known.CustomAttributes[name]; !ok {
-				return false, addErr
-			}
-		}
-		return true, nil
-	})
-}
 
 // serve runs a worker per queue, none of which remembers a workflow from one
 // task to the next: the name of a queue for that would name this machine.
@@ -67,22 +44,6 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 		started = append(started, w)
 	}
 	return stop, nil
-}
-
-// await asks again until the answer is yes, or an error.
-func await(ctx context.Context, done func() (bool, error)) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if ok, err := done(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }
 
 // happened waits until a history has had events of these types, in this order.

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"herald/workflows"
@@ -88,20 +91,32 @@ func (s *scenario) hold(ctx context.Context) error {
 	}
 }
 
-// backingOff waits until a workflow, which may not have begun yet, has an
-// activity that waits for its next attempt.
+// backingOff waits until a workflow has an activity that waits for its next attempt.
 func backingOff(ctx context.Context, temporal client.Client, id string) error {
-	return await(ctx, func() (bool, error) {
-		described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
-		var early *serviceerror.NotFound
-		if errors.As(err, &early) {
-			return false, nil
-		}
-		for _, pending := range described.GetPendingActivities() {
-			if pending.Attempt > 1 && pending.State == enums.PENDING_ACTIVITY_STATE_SCHEDULED {
-				return true, nil
-			}
-		}
-		return false, err
+	return awaitDescribed(ctx, temporal, id, func(found *workflowservice.DescribeWorkflowExecutionResponse) bool {
+		return slices.ContainsFunc(found.GetPendingActivities(), func(pending *workflowpb.PendingActivityInfo) bool {
+			return pending.Attempt > 1 && pending.State == enums.PENDING_ACTIVITY_STATE_SCHEDULED
+		})
 	})
+}
+
+// awaitDescribed waits until a workflow, which may not have begun yet, is as it should be.
+func awaitDescribed(ctx context.Context, temporal client.Client, id string, as func(*workflowservice.DescribeWorkflowExecutionResponse) bool) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		found, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		var early *serviceerror.NotFound
+		if err == nil && as(found) {
+			return nil
+		}
+		if err != nil && !errors.As(err, &early) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"cmp"
@@ -17,11 +17,11 @@ import (
 	"herald/workflows"
 )
 
-// registerSearchAttributes adds Herald's search attributes to Temporal and waits
+// RegisterSearchAttributes adds Herald's search attributes to Temporal and waits
 // until they can be used, since Temporal refuses to start a workflow with an unknown
 // one. A repetition changes nothing. Where the server does not let us add them, as
 // on Temporal Cloud, somebody must have added them before.
-func registerSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
+func RegisterSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	err := usable(ctx, temporal, namespace)
