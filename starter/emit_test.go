@@ -68,13 +68,6 @@ func TestPayloadSources(t *testing.T) {
 	require.ErrorContains(t, err, "read: ")
 }
 
-func TestEventIDs(t *testing.T) {
-	t.Parallel()
-
-	require.Equal(t, []string{"evt"}, eventIDs("evt", 1))
-	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, eventIDs("evt", 3))
-}
-
 // batches is an outbox that refuses a batch with a certain event in it.
 type batches struct {
 	sizes  []int

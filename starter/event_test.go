@@ -30,6 +30,11 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	require.Contains(t, out, "PENDING, claims: 0")
 	require.Contains(t, out, "none: its workflow was not started yet")
 	require.Contains(t, out, explain.Unreachable)
+
+	_, err := c.store(t).FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
+	require.NoError(t, err)
+	require.EqualValues(t, "NO_RECIPIENTS", read[explain.Event](t, c, "event", "show", "evt-1").Processed.Outcome)
+	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []report.EventRow }](t, c, "event", "list").Events[0].Outcome)
 }
 
 func TestPrintEvent(t *testing.T) {
@@ -94,22 +99,6 @@ func TestShowOutcome(t *testing.T) {
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
 		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
 	}
-}
-
-// The outcome is the database's word, so that it is there without Temporal.
-func TestOutcomeInJSON(t *testing.T) {
-	t.Parallel()
-
-	c := withDatabase(t)
-	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-1")
-	_, err := c.store(t).FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
-	require.NoError(t, err)
-
-	view := read[explain.Event](t, c, "event", "show", "evt-1")
-	require.EqualValues(t, "NO_RECIPIENTS", view.Processed.Outcome)
-	list := read[struct{ Events []report.EventRow }](t, c, "event", "list")
-	require.EqualValues(t, "NO_RECIPIENTS", list.Events[0].Outcome)
-	require.Contains(t, c.must(t, "event", "show", "evt-1"), "SUCCESS (NO_RECIPIENTS), since")
 }
 
 func TestPrintPurgedEvent(t *testing.T) {

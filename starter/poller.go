@@ -17,45 +17,11 @@ import (
 const pollerTimeout = time.Minute
 
 func (a *app) pollerCommand() *cobra.Command {
-	start := &cobra.Command{
-		Use:     "start",
-		Short:   "Start OUTBOX_POLLERS pollers, unless they run already",
-		Long:    "Start OUTBOX_POLLERS pollers, unless they run already. Those that are paused stay so.",
-		Example: "  starter poller start",
-		RunE:    a.pollers(a.startPollers),
-	}
-	stop := &cobra.Command{
-		Use:     "stop",
-		Short:   "Stop all pollers, and wait until they have ended",
-		Long:    "Stop all pollers, and wait until they have ended. Events stay in the outbox until the next start.",
-		Example: "  starter poller stop",
-		RunE:    a.pollers(a.stopPollers),
-	}
-	pause := &cobra.Command{
-		Use:   "pause",
-		Short: "Pause all pollers, and wait until they have paused",
-		Long: `Pause all pollers, and wait until they have paused. They start the events that they have
-claimed, and no others: those wait in the outbox. Deliveries that were begun go on. A
-pause outlasts workers and their restarts; ` + "`starter poller resume`" + ` ends it.`,
-		Example: "  starter poller pause",
-		RunE: a.pollers(func(ctx context.Context, o *operate.Operator) error {
-			ids, err := o.PausePollers(ctx)
-			return a.printOrder("paused", ids, err)
-		}),
-	}
-	resume := &cobra.Command{
-		Use:     "resume",
-		Short:   "Resume paused pollers, and wait until they run",
-		Example: "  starter poller resume",
-		RunE: a.pollers(func(ctx context.Context, o *operate.Operator) error {
-			ids, err := o.ResumePollers(ctx)
-			return a.printOrder("resumed", ids, err)
-		}),
-	}
 	status := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the pollers, and whether a worker serves them",
 		Example: "  starter poller status -o json",
+		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			launcher, cfg, err := a.launcher(ctx)
 			if err != nil {
@@ -65,16 +31,34 @@ pause outlasts workers and their restarts; ` + "`starter poller resume`" + ` end
 			return a.showPollers(ctx, launcher, cfg.OutboxPollers)
 		}),
 	}
-	poller := group("poller", "Start, stop, pause and watch the outbox pollers", start, stop, pause, resume, status)
-	for _, cmd := range poller.Commands() {
-		cmd.Args = cobra.NoArgs
-	}
-	return poller
+	return group("poller", "Start, stop, pause and watch the outbox pollers",
+		a.orderCommand("start", "Start OUTBOX_POLLERS pollers, unless they run already", "Those that are paused stay so.", a.startPollers),
+		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", a.stopPollers),
+		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start the events that they have
+claimed, and no others: those wait in the outbox. Deliveries that were begun go on. A
+pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it.`, a.carriedOut("paused", (*operate.Operator).PausePollers)),
+		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
+		status)
 }
 
-// pollers makes a command of an order to the pollers.
-func (a *app) pollers(order func(ctx context.Context, o *operate.Operator) error) func(*cobra.Command, []string) error {
-	return a.within(pollerTimeout, func(ctx context.Context, _ []string) error { return a.operate(ctx, order) })
+// orderCommand is a command that orders the pollers something. Its help is the short
+// one, and what more there is to say.
+func (a *app) orderCommand(name, short, more string, order func(ctx context.Context, o *operate.Operator) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name, Args: cobra.NoArgs,
+		RunE: a.within(pollerTimeout, func(ctx context.Context, _ []string) error { return a.operate(ctx, order) }),
+	}
+}
+
+// carriedOut gives an order, and prints which pollers have carried it out.
+func (a *app) carriedOut(done string, order func(*operate.Operator, context.Context) ([]string, error)) func(context.Context, *operate.Operator) error {
+	return func(ctx context.Context, o *operate.Operator) error {
+		ids, err := order(o, ctx)
+		if err != nil {
+			return err
+		}
+		return a.printPollerIDs(done, ids)
+	}
 }
 
 func (a *app) startPollers(ctx context.Context, o *operate.Operator) error {
@@ -97,20 +81,19 @@ func (a *app) stopPollers(ctx context.Context, o *operate.Operator) error {
 		a.warnOfWorkers(pollers)
 	}
 	ids := pollers.IDs()
-	if err := o.StopPollers(ctx, ids); err != nil || len(ids) > 0 {
-		return a.printOrder("stopped", ids, err)
-	}
-	return a.Print(map[string][]string{"stopped": ids}, func(w io.Writer) { console.Row(w, "no poller was running") })
-}
-
-// printOrder prints which pollers have carried an order out.
-func (a *app) printOrder(done string, ids []string, err error) error {
-	if err != nil {
+	if err := o.StopPollers(ctx, ids); err != nil {
 		return err
 	}
+	return a.printPollerIDs("stopped", ids)
+}
+
+func (a *app) printPollerIDs(done string, ids []string) error {
 	return a.Print(map[string][]string{done: ids}, func(w io.Writer) {
 		for _, id := range ids {
 			console.Row(w, done, id)
+		}
+		if len(ids) == 0 {
+			console.Row(w, "no poller was running")
 		}
 	})
 }

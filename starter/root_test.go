@@ -52,26 +52,18 @@ func TestSettingsMissing(t *testing.T) {
 	}
 }
 
-func TestDatabaseOutOfReach(t *testing.T) {
+func TestServersOutOfReach(t *testing.T) {
 	t.Parallel()
 
-	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald"}}
-	got := c.run(t, "status")
-
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "next: start Postgres, or set DATABASE_URL to where it is")
-	require.NotContains(t, got.err, "verysecret")
-}
-
-func TestTemporalOutOfReach(t *testing.T) {
-	t.Parallel()
-
-	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
-	got := c.run(t, "poller", "status")
-
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "error: Temporal is out of reach")
-	require.Contains(t, got.err, "next: start Temporal, or set TEMPORAL_ADDRESS to where it is")
+	c := terminal{environment: map[string]string{"DATABASE_URL": "postgres://herald:verysecret@" + unreachable + "/herald", "TEMPORAL_ADDRESS": unreachable}}
+	for command, next := range map[string]string{
+		"status": "start Postgres, or set DATABASE_URL to where it is", "poller status": "start Temporal, or set TEMPORAL_ADDRESS to where it is",
+	} {
+		got := c.run(t, strings.Fields(command)...)
+		require.Equal(t, failed, got.code)
+		require.Contains(t, got.err, "next: "+next)
+		require.NotContains(t, got.err, "verysecret")
+	}
 }
 
 func TestNextStep(t *testing.T) {

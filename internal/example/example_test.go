@@ -71,8 +71,7 @@ func TestEventsShowEverything(t *testing.T) {
 func TestSeedIsIdempotent(t *testing.T) {
 	t.Parallel()
 
-	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	db := seeded(t)
 	before := contents(t, db)
 
 	// What the example's world came to, and what somebody changed, becomes again as it was.
@@ -119,8 +118,7 @@ func contents(t *testing.T, db *postgres.Store) []string {
 func TestPlansAreAsExpected(t *testing.T) {
 	t.Parallel()
 
-	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	db := seeded(t)
 	for _, event := range events(t) {
 		t.Run(event.Name, func(t *testing.T) {
 			t.Parallel()

@@ -21,8 +21,7 @@ import (
 func TestSeedEventsReachPeople(t *testing.T) {
 	t.Parallel()
 
-	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	db := seeded(t)
 	source, err := os.ReadFile("testdata/seed_events.json")
 	require.NoError(t, err)
 	events, err := example.ReadEvents(source)
@@ -42,8 +41,7 @@ func TestSeedEventsReachPeople(t *testing.T) {
 func TestSeedEventTexts(t *testing.T) {
 	t.Parallel()
 
-	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	db := seeded(t)
 	_, err := db.Pool.Exec(t.Context(), "UPDATE recipient SET locale = 'en'")
 	require.NoError(t, err)
 	tests := map[string]string{ // payload: text
