@@ -11,22 +11,24 @@ func (r EventRecipients) audience() string {
 	return aggregateAudience(r.EntityType)
 }
 
+// aggregateAudiences are the last words of the queues of the aggregate types that have
+// recipients of their own, in the order in which the queues are named.
+var aggregateAudiences = []struct{ aggregate, audience string }{
+	{EntityRestaurant, RestaurantUser.Audience()},
+	{EntityCustomer, Customer.Audience()},
+	{EntityAgency, AgencyUser.Audience()},
+	{EntityAdmin, Admin.Audience()},
+	{EntityBroadcast, "broadcast"},
+}
+
 // aggregateAudience is the last word of the queue of an aggregate type, or "".
 func aggregateAudience(aggregateType string) string {
-	switch aggregateType {
-	case EntityRestaurant:
-		return RestaurantUser.Audience()
-	case EntityCustomer:
-		return Customer.Audience()
-	case EntityAgency:
-		return AgencyUser.Audience()
-	case EntityAdmin:
-		return Admin.Audience()
-	case EntityBroadcast:
-		return "broadcast"
-	default:
-		return ""
+	for _, a := range aggregateAudiences {
+		if a.aggregate == aggregateType {
+			return a.audience
+		}
 	}
+	return ""
 }
 
 // Audiences returns where the domain message about an event goes: the last
@@ -37,10 +39,9 @@ func Audiences(event Event, rows []EventRecipients) []string {
 		return []string{audience}
 	}
 	var audiences []string
-	for _, kind := range []string{EntityRestaurant, EntityCustomer, EntityAgency, EntityAdmin, EntityBroadcast} {
-		audience := aggregateAudience(kind)
-		if slices.ContainsFunc(rows, func(r EventRecipients) bool { return r.audience() == audience }) {
-			audiences = append(audiences, audience)
+	for _, a := range aggregateAudiences {
+		if slices.ContainsFunc(rows, func(r EventRecipients) bool { return r.audience() == a.audience }) {
+			audiences = append(audiences, a.audience)
 		}
 	}
 	return audiences

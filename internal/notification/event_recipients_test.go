@@ -106,18 +106,23 @@ func TestTargetsPath(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			rules := []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: tt.path}}
-			targets, problems := notification.Targets(notification.Event{Payload: json.RawMessage(tt.payload)}, rules)
-
-			if tt.want == "" {
-				require.Empty(t, targets)
-				require.Equal(t, []string{tt.path + " is not in the payload"}, problems)
-				return
-			}
-			require.Empty(t, problems)
-			require.Equal(t, []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: tt.want}}}, targets)
+			requireRestaurant(t, notification.Event{Payload: json.RawMessage(tt.payload)}, tt.path, tt.want, tt.path+" is not in the payload")
 		})
 	}
+}
+
+// requireRestaurant asserts that an event names the restaurant at a path; want is
+// empty where it names nobody, because of a problem.
+func requireRestaurant(t *testing.T, event notification.Event, path, want, problem string) {
+	t.Helper()
+	targets, problems := notification.Targets(event, []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: path}})
+	if want == "" {
+		require.Empty(t, targets)
+		require.Equal(t, []string{problem}, problems)
+		return
+	}
+	require.Empty(t, problems)
+	require.Equal(t, []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: want}}}, targets)
 }
 
 // Of several paths the first that is there counts, and @aggregate is the
@@ -147,15 +152,7 @@ func TestTargetsSeveralPaths(t *testing.T) {
 			t.Parallel()
 
 			event := notification.Event{AggregateType: tt.aggregateType, AggregateID: "7", Payload: json.RawMessage(tt.payload)}
-			targets, problems := notification.Targets(event, []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: tt.path}})
-
-			if tt.problem != "" {
-				require.Empty(t, targets)
-				require.Equal(t, []string{tt.problem}, problems)
-				return
-			}
-			require.Empty(t, problems)
-			require.Equal(t, []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: tt.want}}}, targets)
+			requireRestaurant(t, event, tt.path, tt.want, tt.problem)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package notification_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,8 +60,7 @@ func TestWorkedExamples(t *testing.T) {
 			t.Parallel()
 
 			rules := notification.EventSetup{Routing: reservationRouting(), Supported: supported(), Settings: tt.settings}
-			now, err := time.ParseInLocation("2006-01-02 15:04", "2026-11-21 "+tt.localTime, rome(t))
-			require.NoError(t, err)
+			now := at(t, "2026-11-21T"+tt.localTime+":00+01:00", "Europe/Rome")
 
 			got := map[notification.Channel]notification.Decision{}
 			for _, choice := range rules.Decide(tt.recipient, now.UTC(), notification.Used{}) {
@@ -74,13 +72,6 @@ func TestWorkedExamples(t *testing.T) {
 }
 
 var agency10 = notification.Entity{Type: "AGENCY", ID: "10"}
-
-func rome(t *testing.T) *time.Location {
-	t.Helper()
-	location, err := time.LoadLocation("Europe/Rome")
-	require.NoError(t, err)
-	return location
-}
 
 // reservationRouting is WEBSOCKET mandatory, EMAIL, PUSH and SMS optional.
 func reservationRouting() []notification.Routing {

@@ -178,14 +178,11 @@ func TestProducer(t *testing.T) {
 	require.Equal(t, outboxRow{Status: notification.OutboxPending}, outbox(t, s, "evt-1"))
 	require.Equal(t, "5", claimEvents(t, s, "a", 1)[0].AggregateID)
 
-	tx, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), insertEvent+`('evt-2', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
-	require.NoError(t, err)
+	tx := openTx(t, s, insertEvent+`('evt-2', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Empty(t, claim(t, s, "b", 10), "a transaction that was rolled back leaves no event")
 
-	_, err = s.Pool.Exec(t.Context(), insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
+	_, err := s.Pool.Exec(t.Context(), insertEvent+`('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}')`)
 	var refused *pgconn.PgError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "event_outbox_pkey", refused.ConstraintName)

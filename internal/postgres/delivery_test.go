@@ -167,17 +167,22 @@ func TestDeliveryStates(t *testing.T) {
 func TestNoSuchDelivery(t *testing.T) {
 	t.Parallel()
 
-	s := postgrestest.New(t)
-	_, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: "d404"})
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	_, err = s.DeliveryState(t.Context(), "d404")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	_, err = s.GiveUp(t.Context(), "d404", notification.Failed, "why")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	_, err = s.Failure(t.Context(), "d404")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	_, err = s.QuietCheck(t.Context(), "d404")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	s, ctx := postgrestest.New(t), t.Context()
+	for name, of := range map[string]func(id string) error{
+		"begin":       func(id string) error { _, err := s.BeginAttempt(ctx, notification.Begin{DeliveryID: id}); return err },
+		"state":       func(id string) error { _, err := s.DeliveryState(ctx, id); return err },
+		"give up":     func(id string) error { _, err := s.GiveUp(ctx, id, notification.Failed, "why"); return err },
+		"failure":     func(id string) error { _, err := s.Failure(ctx, id); return err },
+		"quiet check": func(id string) error { _, err := s.QuietCheck(ctx, id); return err },
+		"digest":      func(id string) error { _, err := s.DigestPlace(ctx, id); return err },
+		"reopening":   func(id string) error { _, err := s.Reopening(ctx, id); return err },
+		"reopen": func(id string) error {
+			_, err := s.Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: "run-1"})
+			return err
+		},
+	} {
+		require.ErrorIs(t, of("d404"), notification.ErrNoDelivery, name)
+	}
 }
 
 // Attempts are numbered over all runs; what the policy limits is counted in one.

@@ -83,15 +83,7 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	require.Empty(t, attempt.Message.To)
 
 	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
-	require.Equal(t, []string{"b"}, beginPushes(t, s, pushes))
-	require.True(t, get[bool](t, s, "SELECT active FROM recipient_device WHERE token = 'other'"), "the device is somebody else's")
-}
-
-func beginPushes(t *testing.T, s *postgres.Store, key notification.DigestKey) []string {
-	t.Helper()
-	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: key})
-	require.NoError(t, err)
-	return attempt.Message.Devices
+	require.Equal(t, []string{"b", "other"}, list(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
 }
 
 // Attempts are counted on each item. Where one has been tried more often, in a
@@ -148,25 +140,6 @@ func TestEndDigestAttempt(t *testing.T) {
 	endDigest(t, s, second, digestBusy)
 	require.Equal(t, "DELIVERED", delivery(t, s, item(1)).Status, "a repeat changes nothing")
 	require.Nil(t, delivery(t, s, item(2)).Error)
-}
-
-// A result that is written twice, the second time late, changes nothing then.
-func TestEndDigestAttemptRepeated(t *testing.T) {
-	t.Parallel()
-
-	s := sealedItems(t, 1)
-	first := beginDigest(t, s, "digest-1")
-	endDigest(t, s, first, digestBusy)
-	endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
-	_, err := s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "given up")
-	require.NoError(t, err)
-
-	endDigest(t, s, first, digestBusy)
-	endDigest(t, s, first, digestAccepted)
-
-	require.Equal(t, ptr("given up"), delivery(t, s, item(1)).Error)
-	require.Equal(t, "FAILED", delivery(t, s, item(1)).Status)
-	require.Equal(t, "BUSY", get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE attempt = 1"))
 }
 
 // What the provider had before it could be cancelled, or taken over, it has.
@@ -285,12 +258,9 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	t.Parallel()
 
 	s := sealedItems(t, 1)
-	attempt, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = attempt.Exec(t.Context(), `
+	attempt := openTx(t, s, `
 		WITH begun AS (UPDATE notification SET attempt_count = attempt_count + 1 RETURNING delivery_id, attempt_count)
 		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT * FROM begun`)
-	require.NoError(t, err)
 	var now notification.Status
 	var group errgroup.Group
 	group.Go(func() (err error) {

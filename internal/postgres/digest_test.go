@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -75,11 +74,7 @@ func listedIn(attempt notification.DigestAttempt) []string {
 // ofDigest are the deliveries that a digest has, in their order.
 func ofDigest(t *testing.T, s *postgres.Store, id string) []string {
 	t.Helper()
-	rows, err := s.Pool.Query(t.Context(), "SELECT delivery_id FROM notification WHERE digest_id = $1 ORDER BY id", id)
-	require.NoError(t, err)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return ids
+	return list(t, s, "SELECT delivery_id FROM notification WHERE digest_id = $1 ORDER BY id", id)
 }
 
 // Only what waits for a digest of this kind is listed, whatever stands beside it.
@@ -202,10 +197,7 @@ func TestSealDigestKeepsWhatItHas(t *testing.T) {
 
 			s, key := postgrestest.New(t), reviewMails
 			key.Channel = tt.channel
-			late, err := s.Pool.Begin(t.Context())
-			require.NoError(t, err)
-			_, err = late.Exec(t.Context(), addItem, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
-			require.NoError(t, err)
+			late := openTx(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, 1, tt.late, tt.size)
 			addItems(t, s, key, tt.late+1, tt.late+tt.held, tt.size)
 			want := seal(t, s, "digest-1", key).Items
 			require.Len(t, want, tt.held)
@@ -245,9 +237,6 @@ func TestDigestPlace(t *testing.T) {
 		}
 		require.Equal(t, want, place())
 	}
-
-	_, err := s.DigestPlace(t.Context(), "d404")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }
 
 // An item waits, for a time that only its digest knows.

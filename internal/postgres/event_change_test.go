@@ -154,18 +154,3 @@ func TestWithdrawEventWithDeliveries(t *testing.T) {
 	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1}, counts)
 	require.Equal(t, "PENDING", delivery(t, s, item(2)).Status)
 }
-
-func TestEventCounts(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)), decided("9", planned(notification.Email)))
-	setStatus(t, s, mail, notification.Sent)
-
-	counts, err := s.EventCounts(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Pending: 2}, counts)
-	counts, err = s.EventCounts(t.Context(), "evt-404")
-	require.NoError(t, err)
-	require.Empty(t, counts)
-}

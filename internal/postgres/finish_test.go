@@ -18,10 +18,7 @@ func ofThree(t *testing.T) *postgres.Store {
 	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.SMS)), decided("11", planned(notification.Push)), decided("12"))
 	setStatus(t, s, mail, notification.Sent)
 	setStatus(t, s, "evt-1-staff10-SMS", notification.Failed)
-	other := decided("10", planned(notification.Email))
-	other.Deliveries[0].DeliveryID = "evt-2-staff10-EMAIL"
-	_, _, err := s.SavePlan(t.Context(), notification.Event{ID: "evt-2", Type: "T"}, []notification.DecidedRecipient{other})
-	require.NoError(t, err)
+	saveOf(t, s, "evt-2", toCustomer("evt-2", "7"))
 	return s
 }
 
@@ -53,19 +50,13 @@ func TestFinishEvent(t *testing.T) {
 				require.Equal(t, tt.status, processed(t, s, "evt-1"))
 				require.Equal(t, tt.outcome, get[notification.EventOutcome](t, s, "SELECT outcome FROM processed_event WHERE event_id = 'evt-1'"))
 			}
-			require.Equal(t, "PENDING", delivery(t, s, "evt-2-staff10-EMAIL").Status)
+			require.Equal(t, "PENDING", delivery(t, s, "evt-2-customer7-EMAIL").Status)
+			require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
+			if !tt.success {
+				require.Equal(t, ptr("event cancelled"), delivery(t, s, "evt-1-staff11-PUSH").Error)
+			}
 		})
 	}
-}
-
-func TestFinishEventCancels(t *testing.T) {
-	t.Parallel()
-
-	s := ofThree(t)
-	_, err := s.FinishEvent(t.Context(), "evt-1", false, notification.EventCancelled)
-	require.NoError(t, err)
-	require.Equal(t, ptr("event cancelled"), delivery(t, s, "evt-1-staff11-PUSH").Error)
-	require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
 }
 
 func TestFinishEventWithoutDeliveries(t *testing.T) {

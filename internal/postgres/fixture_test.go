@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -27,6 +29,26 @@ func get[T any](t *testing.T, s *postgres.Store, sql string, args ...any) T {
 	var value T
 	require.NoError(t, s.Pool.QueryRow(t.Context(), sql, args...).Scan(&value))
 	return value
+}
+
+// list reads a column.
+func list(t *testing.T, s *postgres.Store, sql string, args ...any) []string {
+	t.Helper()
+	rows, _ := s.Pool.Query(t.Context(), sql, args...) // CollectRows returns its error
+	values, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return values
+}
+
+// openTx runs a statement in a transaction, which is rolled back when the test ends.
+func openTx(t *testing.T, s *postgres.Store, sql string, args ...any) pgx.Tx {
+	t.Helper()
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	_, err = tx.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+	return tx
 }
 
 // emit writes n events, evt-1 to evt-n, in one statement each.

@@ -1,12 +1,14 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -46,13 +48,7 @@ func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	slow, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = slow.Rollback(t.Context()) }()
-	_, err = slow.Exec(t.Context(), `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		VALUES ('late', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')`)
-	require.NoError(t, err)
+	slow := openTx(t, s, insertEvent+"('late', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')")
 	emit(t, s, 3)
 
 	require.Equal(t, []string{"evt-1", "evt-2", "evt-3"}, claim(t, s, "a", 10))
@@ -69,11 +65,7 @@ func TestClaimEventsDoesNotWait(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 2)
-	other, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = other.Rollback(t.Context()) }()
-	_, err = other.Exec(t.Context(), "SELECT FROM event_outbox WHERE event_id = 'evt-1' FOR UPDATE")
-	require.NoError(t, err)
+	openTx(t, s, "SELECT FROM event_outbox WHERE event_id = 'evt-1' FOR UPDATE")
 
 	require.Equal(t, []string{"evt-2"}, claim(t, s, "a", 10))
 }
@@ -176,4 +168,86 @@ func TestClaimEventsKnowsDuplicates(t *testing.T) {
 	end(t, s, "a", notification.ClaimStarted, "evt-1", "evt-2")
 	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"), "what was known stands")
 	require.Equal(t, "PROCESSING", processed(t, s, "evt-2"))
+}
+
+func TestOutboxState(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	state, err := s.OutboxState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, notification.OutboxState{}, state)
+
+	emit(t, s, 4)
+	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '3 days' WHERE event_id = 'evt-1'")
+	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now() WHERE event_id = 'evt-1'")
+	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'refused' WHERE event_id = 'evt-2'")
+	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 days' WHERE event_id = 'evt-3'")
+	state, err = s.OutboxState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, state.Pending)
+	require.Equal(t, 1, state.Failed)
+	require.Equal(t, 48*time.Hour, state.OldestPending.Truncate(time.Hour))
+
+	exec(t, s, "UPDATE event_outbox SET created_at = now() + interval '1 hour'")
+	state, err = s.OutboxState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, notification.OutboxState{Pending: 2, Failed: 1}, state, "events of a clock ahead of the database's have no negative age")
+}
+
+// listen runs ListenEvents until the test ends, and returns its wake-ups.
+func listen(t *testing.T, s *postgres.Store) <-chan struct{} {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	wakes, done := make(chan struct{}, 100), make(chan struct{})
+	go func() {
+		defer close(done)
+		s.ListenEvents(ctx, func() { wakes <- struct{}{} })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return wakes
+}
+
+func awaitWake(t *testing.T, wakes <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wakes:
+	case <-time.After(time.Minute):
+		require.Fail(t, "not woken")
+	}
+}
+
+func TestListenEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	wakes := listen(t, s)
+	awaitWake(t, wakes) // for what was written before somebody listened
+	emit(t, s, 1)
+	awaitWake(t, wakes)
+
+	require.Positive(t, get[int](t, s, `
+		SELECT count(pg_terminate_backend(pid))
+		FROM   pg_stat_activity
+		WHERE  datname = current_database() AND query = 'LISTEN event_outbox'`))
+	awaitWake(t, wakes) // it listens again
+	emitEvent(t, s, "evt-2")
+	awaitWake(t, wakes)
+}
+
+// One notification a statement, however many rows it writes.
+func TestNotifyOncePerStatement(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	wakes := listen(t, s)
+	awaitWake(t, wakes)
+	exec(t, s, insertEvent+`('evt-1', 'T', 'RESTAURANT', 5, '{}'), ('evt-2', 'T', 'RESTAURANT', 5, '{}')`)
+	awaitWake(t, wakes)
+	exec(t, s, "NOTIFY event_outbox, 'the last'")
+	awaitWake(t, wakes)
+	require.Empty(t, wakes)
 }

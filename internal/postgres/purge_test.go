@@ -1,13 +1,11 @@
 package postgres_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -86,15 +84,6 @@ func yesterday(t *testing.T, s *postgres.Store) time.Time {
 	return now.Add(-24 * time.Hour)
 }
 
-func left(t *testing.T, s *postgres.Store, sql string) []string {
-	t.Helper()
-	rows, err := s.Pool.Query(t.Context(), sql)
-	require.NoError(t, err)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return ids
-}
-
 // atEveryStage has an event at each stage that there is.
 func atEveryStage(t *testing.T) *postgres.Store {
 	t.Helper()
@@ -161,7 +150,7 @@ func TestPurge(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tt.goes, count, tt.table)
 		require.Equal(t, []int{tt.goes}, purgeAll(t, s, tt.table), tt.table)
-		require.Equal(t, tt.stays, left(t, s, tt.ids), tt.table)
+		require.Equal(t, tt.stays, list(t, s, tt.ids), tt.table)
 		require.Empty(t, purgeAll(t, s, tt.table), "a repeat finds nothing")
 	}
 	for _, table := range []string{"delivery_attempt", "delivery_retry"} {
@@ -174,19 +163,13 @@ func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()
 
 	s := atEveryStage(t)
+	count, err := s.CountPurgeable(t.Context(), postgres.PurgeOutbox, yesterday(t, s), 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, count, "it is bounded")
 	require.Equal(t, []int{10}, purgeAll(t, s, postgres.PurgeDecisions))
 	require.Equal(t, []int{5}, purgeAll(t, s, postgres.PurgeNotifications))
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeProcessed))
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeOutbox))
-}
-
-func TestCountPurgeableIsBounded(t *testing.T) {
-	t.Parallel()
-
-	s := atEveryStage(t)
-	count, err := s.CountPurgeable(t.Context(), postgres.PurgeOutbox, yesterday(t, s), 2)
-	require.NoError(t, err)
-	require.Equal(t, 2, count)
 }
 
 // The oldest go first, a thousand at a time; a row that somebody works on holds
@@ -199,18 +182,14 @@ func TestPurgeInBatches(t *testing.T) {
 		INSERT INTO processed_event (event_id, status, created_at)
 		SELECT 'evt-' || i, 'SUCCESS', now() - interval '60 days' + i * interval '1 second'
 		FROM   generate_series(1, 2500) i`)
-	tx, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
-	_, err = tx.Exec(t.Context(), "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
-	require.NoError(t, err)
+	tx := openTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
 
 	first, err := s.PurgeNext(t.Context(), postgres.PurgeProcessed, yesterday(t, s), nil)
 	require.NoError(t, err)
 	require.Equal(t, 1000, first.Deleted)
 	require.Equal(t, "evt-1002", get[string](t, s, "SELECT event_id FROM processed_event WHERE event_id <> 'evt-7' ORDER BY created_at LIMIT 1"))
 	require.Equal(t, []int{1000, 499}, purgeAll(t, s, postgres.PurgeProcessed))
-	require.Equal(t, []string{"evt-7"}, left(t, s, "SELECT event_id FROM processed_event"))
+	require.Equal(t, []string{"evt-7"}, list(t, s, "SELECT event_id FROM processed_event"))
 
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, []int{1}, purgeAll(t, s, postgres.PurgeProcessed))

@@ -127,19 +127,6 @@ func allPages(t *testing.T, s *postgres.Store, targets []notification.Target, li
 	}
 }
 
-// Somebody whom several targets name is told through the first of them.
-func TestRecipientsThroughTheFirstTarget(t *testing.T) {
-	t.Parallel()
-
-	s := directory(t)
-	targets := []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}, {Entity: agency7}}
-	page, err := s.Recipients(t.Context(), "T", targets, notification.Cursor{}, 1)
-	require.NoError(t, err)
-	require.Equal(t, []notification.Recipient{{
-		UserType: notification.AgencyUser, UserID: "30", Role: "AGENT", Entity: restaurant5, Locale: "en", Timezone: "UTC", Preferences: []notification.Preference{},
-	}}, page.Recipients)
-}
-
 func TestRecipientWhole(t *testing.T) {
 	t.Parallel()
 

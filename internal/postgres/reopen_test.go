@@ -9,7 +9,6 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
-	"herald/internal/postgres/postgrestest"
 )
 
 func reopen(t *testing.T, s *postgres.Store, plan notification.Reopened) notification.ReopenedState {
@@ -50,9 +49,6 @@ func TestReopening(t *testing.T) {
 	exec(t, s, "UPDATE recipient_device SET active = true")
 	ada.HasDevice = true
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada}, reopening())
-
-	_, err := s.Reopening(t.Context(), "d404")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }
 
 // Every status, with and without the operator's wish to send again.
@@ -144,14 +140,6 @@ func TestReopenSideBySide(t *testing.T) {
 	require.NoError(t, group.Wait())
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 	require.LessOrEqual(t, get[int](t, s, "SELECT count(*) FROM delivery_retry"), 1)
-}
-
-func TestReopenNoDelivery(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	_, err := s.Reopen(t.Context(), notification.Reopened{DeliveryID: "d404", RunID: "run-1"})
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }
 
 func TestDeliveryState(t *testing.T) {

@@ -68,21 +68,17 @@ func TestEventDetailIsBounded(t *testing.T) {
 	require.Len(t, got.Recipients[1].Deliveries, 1)
 }
 
-func TestEventDetailOfAPurgedEvent(t *testing.T) {
+func TestEventDetailOfNoEvent(t *testing.T) {
 	t.Parallel()
 
 	r := told(t)
+	_, err := r.EventDetail(t.Context(), "evt-404", 10)
+	require.ErrorIs(t, err, notification.ErrNoEvent)
+
 	exec(t, r, "DELETE FROM event_outbox")
 
 	got := eventDetail(t, r, 10)
 
 	require.Nil(t, got.Outbox)
 	require.Equal(t, notification.Processing, got.Processed.Status)
-}
-
-func TestEventDetailOfNoEvent(t *testing.T) {
-	t.Parallel()
-
-	_, err := told(t).EventDetail(t.Context(), "evt-404", 10)
-	require.ErrorIs(t, err, notification.ErrNoEvent)
 }
