@@ -23,8 +23,6 @@ const (
 	maxEmits    = 1_000_000
 	// A batch is one INSERT: so many events, or so many bytes of payload.
 	maxBatchEvents, maxBatchBytes = 1000, 8 << 20
-	// maxPayload is what is read of a payload, in bytes; the table takes 256 KiB of it.
-	maxPayload = 1 << 20
 )
 
 // emission is what `starter emit` is told to write.
@@ -93,25 +91,17 @@ func (a *app) emit(ctx context.Context, e emission) error {
 }
 
 // payload reads a JSON object from the flag itself, a file or the standard input.
-func (a *app) payload(flag string) (json.RawMessage, error) {
-	source := io.Reader(strings.NewReader(flag))
+func (a *app) payload(flag string) (read []byte, err error) {
 	switch path, isFile := strings.CutPrefix(flag, "@"); {
 	case flag == "-":
-		source = a.in
+		read, err = io.ReadAll(a.in)
 	case isFile:
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("open file: %w", err)
-		}
-		defer func() { _ = file.Close() }()
-		source = file
+		read, err = os.ReadFile(path)
+	default:
+		read = []byte(flag)
 	}
-	read, err := io.ReadAll(io.LimitReader(source, maxPayload+1))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
-	case len(read) > maxPayload:
-		return nil, errors.New("is larger than 1 MiB; event_outbox takes 256 KiB")
 	}
 	return read, checkObject(read)
 }

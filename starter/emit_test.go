@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,18 +52,14 @@ func TestPayloadSources(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "payload.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"from":"file"}`), 0o600))
-	large := filepath.Join(t.TempDir(), "large.json")
-	require.NoError(t, os.WriteFile(large, bytes.Repeat([]byte(" "), maxPayload+1), 0o600))
 	a := &app{in: strings.NewReader(`{"from":"stdin"}`)}
 
 	for flag, want := range map[string]string{"{}": "{}", "-": `{"from":"stdin"}`, "@" + path: `{"from":"file"}`} {
 		got, err := a.payload(flag)
 		require.NoError(t, err)
-		require.Equal(t, json.RawMessage(want), got)
+		require.Equal(t, want, string(got))
 	}
-	_, err := a.payload("@" + large)
-	require.EqualError(t, err, "is larger than 1 MiB; event_outbox takes 256 KiB")
-	_, err = a.payload("@" + filepath.Dir(path))
+	_, err := a.payload("@" + filepath.Dir(path))
 	require.ErrorContains(t, err, "read: ")
 }
 

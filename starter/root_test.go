@@ -95,10 +95,3 @@ func TestNextStep(t *testing.T) {
 		})
 	}
 }
-
-func TestEnvironment(t *testing.T) {
-	t.Parallel()
-
-	got := environment([]string{"A=1", "B=x=y", "C="})
-	require.Equal(t, map[string]string{"A": "1", "B": "x=y", "C": ""}, got)
-}

@@ -27,7 +27,7 @@ func TestUsageErrors(t *testing.T) {
 		{"count too small", append(emit, "--payload", "{}", "--count", "0"), "--count must be from 1 to 1000000"},
 		{"count too large", append(emit, "--payload", "{}", "--count", "1000001"), "--count must be from 1 to 1000000"},
 		{"payload is a list", append(emit, "--payload", "[1]"), "--payload: must be a JSON object"},
-		{"payload is missing", append(emit, "--payload", "@/nowhere/payload.json"), "--payload: open file: "},
+		{"payload is missing", append(emit, "--payload", "@/nowhere/payload.json"), "--payload: read: open /nowhere/payload.json"},
 		{"since is nothing", []string{"status", "--since", "0s"}, `"--since" flag: must be an age such as 90m, 24h or 7d`},
 		{"an event that is empty", []string{"delivery", "cancel", "--event", "", "--channel", "SMS"}, `"--event" flag: it is empty`},
 		{"statuses that are empty", []string{"delivery", "retry", "--event", "e", "--status", ""}, `"" for "--status" flag`},

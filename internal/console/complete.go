@@ -35,11 +35,7 @@ func CompleteWords[T ~string](cmd *cobra.Command, flag string, allowed []T, dire
 // Where read fails it offers nothing: a shell has no place for an error.
 func CompleteIDs(read func(ctx context.Context, typed string, limit int) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		parent := cmd.Context()
-		if parent == nil {
-			parent = context.Background()
-		}
-		ctx, cancel := context.WithTimeout(parent, completionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		ids, _ := read(ctx, typed, completedIDs)
 		offered := slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(args, id) || Printable(id) != id })
