@@ -113,11 +113,12 @@ func readSettings(channels wiring) (config.Config, client.Options, error) {
 	if err := channels.check(); err != nil {
 		return config.Config{}, client.Options{}, err
 	}
-	cfg, err := config.FromEnv(channels.read)
+	environment := env.ToMap(os.Environ())
+	cfg, err := config.From(environment, channels.read)
 	if err != nil {
 		return config.Config{}, client.Options{}, err
 	}
-	options, err := config.Temporal(env.ToMap(os.Environ()))
+	options, err := config.Temporal(environment)
 	return cfg, options, err
 }
 

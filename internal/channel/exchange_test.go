@@ -15,13 +15,14 @@ import (
 	"herald/internal/notification"
 )
 
-// get makes one exchange with a server that answers with a body of size bytes.
-func get(t *testing.T, size int) (*channel.Exchange, *http.Response, error) {
+// get makes one exchange with a server.
+func get(t *testing.T, serve http.HandlerFunc) (*channel.Exchange, *http.Response, error) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Repeat("x", size))
-	}))
-	t.Cleanup(server.Close)
+	server := httptest.NewServer(serve)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	require.NoError(t, err)
 	exchange := channel.NewExchange(channel.NewTransport(1))
@@ -46,7 +47,9 @@ func TestExchangeLimitsBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			exchange, response, err := get(t, tt.size)
+			exchange, response, err := get(t, func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, strings.Repeat("x", tt.size))
+			})
 			require.Equal(t, http.StatusOK, exchange.Status)
 			require.Len(t, exchange.Body, tt.kept)
 			failure := exchange.Failure(t.Context(), "p")
@@ -70,20 +73,14 @@ func TestExchangeClosesEndlessBody(t *testing.T) {
 	t.Parallel()
 
 	closed := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	_, _, err := get(t, func(w http.ResponseWriter, _ *http.Request) { //nolint:bodyclose // the exchange did
 		defer close(closed)
 		for chunk := make([]byte, 1<<16); ; {
 			if _, err := w.Write(chunk); err != nil {
 				return
 			}
 		}
-	}))
-	t.Cleanup(server.Close)
-	t.Cleanup(server.CloseClientConnections)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-	require.NoError(t, err)
-	exchange := channel.NewExchange(channel.NewTransport(1))
-	_, err = exchange.Client().Do(request) //nolint:bodyclose // the exchange did
+	})
 	require.Error(t, err)
 	select {
 	case <-closed:
@@ -96,16 +93,11 @@ func TestExchangeIsOneAttempt(t *testing.T) {
 	t.Parallel()
 
 	var requests atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	t.Cleanup(server.Close)
-	exchange := channel.NewExchange(channel.NewTransport(1))
-	for range 2 {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-		require.NoError(t, err)
-		if response, err := exchange.Client().Do(request); err == nil {
-			require.NoError(t, response.Body.Close())
-		}
-	}
+	exchange, response, err := get(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	_, err = exchange.Client().Do(response.Request) //nolint:bodyclose // there is none
+	require.Error(t, err)
 	require.EqualValues(t, 1, requests.Load())
 }
 

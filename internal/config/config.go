@@ -4,10 +4,7 @@
 package config
 
 import (
-	"os"
 	"time"
-
-	"github.com/caarlos0/env/v11"
 
 	"herald/internal/environment"
 	"herald/internal/notification"
@@ -38,13 +35,8 @@ type Config struct {
 	Policies map[notification.Channel]Policy `env:"-"` // one for each channel
 }
 
-// FromEnv returns the worker's settings, or one error that names everything that is
-// wrong and shows no value. readSenders reads the settings of the senders.
-func FromEnv(readSenders func(*environment.Reader)) (Config, error) {
-	return From(env.ToMap(os.Environ()), readSenders)
-}
-
-// From is [FromEnv] for a given environment.
+// From returns the worker's settings in an environment, or one error that names everything
+// that is wrong and shows no value. readSenders reads the settings of the senders.
 func From(values map[string]string, readSenders func(*environment.Reader)) (Config, error) {
 	r := environment.NewReader(values)
 	var cfg Config

@@ -19,9 +19,6 @@ var (
 // String returns ***.
 func (Secret) String() string { return hidden }
 
-// GoString returns ***.
-func (Secret) GoString() string { return hidden }
-
 // Format writes *** whatever the verb is.
 func (Secret) Format(out fmt.State, _ rune) { _, _ = io.WriteString(out, hidden) }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"net/mail"
 	"slices"
@@ -20,9 +21,8 @@ const (
 type sendgridErrors []sendgridError
 
 func (e *sendgridErrors) add(field, format string, args ...any) {
-	const help = "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors"
-	link := help
-	*e = append(*e, sendgridError{Message: fmt.Sprintf(format, args...), Field: &field, Help: &link})
+	help := "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors"
+	*e = append(*e, sendgridError{Message: fmt.Sprintf(format, args...), Field: &field, Help: &help})
 }
 
 // check returns all reasons for which SendGrid would reject the mail.
@@ -90,18 +90,14 @@ func (e *sendgridErrors) checkFrom(from *mailbox) {
 
 // checkSubject requires that each personalization has a subject: its own, or the mail's.
 func (e *sendgridErrors) checkSubject(m *sendgridMail) {
-	missing := m.Subject == ""
-	subjects := []string{m.Subject}
-	if missing && len(m.Personalizations) > 0 {
-		missing = slices.ContainsFunc(m.Personalizations, func(p personalization) bool { return p.Subject == "" })
+	var subjects []string
+	for _, p := range m.Personalizations {
+		subjects = append(subjects, cmp.Or(p.Subject, m.Subject))
 	}
-	if missing {
+	if m.Subject == "" && (len(subjects) == 0 || slices.Contains(subjects, "")) {
 		e.add("subject", "The subject is required. You can get around this requirement if you use a template with a subject defined or if every personalization has a subject defined.")
 	}
-	for _, p := range m.Personalizations {
-		subjects = append(subjects, p.Subject)
-	}
-	if slices.ContainsFunc(subjects, func(s string) bool { return strings.ContainsAny(s, "\r\n") }) {
+	if slices.ContainsFunc(append(subjects, m.Subject), func(s string) bool { return strings.ContainsAny(s, "\r\n") }) {
 		e.add("subject", "The subject must not contain line breaks.")
 	}
 }

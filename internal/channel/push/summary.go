@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"slices"
 
 	"herald/internal/channel"
@@ -21,26 +22,27 @@ var byPromise = []notification.FailureClass{
 // summarize makes one result of the devices' answers.
 func summarize(devices []string, answers []answer) (notification.Receipt, error) {
 	var dead []string
-	var worth *answer // the failure that promises most
+	var accepted, worth *answer // the first that took it; the failure that promises most
 	for i := range answers {
 		switch a := &answers[i]; {
+		case a.failure == nil:
+			accepted = cmp.Or(accepted, a)
 		case a.dead:
 			dead = append(dead, devices[i])
-		case a.failure != nil && (worth == nil || promise(a) < promise(worth)):
+		case worth == nil || promise(a) < promise(worth):
 			worth = a
 		}
 	}
-	for _, a := range answers {
-		if a.failure == nil {
-			return notification.Receipt{ProviderID: a.name, Status: a.status, DeadDevices: dead}, nil
-		}
-	}
-	if worth == nil {
+	switch {
+	case accepted != nil:
+		return notification.Receipt{ProviderID: accepted.name, Status: accepted.status, DeadDevices: dead}, nil
+	case worth != nil:
+		return notification.Receipt{Status: worth.status, DeadDevices: dead}, worth.failure
+	default:
 		refused := channel.Refuse(provider, codeNoDevice)
 		refused.Status = answers[0].status
 		return notification.Receipt{Status: refused.Status, DeadDevices: dead}, refused
 	}
-	return notification.Receipt{Status: worth.status, DeadDevices: dead}, worth.failure
 }
 
 func promise(a *answer) int { return slices.Index(byPromise, a.failure.Class) }
