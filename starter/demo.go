@@ -34,7 +34,6 @@ what reached whom. It fails unless every delivery ended as the rules say, and th
 sandbox's ledger agrees. It needs the example directory (starter seed), a running
 poller, and a worker whose providers are the sandbox. It can be repeated.`,
 		Example: "  starter demo --sandbox-url http://127.0.0.1:9090",
-		Args:    cobra.NoArgs,
 		RunE: a.within(demoTimeout, func(ctx context.Context, _ []string) error {
 			return a.demo(ctx, sandboxURL)
 		}),

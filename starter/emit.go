@@ -42,7 +42,6 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 		Example: `  starter emit --type RESERVATION_REQUESTED --aggregate-type RESERVATION --aggregate-id 100 \
     --payload '{"restaurantId":5,"customer":{"name":"Ada"},"pax":4,"date":"2026-12-20","time":"19:30"}'
   starter emit --type PROMOTION --aggregate-type BROADCAST --aggregate-id 0 --payload @promotion.json --count 100`,
-		Args: cobra.NoArgs,
 		RunE: a.within(emitTimeout, func(ctx context.Context, _ []string) error { return a.emit(ctx, e) }),
 	}
 	flags := cmd.Flags()

@@ -23,7 +23,6 @@ type list[T any] struct {
 func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 	var limit int
 	console.LimitFlag(cmd.Flags(), &limit)
-	cmd.Args = cobra.NoArgs
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 		db, _, err := a.store(ctx)
 		if err != nil {

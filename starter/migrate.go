@@ -18,7 +18,6 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:     "up",
 		Short:   "Apply every migration that is missing",
 		Example: "  starter migrate up",
-		Args:    cobra.NoArgs,
 		RunE:    a.migrate((*migration).up),
 	}
 	var yes bool
@@ -28,7 +27,6 @@ func (a *app) migrateCommand() *cobra.Command {
 		Long: `Take back the newest migration, with the data in its tables and columns. Without --yes
 it says what would go, and takes nothing back.`,
 		Example: "  starter migrate down\n  starter migrate down --yes",
-		Args:    cobra.NoArgs,
 		RunE:    a.migrate(func(m *migration, ctx context.Context) error { return m.down(ctx, yes) }),
 	}
 	down.Flags().BoolVar(&yes, "yes", false, "take it back, with its data")
@@ -36,7 +34,6 @@ it says what would go, and takes nothing back.`,
 		Use:     "status",
 		Short:   "Show which migrations are applied",
 		Example: "  starter migrate status -o json",
-		Args:    cobra.NoArgs,
 		RunE:    a.migrate((*migration).status),
 	}
 	return group("migrate", "Apply or take back the embedded migrations", up, down, status)

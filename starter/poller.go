@@ -21,7 +21,6 @@ func (a *app) pollerCommand() *cobra.Command {
 		Use:     "status",
 		Short:   "Show the pollers, and whether a worker serves them",
 		Example: "  starter poller status -o json",
-		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			launcher, cfg, err := a.launcher(ctx)
 			if err != nil {
@@ -45,7 +44,7 @@ pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it
 // one, and what more there is to say.
 func (a *app) orderCommand(name, short, more string, order func(ctx context.Context, o *operate.Operator) error) *cobra.Command {
 	return &cobra.Command{
-		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name, Args: cobra.NoArgs,
+		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name,
 		RunE: a.within(pollerTimeout, func(ctx context.Context, _ []string) error { return a.operate(ctx, order) }),
 	}
 }

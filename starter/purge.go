@@ -46,7 +46,6 @@ with the rest. Where anything would go, it wants --yes.`,
 		Example: `  starter purge --older-than 30d --dry-run
   starter purge --older-than 30d --processed-events 365d --yes
   starter purge --outbox 720h --yes -o json`,
-		Args: cobra.NoArgs,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
 			return a.purge(ctx, flags)
 		}),

@@ -74,7 +74,17 @@ func (a *app) command() *cobra.Command {
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
 		a.statusCommand(), a.auditCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
 	)
+	takeNoArgs(root)
 	return root
+}
+
+// takeNoArgs has every command below cmd refuse arguments, unless it says what it takes.
+func takeNoArgs(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		if takeNoArgs(sub); sub.Args == nil {
+			sub.Args = cobra.NoArgs
+		}
+	}
 }
 
 // group is a command that only holds others.
@@ -82,7 +92,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return fmt.Errorf("%s needs a command of its own", cmd.CommandPath())
 		},

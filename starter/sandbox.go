@@ -25,7 +25,6 @@ at /ledger. PUT /faults/{channel} disturbs a channel.
 As Twilio does, it refuses a text message whose receipts it could not send over the public
 internet (PUBLIC_URL), unless --local says that it stands beside Herald.`,
 		Example: "  starter sandbox --local --ledger sandbox.jsonl",
-		Args:    cobra.NoArgs,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
 			return a.sandbox(ctx, addr, sandbox.Config{Ledger: ledger, Local: local})
 		}),

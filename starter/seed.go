@@ -27,7 +27,6 @@ their rules and templates. It can be repeated. Rows that have the example's keys
 other contents, your customer 42 for instance, are counted and left alone, and so is
 everything: with --yes they become the example's.`,
 		Example: "  starter seed\n  starter seed --slack-url http://127.0.0.1:9090 --yes",
-		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			return a.seed(ctx, slackURL, yes)
 		}),

@@ -23,7 +23,6 @@ where other installations run in the same namespace of Temporal, whose events mu
 have other ids than yours, and, if RABBITMQ_URL is set, where another installation
 uses the same vhost of the broker.`,
 		Example: "  starter status\n  starter status --since 1h -o json",
-		Args:    cobra.NoArgs,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			return a.status(ctx, since)
 		}),

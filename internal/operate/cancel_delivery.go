@@ -32,48 +32,39 @@ func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, err
 		return plan{}, err
 	}
 	expected := Outcome{ID: id, Done: true, Result: "would be cancelled"}
-	switch {
-	case status == running:
-		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDelivery(ctx, id) }}, nil
-	case state.Status == notification.Pending:
+	if status != running {
+		if state.Status != notification.Pending {
+			return refusal(unchanged(id, state)), nil
+		}
 		expected.Detail = inTheTable
-		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDeliveryRow(ctx, id) }}, nil
-	default:
-		return refusal(unchanged(id, state)), nil
 	}
+	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelDelivery(ctx, id, status == running) }}, nil
 }
 
-// cancelDelivery asks the delivery's workflow to end, and reads from the row what
-// came of that.
-func (o *Operator) cancelDelivery(ctx context.Context, id string) (Outcome, error) {
-	if err := o.cancelWorkflow(ctx, id); err != nil {
-		return Outcome{}, err
+// cancelDelivery asks the delivery's workflow to end, or writes in the row where none
+// runs, and reads from the row what came of that.
+func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Outcome, error) {
+	done := Outcome{ID: id, Done: true, Result: cancelled}
+	if runs {
+		if err := o.cancelWorkflow(ctx, id); err != nil {
+			return Outcome{}, err
+		}
+		_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, id, ""))
+	} else {
+		if _, err := o.Store.GiveUp(ctx, id, notification.Cancelled, cancelled); err != nil {
+			return Outcome{}, err
+		}
+		done.Detail = inTheTable
 	}
-	_, _ = o.awaitEnd(ctx, cancelWait, o.temporal().GetWorkflow(ctx, id, ""))
 	state, err := o.delivery(ctx, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Outcome{}, err
-	}
-	switch state.Status {
-	case notification.Cancelled:
-		return Outcome{ID: id, Done: true, Result: cancelled}, nil
-	case notification.Pending:
+	case state.Status == notification.Cancelled:
+		return done, nil
+	case runs && state.Status == notification.Pending:
 		return Outcome{ID: id, Done: true, Result: "cancellation accepted", Detail: "an attempt is under way, or no worker runs; " + howItEnds(id)}, nil
 	default:
 		return unchanged(id, state), nil
 	}
-}
-
-func (o *Operator) cancelDeliveryRow(ctx context.Context, id string) (Outcome, error) {
-	if _, err := o.Store.GiveUp(ctx, id, notification.Cancelled, cancelled); err != nil {
-		return Outcome{}, err
-	}
-	state, err := o.delivery(ctx, id)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if state.Status == notification.Cancelled {
-		return Outcome{ID: id, Done: true, Result: cancelled, Detail: inTheTable}, nil
-	}
-	return unchanged(id, state), nil
 }
