@@ -149,5 +149,3 @@ func (l *ledger) snapshot() (io.Reader, error) {
 	}
 	return io.NewSectionReader(l.file, 0, info.Size()), nil
 }
-
-func (l *ledger) close() error { return l.file.Close() }

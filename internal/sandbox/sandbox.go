@@ -59,4 +59,4 @@ func (s *Server) route(local bool) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Close closes the ledger. Requests that come later are answered with 500.
-func (s *Server) Close() error { return s.ledger.close() }
+func (s *Server) Close() error { return s.ledger.file.Close() }

@@ -14,7 +14,7 @@ import (
 // would let its author add headers.
 func flaw(msg notification.Message) string {
 	switch {
-	case hasLineBreak(msg.Title):
+	case strings.ContainsAny(msg.Title, "\r\n"):
 		return "header injection"
 	case !isAddress(msg.To):
 		return "invalid address"
@@ -86,5 +86,3 @@ func cleanName(name string) string {
 		}
 	}, name))
 }
-
-func hasLineBreak(s string) bool { return strings.ContainsAny(s, "\r\n") }

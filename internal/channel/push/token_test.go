@@ -71,6 +71,12 @@ func (g *google) sender(t *testing.T) channel.Sender {
 	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file}, time.Minute)
 }
 
+// issue answers with a token that is valid for so many seconds.
+func issue(w http.ResponseWriter, seconds int) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"access_token":"issued","token_type":"Bearer","expires_in":%d}`, seconds)
+}
+
 func toOneDevice() notification.Message {
 	msg := channeltest.Message(1)
 	msg.Devices = []string{"d"}
@@ -80,10 +86,7 @@ func toOneDevice() notification.Message {
 func TestTokenIsKept(t *testing.T) {
 	t.Parallel()
 
-	g := newGoogle(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"access_token":"issued","token_type":"Bearer","expires_in":3600}`)
-	})
+	g := newGoogle(t, func(w http.ResponseWriter, _ *http.Request) { issue(w, 3600) })
 	sender := g.sender(t)
 	for range 3 {
 		_, err := sender.Send(t.Context(), toOneDevice())
@@ -179,8 +182,7 @@ func TestTokenIsUsedWhileTheNextOneHangs(t *testing.T) {
 		if fetches.Add(1) > 1 {
 			<-release
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"access_token":"issued","token_type":"Bearer","expires_in":120}`)
+		issue(w, 120)
 	})
 	t.Cleanup(func() { close(release) })
 	sender := g.sender(t)

@@ -49,7 +49,7 @@ func compose(msg notification.Message) ([]byte, bool) {
 	for body := msg.Body; ; opening = "" {
 		var part string
 		part, body = cut(body, blockTextLimit-utf8.RuneCountInString(opening))
-		blocks = append(blocks, section(opening+part))
+		blocks = append(blocks, block{Type: "section", Text: text{Type: "mrkdwn", Text: opening + part, Verbatim: true}})
 		if body == "" {
 			break
 		}
@@ -60,10 +60,6 @@ func compose(msg notification.Message) ([]byte, bool) {
 	blocks[0].BlockID = channel.FitID(msg.DeliveryID, blockIDLimit)
 	encoded, err := json.Marshal(payload{Text: title, Blocks: blocks})
 	return encoded, err == nil
-}
-
-func section(markdown string) block {
-	return block{Type: "section", Text: text{Type: "mrkdwn", Text: markdown, Verbatim: true}}
 }
 
 // cut escapes as much of s as fits into limit characters, and returns the rest

@@ -54,13 +54,5 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if err != nil {
 		return nil, errors.New("TWILIO_BASE_URL is no URL") // err would quote it
 	}
-	sender := &Sender{settings: *s, base: base, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}
-	if p.PublicURL != "" {
-		public, err := url.Parse(p.PublicURL)
-		if err != nil {
-			return nil, errors.New("PUBLIC_URL is no URL")
-		}
-		sender.callback = public.JoinPath(callbackPath)
-	}
-	return sender, nil
+	return &Sender{settings: *s, base: base, publicURL: p.PublicURL, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }

@@ -27,11 +27,11 @@ var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
 // Sender sends text messages. It is safe for concurrent use.
 type Sender struct {
-	settings Settings
-	base     *url.URL
-	callback *url.URL // for receipts; nil: none are asked for, since Twilio refuses a message whose callback it cannot reach
-	timeout  time.Duration
-	wire     http.RoundTripper
+	settings  Settings
+	base      *url.URL
+	publicURL string // of the gateway, for receipts; empty: none are asked for, since Twilio refuses a message whose callback it cannot reach
+	timeout   time.Duration
+	wire      http.RoundTripper
 }
 
 // Send hands the body of msg to Twilio, once, within the sender's timeout. It does
@@ -90,12 +90,10 @@ func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.A
 
 func (s *Sender) params(msg notification.Message) *api.CreateMessageParams {
 	params := (&api.CreateMessageParams{}).SetTo(msg.To).SetFrom(s.settings.From).SetBody(msg.Body)
-	if s.callback == nil {
+	if s.publicURL == "" {
 		return params
 	}
-	callback := *s.callback
-	callback.RawQuery = url.Values{"delivery_id": {msg.DeliveryID}}.Encode()
-	return params.SetStatusCallback(callback.String())
+	return params.SetStatusCallback(s.publicURL + callbackPath + "?" + url.Values{"delivery_id": {msg.DeliveryID}}.Encode())
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
