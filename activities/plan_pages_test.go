@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -89,11 +87,7 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	cancel()
 	db := reservation()
 	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
-	env.RegisterActivity(a)
-	_, err := env.ExecuteActivity(a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1})
 	require.ErrorContains(t, err, "cancel")
 	require.Empty(t, db.decided)
 }

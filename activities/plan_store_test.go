@@ -127,28 +127,6 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 	}
 }
 
-// What the page workflows then read is what was counted: a mail that is delayed
-// waits, and nothing else does.
-func TestPlanDeliveriesThatWait(t *testing.T) {
-	t.Parallel()
-
-	s := installation(t)
-	person(t, s, "CUSTOMER", "42", "", "", "")
-	event(t, s, "CUSTOMER", "42")
-	exec(t, s, "UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type = 'EMAIL'")
-
-	for range 2 { // a repeat finds the same
-		result, err := plan(s, activities.PlanInput{EventID: "evt-1"})
-		require.NoError(t, err)
-		require.Equal(t, 3, result.Immediate)
-		require.Equal(t, 1, result.Waiting)
-		waiting, err := s.Deliveries(t.Context(), "evt-1", result.Stored, true)
-		require.NoError(t, err)
-		require.Len(t, waiting, 1)
-		require.Equal(t, "evt-1-customer42-EMAIL", waiting[0].DeliveryID)
-	}
-}
-
 // 250 people in three pages: each planned once, and the entity's limit holds
 // over all of them.
 func TestPlanDeliveriesOfManyPages(t *testing.T) {

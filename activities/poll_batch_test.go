@@ -14,41 +14,50 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// What Temporal refuses to everybody is nobody's own failure: the whole backlog
-// waits, uncounted, and goes on when Temporal works again.
+// While Temporal is out of reach, or refuses everybody, which is nobody's own failure,
+// the whole backlog waits, uncounted, and goes on when Temporal works again.
 func TestPollOutboxSystemicFailure(t *testing.T) {
 	t.Parallel()
 
-	failures := map[string]error{
-		"refused":          serviceerror.NewInvalidArgument("the task queue is too long"),
-		"search attribute": serviceerror.NewInvalidArgument("search attribute HeraldEventType is not defined"),
-		"internal":         serviceerror.NewInternal("who knows"),
-		"not Temporal's":   errors.New("encode payload"),
+	tests := []struct {
+		name    string
+		failure error
+		untried bool // the rest of a batch is given back at once
+	}{
+		{"out of reach", serviceerror.NewUnavailable("connection refused"), true},
+		{"refused", serviceerror.NewInvalidArgument("the task queue is too long"), false},
+		{"search attribute", serviceerror.NewInvalidArgument("search attribute HeraldEventType is not defined"), true},
+		{"internal", serviceerror.NewInternal("who knows"), false},
+		{"not Temporal's", errors.New("encode payload"), false},
 	}
-	for name, failure := range failures {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			const n = 50
 			s := postgrestest.New(t)
-			var calls atomic.Int32
+			var refused atomic.Int32
 			var broken atomic.Bool
 			broken.Store(true)
 			temporal := &launcher{answer: func(notification.PendingEvent) error {
-				calls.Add(1)
 				if broken.Load() {
-					return failure
+					refused.Add(1)
+					return tt.failure
 				}
 				return nil
 			}}
 			emit(t, s, 1, n)
 			p := poll(t, s, temporal, eager)
-			require.Eventually(t, func() bool { return calls.Load() >= 3 }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return refused.Load() >= 3 }, patience, time.Millisecond)
 			await(t, s, n, "status = 'PENDING' AND attempt_count = 0 AND lease_owner IS NULL")
 			broken.Store(false)
-			await(t, s, n, "status = 'PROCESSED' AND attempt_count = 1")
+			await(t, s, n, "status = 'PROCESSED' AND attempt_count = 1 AND error_message IS NULL")
 
-			require.Zero(t, p.stop(t).Failed)
+			result := p.stop(t)
+			require.Equal(t, n, result.Started)
+			require.GreaterOrEqual(t, result.Released, n)
+			require.Equal(t, tt.untried, int(refused.Load()) < result.Released)
+			require.Zero(t, result.Failed)
 		})
 	}
 }

@@ -216,37 +216,6 @@ func try(t *testing.T, s *postgres.Store, sql string, args ...any) {
 	}, patience, 5*time.Millisecond)
 }
 
-// While Temporal is out of reach no attempt counts, and nothing is lost.
-func TestPollOutboxTemporalOutOfReach(t *testing.T) {
-	t.Parallel()
-
-	const n = 50
-	s := postgrestest.New(t)
-	var refused atomic.Int32
-	var down atomic.Bool
-	down.Store(true)
-	temporal := &launcher{answer: func(notification.PendingEvent) error {
-		if down.Load() {
-			refused.Add(1)
-			return serviceerror.NewUnavailable("connection refused")
-		}
-		return nil
-	}}
-	emit(t, s, 1, n)
-	p := poll(t, s, temporal, eager)
-	require.Eventually(t, func() bool { return refused.Load() >= 3 }, patience, time.Millisecond)
-	await(t, s, n, "status = 'PENDING' AND attempt_count = 0 AND lease_owner IS NULL")
-	down.Store(false)
-	await(t, s, n, "status = 'PROCESSED'")
-
-	result := p.stop(t)
-	require.Equal(t, n, result.Started)
-	require.GreaterOrEqual(t, result.Released, n)
-	require.Less(t, int(refused.Load()), result.Released, "the rest of a batch is given back untried")
-	require.Zero(t, result.Failed)
-	require.Equal(t, n, events(t, s, "attempt_count = 1 AND error_message IS NULL"))
-}
-
 // A poller that is told to stop ends what it has claimed, and claims no more.
 func TestPollOutboxStopsBetweenBatches(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ const (
 func healthHandler(checks []check, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.Handle("GET /readyz", &readiness{checks: checks})
+	mux.Handle("GET /readyz", newReadiness(checks))
 	mux.Handle("GET /metrics", metrics)
 	return mux
 }

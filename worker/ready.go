@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // check is one thing that a ready worker needs.
@@ -32,10 +34,18 @@ type readiness struct {
 	checks []check
 
 	mu     sync.Mutex
-	looked time.Time         // when the answer was found; zero: never
-	ready  bool              // all checks passed
-	answer map[string]string // by check: ok, or what is wrong
-	logged map[string]time.Time
+	looked time.Time                  // when the answer was found; zero: never
+	ready  bool                       // all checks passed
+	answer map[string]string          // by check: ok, or what is wrong
+	logs   map[string]*rate.Sometimes // by check: when its failure is logged
+}
+
+func newReadiness(checks []check) *readiness {
+	r := &readiness{checks: checks, logs: map[string]*rate.Sometimes{}}
+	for _, c := range checks {
+		r.logs[c.name] = &rate.Sometimes{Interval: logInterval}
+	}
+	return r
 }
 
 func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -70,19 +80,8 @@ func (r *readiness) look() (bool, map[string]string) {
 		r.answer[c.name] = "ok"
 		if failed[i] != nil {
 			r.ready, r.answer[c.name] = false, c.down
-			r.log(c, failed[i])
+			r.logs[c.name].Do(func() { slog.Warn("not ready", "check", c.name, "error", failed[i]) })
 		}
 	}
 	return r.ready, r.answer
-}
-
-func (r *readiness) log(c check, err error) {
-	if last, ok := r.logged[c.name]; ok && time.Since(last) < logInterval {
-		return
-	}
-	if r.logged == nil {
-		r.logged = map[string]time.Time{}
-	}
-	r.logged[c.name] = time.Now()
-	slog.Warn("not ready", "check", c.name, "error", err)
 }

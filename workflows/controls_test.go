@@ -31,6 +31,11 @@ func controlledWorkflows() []controlled {
 			later.SendAfter = env.Now().Add(night)
 			return workflows.DeliverNotification, later, env.answersInTurn(sent)
 		}},
+		{"a delivery in quiet hours", 90 * time.Minute, night, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+			later := deliverInput(notification.Email)
+			later.SendAfter = env.Now().Add(time.Hour)
+			return workflows.DeliverNotification, later, env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
+		}},
 		{"a delivery between attempts", 10 * time.Second, 30 * time.Second, false, func(env *environment) (workflow, in any, calls *sendCalls) {
 			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
 		}},

@@ -82,23 +82,6 @@ func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
 	require.Equal(t, []bool{false}, calls.judged)
 }
 
-// Told to send now, a delivery is sent in the quiet hours for which it waits.
-func TestDeliverNotificationSendNowInQuietHours(t *testing.T) {
-	t.Parallel()
-
-	in, env := deliverInput(notification.Email), newEnv(t)
-	start := env.Now()
-	in.SendAfter = start.Add(time.Hour)
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.SendNow, nil) }, 3*time.Hour)
-	calls := env.answersInTurn(append(untils(start, hours(9)), sent)...)
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, in)
-
-	env.requireDelivered(t, result(notification.Sent, ""))
-	require.Equal(t, hours(1, 3), calls.at)
-	require.Equal(t, []bool{true, false}, calls.judged)
-}
-
 // sendCalls is when Send was called, from the start, and whether it was to
 // judge quiet hours.
 type sendCalls struct {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -132,11 +130,7 @@ func (e *environment) requireDigest(t *testing.T, want workflows.DigestResult) {
 // requireNext checks what a digest hands to its next run, on the clock of the first.
 func (e *environment) requireNext(t *testing.T, want workflows.DigestInput) {
 	t.Helper()
-	var next *workflow.ContinueAsNewError
-	require.ErrorAs(t, e.GetWorkflowError(), &next)
-	require.Equal(t, digestWorkflow, next.WorkflowType.Name)
-	var got workflows.DigestInput
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &got))
+	got := nextRun[workflows.DigestInput](t, e, digestWorkflow)
 	require.True(t, want.Until.Equal(got.Until), "until %s, not %s", got.Until, want.Until)
 	got.Until = want.Until
 	require.Equal(t, want, got)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
@@ -118,6 +119,17 @@ func (e *environment) requireStopped(t *testing.T) {
 	t.Helper()
 	require.True(t, e.IsWorkflowCompleted())
 	require.True(t, temporal.IsCanceledError(e.GetWorkflowError()), "%v", e.GetWorkflowError())
+}
+
+// nextRun is what a workflow that continues as new hands to its next run.
+func nextRun[Input any](t *testing.T, env *environment, workflowType string) Input {
+	t.Helper()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &next)
+	require.Equal(t, workflowType, next.WorkflowType.Name)
+	var in Input
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	return in
 }
 
 func policy(channel notification.Channel) activities.DeliveryPolicy {

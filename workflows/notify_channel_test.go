@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -175,19 +173,9 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 				return
 			}
 			in.After, in.Pages = 100, 1
-			require.Equal(t, in, nextLane(t, env))
+			require.Equal(t, in, nextRun[workflows.ChannelInput](t, env, notifyChannel))
 		})
 	}
-}
-
-func nextLane(t *testing.T, env *environment) workflows.ChannelInput {
-	t.Helper()
-	var next *workflow.ContinueAsNewError
-	require.ErrorAs(t, env.GetWorkflowError(), &next)
-	require.Equal(t, notifyChannel, next.WorkflowType.Name)
-	var in workflows.ChannelInput
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
-	return in
 }
 
 func TestNotifyChannelCancelled(t *testing.T) {

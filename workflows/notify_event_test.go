@@ -195,21 +195,3 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.ElementsMatch(t, inputs(batch(3)), env.deliveries.started)
 }
-
-func TestNotifyEventOpensAWindowOfDeliveries(t *testing.T) {
-	t.Parallel()
-
-	env := newEventEnv(t)
-	env.deliveries.end = takes[workflows.DeliverInput](time.Second)
-	all := batch(130)
-	env.plans(notification.Cursor{}, onlyPage(all))
-	env.finishes("")
-	start := env.Now()
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
-
-	env.requireNotified(t, workflows.NotifyResult{})
-	require.ElementsMatch(t, inputs(all), env.deliveries.started)
-	require.Equal(t, 100, env.deliveries.mostOpen)
-	require.Equal(t, 2*time.Second, env.Now().Sub(start)) // of the skipped clock: 100, then 30
-}

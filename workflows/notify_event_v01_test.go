@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -143,7 +142,7 @@ func TestNotifyEventV01ContinuesAsNew(t *testing.T) {
 			env.ExecuteWorkflow(workflows.NotifyEvent, tt.in)
 
 			tt.want.After, tt.want.Pages = &end, tt.from+1
-			require.Equal(t, tt.want, nextInput(t, env))
+			require.Equal(t, tt.want, nextRun[workflows.NotifyInput](t, env, notifyEvent))
 			require.Equal(t, []string{fmt.Sprintf("evt-1-page-%d", tt.from+1)}, env.pages.ids)
 			require.Zero(t, env.pages.open)
 			env.requireOutcome(t, "")
@@ -164,17 +163,6 @@ func TestNotifyEventV01EndsWhereItWouldContinue(t *testing.T) {
 
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.Equal(t, []string{"evt-1-page-42"}, env.pages.ids)
-}
-
-// nextInput is what a run that continues as new hands to the next.
-func nextInput(t *testing.T, env *environment) workflows.NotifyInput {
-	t.Helper()
-	var next *workflow.ContinueAsNewError
-	require.ErrorAs(t, env.GetWorkflowError(), &next)
-	require.Equal(t, notifyEvent, next.WorkflowType.Name)
-	var in workflows.NotifyInput
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
-	return in
 }
 
 var notifyInputV01 = workflows.NotifyInput{EventID: eventID}

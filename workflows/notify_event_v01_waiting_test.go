@@ -165,7 +165,7 @@ func TestNotifyEventV01ContinuesAsNewWithWaitingPages(t *testing.T) {
 				env.requireNotified(t, workflows.NotifyResult{})
 			} else {
 				end := cursor(tt.pages)
-				require.Equal(t, workflows.NotifyInput{EventID: eventID, After: &end, Pages: tt.pages, Published: true}, nextInput(t, env))
+				require.Equal(t, workflows.NotifyInput{EventID: eventID, After: &end, Pages: tt.pages, Published: true}, nextRun[workflows.NotifyInput](t, env, notifyEvent))
 			}
 			require.Equal(t, []string{"evt-1-page-1-waiting"}, env.pages.ids)
 			require.Zero(t, env.pages.open)

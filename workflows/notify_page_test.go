@@ -192,12 +192,7 @@ func pageInput(n int) workflows.PageInput {
 	return in
 }
 
-// lists expects that what is to be sent at once of the third page is read.
+// lists expects that the third page is read.
 func (e *environment) lists(b activities.DeliveryBatch, err error) {
 	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email}).Return(b, err).Once()
-}
-
-// listsWaiting expects that what waits of the third page is read.
-func (e *environment) listsWaiting(b activities.DeliveryBatch) {
-	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email, Waiting: true}).Return(b, nil).Once()
 }

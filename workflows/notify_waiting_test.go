@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/workflow"
 
@@ -71,7 +72,8 @@ func TestNotifyPageThatWaits(t *testing.T) {
 			env, in, later := newPageEnv(t), pageInput(3), waiting(batch(n))
 			in.Waiting = true
 			env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
-			env.listsWaiting(later)
+			what := activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email, Waiting: true}
+			env.OnActivity(acts.ListDeliveries, mock.Anything, what).Return(later, nil).Once()
 
 			env.ExecuteWorkflow(workflows.NotifyPage, in)
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -24,10 +23,7 @@ func TestPollOutboxContinuesAsNew(t *testing.T) {
 
 		env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{Source: source})
 
-		var next *workflow.ContinueAsNewError
-		require.ErrorAs(t, env.GetWorkflowError(), &next)
-		require.Equal(t, pollOutbox, next.WorkflowType.Name)
-		require.Equal(t, workflows.PollInput{Source: source}, nextPoll(t, next))
+		require.Equal(t, workflows.PollInput{Source: source}, nextRun[workflows.PollInput](t, env, pollOutbox))
 	}
 }
 
@@ -41,14 +37,6 @@ func TestPollOutboxOfAnUnknownSource(t *testing.T) {
 	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{Source: "wallet"})
 
 	env.requireFailure(t, activities.UnknownSource)
-}
-
-// nextPoll is what a poller hands to its next run.
-func nextPoll(t *testing.T, next *workflow.ContinueAsNewError) workflows.PollInput {
-	t.Helper()
-	var in workflows.PollInput
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
-	return in
 }
 
 func TestPollOutboxOutlastsAnOutage(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/workflows"
@@ -130,9 +129,7 @@ func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 
 			env.ExecuteWorkflow(workflows.PollOutbox, tt.in)
 
-			var next *workflow.ContinueAsNewError
-			require.ErrorAs(t, env.GetWorkflowError(), &next)
-			in := nextPoll(t, next)
+			in := nextRun[workflows.PollInput](t, env, pollOutbox)
 			require.False(t, in.PausedSince.IsZero())
 			if !tt.in.PausedSince.IsZero() {
 				require.Equal(t, earlier, in.PausedSince)

@@ -14,12 +14,9 @@ import (
 
 var narrow = rabbitmq.Bounds{Length: 2, TTL: time.Hour}
 
-func connectWith(t *testing.T, url string, bounds rabbitmq.Bounds) *rabbitmq.Broker {
+func connectBounded(t *testing.T, url string, bounds rabbitmq.Bounds) *rabbitmq.Broker {
 	t.Helper()
-	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: url, Logger: quiet(), Bounds: bounds})
-	require.NoError(t, err)
-	t.Cleanup(broker.Close)
-	return broker
+	return connectWith(t, rabbitmq.Config{URL: url, Logger: quiet(), Bounds: bounds})
 }
 
 // arguments are those of a queue.
@@ -39,7 +36,7 @@ func TestFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 
 	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connectWith(t, vhost.URL, narrow)
+	broker := connectBounded(t, vhost.URL, narrow)
 	want := map[string]any{"x-max-length": 2.0, "x-overflow": "reject-publish", "x-message-ttl": 3_600_000.0}
 	for _, queue := range []string{rabbitmq.DeadLetterQueue, "notification.restaurant", "notification.broadcast"} {
 		require.Equal(t, want, arguments(t, vhost, queue))
@@ -69,10 +66,10 @@ func TestQueuesWithOtherBounds(t *testing.T) {
 			t.Parallel()
 
 			vhost := rabbitmqtest.Shared(t).VHost(t)
-			connectWith(t, vhost.URL, bounds[0]).Close()
+			connectBounded(t, vhost.URL, bounds[0]).Close()
 			before := arguments(t, vhost, rabbitmq.DeadLetterQueue)
 
-			broker := connectWith(t, vhost.URL, bounds[1])
+			broker := connectBounded(t, vhost.URL, bounds[1])
 
 			require.NoError(t, broker.Ready())
 			require.NoError(t, broker.Publish(t.Context(), letter("1")))
@@ -89,14 +86,13 @@ func TestQueueThatIsNotDurable(t *testing.T) {
 	vhost := rabbitmqtest.Shared(t).VHost(t)
 	_, err := vhost.Dial(t).QueueDeclare(rabbitmq.DeadLetterQueue, false, false, false, false, amqp.Table{amqp.QueueMaxLenArg: int64(5)})
 	require.NoError(t, err)
-	require.ErrorContains(t, connectWith(t, vhost.URL, narrow).Ready(), "exists with other settings")
+	require.ErrorContains(t, connectBounded(t, vhost.URL, narrow).Ready(), "exists with other settings")
 }
 
 func TestDepths(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	require.NoError(t, broker.Publish(t.Context(), letter("1")))
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))
 

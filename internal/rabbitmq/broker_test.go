@@ -134,9 +134,21 @@ func TestTopologyMismatch(t *testing.T) {
 	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
 }
 
+// connected is a broker on a virtual host of its own.
+func connected(t *testing.T) (rabbitmqtest.VirtualHost, *rabbitmq.Broker) {
+	t.Helper()
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	return vhost, connect(t, vhost.URL)
+}
+
 func connect(t *testing.T, url string) *rabbitmq.Broker {
 	t.Helper()
-	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{URL: url, Logger: quiet()})
+	return connectWith(t, rabbitmq.Config{URL: url, Logger: quiet()})
+}
+
+func connectWith(t *testing.T, cfg rabbitmq.Config) *rabbitmq.Broker {
+	t.Helper()
+	broker, err := rabbitmq.Connect(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(broker.Close)
 	return broker

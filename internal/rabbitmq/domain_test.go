@@ -40,8 +40,7 @@ func TestPublishEvent(t *testing.T) {
 func TestPublishEventAggregateID(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	tests := map[string]string{
 		"5": `5`, "0": `0`, "-7": `-7`, "9223372036854775807": `9223372036854775807`,
 		"": `""`, "007": `"007"`, "+5": `"+5"`, "-0": `"-0"`, "1e3": `"1e3"`, "1.0": `"1.0"`, " 1": `" 1"`,
@@ -60,8 +59,7 @@ func TestPublishEventAggregateID(t *testing.T) {
 func TestPublishEventRefused(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	good := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
 	bad := notification.Event{ID: "evt-2", Payload: json.RawMessage(`s3cret`)}
 
@@ -94,8 +92,7 @@ func TestPublishDeadLetter(t *testing.T) {
 func TestPublishWebSocketUnknownAudience(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	for _, audience := range []string{"", "nobody", rabbitmq.EveryAudience} { // never to everybody
 		requireFailure(t, broker.PublishWebSocket(t.Context(), audience, "d1", []byte("{}")), notification.Refused, "unknown audience")
 	}

@@ -122,11 +122,7 @@ func TestBrokerTellsOfAnotherInstallation(t *testing.T) {
 	vhost := rabbitmqtest.Shared(t).VHost(t)
 	said := map[string]*lines{"default/north": {}, "default/south": {}}
 	for _, name := range []string{"default/north", "default/south"} {
-		broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{
-			URL: vhost.URL, Logger: slog.New(slog.NewTextHandler(said[name], nil)), Installation: name,
-		})
-		require.NoError(t, err)
-		t.Cleanup(broker.Close)
+		broker := connectWith(t, rabbitmq.Config{URL: vhost.URL, Logger: slog.New(slog.NewTextHandler(said[name], nil)), Installation: name})
 		require.Eventually(t, func() bool {
 			found, err := rabbitmq.Installation(t.Context(), vhost.URL)
 			return err == nil && found == "default/north"
@@ -182,11 +178,7 @@ func TestInstallationWithNarrowPermissions(t *testing.T) {
 	connect(t, vhost.URL).Close() // declares the topology
 	vhost.Permit(t, "^notification", "^notification", "^notification")
 	var said lines
-	broker, err := rabbitmq.Connect(t.Context(), rabbitmq.Config{
-		URL: vhost.URL, Logger: slog.New(slog.NewTextHandler(&said, nil)), Installation: "default/north",
-	})
-	require.NoError(t, err)
-	t.Cleanup(broker.Close)
+	broker := connectWith(t, rabbitmq.Config{URL: vhost.URL, Logger: slog.New(slog.NewTextHandler(&said, nil)), Installation: "default/north"})
 	require.Eventually(t, func() bool { return bytes.Contains(said.all(), []byte("the vhost is not marked")) }, patience, interval)
 	require.NoError(t, broker.Publish(t.Context(), letter("1")))
 

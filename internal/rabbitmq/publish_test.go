@@ -98,8 +98,7 @@ func TestPublishRepairsTopology(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			vhost := rabbitmqtest.Shared(t).VHost(t)
-			broker := connect(t, vhost.URL)
+			vhost, broker := connected(t)
 			vandal := vhost.Dial(t)
 
 			for _, id := range []string{"1", "2"} { // the first opens the channel that the second loses
@@ -117,8 +116,7 @@ func TestPublishRepairsTopology(t *testing.T) {
 func TestPublishNegativeConfirmation(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	channel := vhost.Dial(t)
 	_, err := channel.QueueDeclare("full", true, false, false, false, amqp.Table{"x-max-length": 0, "x-overflow": "reject-publish"})
 	require.NoError(t, err)
@@ -135,8 +133,7 @@ func TestPublishNegativeConfirmation(t *testing.T) {
 func TestPublishWithoutPermission(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	vhost.Permit(t, ".*", "^$", ".*")
 
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Account, "access refused")
@@ -148,8 +145,7 @@ func TestPublishWithoutPermission(t *testing.T) {
 func TestPublishContextOver(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	expired, cancel := context.WithTimeout(t.Context(), -time.Second)
@@ -165,8 +161,7 @@ func TestPublishContextOver(t *testing.T) {
 func TestPublishConcurrently(t *testing.T) {
 	t.Parallel()
 
-	vhost := rabbitmqtest.Shared(t).VHost(t)
-	broker := connect(t, vhost.URL)
+	vhost, broker := connected(t)
 
 	require.ElementsMatch(t, numbers(64), publishConcurrently(t, broker, 64))
 
