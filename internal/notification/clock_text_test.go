@@ -30,11 +30,7 @@ func TestWaitText(t *testing.T) {
 		{"a zone that is another on each machine", time.Hour, "Local", notification.WaitDelay, "23:30 UTC: delay"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			require.Equal(t, tt.want, notification.WaitText(now.Add(tt.until), now, tt.zone, tt.why))
-		})
+		require.Equal(t, tt.want, notification.WaitText(now.Add(tt.until), now, tt.zone, tt.why), tt.name)
 	}
 }
 
@@ -58,11 +54,7 @@ func TestQuietText(t *testing.T) {
 		{"never", notification.Slack, &night, "Europe/Rome", "SLACK is never quieted"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			require.Equal(t, tt.want, ownQuietHours(tt.channel, tt.hours, tt.zone, now))
-		})
+		require.Equal(t, tt.want, ownQuietHours(tt.channel, tt.hours, tt.zone, now), tt.name)
 	}
 	group := notification.Setting{Channel: notification.Email, QuietHours: &night}
 	require.Equal(t, "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00", group.QuietText("Europe/Rome", now))

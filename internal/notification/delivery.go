@@ -79,17 +79,3 @@ func (c QuietCheck) Silence(now time.Time) (silence Silence, deferred bool) {
 	silence = Quiet(c.Preference, c.Timezone, now, c.Groups...)
 	return silence, Routing{QuietHoursAction: c.Action}.defers(silence)
 }
-
-// Outcome is the class as an attempt's outcome.
-func (c FailureClass) Outcome() AttemptOutcome {
-	switch c {
-	case Refused:
-		return OutcomeRefused
-	case Busy:
-		return OutcomeBusy
-	case Account:
-		return OutcomeAccount
-	default:
-		return OutcomeAmbiguous
-	}
-}

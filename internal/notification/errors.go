@@ -34,6 +34,30 @@ const (
 	Ambiguous FailureClass = "Ambiguous" // no usable answer: the message may have been sent
 )
 
+// failureTable has one row for each class.
+var failureTable = map[FailureClass]failureRow{
+	Refused:   {"refused", OutcomeRefused},
+	Busy:      {"is busy", OutcomeBusy},
+	Account:   {"rejected our account", OutcomeAccount},
+	Ambiguous: {"gave no clear answer", OutcomeAmbiguous},
+}
+
+type failureRow struct {
+	verb    string // what the provider did
+	outcome AttemptOutcome
+}
+
+// row is the class's row; of a class that does not exist, that of [Ambiguous].
+func (c FailureClass) row() failureRow {
+	if row, known := failureTable[c]; known {
+		return row
+	}
+	return failureTable[Ambiguous]
+}
+
+// Outcome is the class as an attempt's outcome.
+func (c FailureClass) Outcome() AttemptOutcome { return c.row().outcome }
+
 // ClassOf returns what an HTTP status other than 2xx means. A 2xx without the
 // body that it should have is [Ambiguous] as well, which only its sender can tell.
 func ClassOf(status int) FailureClass {
@@ -60,7 +84,7 @@ type ProviderError struct {
 }
 
 func (e *ProviderError) Error() string {
-	text := e.Provider + " " + e.verb()
+	text := e.Provider + " " + e.Class.row().verb
 	switch {
 	case e.Status != 0 && e.Code != "":
 		return fmt.Sprintf("%s: %d %s", text, e.Status, e.Code)
@@ -70,18 +94,5 @@ func (e *ProviderError) Error() string {
 		return fmt.Sprintf("%s: %s", text, e.Code)
 	default:
 		return text
-	}
-}
-
-func (e *ProviderError) verb() string {
-	switch e.Class {
-	case Refused:
-		return "refused"
-	case Busy:
-		return "is busy"
-	case Account:
-		return "rejected our account"
-	default:
-		return "gave no clear answer"
 	}
 }

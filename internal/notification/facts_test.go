@@ -58,15 +58,11 @@ func TestDecideSettings(t *testing.T) {
 		{"nor has staff the customers' default", staff("1", "CHEF"), []notification.Setting{row(customers, false, false)}, notification.DecisionSelected},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			rules := notification.EventSetup{
-				Routing:   []notification.Routing{{Channel: notification.Email}},
-				Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser, notification.Customer}},
-				Settings:  tt.settings,
-			}
-			require.Equal(t, tt.want, rules.Decide(tt.recipient, noon, notification.Used{})[0].Decision)
-		})
+		rules := notification.EventSetup{
+			Routing:   []notification.Routing{{Channel: notification.Email}},
+			Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser, notification.Customer}},
+			Settings:  tt.settings,
+		}
+		require.Equal(t, tt.want, rules.Decide(tt.recipient, noon, notification.Used{})[0].Decision, tt.name)
 	}
 }

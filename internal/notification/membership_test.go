@@ -44,11 +44,7 @@ func TestNotNamed(t *testing.T) {
 		{"nobody", notification.Guest, "90", nil, []string{"the event names nobody"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: tt.userType, UserID: tt.userID}, Memberships: memberships}
-			require.Equal(t, tt.reasons, notification.NotNamed(tt.targets, entry))
-		})
+		entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: tt.userType, UserID: tt.userID}, Memberships: memberships}
+		require.Equal(t, tt.reasons, notification.NotNamed(tt.targets, entry), tt.name)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
@@ -124,15 +123,12 @@ func TestConstraints(t *testing.T) {
 	exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
 	exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d1', 1)`)
 
-	rows, err := s.Pool.Query(t.Context(), `
+	names := list(t, s, `
 		SELECT conname
 		FROM   pg_constraint
 		WHERE  connamespace = 'public'::regnamespace
 		AND    contype IN ('c', 'u', 'f')
 		AND    conname !~ '^goose_'`)
-	require.NoError(t, err)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
 	for _, name := range names {
 		require.NotEmpty(t, refusals[name], "no case shows what %s refuses", name)
 	}

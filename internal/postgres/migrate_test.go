@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -24,7 +23,7 @@ func newMigrator(t *testing.T, s *postgres.Store) *postgres.Migrator {
 // schema lists what migrations make: relations, constraints, functions and triggers.
 func schema(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
-	rows, err := s.Pool.Query(t.Context(), `
+	return list(t, s, `
 		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname !~ '^goose_'
 		UNION ALL
 		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conname !~ '^goose_'
@@ -33,10 +32,6 @@ func schema(t *testing.T, s *postgres.Store) []string {
 		UNION ALL
 		SELECT 'trigger ' || tgname FROM pg_trigger WHERE NOT tgisinternal
 		ORDER BY 1`)
-	require.NoError(t, err)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return names
 }
 
 func TestMigrateDownAndUpAgain(t *testing.T) {

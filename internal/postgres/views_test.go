@@ -13,11 +13,7 @@ import (
 
 func columns(t *testing.T, s *postgres.Store, relation string) []string {
 	t.Helper()
-	rows, err := s.Pool.Query(t.Context(), "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
-	require.NoError(t, err)
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return names
+	return list(t, s, "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
 }
 
 // insertShown is a delivery to user 7 at noon; the rest is the test's.

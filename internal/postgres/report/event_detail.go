@@ -39,7 +39,7 @@ type RecipientDetail struct {
 	UserID     string                                         `json:"user_id"`
 	DecidedAt  time.Time                                      `json:"decided_at"`
 	Decisions  map[notification.Channel]notification.Decision `json:"decisions"`
-	Deliveries map[notification.Channel]RecipientDelivery     `json:"deliveries"`
+	Deliveries map[notification.Channel]RecipientDelivery     `db:"-" json:"deliveries"`
 }
 
 // Name is RESTAURANT_USER/10.
@@ -99,7 +99,7 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 
 // firstRecipients are the first recipients of the event $1, up to $2 of them.
 const firstRecipients = `
-	SELECT user_type, user_id, decided_at, channels
+	SELECT user_type, user_id, decided_at, channels AS decisions
 	FROM   notification_decision
 	WHERE  event_id = $1
 	ORDER BY user_type, CASE WHEN user_id ~ '^[0-9]{1,18}$' THEN user_id::bigint END, user_id
@@ -109,17 +109,7 @@ func queueDecisions(batch *pgx.Batch, detail *EventDetail, decided *int, limit i
 	batch.Queue("SELECT count(*) FROM notification_decision WHERE event_id = $1", detail.EventID).QueryRow(func(row pgx.Row) error {
 		return row.Scan(decided)
 	})
-	batch.Queue(firstRecipients, detail.EventID, limit).Query(func(rows pgx.Rows) error {
-		detail.Recipients = []RecipientDetail{}
-		for rows.Next() {
-			r := RecipientDetail{Deliveries: map[notification.Channel]RecipientDelivery{}}
-			if err := rows.Scan(&r.UserType, &r.UserID, &r.DecidedAt, &r.Decisions); err != nil {
-				return err
-			}
-			detail.Recipients = append(detail.Recipients, r)
-		}
-		return rows.Err()
-	})
+	queueRows(batch, &detail.Recipients, firstRecipients, detail.EventID, limit)
 }
 
 func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
@@ -139,6 +129,9 @@ func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
 	}
 	batch.Queue(query, detail.EventID, limit).Query(func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+		for i := range detail.Recipients {
+			detail.Recipients[i].Deliveries = map[notification.Channel]RecipientDelivery{}
+		}
 		for _, d := range found {
 			for _, r := range detail.Recipients {
 				if r.UserType == d.UserType && r.UserID == d.UserID {
