@@ -19,31 +19,22 @@ import (
 func TestCheckObject(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		payload string
-		want    string // empty: accepted
-	}{
-		{`{}`, ""},
-		{` {"a": [1, {"b": null}]} `, ""},
-		{``, "is not JSON: unexpected end of JSON input, at byte 0"},
-		{`null`, `must be a JSON object, such as {"restaurantId":5}`},
-		{`5`, `must be a JSON object, such as {"restaurantId":5}`},
-		{`[{}]`, `must be a JSON object, such as {"restaurantId":5}`},
-		{`{"a":`, "is not JSON: unexpected end of JSON input, at byte 5"},
-		{`{a:1}`, "is not JSON: invalid character 'a' looking for beginning of object key string, at byte 2"},
-		{`{} {}`, "is not JSON: invalid character '{' after top-level value, at byte 4"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.payload, func(t *testing.T) {
-			t.Parallel()
-
-			err := checkObject([]byte(tt.payload))
-			if tt.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, tt.want)
-		})
+	for payload, want := range map[string]string{ // empty: accepted
+		`{}`:                        "",
+		` {"a": [1, {"b": null}]} `: "",
+		``:                          "is not JSON: unexpected end of JSON input, at byte 0",
+		`null`:                      `must be a JSON object, such as {"restaurantId":5}`,
+		`5`:                         `must be a JSON object, such as {"restaurantId":5}`,
+		`[{}]`:                      `must be a JSON object, such as {"restaurantId":5}`,
+		`{"a":`:                     "is not JSON: unexpected end of JSON input, at byte 5",
+		`{a:1}`:                     "is not JSON: invalid character 'a' looking for beginning of object key string, at byte 2",
+		`{} {}`:                     "is not JSON: invalid character '{' after top-level value, at byte 4",
+	} {
+		err := checkObject([]byte(payload))
+		require.Equal(t, want == "", err == nil, payload)
+		if err != nil {
+			require.EqualError(t, err, want, payload)
+		}
 	}
 }
 
