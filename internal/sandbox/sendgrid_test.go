@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,18 +36,14 @@ func goodMail() object {
 // mailWith is a good mail but for some of its fields.
 func mailWith(fields object) object {
 	mail := goodMail()
-	for name, value := range fields {
-		mail[name] = value
-	}
+	maps.Copy(mail, fields)
 	return mail
 }
 
 // mailTo is a good mail but for some fields of its personalization.
 func mailTo(fields object) object {
 	mail := goodMail()
-	for name, value := range fields {
-		mail["personalizations"].([]any)[0].(object)[name] = value
-	}
+	maps.Copy(mail["personalizations"].([]any)[0].(object), fields)
 	return mail
 }
 
@@ -179,9 +176,9 @@ func addresses(n int) []any {
 }
 
 func repeat(n int) []any {
-	list := make([]any, n)
-	for i := range list {
-		list[i] = object{"to": []any{object{"email": fmt.Sprintf("a%d@example.com", i)}}}
+	list := addresses(n)
+	for i, address := range list {
+		list[i] = object{"to": []any{address}}
 	}
 	return list
 }
