@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -178,7 +176,7 @@ func queueTemplates(batch *pgx.Batch, eventID string, templates *[]notification.
 
 // queueSettings reads the settings of the entities that the targets name, and
 // those of customers, who have no entity of their own.
-func queueSettings(batch *pgx.Batch, eventType string, targets []byte, settings *[]notification.Setting) {
+func queueSettings(batch *pgx.Batch, eventType string, targets []targetRow, settings *[]notification.Setting) {
 	const query = `
 		SELECT ` + settingFacts + `
 		FROM   entity_notification_settings s
@@ -217,10 +215,6 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		ORDER BY ` + strongestMembership + `
 		LIMIT  $4`
 
-	wanted, err := json.Marshal(targetRows(targets))
-	if err != nil {
-		return notification.DirectoryEntry{}, fmt.Errorf("encode targets: %w", err)
-	}
 	entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: userType, UserID: userID}}
 	batch := &pgx.Batch{}
 	batch.Queue(person, userType, userID).QueryRow(func(row pgx.Row) error {
@@ -228,11 +222,11 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		entry.Known = err == nil
 		return ignoreNoRows(err)
 	})
-	batch.Queue(memberships, userType, userID, wanted, maxRowsPerEventType).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(memberships, userType, userID, targetRows(targets), maxRowsPerEventType).Query(func(rows pgx.Rows) (err error) {
 		entry.Memberships, err = pgx.CollectRows(rows, pgx.RowTo[notification.Membership])
 		return err
 	})
-	err = s.Pool.SendBatch(ctx, batch).Close()
+	err := s.Pool.SendBatch(ctx, batch).Close()
 	return entry, wrap(err, "read directory")
 }
 

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -21,17 +19,14 @@ import (
 // unknown user type, or an id that is too long for a workflow ID. Such rows are
 // passed over.
 func (s *Store) Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
-	wanted, err := json.Marshal(targetRows(targets))
-	if err != nil {
-		return notification.RecipientPage{}, fmt.Errorf("encode targets: %w", err)
-	}
+	wanted := targetRows(targets)
 	var page notification.RecipientPage
 	batch := &pgx.Batch{}
 	// The planner expects a hundred targets, and would compile the query for a second that takes milliseconds.
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
 	queueSettings(batch, eventType, wanted, &page.Settings)
-	err = s.Pool.SendBatch(ctx, batch).Close()
+	err := s.Pool.SendBatch(ctx, batch).Close()
 	return page, wrap(err, "read recipients")
 }
 
@@ -197,7 +192,7 @@ const recipientsQuery = `
 	JOIN   recipient r USING (user_type, user_id) -- of the page alone: a broadcast is far too large to join whole
 	ORDER BY p.rank, p.number, p.user_id, p.user_type`
 
-func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor, limit int, page *notification.RecipientPage) {
+func queueRecipients(batch *pgx.Batch, targets []targetRow, after notification.Cursor, limit int, page *notification.RecipientPage) {
 	batch.Queue(recipientsQuery, recipientsArgs(targets, after, limit)...).Query(func(rows pgx.Rows) error {
 		var last notification.Cursor
 		for rows.Next() {
@@ -217,7 +212,7 @@ func queueRecipients(batch *pgx.Batch, targets []byte, after notification.Cursor
 
 // recipientsArgs asks for one more than limit, which tells whether there is a
 // next page.
-func recipientsArgs(targets []byte, after notification.Cursor, limit int) []any {
+func recipientsArgs(targets []targetRow, after notification.Cursor, limit int) []any {
 	number, userID := after.Number, after.UserID
 	if after.Rank == 0 { // behind a manager, or before the first: all others are still to come
 		number, userID = -1, ""

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -71,20 +69,18 @@ const (
 // planned at the same moment cannot see each other: then the insert fails, and
 // a repeat sees what the other has stored.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
-	decisions, deliveries, err := planRows(page)
-	if err != nil {
-		return nil, notification.IDRange{}, err
-	}
+	page = append([]notification.DecidedRecipient{}, page...) // of nobody: [], not null
+	deliveries := deliveryRows(page)
 	var plan []notification.Delivery
 	var ids notification.IDRange
 	batch := &pgx.Batch{}
-	batch.Queue(insertPlan, event.ID, event.Type, decisions, deliveries, event.CorrelationID)
+	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, event.ID, deliveries)
-	batch.Queue(readBackPlan, event.ID, decisions).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(readBackPlan, event.ID, page).Query(func(rows pgx.Rows) (err error) {
 		plan, ids, err = collectDeliveries(rows)
 		return err
 	})
-	err = s.Pool.SendBatch(ctx, batch).Close()
+	err := s.Pool.SendBatch(ctx, batch).Close()
 	return plan, ids, wrap(err, "save plan")
 }
 
@@ -96,17 +92,12 @@ type deliveryRow struct {
 	notification.PlannedDelivery
 }
 
-func planRows(page []notification.DecidedRecipient) (decisions, deliveries []byte, err error) {
-	planned := []deliveryRow{}
+func deliveryRows(page []notification.DecidedRecipient) []deliveryRow {
+	rows := []deliveryRow{}
 	for _, r := range page {
 		for _, d := range r.Deliveries {
-			planned = append(planned, deliveryRow{r.UserType, r.UserID, r.Entity, d})
+			rows = append(rows, deliveryRow{r.UserType, r.UserID, r.Entity, d})
 		}
 	}
-	page = append([]notification.DecidedRecipient{}, page...) // of nobody: [], not null
-	if decisions, err = json.Marshal(page); err != nil {
-		return nil, nil, fmt.Errorf("encode decisions: %w", err)
-	}
-	deliveries, err = json.Marshal(planned)
-	return decisions, deliveries, wrap(err, "encode deliveries")
+	return rows
 }
