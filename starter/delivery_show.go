@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/advice"
 	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/postgres/report"
@@ -22,7 +21,7 @@ retried it, and what its workflow does. It shows no address and no text.
 starter delivery why says what decided about it, and what happens next.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
 		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
-	}, explain.Explainer.Delivery, advice.NoDelivery, printDelivery)
+	}, explain.Explainer.Delivery, printDelivery)
 }
 
 func printDelivery(w io.Writer, view explain.Delivery) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/advice"
 	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
@@ -54,10 +53,8 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 	var found explain.Why
 	if len(args) > 0 {
 		found, err = e.WhyDelivery(ctx, args[0])
-		err = advice.NoDelivery(args[0], err)
 	} else {
 		found, err = e.Why(ctx, key)
-		err = advice.NoEvent(key.EventID, err)
 	}
 	if err != nil {
 		return err

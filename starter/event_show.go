@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"herald/internal/advice"
 	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
@@ -21,7 +20,7 @@ func (a *app) showEventCommand() *cobra.Command {
 no addresses and no texts.`,
 		Example:           "  starter event show evt-1\n  starter event show evt-1 -o json",
 		ValidArgsFunction: console.CompleteOne(a.completeEvents()),
-	}, explain.Explainer.Event, advice.NoEvent, printEvent)
+	}, explain.Explainer.Event, printEvent)
 }
 
 func printEvent(w io.Writer, view explain.Event) {

@@ -23,9 +23,7 @@ func (a *app) explainer(ctx context.Context) (e explain.Explainer, done func(), 
 }
 
 // showCommand completes a command that shows what read finds by an id.
-func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer, context.Context, string) (T, error),
-	advise func(id string, err error) error, print func(io.Writer, T),
-) *cobra.Command {
+func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer, context.Context, string) (T, error), print func(io.Writer, T)) *cobra.Command {
 	cmd.Use, cmd.Args = "show ID", cobra.ExactArgs(1)
 	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {
 		e, done, err := a.explainer(ctx)
@@ -35,7 +33,7 @@ func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer,
 		defer done()
 		found, err := read(e, ctx, args[0])
 		if err != nil {
-			return advise(args[0], err)
+			return err
 		}
 		return a.Print(found, func(w io.Writer) { print(w, found) })
 	})

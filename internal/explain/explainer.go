@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"herald/internal/advice"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
@@ -39,7 +40,7 @@ type Event struct {
 func (e Explainer) Event(ctx context.Context, id string) (Event, error) {
 	detail, err := e.reader().EventDetail(ctx, id, shownRecipients)
 	if err != nil {
-		return Event{}, err
+		return Event{}, advice.NoEvent(id, err)
 	}
 	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
 	if err != nil {
@@ -60,7 +61,7 @@ type Delivery struct {
 func (e Explainer) Delivery(ctx context.Context, id string) (Delivery, error) {
 	detail, err := e.reader().DeliveryDetail(ctx, id)
 	if err != nil {
-		return Delivery{}, err
+		return Delivery{}, advice.NoDelivery(id, err)
 	}
 	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"herald/internal/advice"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
@@ -35,7 +36,7 @@ type Why struct {
 func (e Explainer) WhyDelivery(ctx context.Context, id string) (Why, error) {
 	delivery, err := e.reader().DeliveryDetail(ctx, id)
 	if err != nil {
-		return Why{}, err
+		return Why{}, advice.NoDelivery(id, err)
 	}
 	key := report.DecisionKey{EventID: delivery.EventID, UserType: delivery.UserType, UserID: delivery.UserID, Channel: delivery.Channel}
 	return e.why(ctx, key, &delivery)
@@ -57,7 +58,7 @@ func (e Explainer) Why(ctx context.Context, key report.DecisionKey) (Why, error)
 func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *report.DeliveryDetail) (Why, error) {
 	decided, err := e.reader().Decided(ctx, key)
 	if err != nil {
-		return Why{}, err
+		return Why{}, advice.NoEvent(key.EventID, err)
 	}
 	now := time.Now()
 	plan, err := e.planNow(ctx, key, decided, now)
