@@ -9,6 +9,101 @@ import (
 	"herald/internal/notification"
 )
 
+const (
+	// laneKind is the kind of a delivery; the index notification_undelivered has
+	// the same expression.
+	laneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' THEN 'NOW' ELSE 'LATER' END`
+	// undelivered are the rows of that index: what FAILED may be tried again.
+	undelivered = `n.status IN ('PENDING', 'FAILED')`
+	// selectDeliveries has the columns that collectDeliveries reads.
+	selectDeliveries = `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
+		FROM   notification n
+		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id`
+)
+
+func kindOf(lane notification.Lane) string {
+	if lane.Waiting {
+		return "LATER"
+	}
+	return "NOW"
+}
+
+// Undelivered reads the first deliveries of an event that are still to be made.
+func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error) {
+	const query = selectDeliveries + `
+		WHERE  n.event_id = $1
+		AND    ` + undelivered + `
+		ORDER BY n.id
+		LIMIT  $2`
+
+	return s.readDeliveries(ctx, query, eventID, limit)
+}
+
+// LaneDeliveries reads the deliveries of a lane that are still to be made, whose
+// notification.id is in ids.
+func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error) {
+	const query = selectDeliveries + `
+		WHERE  n.event_id = $1
+		AND    n.channel = $2
+		AND    ` + laneKind + ` = $3
+		AND    ` + undelivered + `
+		AND    (n.status = 'PENDING' OR NOT $4)
+		AND    n.id BETWEEN $5 AND $6
+		ORDER BY n.id
+		LIMIT  $7`
+
+	return s.readDeliveries(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, ids.First, ids.Last, maxPage)
+}
+
+// maxPage bounds a page whose range has got more rows since it was found. The lane's
+// last look finds those beyond.
+const maxPage = 1000
+
+func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) ([]notification.Delivery, error) {
+	rows, _ := s.Pool.Query(ctx, query, args...) // collectDeliveries returns its error
+	deliveries, _, err := collectDeliveries(rows)
+	return deliveries, wrap(err, "read deliveries")
+}
+
+// NextDeliveries returns the range of the next deliveries of a lane that are still to
+// be made: up to limit of them, behind after. The zero value: there are none.
+func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error) {
+	const query = `
+		SELECT coalesce(min(id), 0), coalesce(max(id), 0)
+		FROM  (SELECT n.id
+		       FROM   notification n
+		       WHERE  n.event_id = $1
+		       AND    n.channel = $2
+		       AND    ` + laneKind + ` = $3
+		       AND    ` + undelivered + `
+		       AND    (n.status = 'PENDING' OR NOT $4)
+		       AND    n.id > $5
+		       ORDER BY n.id
+		       LIMIT  $6) AS next`
+
+	var ids notification.IDRange
+	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, after, limit).Scan(&ids.First, &ids.Last)
+	return ids, wrap(err, "find next deliveries")
+}
+
+// Lanes returns the lanes of an event in which a delivery is still to be made.
+func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane, error) {
+	const query = `
+		SELECT c.channel, k.kind = 'LATER' AS waiting
+		FROM   unnest($2::text[]) WITH ORDINALITY AS c (channel, place)
+		CROSS JOIN (VALUES ('NOW'), ('LATER')) AS k (kind)
+		WHERE  EXISTS (
+		    SELECT FROM notification n
+		    WHERE  n.event_id = $1
+		    AND    n.channel = c.channel
+		    AND    ` + laneKind + ` = k.kind
+		    AND    ` + undelivered + `)
+		ORDER BY c.place, waiting`
+
+	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
+}
+
 // Deliveries reads the deliveries of an event whose notification.id is in ids:
 // those that wait for a time of their own, or those that do not. Events that
 // release 0.1 started read their pages so.

@@ -1,14 +1,128 @@
 package postgres_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
+
+var (
+	mails      = notification.Lane{Channel: notification.Email}
+	laterMails = notification.Lane{Channel: notification.Email, Waiting: true}
+	texts      = notification.Lane{Channel: notification.SMS}
+)
+
+// largeEvent is evt-1 with ten recipients: each has a mail, every second one's is
+// sent later; the first has an SMS. Three mails have ended.
+func largeEvent(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	for i := range 10 {
+		mail, others := planned(notification.Email), []notification.PlannedDelivery{}
+		if i%2 == 1 {
+			mail.SendAfter = time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
+		if i == 0 {
+			others = append(others, planned(notification.SMS))
+		}
+		savePlan(t, s, decided(fmt.Sprint(i), append(others, mail)...))
+	}
+	saveOf(t, s, "evt-2", toCustomer("evt-2", "7"))
+	setStatus(t, s, "evt-1-staff0-EMAIL", notification.Sent)
+	setStatus(t, s, "evt-1-staff2-EMAIL", notification.Failed)
+	setStatus(t, s, "evt-1-staff3-EMAIL", notification.Cancelled)
+	return s
+}
+
+func TestLanes(t *testing.T) {
+	t.Parallel()
+
+	s := largeEvent(t)
+	lanes, err := s.Lanes(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, []notification.Lane{mails, laterMails, texts}, lanes)
+
+	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE channel = 'SMS' OR send_after IS NOT NULL")
+	lanes, err = s.Lanes(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, []notification.Lane{mails}, lanes)
+}
+
+// A lane's stretches hold each row that is still to be delivered once, and no other.
+func TestNextDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := largeEvent(t)
+	tests := []struct {
+		lane        notification.Lane
+		onlyPending bool
+		want        []string
+	}{
+		{mails, false, []string{"2", "4", "6", "8"}},
+		{mails, true, []string{"4", "6", "8"}},
+		{laterMails, false, []string{"1", "5", "7", "9"}},
+		{texts, false, []string{"0"}},
+		{notification.Lane{Channel: notification.SMS, Waiting: true}, false, nil},
+	}
+	for _, tt := range tests {
+		for _, limit := range []int{1, 3, 100} {
+			var got []string
+			for after := int64(0); ; {
+				ids, err := s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.onlyPending, limit)
+				require.NoError(t, err)
+				if ids.Last == 0 {
+					break
+				}
+				found, err := s.LaneDeliveries(t.Context(), "evt-1", tt.lane, ids, tt.onlyPending)
+				require.NoError(t, err)
+				require.LessOrEqual(t, len(found), limit)
+				for _, d := range found {
+					require.Equal(t, tt.lane.Channel, d.Channel)
+					require.Equal(t, tt.lane.Waiting, d.Waits())
+					got = append(got, d.UserID)
+				}
+				after = ids.Last
+			}
+			require.Equal(t, tt.want, got)
+		}
+	}
+}
+
+func TestUndelivered(t *testing.T) {
+	t.Parallel()
+
+	s := largeEvent(t)
+	for limit, want := range map[int]int{3: 3, 100: 9} {
+		deliveries, err := s.Undelivered(t.Context(), "evt-1", limit)
+		require.NoError(t, err)
+		require.Len(t, deliveries, want)
+	}
+}
+
+// Looking for more of a large event reads what is left of it, by the index.
+func TestNextDeliveriesReadsAnIndex(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
+		SELECT 'evt-' || i % 2, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', CASE WHEN i < 19000 THEN 'SENT' ELSE 'PENDING' END, now()
+		FROM   generate_series(1, 20000) AS i`)
+	exec(t, s, "ANALYZE notification")
+	text := get[[]byte](t, s, `EXPLAIN (FORMAT JSON)
+		SELECT n.id FROM notification n
+		WHERE  n.event_id = 'evt-1' AND n.channel = 'EMAIL'
+		AND    CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' THEN 'NOW' ELSE 'LATER' END = 'NOW'
+		AND    n.status IN ('PENDING', 'FAILED') AND n.id > 0 ORDER BY n.id LIMIT 500`)
+	require.Contains(t, string(text), "notification_undelivered")
+	require.NotContains(t, string(text), "Sort")
+}
 
 // The pages of one event, and other events between them, do not mix.
 func TestDeliveriesByRange(t *testing.T) {
