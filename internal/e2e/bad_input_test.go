@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -32,7 +33,10 @@ func TestBadInput(t *testing.T) {
 	emit := func(name, eventType, aggregate, payload string) string {
 		return s.emit(s.name+"-"+name, eventType, aggregate, payload)
 	}
-	outcomes := map[string]struct{ outcome, problem string }{
+	outcomes := map[string]struct {
+		outcome notification.EventOutcome
+		problem string
+	}{
 		emit("type", "UNHEARD_OF", "CUSTOMER/1", `{}`):                     {"NO_ROUTING", "UNHEARD_OF"},
 		emit("aggregate", "LOAD", "SPACESHIP/1", `{"number":1}`):           {"NO_RECIPIENTS", "SPACESHIP"},
 		emit("nobody", "LOAD", "CUSTOMER/999", `{"number":1}`):             {"NO_RECIPIENTS", "active"},
