@@ -87,18 +87,6 @@ func TestRetriedDeliveryThatCannotBePlanned(t *testing.T) {
 	env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(noText.err)))
 }
 
-func TestRetriedDeliveryWithoutARow(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.reopens(false).Return(activities.ReopenResult{}, noRow.err)
-	env.givesUp(notification.Email, notification.Failed, message(noRow.err)).Return(notification.Status(""), noRow.err).Once()
-
-	env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
-
-	env.requireFailure(t, activities.NoSuchRow)
-}
-
 // Cancelled before it is reopened, a retry ends as its row says.
 func TestRetriedDeliveryCancelled(t *testing.T) {
 	t.Parallel()

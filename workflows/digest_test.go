@@ -111,19 +111,6 @@ func TestDigestEnds(t *testing.T) {
 	}
 }
 
-// All that joined was cancelled before the window ended.
-func TestDigestOfNothing(t *testing.T) {
-	t.Parallel()
-
-	env := newEnv(t)
-	env.joins(0, items(1)...)
-	env.seals(sealed(0))
-
-	env.ExecuteWorkflow(workflows.Digest, digestInput())
-
-	env.requireDigest(t, workflows.DigestResult{})
-}
-
 // What the provider accepted and nobody wrote down is written down before the
 // items hear of it.
 func TestDigestRecordsWhatWasNotRecorded(t *testing.T) {

@@ -92,7 +92,8 @@ func TestDigestThatCannotBeJudged(t *testing.T) {
 	env.requireDigest(t, workflows.DigestResult{Status: ended.Status, Reason: ended.Reason, Items: 1})
 }
 
-// A digest that was rescheduled is sent at that time, however many join.
+// A digest that was rescheduled is sent at that time, however many join. This one has
+// nothing left to list by then.
 func TestDigestRescheduledIsNeverFull(t *testing.T) {
 	t.Parallel()
 

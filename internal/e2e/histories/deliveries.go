@@ -22,8 +22,8 @@ func deliveries() []*scenario {
 		delivery("deliver_refused", notification.SMS, time.Time{}, refuse),
 		delivery("deliver_best_effort_failed", notification.Slack, time.Time{}, refuse),
 		delivery("deliver_not_recorded", notification.Push, time.Time{}, sentUnrecorded),
-		delivery("deliver_sent_before", notification.Email, time.Time{}, found(notification.Sent)),
-		delivery("deliver_cancelled_before", notification.Email, time.Time{}, found(notification.Cancelled)),
+		delivery("deliver_sent_before", notification.Email, time.Time{}, always(activities.SendResult{Status: notification.Sent}, nil)),
+		delivery("deliver_cancelled_before", notification.Email, time.Time{}, always(activities.SendResult{Status: notification.Cancelled}, nil)),
 		delivery("deliver_delayed", notification.Email, soon(), nil),
 		delivery("deliver_deferred", notification.Email, soon(), quietOnce),
 		delivery("deliver_dropped", notification.Email, soon(), quiet),
@@ -54,7 +54,7 @@ func controlledDeliveries() []*scenario {
 		byMail("deliver_sent_now_refused", now, refused, underWay, hasten, askedToStop, release),
 		byMail("deliver_sent_now_judging", past, judged, underWay, hasten, askedToStop, release),
 		byMail("deliver_cancelled_too_late", now, sentWhenReleased, underWay, cancel, askedToStop, release),
-		byMail("deliver_cancelled_failing", now, failedWhenReleased, underWay, cancel, askedToStop, release),
+		byMail("deliver_cancelled_failing", now, heldAtFirst(activities.SendResult{}, unclear(0)), underWay, cancel, askedToStop, release),
 	}
 }
 
@@ -83,9 +83,18 @@ func delivery(name string, channel notification.Channel, sendAfter time.Time, se
 
 type sendFunc = func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error)
 
-// outage fails every attempt, and asks for a long wait.
-func outage(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
-	return activities.SendResult{}, unclear(10 * time.Minute)
+var (
+	outage   = always(activities.SendResult{}, unclear(10*time.Minute)) // it asks for a long wait
+	refuse   = always(activities.SendResult{}, permanent("sendgrid refused: 400", string(notification.Refused)))
+	quiet    = always(activities.SendResult{Status: notification.Pending, Quiet: true}, nil)
+	optedOut = always(activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil) // while the delivery waited
+)
+
+// always answers every attempt alike.
+func always(result activities.SendResult, err error) sendFunc {
+	return func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
+		return result, err
+	}
 }
 
 func outageOnce(ctx context.Context, _ *scenario, _ activities.SendInput) (activities.SendResult, error) {
@@ -110,19 +119,9 @@ func outageUsedUp(ctx context.Context, _ *scenario, _ activities.SendInput) (act
 	return activities.SendResult{}, permanent("sendgrid gave no clear answer: 503", activities.AttemptsExhausted)
 }
 
-func refuse(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
-	return activities.SendResult{}, permanent("sendgrid refused: 400", string(notification.Refused))
-}
-
 func sentUnrecorded(_ context.Context, _ *scenario, in activities.SendInput) (activities.SendResult, error) {
 	result := notification.AttemptResult{DeliveryID: in.DeliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 200, ProviderID: "p1"}
 	return activities.SendResult{Status: notification.Sent, Unrecorded: &result}, nil
-}
-
-func found(status notification.Status) sendFunc {
-	return func(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
-		return activities.SendResult{Status: status}, nil
-	}
 }
 
 // quietOnce meets quiet hours that end soon, and then none.
@@ -131,15 +130,6 @@ func quietOnce(_ context.Context, s *scenario, _ activities.SendInput) (activiti
 		return activities.SendResult{Status: notification.Pending, NotBefore: time.Now().UTC().Add(time.Second)}, nil
 	}
 	return activities.SendResult{Status: notification.Sent}, nil
-}
-
-func quiet(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
-	return activities.SendResult{Status: notification.Pending, Quiet: true}, nil
-}
-
-// optedOut meets somebody who opted out while the delivery waited.
-func optedOut(context.Context, *scenario, activities.SendInput) (activities.SendResult, error) {
-	return activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}, nil
 }
 
 // heldAtFirst keeps the first attempt under way until it is released, and
@@ -158,13 +148,6 @@ func heldAtFirst(result activities.SendResult, err error) sendFunc {
 
 func sentWhenReleased(ctx context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	return activities.SendResult{Status: notification.Sent}, s.hold(ctx)
-}
-
-func failedWhenReleased(ctx context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
-	if err := s.hold(ctx); err != nil {
-		return activities.SendResult{}, err
-	}
-	return activities.SendResult{}, unclear(0)
 }
 
 func unclear(retryAfter time.Duration) error {
