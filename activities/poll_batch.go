@@ -44,7 +44,7 @@ type batchResult struct {
 
 // batch claims, starts and marks one batch. No transaction is open while Temporal
 // is called.
-func (p *poller) batch(ctx context.Context) (batchResult, error) {
+func (p *outboxPoll) batch(ctx context.Context) (batchResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimLease) // beyond it, others may have claimed the same
 	defer cancel()
 	owner := uuid.NewString()
@@ -72,7 +72,7 @@ func (p *poller) batch(ctx context.Context) (batchResult, error) {
 }
 
 // endsOf starts the events that are due, and says how the claim of each one ends.
-func (p *poller) endsOf(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
+func (p *outboxPoll) endsOf(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
 	var settled []notification.ClaimResult
 	var due []notification.PendingEvent
 	for _, event := range events {
@@ -92,7 +92,7 @@ func (p *poller) endsOf(ctx context.Context, events []notification.PendingEvent)
 
 // startAll starts events concurrently. Once Temporal proves out of reach, the rest
 // of the batch is given back untried.
-func (p *poller) startAll(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
+func (p *outboxPoll) startAll(ctx context.Context, events []notification.PendingEvent) []notification.ClaimResult {
 	starts := make([]start, len(events))
 	var unreachable atomic.Bool
 	var group errgroup.Group

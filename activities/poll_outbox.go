@@ -62,15 +62,15 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 			}
 		})
 	})
-	p := &poller{Source: source, name: in.Source, launcher: a.Launcher, wake: wake, backoff: firstBackoff}
+	p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake, backoff: firstBackoff}
 	for ctx.Err() == nil && !stopping(ctx) {
 		p.step(ctx)
 	}
 	return p.total, nil
 }
 
-// poller is the state of one [Activities.PollOutbox].
-type poller struct {
+// outboxPoll is the state of one [Activities.PollOutbox].
+type outboxPoll struct {
 	Source
 	name     string // of the source
 	launcher EventLauncher
@@ -82,7 +82,7 @@ type poller struct {
 }
 
 // step polls one batch, then waits for as long as its outcome asks for.
-func (p *poller) step(ctx context.Context) {
+func (p *outboxPoll) step(ctx context.Context) {
 	batch, err := p.batch(context.WithoutCancel(ctx))
 	released := batch.ended[notification.ClaimReleased]
 	p.total.Started += batch.ended[notification.ClaimStarted]
@@ -103,7 +103,7 @@ func (p *poller) step(ctx context.Context) {
 	}
 }
 
-func (p *poller) untilNextLook() time.Duration {
+func (p *outboxPoll) untilNextLook() time.Duration {
 	if time.Now().Before(p.alertUntil) {
 		return min(alertInterval, p.Interval)
 	}

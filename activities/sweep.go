@@ -86,8 +86,8 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 	return s.found, nil
 }
 
-// sweep is one sweep under way.
-type sweep struct {
+// sweepRun is one sweep under way.
+type sweepRun struct {
 	*Activities
 	found SweepResult
 	until time.Time
@@ -100,8 +100,8 @@ type sweep struct {
 
 // beginSweep goes on where this activity's last attempt ended, or else where the
 // last sweep did.
-func (a *Activities) beginSweep(ctx context.Context) (*sweep, error) {
-	s := &sweep{Activities: a, until: time.Now().Add(sweepTime)}
+func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
+	s := &sweepRun{Activities: a, until: time.Now().Add(sweepTime)}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &s.found); err != nil {
 			return nil, fmt.Errorf("read how far the sweep came: %w", err)
@@ -119,7 +119,7 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweep, error) {
 
 // eachRow looks at the rows page by page. read returns the page behind the row that see
 // saw last; last is that row's id, or zero once all rows were seen.
-func eachRow[Row any, ID comparable](ctx context.Context, s *sweep, last *ID, id func(Row) ID, read func(after ID) ([]Row, error), see func(context.Context, Row) error) error {
+func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, error), see func(context.Context, Row) error) error {
 	for !s.spent() {
 		page, err := read(*last)
 		if err != nil {
@@ -144,12 +144,12 @@ func eachRow[Row any, ID comparable](ctx context.Context, s *sweep, last *ID, id
 }
 
 // spent says whether the rest is left to the next sweep.
-func (s *sweep) spent() bool {
+func (s *sweepRun) spent() bool {
 	return !time.Now().Before(s.until) || len(s.found.GiveUp) >= maxGivenUp
 }
 
 // look waits until Temporal may be asked again, and counts the question.
-func (s *sweep) look(ctx context.Context) error {
+func (s *sweepRun) look(ctx context.Context) error {
 	select {
 	case <-s.pace.C:
 		s.found.Looked++
@@ -161,7 +161,7 @@ func (s *sweep) look(ctx context.Context) error {
 
 // notStarted leaves what Temporal did not start to the next sweep. A restart is not
 // counted: the refusal may be Temporal's trouble and not the row's.
-func (s *sweep) notStarted(ctx context.Context, id string, err error) error {
+func (s *sweepRun) notStarted(ctx context.Context, id string, err error) error {
 	activity.GetLogger(ctx).Warn("the sweep cannot start a workflow again", "workflow_id", id, "error", err)
 	return ctx.Err()
 }

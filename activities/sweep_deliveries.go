@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-func (s *sweep) deliveries(ctx context.Context) error {
+func (s *sweepRun) deliveries(ctx context.Context) error {
 	read := func(after int64) ([]notification.StuckDelivery, error) {
 		return s.Sweeps.StuckDeliveries(ctx, after, stuckAge, sweepPage)
 	}
@@ -17,7 +17,7 @@ func (s *sweep) deliveries(ctx context.Context) error {
 
 // stuckDelivery restarts or closes a delivery if neither its workflow nor its event's runs.
 // An event's workflow runs for as long as any page of the event does.
-func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
+func (s *sweepRun) stuckDelivery(ctx context.Context, delivery notification.StuckDelivery) error {
 	event, err := s.stateOfEvent(ctx, delivery.EventID)
 	if err != nil || event == WorkflowRunning {
 		return err
@@ -49,7 +49,7 @@ func (s *sweep) stuckDelivery(ctx context.Context, delivery notification.StuckDe
 	return s.Sweeps.DeliveryRestarted(ctx, delivery.DeliveryID)
 }
 
-func (s *sweep) stateOfEvent(ctx context.Context, id string) (WorkflowState, error) {
+func (s *sweepRun) stateOfEvent(ctx context.Context, id string) (WorkflowState, error) {
 	if s.event.id == id {
 		return s.event.state, nil
 	}
@@ -65,7 +65,7 @@ func (s *sweep) stateOfEvent(ctx context.Context, id string) (WorkflowState, err
 
 // closeDelivery records that an operator ended the workflow. A delivery that was
 // sent meanwhile stays sent.
-func (s *sweep) closeDelivery(ctx context.Context, delivery notification.StuckDelivery, how WorkflowState) error {
+func (s *sweepRun) closeDelivery(ctx context.Context, delivery notification.StuckDelivery, how WorkflowState) error {
 	status, err := s.GiveUp(ctx, GiveUpInput{
 		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Cancelled, Reason: string(how),
 	})
@@ -77,7 +77,7 @@ func (s *sweep) closeDelivery(ctx context.Context, delivery notification.StuckDe
 
 // failDelivery leaves the delivery to the workflow, whose history remembers that
 // the dead-letter queue is to be told.
-func (s *sweep) failDelivery(delivery notification.StuckDelivery, why string) {
+func (s *sweepRun) failDelivery(delivery notification.StuckDelivery, why string) {
 	s.found.Failed++
 	s.found.GiveUp = append(s.found.GiveUp, GiveUpInput{
 		DeliveryID: delivery.DeliveryID, Channel: delivery.Channel, Status: notification.Failed, Reason: why,

@@ -10,14 +10,14 @@ import (
 	"herald/internal/notification"
 )
 
-func (s *sweep) events(ctx context.Context) error {
+func (s *sweepRun) events(ctx context.Context) error {
 	read := func(after string) ([]notification.StuckEvent, error) {
 		return s.Sweeps.StuckEvents(ctx, after, stuckAge, sweepPage)
 	}
 	return eachRow(ctx, s, &s.found.AfterEvent, func(row notification.StuckEvent) string { return row.ID }, read, s.stuckEvent)
 }
 
-func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) error {
+func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent) error {
 	if err := s.look(ctx); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *sweep) stuckEvent(ctx context.Context, event notification.StuckEvent) e
 	return s.Sweeps.EventRestarted(ctx, event.ID)
 }
 
-func (s *sweep) failEvent(ctx context.Context, id, why string) error {
+func (s *sweepRun) failEvent(ctx context.Context, id, why string) error {
 	activity.GetLogger(ctx).Error("the sweep gives an event up", "event_id", id, "reason", why)
 	s.found.Failed++
 	return s.Sweeps.EndStuckEvent(ctx, id, notification.EventFailed, stuckAge)

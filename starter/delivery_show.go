@@ -24,7 +24,7 @@ starter delivery why says what decided about it, and what happens next.`,
 	}, explain.Explainer.Delivery, printDelivery)
 }
 
-func printDelivery(w io.Writer, view explain.Delivery) {
+func printDelivery(w io.Writer, view explain.DeliveryView) {
 	console.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
 	console.Row(w)
@@ -74,7 +74,7 @@ func digestText(d report.DeliveryDetail) string {
 }
 
 func printSending(w io.Writer, s explain.Sending) {
-	printExecution(w, s.Execution)
+	printExecution(w, s.WorkflowView)
 	printSet(w, fact{"it says", s.Details})
 	if s.Status == explain.Running {
 		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))

@@ -41,7 +41,7 @@ RETRIED                   AGAIN  RUN    WAS     ERROR THEN
 	requireNothingSecret(t, out)
 
 	in := c.must(t, "delivery", "show", "evt-1-staff10-EMAIL", "-o", "json")
-	var view explain.Delivery
+	var view explain.DeliveryView
 	require.NoError(t, json.Unmarshal([]byte(in), &view))
 	require.Len(t, view.Log, 3)
 	require.Len(t, view.Retries, 1)
@@ -162,7 +162,7 @@ func TestAttemptText(t *testing.T) {
 	now := time.Now()
 	open, done := report.AttemptRow{StartedAt: now}, report.AttemptRow{StartedAt: now, EndedAt: &now, Detail: "twilio is busy: 429"}
 	inState := func(status string) explain.Sending {
-		return explain.Sending{Execution: explain.Execution{Status: status}}
+		return explain.Sending{WorkflowView: explain.WorkflowView{Status: status}}
 	}
 	sending := func(activity, state string) explain.Sending {
 		return explain.Sending{Pending: []explain.PendingActivity{{Activity: activity, State: state}}}

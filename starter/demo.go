@@ -59,7 +59,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 		return e.Unreachable
 	}
 	d := &demo.Demo{
-		Run: uuid.NewString()[:8], Events: events, Explainer: e, Ledger: demo.Ledger{BaseURL: sandboxURL},
+		Run: uuid.NewString()[:8], Events: events, Explainer: e, Ledger: demo.LedgerClient{BaseURL: sandboxURL},
 		Changed: func(line string) { a.line("%s  %s", time.Now().Format("15:04:05.000"), line) },
 	}
 	if err := a.demoReady(ctx, d); err != nil {

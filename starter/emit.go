@@ -89,18 +89,24 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	})
 }
 
+// maxPayload bounds what is read from the standard input.
+const maxPayload = 1 << 20
+
 // payload reads a JSON object from the flag itself, a file or the standard input.
 func (a *app) payload(flag string) (read []byte, err error) {
 	switch path, isFile := strings.CutPrefix(flag, "@"); {
 	case flag == "-":
-		read, err = io.ReadAll(a.in)
+		read, err = io.ReadAll(io.LimitReader(a.in, maxPayload+1))
 	case isFile:
 		read, err = os.ReadFile(path)
 	default:
 		read = []byte(flag)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read: %w", err)
+	case len(read) > maxPayload:
+		return nil, errors.New("is larger than 1 MiB; event_outbox takes 256 KiB")
 	}
 	return read, checkObject(read)
 }

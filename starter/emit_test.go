@@ -130,7 +130,7 @@ func TestEmit(t *testing.T) {
 	require.Len(t, ids, 1200)
 	require.Equal(t, []string{"mine-1", "mine-1200"}, []string{ids[0], ids[1199]})
 
-	view := read[explain.Event](t, c, "event", "show", id)
+	view := read[explain.EventView](t, c, "event", "show", id)
 	require.Equal(t, "order-1", view.Outbox.CorrelationID)
 	require.Equal(t, "RESERVATION", view.Outbox.AggregateType)
 

@@ -23,7 +23,7 @@ no addresses and no texts.`,
 	}, explain.Explainer.Event, printEvent)
 }
 
-func printEvent(w io.Writer, view explain.Event) {
+func printEvent(w io.Writer, view explain.EventView) {
 	console.Row(w, "event", view.EventID)
 	printOutbox(w, view.Outbox)
 	if p := view.Processed; p != nil {
@@ -85,7 +85,7 @@ func printSet(w io.Writer, facts ...fact) {
 	}
 }
 
-func printExecution(w io.Writer, s explain.Execution) {
+func printExecution(w io.Writer, s explain.WorkflowView) {
 	printSet(w, fact{"workflow", s.Status}, fact{"run id", s.RunID}, fact{"HeraldOutcome", s.HeraldOutcome},
 		fact{"outcome", string(s.Outcome)}, fact{"problem", s.Problem}, fact{"failure", s.Failure}, fact{"note", s.Note})
 }

@@ -20,7 +20,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	c := withDatabase(t)
 	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-1")
 
-	view := read[explain.Event](t, c, "event", "show", "evt-1")
+	view := read[explain.EventView](t, c, "event", "show", "evt-1")
 	require.Equal(t, notification.OutboxPending, view.Outbox.Status)
 	require.Nil(t, view.Processed)
 	require.Equal(t, explain.Unreachable, view.Workflow.Status)
@@ -33,7 +33,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 
 	_, err := c.store(t).FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
 	require.NoError(t, err)
-	require.EqualValues(t, "NO_RECIPIENTS", read[explain.Event](t, c, "event", "show", "evt-1").Processed.Outcome)
+	require.EqualValues(t, "NO_RECIPIENTS", read[explain.EventView](t, c, "event", "show", "evt-1").Processed.Outcome)
 	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []report.EventRow }](t, c, "event", "list").Events[0].Outcome)
 }
 
@@ -41,7 +41,7 @@ func TestPrintEvent(t *testing.T) {
 	t.Parallel()
 
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	view := explain.Event{
+	view := explain.EventView{
 		EventDetail: report.EventDetail{
 			EventID:   "evt-1",
 			Outbox:    &report.LeasedRow{OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
@@ -57,7 +57,7 @@ func TestPrintEvent(t *testing.T) {
 			}},
 			More: 7,
 		},
-		Workflow: explain.Execution{Status: "RUNNING", RunID: "run-1"},
+		Workflow: explain.WorkflowView{Status: "RUNNING", RunID: "run-1"},
 	}
 	require.Equal(t, `event            evt-1
 type             T
@@ -95,7 +95,7 @@ func TestShowOutcome(t *testing.T) {
 		{"FAILED", "FAILED", "FAILED, since", false},
 	} {
 		var out bytes.Buffer
-		printEvent(&out, explain.Event{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: notification.ProcessedStatus(tt.status), Outcome: tt.outcome, UpdatedAt: at}}})
+		printEvent(&out, explain.EventView{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: notification.ProcessedStatus(tt.status), Outcome: tt.outcome, UpdatedAt: at}}})
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
 		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
 	}
@@ -105,6 +105,6 @@ func TestPrintPurgedEvent(t *testing.T) {
 	t.Parallel()
 
 	var out bytes.Buffer
-	printEvent(&out, explain.Event{EventDetail: report.EventDetail{EventID: "evt-1"}, Workflow: explain.Execution{Status: explain.Unknown}})
+	printEvent(&out, explain.EventView{EventDetail: report.EventDetail{EventID: "evt-1"}, Workflow: explain.WorkflowView{Status: explain.Unknown}})
 	require.Equal(t, "event\tevt-1\noutbox\tthe row was purged\nprocessed_event\tnone: its workflow was not started yet\nworkflow\tUNKNOWN\n", out.String())
 }

@@ -59,15 +59,15 @@ with the rest. Where anything would go, it wants --yes.`,
 	return cmd
 }
 
-// purgeTable is a table that can be purged, and the flag that gives it an age.
-type purgeTable struct {
+// purgeFlag is a table that can be purged, and the flag that gives it an age.
+type purgeFlag struct {
 	flag  string
 	table postgres.PurgeTable
 }
 
 // purgeTables are in the order in which they are purged.
-func purgeTables() []purgeTable {
-	return []purgeTable{
+func purgeTables() []purgeFlag {
+	return []purgeFlag{
 		{"outbox", postgres.PurgeOutbox}, {"processed-events", postgres.PurgeProcessed}, {"notifications", postgres.PurgeNotifications},
 		{"decisions", postgres.PurgeDecisions}, {"actions", postgres.PurgeActions},
 	}

@@ -32,7 +32,7 @@ func TestSandbox(t *testing.T) {
 	_, url, said := strings.Cut(strings.TrimSpace(string(line[:n])), " at ")
 	require.True(t, said, "%s", line[:n])
 
-	ledger := demo.Ledger{BaseURL: url}
+	ledger := demo.LedgerClient{BaseURL: url}
 	require.NoError(t, ledger.Reachable(t.Context()))
 	entries, err := ledger.Since(t.Context(), time.Now().Add(-time.Hour))
 	require.NoError(t, err)

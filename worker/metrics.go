@@ -31,7 +31,7 @@ type metrics struct {
 
 // watched is what each reading of the metrics looks at.
 type watched struct {
-	sources map[string]source
+	sources map[string]wiredSource
 	broker  func() error // nil: messages can be published
 	queues  func(context.Context) (map[string]int, error)
 }
@@ -142,7 +142,7 @@ func (w watched) register(meter metric.Meter) error {
 	return errors.Join(append(failed, err)...)
 }
 
-func (s source) look(ctx context.Context) (notification.OutboxState, error) {
+func (s wiredSource) look(ctx context.Context) (notification.OutboxState, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	return s.state(ctx)

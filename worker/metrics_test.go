@@ -56,7 +56,7 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 			t.Parallel()
 
 			m, err := newMetrics(watched{
-				sources: map[string]source{
+				sources: map[string]wiredSource{
 					"herald": {state: func(ctx context.Context) (notification.OutboxState, error) {
 						if _, bounded := ctx.Deadline(); !bounded {
 							return notification.OutboxState{}, errors.New("this might take for ever")

@@ -10,16 +10,16 @@ import (
 	"herald/internal/rabbitmq"
 )
 
-// source is an outbox that pollers poll, and that gauges watch.
-type source struct {
+// wiredSource is an outbox that pollers poll, and that gauges watch.
+type wiredSource struct {
 	activities.Source
 	state func(ctx context.Context) (notification.OutboxState, error)
 }
 
 // newSources has one entry for each source, under the name that its pollers, its
 // metrics and the histories of its events have.
-func newSources(cfg config.Config, events *postgres.Store, broker *rabbitmq.Broker) map[string]source {
-	return map[string]source{
+func newSources(cfg config.Config, events *postgres.Store, broker *rabbitmq.Broker) map[string]wiredSource {
+	return map[string]wiredSource{
 		notification.HeraldSource: {
 			Source: activities.Source{
 				Outbox: events, Sinks: []activities.Sink{broker}, Interval: cfg.OutboxPollInterval, BatchSize: cfg.OutboxBatchSize,
@@ -30,7 +30,7 @@ func newSources(cfg config.Config, events *postgres.Store, broker *rabbitmq.Brok
 }
 
 // polled is what activities need of the sources.
-func polled(sources map[string]source) map[string]activities.Source {
+func polled(sources map[string]wiredSource) map[string]activities.Source {
 	polled := map[string]activities.Source{}
 	for name, source := range sources {
 		polled[name] = source.Source

@@ -47,7 +47,7 @@ const (
 // whose provider is down does not delay the others. It ends when the event has
 // signalled that all recipients are planned, and its last page has ended.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
-	l := &lane{in: in, open: newLimiter(ctx, openPages)}
+	l := &openLane{in: in, open: newLimiter(ctx, openPages)}
 	if in.Lane.Waiting {
 		l.open = newLimiter(ctx, waitingPages)
 	}
@@ -69,14 +69,14 @@ func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 	}
 }
 
-// lane is a running [NotifyChannel].
-type lane struct {
+// openLane is a running [NotifyChannel].
+type openLane struct {
 	in   ChannelInput // as the next run would have it
 	open *limiter
 }
 
 // listen receives the signal that all recipients are planned.
-func (l *lane) listen(ctx workflow.Context) {
+func (l *openLane) listen(ctx workflow.Context) {
 	signals := workflow.GetSignalChannel(ctx, allPlanned)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		signals.Receive(ctx, nil)
@@ -86,7 +86,7 @@ func (l *lane) listen(ctx workflow.Context) {
 
 // handOn starts a page workflow for each stretch of rows. It returns when there
 // are no more (through), or when the history has become long.
-func (l *lane) handOn(ctx workflow.Context) (through bool, err error) {
+func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 	for interval := firstLook; ; {
 		planned := l.in.Planned // before the look, which then sees all rows
 		next, err := l.look(ctx)
@@ -113,14 +113,14 @@ func (l *lane) handOn(ctx workflow.Context) (through bool, err error) {
 }
 
 // look finds the next rows of the lane.
-func (l *lane) look(ctx workflow.Context) (notification.IDRange, error) {
+func (l *openLane) look(ctx workflow.Context) (notification.IDRange, error) {
 	in := activities.NextInput{EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Left: l.in.Left}
 	return execute[notification.IDRange](ctx, listOptions, acts.NextDeliveries, in)
 }
 
 // startPage starts the workflow of the next page as soon as a slot is free. Its
 // only error is that ctx was cancelled.
-func (l *lane) startPage(ctx workflow.Context, ids notification.IDRange) error {
+func (l *openLane) startPage(ctx workflow.Context, ids notification.IDRange) error {
 	l.in.After, l.in.Pages = ids.Last, l.in.Pages+1
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of deliveries begun; each is a child workflow", l.in.Pages))
 	options := pageOptions(l.in.EventID, l.in.Lane, l.in.Pages)
@@ -135,12 +135,12 @@ func (l *lane) startPage(ctx workflow.Context, ids notification.IDRange) error {
 }
 
 // long says that the lane should go on in a new run.
-func (l *lane) long(ctx workflow.Context) bool {
+func (l *openLane) long(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return info.GetContinueAsNewSuggested() && (!l.in.Lane.Waiting || l.open.open == 0 || info.GetCurrentHistoryLength() > waitedHistory)
 }
 
-func (l *lane) continueAsNew(ctx workflow.Context) error {
+func (l *openLane) continueAsNew(ctx workflow.Context) error {
 	if workflow.GetSignalChannel(ctx, allPlanned).ReceiveAsync(nil) {
 		l.in.Planned = true
 	}

@@ -43,7 +43,7 @@ type PollInput struct {
 // While it is paused no activity is open, and nothing is claimed.
 func PollOutbox(ctx workflow.Context, in PollInput) error {
 	ctx = workflow.WithActivityOptions(ctx, pollOptions)
-	p := &poller{
+	p := &pollLoop{
 		PollInput: in,
 		pauses:    workflow.GetSignalChannel(ctx, PausePoller),
 		resumes:   workflow.GetSignalChannel(ctx, ResumePoller),
@@ -60,16 +60,16 @@ func PollOutbox(ctx workflow.Context, in PollInput) error {
 	return workflow.NewContinueAsNewError(ctx, PollOutbox, p.PollInput)
 }
 
-// poller is the state of one [PollOutbox].
-type poller struct {
+// pollLoop is the state of one [PollOutbox].
+type pollLoop struct {
 	PollInput
 	pauses, resumes workflow.ReceiveChannel
 }
 
-func (p *poller) paused() bool { return !p.PausedSince.IsZero() }
+func (p *pollLoop) paused() bool { return !p.PausedSince.IsZero() }
 
 // poll runs one activity to its end. A pause cancels the activity.
-func (p *poller) poll(ctx workflow.Context) error {
+func (p *pollLoop) poll(ctx workflow.Context) error {
 	if err := p.show(ctx); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (p *poller) poll(ctx workflow.Context) error {
 }
 
 // wait waits for a signal.
-func (p *poller) wait(ctx workflow.Context) error {
+func (p *pollLoop) wait(ctx workflow.Context) error {
 	if err := p.show(ctx); err != nil {
 		return err
 	}
@@ -105,13 +105,13 @@ func (p *poller) wait(ctx workflow.Context) error {
 }
 
 // selector wakes when there is a signal to obey.
-func (p *poller) selector(ctx workflow.Context) workflow.Selector {
+func (p *pollLoop) selector(ctx workflow.Context) workflow.Selector {
 	leave := func(workflow.ReceiveChannel, bool) {} // obey receives it
 	return workflow.NewSelector(ctx).AddReceive(p.pauses, leave).AddReceive(p.resumes, leave)
 }
 
 // show tells operators what the poller does.
-func (p *poller) show(ctx workflow.Context) error {
+func (p *pollLoop) show(ctx workflow.Context) error {
 	since, details := any(nil), "polling"
 	if p.paused() {
 		since, details = p.PausedSince, "paused by an operator since "+p.PausedSince.UTC().Format(time.RFC3339)
@@ -126,7 +126,7 @@ func (p *poller) show(ctx workflow.Context) error {
 // obey does what the last signal says. Signals of two names that came while no
 // worker ran have no order, so their times decide. Without times, the name that
 // came more often decides.
-func (p *poller) obey(ctx workflow.Context) {
+func (p *pollLoop) obey(ctx workflow.Context) {
 	pauses, lastPause := receiveAll(p.pauses)
 	resumes, lastResume := receiveAll(p.resumes)
 	pause := p.paused()

@@ -13,7 +13,7 @@ import (
 )
 
 // Deviations returns where an event did not end as it must, a line each.
-func Deviations(event example.Event, seen Observation, now time.Time) []string {
+func Deviations(event example.ExpectedEvent, seen Observation, now time.Time) []string {
 	var deviations []string
 	deviate := func(format string, args ...any) {
 		deviations = append(deviations, event.Name+": "+fmt.Sprintf(format, args...))
@@ -45,7 +45,7 @@ func Deviations(event example.Event, seen Observation, now time.Time) []string {
 
 // endedWell says that the outcome is the expected one, or that an event whose delivery
 // had to wait has ended since the delivery was due.
-func endedWell(event example.Event, seen Observation, now time.Time) bool {
+func endedWell(event example.ExpectedEvent, seen Observation, now time.Time) bool {
 	if seen.Outcome == event.Expect.Outcome {
 		return true
 	}

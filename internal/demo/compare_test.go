@@ -15,9 +15,9 @@ import (
 
 var now = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
-func expecting(t *testing.T, outcome, recipients string) example.Event {
+func expecting(t *testing.T, outcome, recipients string) example.ExpectedEvent {
 	t.Helper()
-	event := example.Event{Name: "e", Expect: example.Expectation{Outcome: outcome}}
+	event := example.ExpectedEvent{Name: "e", Expect: example.Expectation{Outcome: outcome}}
 	require.NoError(t, json.Unmarshal([]byte(recipients), &event.Expect.Recipients))
 	return event
 }

@@ -25,9 +25,9 @@ const (
 // Demo is one run of the example.
 type Demo struct {
 	Run       string // part of the ids of its events
-	Events    []example.Event
+	Events    []example.ExpectedEvent
 	Explainer explain.Explainer
-	Ledger    Ledger
+	Ledger    LedgerClient
 	Changed   func(line string) // called whenever the status of a delivery changes
 }
 

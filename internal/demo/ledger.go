@@ -16,8 +16,8 @@ import (
 	"herald/internal/sandbox"
 )
 
-// Ledger reads the ledger of a sandbox.
-type Ledger struct {
+// LedgerClient reads the ledger of a sandbox.
+type LedgerClient struct {
 	BaseURL string // scheme and host
 }
 
@@ -29,12 +29,12 @@ const (
 )
 
 // Reachable fails where the sandbox does not answer.
-func (l Ledger) Reachable(ctx context.Context) error {
+func (l LedgerClient) Reachable(ctx context.Context) error {
 	return l.get(ctx, "/healthz", func(io.Reader) error { return nil })
 }
 
 // Since reads the entries from a time on.
-func (l Ledger) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, error) {
+func (l LedgerClient) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, error) {
 	var entries []sandbox.Entry
 	query := url.Values{"since": {from.UTC().Format(time.RFC3339)}}
 	err := l.get(ctx, "/ledger?"+query.Encode(), func(body io.Reader) (err error) {
@@ -44,7 +44,7 @@ func (l Ledger) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, err
 	return entries, err
 }
 
-func (l Ledger) get(ctx context.Context, path string, read func(io.Reader) error) error {
+func (l LedgerClient) get(ctx context.Context, path string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.BaseURL+path, nil)

@@ -36,7 +36,7 @@ func newResult(run string) *Result {
 	}
 }
 
-func (r *Result) add(event example.Event, seen Observation) {
+func (r *Result) add(event example.ExpectedEvent, seen Observation) {
 	r.Outcomes[seen.Detail.EventID] = seen.Outcome
 	r.Deviations = append(r.Deviations, Deviations(event, seen, time.Now())...)
 	if len(seen.Detail.Recipients) == 0 {

@@ -42,8 +42,8 @@ func TestResult(t *testing.T) {
 	t.Parallel()
 
 	result := newResult("r")
-	result.add(example.Event{Name: "hello", Expect: example.Expectation{Outcome: example.Running}}, Observation{Detail: customerDetail(), Outcome: example.Running})
-	result.add(example.Event{Name: "nobody", Expect: example.Expectation{Outcome: "NO_ROUTING"}}, Observation{Detail: report.EventDetail{EventID: "demo-r-nobody"}, Outcome: "NO_ROUTING"})
+	result.add(example.ExpectedEvent{Name: "hello", Expect: example.Expectation{Outcome: example.Running}}, Observation{Detail: customerDetail(), Outcome: example.Running})
+	result.add(example.ExpectedEvent{Name: "nobody", Expect: example.Expectation{Outcome: "NO_ROUTING"}}, Observation{Detail: report.EventDetail{EventID: "demo-r-nobody"}, Outcome: "NO_ROUTING"})
 
 	const who, selected = "CUSTOMER/42", notification.DecisionSelected
 	require.Equal(t, &Result{

@@ -56,7 +56,7 @@ func (d *Demo) look(ctx context.Context, shown map[string]notification.Status, h
 
 // isSettled says that nothing more will happen to an event soon: it has ended, or
 // all its deliveries that are left wait until after the horizon.
-func isSettled(event example.Event, detail report.EventDetail, horizon time.Time) bool {
+func isSettled(event example.ExpectedEvent, detail report.EventDetail, horizon time.Time) bool {
 	if detail.Processed == nil {
 		return false
 	}

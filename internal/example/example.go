@@ -34,8 +34,8 @@ func Seed(ctx context.Context, db *postgres.Store, slackURL string, confirm func
 	return db.RunScripts(ctx, scripts, map[string]string{"herald.slack_url": slackURL}, confirm)
 }
 
-// Event is an event of the example, and what must come of it.
-type Event struct {
+// ExpectedEvent is an event of the example, and what must come of it.
+type ExpectedEvent struct {
 	Name          string          `json:"name"`
 	Type          string          `json:"event_type"`
 	AggregateType string          `json:"aggregate_type"`
@@ -46,13 +46,13 @@ type Event struct {
 }
 
 // Events returns the events of the example.
-func Events() ([]Event, error) { return ReadEvents(eventsJSON) }
+func Events() ([]ExpectedEvent, error) { return ReadEvents(eventsJSON) }
 
 // ReadEvents reads events that are written like those of the example.
-func ReadEvents(source []byte) ([]Event, error) {
+func ReadEvents(source []byte) ([]ExpectedEvent, error) {
 	decoder := json.NewDecoder(bytes.NewReader(source))
 	decoder.DisallowUnknownFields()
-	var events []Event
+	var events []ExpectedEvent
 	if err := decoder.Decode(&events); err != nil {
 		return nil, fmt.Errorf("read example events: %w", err)
 	}
@@ -60,10 +60,10 @@ func ReadEvents(source []byte) ([]Event, error) {
 }
 
 // ID is the event's id in one of many runs of the example.
-func (e Event) ID(run string) string { return "demo-" + run + "-" + e.Name }
+func (e ExpectedEvent) ID(run string) string { return "demo-" + run + "-" + e.Name }
 
 // InRun is the event as it is written in a run of the example.
-func (e Event) InRun(run string) notification.Event {
+func (e ExpectedEvent) InRun(run string) notification.Event {
 	return notification.Event{
 		ID: e.ID(run), Type: e.Type, AggregateType: e.AggregateType, AggregateID: e.AggregateID,
 		Payload: e.Payload, CorrelationID: e.CorrelationID,

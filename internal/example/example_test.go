@@ -22,7 +22,7 @@ import (
 // overwrite confirms whatever a seed would change.
 func overwrite(context.Context, map[string]int) error { return nil }
 
-func events(t *testing.T) []example.Event {
+func events(t *testing.T) []example.ExpectedEvent {
 	t.Helper()
 	events, err := example.Events()
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestPlansAreAsExpected(t *testing.T) {
 }
 
 // requirePlanned writes and plans an event, as a worker would.
-func requirePlanned(t *testing.T, db *postgres.Store, event example.Event, written notification.Event) {
+func requirePlanned(t *testing.T, db *postgres.Store, event example.ExpectedEvent, written notification.Event) {
 	t.Helper()
 	require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
 	outcome := plan(t, db, written.ID)
@@ -160,7 +160,7 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 }
 
 // requireRenderedAsExpected: only a template that must fail does.
-func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.EventDetail) {
+func requireRenderedAsExpected(t *testing.T, event example.ExpectedEvent, detail report.EventDetail) {
 	t.Helper()
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
@@ -175,7 +175,7 @@ func requireRenderedAsExpected(t *testing.T, event example.Event, detail report.
 }
 
 // sent is the report as it must become once the planned deliveries are sent.
-func sent(event example.Event, detail report.EventDetail) report.EventDetail {
+func sent(event example.ExpectedEvent, detail report.EventDetail) report.EventDetail {
 	for _, r := range detail.Recipients {
 		for channel, d := range r.Deliveries {
 			expected := event.Expect.Recipients[r.Name()][channel]

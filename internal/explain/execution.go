@@ -17,8 +17,8 @@ import (
 	"herald/workflows"
 )
 
-// Execution is what Temporal knows of a workflow.
-type Execution struct {
+// WorkflowView is what Temporal knows of a workflow.
+type WorkflowView struct {
 	Status        string                    `json:"status"` // RUNNING, COMPLETED, FAILED, …, or one of those below
 	RunID         string                    `json:"run_id,omitempty"`
 	StartedAt     *time.Time                `json:"started_at,omitempty"`
@@ -30,7 +30,7 @@ type Execution struct {
 	Note          string                    `json:"note,omitempty"` // why Temporal does not tell more
 }
 
-// Statuses of an [Execution]; the others are Temporal's own.
+// Statuses of a [WorkflowView]; the others are Temporal's own.
 const (
 	Running     = "RUNNING"
 	Completed   = "COMPLETED"
@@ -40,7 +40,7 @@ const (
 
 // EventWorkflow reads what Temporal knows of the workflow of an event. It never
 // fails: the note says what could not be read.
-func (e Explainer) EventWorkflow(ctx context.Context, id string) Execution {
+func (e Explainer) EventWorkflow(ctx context.Context, id string) WorkflowView {
 	var result workflows.NotifyResult
 	_, execution := e.execution(ctx, id, &result)
 	if execution.Failure == "" {
@@ -51,20 +51,20 @@ func (e Explainer) EventWorkflow(ctx context.Context, id string) Execution {
 
 // execution reads what Temporal tells of a workflow without asking a worker. The
 // result of one that completed goes into result; nil: nobody wants it.
-func (e Explainer) execution(ctx context.Context, id string, result any) (*workflowservice.DescribeWorkflowExecutionResponse, Execution) {
+func (e Explainer) execution(ctx context.Context, id string, result any) (*workflowservice.DescribeWorkflowExecutionResponse, WorkflowView) {
 	if e.Temporal == nil {
-		return nil, Execution{Status: Unreachable, Note: e.Unreachable.Error()}
+		return nil, WorkflowView{Status: Unreachable, Note: e.Unreachable.Error()}
 	}
 	description, err := e.Temporal.DescribeWorkflowExecution(ctx, id, "")
 	var notFound *serviceerror.NotFound
 	switch {
 	case errors.As(err, &notFound):
-		return nil, Execution{Status: Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
+		return nil, WorkflowView{Status: Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
 	case err != nil:
-		return nil, Execution{Status: Unreachable, Note: err.Error()}
+		return nil, WorkflowView{Status: Unreachable, Note: err.Error()}
 	}
 	info := description.GetWorkflowExecutionInfo()
-	execution := Execution{
+	execution := WorkflowView{
 		Status:        strings.ToUpper(info.GetStatus().String()),
 		RunID:         info.GetExecution().GetRunId(),
 		StartedAt:     launch.Time(info.GetStartTime()),

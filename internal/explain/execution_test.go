@@ -30,16 +30,16 @@ func TestEventWorkflow(t *testing.T) {
 		status enums.WorkflowExecutionStatus
 		err    error // of describing
 		result error // of the workflow
-		want   explain.Execution
+		want   explain.WorkflowView
 	}{
-		{"running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, nil, explain.Execution{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
+		{"running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, nil, explain.WorkflowView{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
 		{"completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil, nil,
-			explain.Execution{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
+			explain.WorkflowView{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
 		{"failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED, nil, failure,
-			explain.Execution{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
+			explain.WorkflowView{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
 		{"forgotten", 0, serviceerror.NewNotFound("x"), nil,
-			explain.Execution{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
-		{"out of reach", 0, serviceerror.NewUnavailable("down"), nil, explain.Execution{Status: explain.Unreachable, Note: "down"}},
+			explain.WorkflowView{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
+		{"out of reach", 0, serviceerror.NewUnavailable("down"), nil, explain.WorkflowView{Status: explain.Unreachable, Note: "down"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,5 +65,5 @@ func TestEventWorkflowWithoutTemporal(t *testing.T) {
 	t.Parallel()
 
 	got := explain.Explainer{Unreachable: errors.New("down")}.EventWorkflow(t.Context(), "evt-1")
-	require.Equal(t, explain.Execution{Status: explain.Unreachable, Note: "down"}, got)
+	require.Equal(t, explain.WorkflowView{Status: explain.Unreachable, Note: "down"}, got)
 }

@@ -28,29 +28,29 @@ const (
 	shownActions = 50
 )
 
-// Event is all that is known of an event.
-type Event struct {
+// EventView is all that is known of an event.
+type EventView struct {
 	report.EventDetail
-	Workflow Execution       `json:"workflow"`
+	Workflow WorkflowView    `json:"workflow"`
 	Actions  []report.Action `json:"operator_actions"` // the latest first
 }
 
 // Event reads all that is known of an event, with its first 200 recipients. Where
 // nothing is known, the error is [notification.ErrNoEvent].
-func (e Explainer) Event(ctx context.Context, id string) (Event, error) {
+func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	detail, err := e.reader().EventDetail(ctx, id, shownRecipients)
 	if err != nil {
-		return Event{}, advice.NoEvent(id, err)
+		return EventView{}, advice.NoEvent(id, err)
 	}
 	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
 	if err != nil {
-		return Event{}, err
+		return EventView{}, err
 	}
-	return Event{EventDetail: detail, Workflow: e.EventWorkflow(ctx, id), Actions: actions}, nil
+	return EventView{EventDetail: detail, Workflow: e.EventWorkflow(ctx, id), Actions: actions}, nil
 }
 
-// Delivery is all that is known of a delivery.
-type Delivery struct {
+// DeliveryView is all that is known of a delivery.
+type DeliveryView struct {
 	report.DeliveryDetail
 	Workflow Sending         `json:"workflow"`
 	Actions  []report.Action `json:"operator_actions"` // the latest first
@@ -58,14 +58,14 @@ type Delivery struct {
 
 // Delivery reads all that is known of a delivery. Where there is none, the error is
 // [notification.ErrNoDelivery].
-func (e Explainer) Delivery(ctx context.Context, id string) (Delivery, error) {
+func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error) {
 	detail, err := e.reader().DeliveryDetail(ctx, id)
 	if err != nil {
-		return Delivery{}, advice.NoDelivery(id, err)
+		return DeliveryView{}, advice.NoDelivery(id, err)
 	}
 	actions, err := e.reader().Actions(ctx, report.ActionFilter{Target: id}, shownActions)
 	if err != nil {
-		return Delivery{}, err
+		return DeliveryView{}, err
 	}
-	return Delivery{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}, nil
+	return DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}, nil
 }

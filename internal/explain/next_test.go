@@ -17,7 +17,7 @@ var (
 
 // running is the state of a workflow that runs and is served.
 func running(change func(s *Sending)) Sending {
-	s := Sending{Execution: Execution{Status: Running}, TaskQueue: "herald-sms", Workers: 1, MaxAttempts: 3}
+	s := Sending{WorkflowView: WorkflowView{Status: Running}, TaskQueue: "herald-sms", Workers: 1, MaxAttempts: 3}
 	if change != nil {
 		change(&s)
 	}
@@ -30,7 +30,7 @@ func sendIs(p PendingActivity) Sending {
 }
 
 func inState(status string) Sending {
-	return Sending{Execution: Execution{Status: status}}
+	return Sending{WorkflowView: WorkflowView{Status: status}}
 }
 
 func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow {
@@ -161,7 +161,7 @@ func TestNextWithoutADelivery(t *testing.T) {
 	}{
 		{"waits", Why{Outbox: outbox("PENDING", "")}, "a poller starts it; `starter poller status` says whether one runs"},
 		{"cannot be started", Why{Outbox: outbox("FAILED", "")}, "nothing, until it is mended and put back with `starter event retry evt-1`"},
-		{"runs", Why{EventWorkflow: &Execution{Status: Running}}, "its workflow is running; `starter event show evt-1` says how far it is"},
+		{"runs", Why{EventWorkflow: &WorkflowView{Status: Running}}, "its workflow is running; `starter event show evt-1` says how far it is"},
 		{"failed", Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, "nothing, until it is put back with `starter event retry evt-1`"},
 		{"over", Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, "nothing: an event is planned once. Mended rows are for the events to come"},
 	}

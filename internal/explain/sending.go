@@ -20,7 +20,7 @@ import (
 
 // Sending is what Temporal knows of a workflow that sends: a delivery or a digest.
 type Sending struct {
-	Execution
+	WorkflowView
 	TaskQueue   string            `json:"task_queue,omitempty"`
 	Workers     int               `json:"workers"`                   // that serve the task queue, of a running workflow
 	Details     string            `json:"current_details,omitempty"` // what a running workflow says it waits for
@@ -79,7 +79,7 @@ func (e Explainer) DeliveryWorkflow(ctx context.Context, id string) Sending {
 
 func (e Explainer) sending(ctx context.Context, id string) Sending {
 	description, execution := e.execution(ctx, id, nil)
-	s := Sending{Execution: execution, TaskQueue: description.GetExecutionConfig().GetTaskQueue().GetName()}
+	s := Sending{WorkflowView: execution, TaskQueue: description.GetExecutionConfig().GetTaskQueue().GetName()}
 	if s.Status != Running {
 		return s
 	}

@@ -103,8 +103,8 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 	}})
 
 	require.Equal(t, explain.Sending{
-		Execution: explain.Execution{Status: "RUNNING", RunID: "run of d"},
-		TaskQueue: "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
+		WorkflowView: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"},
+		TaskQueue:    "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
 		Pending: []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"}},
 	}, explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d"))
 }
@@ -133,18 +133,18 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 	tests := []struct {
 		name     string
 		workflow sendingWorkflow // without workers
-		want     explain.Execution
+		want     explain.WorkflowView
 	}{
-		{"no worker", sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}, explain.Execution{Status: "RUNNING", RunID: "run of d"}},
+		{"no worker", sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}, explain.WorkflowView{Status: "RUNNING", RunID: "run of d"}},
 		{"failed", sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, failure: errors.New("sendgrid refused: 400")},
-			explain.Execution{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}},
+			explain.WorkflowView{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), "d")
-			require.Equal(t, explain.Sending{Execution: tt.want, TaskQueue: "test-email"}, got)
+			require.Equal(t, explain.Sending{WorkflowView: tt.want, TaskQueue: "test-email"}, got)
 		})
 	}
 }

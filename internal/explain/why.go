@@ -27,7 +27,7 @@ type Why struct {
 	Rules         RulesNow               `json:"rules_now"`
 	Delivery      *report.DeliveryDetail `json:"delivery"`                 // null: none was planned
 	Workflow      *Sending               `json:"workflow,omitempty"`       // of the delivery
-	EventWorkflow *Execution             `json:"event_workflow,omitempty"` // where nothing was decided
+	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"` // where nothing was decided
 	Next          string                 `json:"next"`
 }
 

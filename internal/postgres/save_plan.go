@@ -70,7 +70,7 @@ const (
 // a repeat sees what the other has stored.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
 	page = append([]notification.DecidedRecipient{}, page...) // of nobody: [], not null
-	deliveries := deliveryRows(page)
+	deliveries := plannedRows(page)
 	var plan []notification.Delivery
 	var ids notification.IDRange
 	batch := &pgx.Batch{}
@@ -84,19 +84,19 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 	return plan, ids, wrap(err, "save plan")
 }
 
-// deliveryRow is the JSON form in which a delivery travels to the database.
-type deliveryRow struct {
+// plannedRow is the JSON form in which a delivery travels to the database.
+type plannedRow struct {
 	UserType notification.UserType `json:"user_type"`
 	UserID   string                `json:"user_id"`
 	Entity   notification.Entity   `json:"entity"`
 	notification.PlannedDelivery
 }
 
-func deliveryRows(page []notification.DecidedRecipient) []deliveryRow {
-	rows := []deliveryRow{}
+func plannedRows(page []notification.DecidedRecipient) []plannedRow {
+	rows := []plannedRow{}
 	for _, r := range page {
 		for _, d := range r.Deliveries {
-			rows = append(rows, deliveryRow{r.UserType, r.UserID, r.Entity, d})
+			rows = append(rows, plannedRow{r.UserType, r.UserID, r.Entity, d})
 		}
 	}
 	return rows

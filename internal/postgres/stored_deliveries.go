@@ -123,7 +123,7 @@ func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDR
 	var row struct {
 		id int64
 		d  notification.Delivery
-		w  wait
+		w  storedWait
 	}
 	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone}
 	now := time.Now()
@@ -140,15 +140,15 @@ func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDR
 	return deliveries, ids, err
 }
 
-// wait is what a row of notification says of a delivery's time.
-type wait struct {
+// storedWait is what a row of notification says of a delivery's time.
+type storedWait struct {
 	sendAfter *time.Time
 	strategy  notification.Strategy
 	timezone  string
 }
 
 // of tells a delivery what it waits for.
-func (w wait) of(d *notification.Delivery, now time.Time) {
+func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	d.Digest = w.strategy == notification.Aggregate
 	if w.sendAfter == nil || d.Digest { // a digest judges for itself when it is sent
 		return

@@ -55,7 +55,7 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 
 	now := time.Now()
 	scan := func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
-		var w wait
+		var w storedWait
 		err = row.Scan(&d.ID, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &d.EventID, &d.EventType, &d.CreatedAt, &d.Restarts,
 			&d.Aggregate.Type, &d.Aggregate.ID, &w.sendAfter, &w.strategy, &w.timezone)
 		w.of(&d.Delivery, now)

@@ -14,12 +14,12 @@ import (
 
 // compiled is one row that was parsed, or the error of that.
 type compiled struct {
-	title, body part
+	title, body templatePart
 	err         error
 }
 
-// part is a title or a body.
-type part struct {
+// templatePart is a title or a body.
+type templatePart struct {
 	name     string // title or body
 	source   string
 	template executable
@@ -44,16 +44,16 @@ func compile(row notification.Template) *compiled {
 	return &compiled{title: title, body: body, err: cmp.Or(titleErr, bodyErr)}
 }
 
-func parsePart(name, source string, parse func(name, source string) (executable, error)) (part, error) {
+func parsePart(name, source string, parse func(name, source string) (executable, error)) (templatePart, error) {
 	if len(source) > maxBytes {
-		return part{}, fmt.Errorf("%s: %w", name, errSourceTooLong)
+		return templatePart{}, fmt.Errorf("%s: %w", name, errSourceTooLong)
 	}
 	t, err := parse(name, source)
 	if err != nil {
 		// The cause quotes the template, which is no secret, but may be long.
-		return part{}, fmt.Errorf("cannot be parsed: %.200s", err)
+		return templatePart{}, fmt.Errorf("cannot be parsed: %.200s", err)
 	}
-	return part{name: name, source: source, template: t}, nil
+	return templatePart{name: name, source: source, template: t}, nil
 }
 
 func parseText(name, source string) (executable, error) {

@@ -17,7 +17,7 @@ var (
 
 // render executes a part. It drops the errors of the template packages, which may
 // quote the data, and returns its own.
-func (p part) render(ctx context.Context, data map[string]any) (text string, err error) {
+func (p templatePart) render(ctx context.Context, data map[string]any) (text string, err error) {
 	defer func() {
 		if recover() != nil {
 			text, err = "", fmt.Errorf("%s cannot be rendered", p.name)
@@ -76,7 +76,7 @@ var (
 )
 
 // explain says what went wrong, and quotes only the template.
-func (p part) explain(err error) error {
+func (p templatePart) explain(err error) error {
 	for _, known := range []error{errTooSlow, errTooLong, errFormat} {
 		if errors.Is(err, known) {
 			return fmt.Errorf("%s: %w", p.name, known)

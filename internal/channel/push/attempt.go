@@ -19,15 +19,15 @@ import (
 // does not retry this status.
 const statusNoRetry = 599
 
-// attempt is one message to one device. As the transport of the SDK it adds the
+// deviceAttempt is one message to one device. As the transport of the SDK it adds the
 // access token, and gives every failure a status that the SDK does not retry. The
 // exchange has the true answer.
-type attempt struct {
+type deviceAttempt struct {
 	exchange *channel.Exchange
 	token    string
 }
 
-func (a *attempt) RoundTrip(req *http.Request) (*http.Response, error) {
+func (a *deviceAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Authorization", "Bearer "+a.token)
 	resp, err := a.exchange.RoundTrip(req)
@@ -53,7 +53,7 @@ type answer struct {
 
 func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Message) answer {
 	exchange := channel.NewExchange(s.wire)
-	name, err := s.call(ctx, &attempt{exchange, token}, message)
+	name, err := s.call(ctx, &deviceAttempt{exchange, token}, message)
 
 	got := answer{name: channel.ProviderID(name), status: exchange.Status}
 	switch got.failure = exchange.Failure(ctx, provider); {
@@ -67,7 +67,7 @@ func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Me
 
 // call builds a client for this call alone, since the SDK has no other place for
 // the exchange. That costs microseconds.
-func (s *Sender) call(ctx context.Context, a *attempt, message *messaging.Message) (string, error) {
+func (s *Sender) call(ctx context.Context, a *deviceAttempt, message *messaging.Message) (string, error) {
 	client := a.exchange.Client()
 	client.Transport = a
 	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: s.project},

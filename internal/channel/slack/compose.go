@@ -22,12 +22,12 @@ type payload struct {
 }
 
 type block struct {
-	Type    string `json:"type"`
-	BlockID string `json:"block_id,omitempty"`
-	Text    text   `json:"text"`
+	Type    string     `json:"type"`
+	BlockID string     `json:"block_id,omitempty"`
+	Text    textObject `json:"text"`
 }
 
-type text struct {
+type textObject struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 	// Verbatim keeps Slack from turning bare URLs and names into links and mentions.
@@ -49,7 +49,7 @@ func compose(msg notification.Message) ([]byte, bool) {
 	for body := msg.Body; ; opening = "" {
 		var part string
 		part, body = cut(body, blockTextLimit-utf8.RuneCountInString(opening))
-		blocks = append(blocks, block{Type: "section", Text: text{Type: "mrkdwn", Text: opening + part, Verbatim: true}})
+		blocks = append(blocks, block{Type: "section", Text: textObject{Type: "mrkdwn", Text: opening + part, Verbatim: true}})
 		if body == "" {
 			break
 		}

@@ -28,8 +28,8 @@ type Sender struct {
 	publisher channel.Publisher
 }
 
-// message is what a gateway pushes to the browser.
-type message struct {
+// frame is what a gateway pushes to the browser.
+type frame struct {
 	Type           string                `json:"type"` // notification
 	DeliveryID     string                `json:"delivery_id"`
 	NotificationID int64                 `json:"notification_id"`
@@ -47,7 +47,7 @@ type message struct {
 // later, when a gateway hands it to a socket. The receipt is empty, since the
 // broker gives no id of its own. Errors are the publisher's.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
-	body, err := json.Marshal(message{
+	body, err := json.Marshal(frame{
 		Type:           "notification",
 		DeliveryID:     msg.DeliveryID,
 		NotificationID: msg.NotificationID,
