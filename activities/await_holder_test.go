@@ -35,12 +35,12 @@ func TestAwaitHolder(t *testing.T) {
 		want    activities.HolderResult
 		failure string
 	}{
-		{"nobody", activities.Execution{}, activities.HolderResult{}, ""},
-		{"it runs", running, activities.HolderResult{}, activities.StillRunning},
-		{"it was terminated", page, activities.HolderResult{}, ""},
-		{"it has completed", completed, activities.HolderResult{Completed: true}, ""},
-		{"another type", stranger, activities.HolderResult{Stranger: "the workflow NotifyEvent of task queue herald-events"}, ""},
-		{"another installation", elsewhere, activities.HolderResult{Stranger: "the workflow NotifyPage of task queue other-events"}, ""},
+		{name: "nobody", found: activities.Execution{}, want: activities.HolderResult{}},
+		{name: "it runs", found: running, want: activities.HolderResult{}, failure: activities.StillRunning},
+		{name: "it was terminated", found: page, want: activities.HolderResult{}},
+		{name: "it has completed", found: completed, want: activities.HolderResult{Completed: true}},
+		{name: "another type", found: stranger, want: activities.HolderResult{Stranger: "the workflow NotifyEvent of task queue herald-events"}},
+		{name: "another installation", found: elsewhere, want: activities.HolderResult{Stranger: "the workflow NotifyPage of task queue other-events"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

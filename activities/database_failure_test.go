@@ -26,10 +26,10 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 		args      []any
 		want      string
 	}{
-		{"constraint", `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', 'ada@example.com', 'Ada')`, nil, "do it: SQLSTATE 23505"},
-		{"cast", `SELECT 'ada@example.com'::text::int`, nil, "do it: SQLSTATE 22P02"},
-		{"argument", `SELECT $1::int`, []any{struct{ Mail string }{"ada@example.com"}}, "do it: a value has another type than expected"},
-		{"result", `SELECT 'ada@example.com'::text`, nil, "do it: a value has another type than expected"},
+		{name: "constraint", sql: `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', 'ada@example.com', 'Ada')`, want: "do it: SQLSTATE 23505"},
+		{name: "cast", sql: `SELECT 'ada@example.com'::text::int`, want: "do it: SQLSTATE 22P02"},
+		{name: "argument", sql: `SELECT $1::int`, args: []any{struct{ Mail string }{"ada@example.com"}}, want: "do it: a value has another type than expected"},
+		{name: "result", sql: `SELECT 'ada@example.com'::text`, want: "do it: a value has another type than expected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -123,12 +123,12 @@ func TestSealDigest(t *testing.T) {
 		dropped  bool
 		deferred bool
 	}{
-		{"not asked to judge", false, always, notification.Defer, false, false},
-		{"no quiet hours", true, nil, notification.Defer, false, false},
-		{"not now", true, never, notification.Defer, false, false},
-		{"defer", true, always, notification.Defer, false, true},
-		{"drop", true, always, notification.Drop, true, false},
-		{"drop, but not now", true, never, notification.Drop, false, false},
+		{name: "not asked to judge", hours: always, action: notification.Defer},
+		{name: "no quiet hours", judge: true, action: notification.Defer},
+		{name: "not now", judge: true, hours: never, action: notification.Defer},
+		{name: "defer", judge: true, hours: always, action: notification.Defer, deferred: true},
+		{name: "drop", judge: true, hours: always, action: notification.Drop, dropped: true},
+		{name: "drop, but not now", judge: true, hours: never, action: notification.Drop},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

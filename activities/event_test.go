@@ -54,14 +54,14 @@ func TestPublishEvent(t *testing.T) {
 		rules     []notification.EventRecipients
 		want      []string
 	}{
-		{"RESTAURANT", nil, []string{"restaurant"}},
-		{"RESTAURANT", staffAndCustomer, []string{"restaurant"}},
-		{"CUSTOMER", nil, []string{"customer"}},
-		{"AGENCY", nil, []string{"agency"}},
-		{"ADMIN", nil, []string{"admin"}},
-		{"BROADCAST", nil, []string{"broadcast"}},
-		{"RESERVATION", staffAndCustomer, []string{"restaurant", "customer"}},
-		{"RESERVATION", nil, nil},
+		{aggregate: "RESTAURANT", want: []string{"restaurant"}},
+		{aggregate: "RESTAURANT", rules: staffAndCustomer, want: []string{"restaurant"}},
+		{aggregate: "CUSTOMER", want: []string{"customer"}},
+		{aggregate: "AGENCY", want: []string{"agency"}},
+		{aggregate: "ADMIN", want: []string{"admin"}},
+		{aggregate: "BROADCAST", want: []string{"broadcast"}},
+		{aggregate: "RESERVATION", rules: staffAndCustomer, want: []string{"restaurant", "customer"}},
+		{aggregate: "RESERVATION"},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.aggregate, len(tt.rules)), func(t *testing.T) {

@@ -42,17 +42,17 @@ func TestGiveUp(t *testing.T) {
 		found   notification.Status // after the store has had its say
 		letters int
 	}{
-		{notification.Email, failed, failed, 1},
-		{notification.Push, failed, failed, 1},
-		{notification.SMS, failed, failed, 1},
-		{notification.WebSocket, failed, failed, 0},
-		{notification.Slack, failed, failed, 0},
-		{notification.Email, cancelled, cancelled, 0},
-		{notification.Slack, cancelled, cancelled, 0},
-		{notification.Email, failed, sent, 0},
-		{notification.Email, failed, delivered, 0},
-		{notification.Email, failed, cancelled, 0},
-		{notification.Email, cancelled, sent, 0},
+		{channel: notification.Email, asked: failed, found: failed, letters: 1},
+		{channel: notification.Push, asked: failed, found: failed, letters: 1},
+		{channel: notification.SMS, asked: failed, found: failed, letters: 1},
+		{channel: notification.WebSocket, asked: failed, found: failed},
+		{channel: notification.Slack, asked: failed, found: failed},
+		{channel: notification.Email, asked: cancelled, found: cancelled},
+		{channel: notification.Slack, asked: cancelled, found: cancelled},
+		{channel: notification.Email, asked: failed, found: sent},
+		{channel: notification.Email, asked: failed, found: delivered},
+		{channel: notification.Email, asked: failed, found: cancelled},
+		{channel: notification.Email, asked: cancelled, found: sent},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.channel, " ", tt.asked, " ", tt.found), func(t *testing.T) {

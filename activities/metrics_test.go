@@ -114,14 +114,14 @@ func TestSendMetrics(t *testing.T) {
 		want  map[string]int64
 		calls int
 	}{
-		{"accepted", due(1, 0), nil, map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, 1},
-		{"accepted at the second attempt", due(2, 1), nil, map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_retries EMAIL": 1, "herald_deliveries EMAIL SENT": 1}, 1},
-		{"accepted, and not recorded", lost, nil, map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, 1},
-		{"busy", due(1, 0), busy, map[string]int64{"herald_attempts EMAIL BUSY": 1}, 1},
-		{"busy again, after a crash", due(3, 1), busy, map[string]int64{"herald_attempts EMAIL BUSY": 1, "herald_retries EMAIL": 1}, 1},
-		{"a bug", due(1, 0), errors.New("a bug"), map[string]int64{"herald_attempts EMAIL ERROR": 1}, 1},
-		{"too many crashes", due(12, 0), nil, map[string]int64{"herald_attempts EMAIL ERROR": 1, "herald_retries EMAIL": 1}, 0},
-		{"sent before", sent, nil, map[string]int64{}, 0},
+		{name: "accepted", db: due(1, 0), want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
+		{name: "accepted at the second attempt", db: due(2, 1), want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_retries EMAIL": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
+		{name: "accepted, and not recorded", db: lost, want: map[string]int64{"herald_attempts EMAIL SENT": 1, "herald_deliveries EMAIL SENT": 1}, calls: 1},
+		{name: "busy", db: due(1, 0), err: busy, want: map[string]int64{"herald_attempts EMAIL BUSY": 1}, calls: 1},
+		{name: "busy again, after a crash", db: due(3, 1), err: busy, want: map[string]int64{"herald_attempts EMAIL BUSY": 1, "herald_retries EMAIL": 1}, calls: 1},
+		{name: "a bug", db: due(1, 0), err: errors.New("a bug"), want: map[string]int64{"herald_attempts EMAIL ERROR": 1}, calls: 1},
+		{name: "too many crashes", db: due(12, 0), want: map[string]int64{"herald_attempts EMAIL ERROR": 1, "herald_retries EMAIL": 1}},
+		{name: "sent before", db: sent, want: map[string]int64{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,12 +154,12 @@ func TestGiveUpMetrics(t *testing.T) {
 		brokerErr    error
 		want         map[string]int64
 	}{
-		{"failed", notification.SMS, failed, failed, nil, map[string]int64{"herald_deliveries SMS FAILED": 1, "herald_dead_letters SMS": 1}},
-		{"failed, best effort", notification.Slack, failed, failed, nil, map[string]int64{"herald_deliveries SLACK FAILED": 1}},
-		{"cancelled", notification.SMS, cancelled, cancelled, nil, map[string]int64{"herald_deliveries SMS CANCELLED": 1}},
-		{"sent meanwhile", notification.SMS, cancelled, sent, nil, map[string]int64{}},
-		{"cancelled meanwhile", notification.SMS, failed, cancelled, nil, map[string]int64{}},
-		{"with its dead letter still to be told", notification.SMS, failed, failed, errors.New("no connection"), map[string]int64{}},
+		{name: "failed", channel: notification.SMS, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SMS FAILED": 1, "herald_dead_letters SMS": 1}},
+		{name: "failed, best effort", channel: notification.Slack, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SLACK FAILED": 1}},
+		{name: "cancelled", channel: notification.SMS, asked: cancelled, found: cancelled, want: map[string]int64{"herald_deliveries SMS CANCELLED": 1}},
+		{name: "sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, want: map[string]int64{}},
+		{name: "cancelled meanwhile", channel: notification.SMS, asked: failed, found: cancelled, want: map[string]int64{}},
+		{name: "with its dead letter still to be told", channel: notification.SMS, asked: failed, found: failed, brokerErr: errors.New("no connection"), want: map[string]int64{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

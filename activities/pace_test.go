@@ -49,13 +49,13 @@ func TestSendIntervalsAreJittered(t *testing.T) {
 		err         error
 		least, most time.Duration
 	}{
-		{"the first", notification.Tried{}, busy(0), 24 * time.Second, 36 * time.Second},
-		{"the third", notification.Tried{Ended: 2}, busy(0), 96 * time.Second, 144 * time.Second},
-		{"crashes and rejections do not make it longer", notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, busy(0), 24 * time.Second, 36 * time.Second},
-		{"capped", notification.Tried{Ended: 60}, busy(0), 12 * time.Minute, 18 * time.Minute},
-		{"as the provider asked", notification.Tried{}, busy(10 * time.Second), 10 * time.Second, 12 * time.Second},
-		{"our account", notification.Tried{}, account, 48 * time.Second, 72 * time.Second},
-		{"our account, as the provider asked", notification.Tried{}, providerError(notification.Account, 403, 5*time.Minute), 5 * time.Minute, 6 * time.Minute},
+		{name: "the first", tried: notification.Tried{}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
+		{name: "the third", tried: notification.Tried{Ended: 2}, err: busy(0), least: 96 * time.Second, most: 144 * time.Second},
+		{name: "crashes and rejections do not make it longer", tried: notification.Tried{Begun: 9, Crashed: 5, Rejected: time.Hour}, err: busy(0), least: 24 * time.Second, most: 36 * time.Second},
+		{name: "capped", tried: notification.Tried{Ended: 60}, err: busy(0), least: 12 * time.Minute, most: 18 * time.Minute},
+		{name: "as the provider asked", tried: notification.Tried{}, err: busy(10 * time.Second), least: 10 * time.Second, most: 12 * time.Second},
+		{name: "our account", tried: notification.Tried{}, err: account, least: 48 * time.Second, most: 72 * time.Second},
+		{name: "our account, as the provider asked", tried: notification.Tried{}, err: providerError(notification.Account, 403, 5*time.Minute), least: 5 * time.Minute, most: 6 * time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,11 +85,11 @@ func TestSendWithARejectedAccount(t *testing.T) {
 		tried     notification.Tried
 		permanent bool
 	}{
-		{"for the first time", one, notification.Email, notification.Tried{Begun: 1}, false},
-		{"after failures of the provider", sendInput, notification.Email, notification.Tried{Begun: 3, Ended: 2}, false},
-		{"for nearly a day", sendInput, notification.Email, notification.Tried{Begun: 3, Rejected: 24*time.Hour - time.Second}, false},
-		{"for a day", sendInput, notification.Email, notification.Tried{Begun: 3, Rejected: 24 * time.Hour}, true},
-		{"best effort", one, notification.WebSocket, notification.Tried{Begun: 1}, true},
+		{name: "for the first time", in: one, channel: notification.Email, tried: notification.Tried{Begun: 1}},
+		{name: "after failures of the provider", in: sendInput, channel: notification.Email, tried: notification.Tried{Begun: 3, Ended: 2}},
+		{name: "for nearly a day", in: sendInput, channel: notification.Email, tried: notification.Tried{Begun: 3, Rejected: 24*time.Hour - time.Second}},
+		{name: "for a day", in: sendInput, channel: notification.Email, tried: notification.Tried{Begun: 3, Rejected: 24 * time.Hour}, permanent: true},
+		{name: "best effort", in: one, channel: notification.WebSocket, tried: notification.Tried{Begun: 1}, permanent: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

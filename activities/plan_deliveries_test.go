@@ -161,20 +161,20 @@ func TestPlanDeliveriesCountsWhatWaits(t *testing.T) {
 		change             func(db *plans)
 		immediate, waiting int
 	}{
-		{"nothing waits", func(*plans) {}, 4, 0},
-		{"a delayed channel", func(db *plans) {
+		{name: "nothing waits", change: func(*plans) {}, immediate: 4},
+		{name: "a delayed channel", change: func(db *plans) {
 			db.rules.Routing[1].Strategy, db.rules.Routing[1].Delay = notification.Delayed, time.Hour
-		}, 2, 2},
-		{"quiet hours of one", func(db *plans) {
+		}, immediate: 2, waiting: 2},
+		{name: "quiet hours of one", change: func(db *plans) {
 			db.rules.Routing[1].QuietHoursAction = notification.Defer
 			db.page.Recipients[0].Preferences = quiet
-		}, 3, 1},
-		{"quiet hours that drop", func(db *plans) { db.page.Recipients[0].Preferences = quiet }, 3, 0},
-		{"everything waits", func(db *plans) {
+		}, immediate: 3, waiting: 1},
+		{name: "quiet hours that drop", change: func(db *plans) { db.page.Recipients[0].Preferences = quiet }, immediate: 3},
+		{name: "everything waits", change: func(db *plans) {
 			db.rules.Routing = db.rules.Routing[1:]
 			db.rules.Routing[0].Strategy, db.rules.Routing[0].Delay = notification.Delayed, time.Hour
-		}, 0, 2},
-		{"nobody is left", func(db *plans) { db.page.Recipients = nil }, 0, 0},
+		}, waiting: 2},
+		{name: "nobody is left", change: func(db *plans) { db.page.Recipients = nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -249,16 +249,16 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		outcome notification.EventOutcome
 		problem string
 	}{
-		{"no routing", func(db *plans) { db.rules.Routing = nil }, notification.NoRouting, "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
-		{"nobody there", func(db *plans) { db.page.Recipients = nil }, notification.NoRecipients, "nobody in the directory is an active recipient of it"},
-		{"a path that finds nothing", func(db *plans) {
+		{name: "no routing", change: func(db *plans) { db.rules.Routing = nil }, outcome: notification.NoRouting, problem: "event type RESERVATION_REQUESTED has no rows in event_type_channel_routing"},
+		{name: "nobody there", change: func(db *plans) { db.page.Recipients = nil }, outcome: notification.NoRecipients, problem: "nobody in the directory is an active recipient of it"},
+		{name: "a path that finds nothing", change: func(db *plans) {
 			db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurant.id"}}
 			db.page.Recipients = nil
-		}, notification.NoRecipients, "restaurant.id is not in the payload"},
-		{"a domain aggregate without rules", func(db *plans) {
+		}, outcome: notification.NoRecipients, problem: "restaurant.id is not in the payload"},
+		{name: "a domain aggregate without rules", change: func(db *plans) {
 			db.rules.Event.AggregateType = "RESERVATION"
 			db.page.Recipients = nil
-		}, notification.NoRecipients, "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
+		}, outcome: notification.NoRecipients, problem: "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

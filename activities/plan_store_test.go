@@ -89,30 +89,30 @@ func TestPlanDeliveriesWorkedExamples(t *testing.T) {
 		arrange func(t *testing.T, s *postgres.Store)
 		want    []string
 	}{
-		{"staff1 by day", func(t *testing.T, s *postgres.Store) {
+		{name: "staff1 by day", arrange: func(t *testing.T, s *postgres.Store) {
 			restaurant(t, s)
 			exec(t, s, quiet, "12:00", "12:00")
-		}, []string{"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
-		{"staff1 in quiet hours", func(t *testing.T, s *postgres.Store) {
+		}, want: []string{"staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
+		{name: "staff1 in quiet hours", arrange: func(t *testing.T, s *postgres.Store) {
 			restaurant(t, s)
 			exec(t, s, quiet, "00:00", "23:59:59.999999")
-		}, []string{"staff1-WEBSOCKET"}},
-		{"a restaurant with an SMS for managers only", func(t *testing.T, s *postgres.Store) {
+		}, want: []string{"staff1-WEBSOCKET"}},
+		{name: "a restaurant with an SMS for managers only", arrange: func(t *testing.T, s *postgres.Store) {
 			person(t, s, "RESTAURANT_USER", "1", "RESTAURANT", "5", "STAFF")
 			person(t, s, "RESTAURANT_USER", "2", "RESTAURANT", "5", "MANAGER")
 			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'SMS', '{MANAGER}')")
 			event(t, s, "RESTAURANT", "5")
-		}, []string{"staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff2-SMS", "staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
-		{"an agency without push", func(t *testing.T, s *postgres.Store) {
+		}, want: []string{"staff2-WEBSOCKET", "staff2-EMAIL", "staff2-PUSH", "staff2-SMS", "staff1-WEBSOCKET", "staff1-EMAIL", "staff1-PUSH"}},
+		{name: "an agency without push", arrange: func(t *testing.T, s *postgres.Store) {
 			person(t, s, "AGENCY_USER", "1", "AGENCY", "10", "AGENT")
 			person(t, s, "AGENCY_USER", "2", "AGENCY", "10", "ACCOUNTANT")
 			exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('AGENCY', '10', 'PUSH', false)")
 			event(t, s, "AGENCY", "10")
-		}, []string{"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS"}},
-		{"a customer", func(t *testing.T, s *postgres.Store) {
+		}, want: []string{"agent1-WEBSOCKET", "agent1-EMAIL", "agent1-SMS"}},
+		{name: "a customer", arrange: func(t *testing.T, s *postgres.Store) {
 			person(t, s, "CUSTOMER", "42", "", "", "")
 			event(t, s, "CUSTOMER", "42")
-		}, []string{"customer42-WEBSOCKET", "customer42-EMAIL", "customer42-PUSH", "customer42-SMS"}},
+		}, want: []string{"customer42-WEBSOCKET", "customer42-EMAIL", "customer42-PUSH", "customer42-SMS"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

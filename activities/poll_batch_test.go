@@ -24,11 +24,11 @@ func TestPollOutboxSystemicFailure(t *testing.T) {
 		failure error
 		untried bool // the rest of a batch is given back at once
 	}{
-		{"out of reach", serviceerror.NewUnavailable("connection refused"), true},
-		{"refused", serviceerror.NewInvalidArgument("the task queue is too long"), false},
-		{"search attribute", serviceerror.NewInvalidArgument("search attribute HeraldEventType is not defined"), true},
-		{"internal", serviceerror.NewInternal("who knows"), false},
-		{"not Temporal's", errors.New("encode payload"), false},
+		{name: "out of reach", failure: serviceerror.NewUnavailable("connection refused"), untried: true},
+		{name: "refused", failure: serviceerror.NewInvalidArgument("the task queue is too long")},
+		{name: "search attribute", failure: serviceerror.NewInvalidArgument("search attribute HeraldEventType is not defined"), untried: true},
+		{name: "internal", failure: serviceerror.NewInternal("who knows")},
+		{name: "not Temporal's", failure: errors.New("encode payload")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

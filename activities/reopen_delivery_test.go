@@ -94,12 +94,12 @@ func TestReopenDeliveryWithAProblem(t *testing.T) {
 		want     string
 		keepText bool
 	}{
-		{"gone", func(r *notification.Reopening) { r.Known = false }, reservation(), "the recipient is no longer in the directory", true},
-		{"inactive", func(r *notification.Reopening) { r.Active = false }, reservation(), "the recipient is no longer active", true},
-		{"no address", func(r *notification.Reopening) { r.Recipient.Email = "" }, reservation(), "the recipient has no e-mail address", true},
-		{"no device", func(r *notification.Reopening) { r.Channel = notification.Push }, reservation(), "the recipient has no active device", true},
-		{"no text", func(*notification.Reopening) {}, broken, "guests", false},
-		{"no text and no event", func(r *notification.Reopening) { r.HasText = false }, purged, "it has no text, and its event was purged", true},
+		{name: "gone", change: func(r *notification.Reopening) { r.Known = false }, plans: reservation(), want: "the recipient is no longer in the directory", keepText: true},
+		{name: "inactive", change: func(r *notification.Reopening) { r.Active = false }, plans: reservation(), want: "the recipient is no longer active", keepText: true},
+		{name: "no address", change: func(r *notification.Reopening) { r.Recipient.Email = "" }, plans: reservation(), want: "the recipient has no e-mail address", keepText: true},
+		{name: "no device", change: func(r *notification.Reopening) { r.Channel = notification.Push }, plans: reservation(), want: "the recipient has no active device", keepText: true},
+		{name: "no text", change: func(*notification.Reopening) {}, plans: broken, want: "guests"},
+		{name: "no text and no event", change: func(r *notification.Reopening) { r.HasText = false }, plans: purged, want: "it has no text, and its event was purged", keepText: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -140,11 +140,11 @@ func TestReopenDeliveryWithoutDatabase(t *testing.T) {
 		want      string
 		permanent bool
 	}{
-		{func(db *retries, _ *plans) { db.err = down }, "", false},
-		{func(_ *retries, plans *plans) { plans.err = down }, "", false},
-		{func(db *retries, _ *plans) { db.later = down }, "", false},
-		{func(db *retries, _ *plans) { db.err = notification.ErrNoDelivery }, activities.NoSuchRow, true},
-		{func(db *retries, _ *plans) { db.later = notification.ErrNoDelivery }, activities.NoSuchRow, true},
+		{arrange: func(db *retries, _ *plans) { db.err = down }},
+		{arrange: func(_ *retries, plans *plans) { plans.err = down }},
+		{arrange: func(db *retries, _ *plans) { db.later = down }},
+		{arrange: func(db *retries, _ *plans) { db.err = notification.ErrNoDelivery }, want: activities.NoSuchRow, permanent: true},
+		{arrange: func(db *retries, _ *plans) { db.later = notification.ErrNoDelivery }, want: activities.NoSuchRow, permanent: true},
 	} {
 		db, rules := refusedMail(), reservation()
 		tt.arrange(db, rules)

@@ -26,30 +26,30 @@ func controlledWorkflows() []controlled {
 		env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
 	}
 	return []controlled{
-		{"a delivery that waits", time.Hour, night, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a delivery that waits", signalled: time.Hour, otherwise: night, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			later := deliverInput(notification.Email)
 			later.SendAfter = env.Now().Add(night)
 			return workflows.DeliverNotification, later, env.answersInTurn(sent)
 		}},
-		{"a delivery in quiet hours", 90 * time.Minute, night, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a delivery in quiet hours", signalled: 90 * time.Minute, otherwise: night, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			later := deliverInput(notification.Email)
 			later.SendAfter = env.Now().Add(time.Hour)
 			return workflows.DeliverNotification, later, env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
 		}},
-		{"a delivery between attempts", 10 * time.Second, 30 * time.Second, false, func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a delivery between attempts", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
 		}},
-		{"a digest that collects", time.Minute, window, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a digest that collects", signalled: time.Minute, otherwise: window, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)
 			env.sendsDigest(listed(1))
 			return workflows.Digest, digestInput(), env.seals(sealed(1))
 		}},
-		{"a digest in quiet hours", time.Hour, night, true, func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a digest in quiet hours", signalled: time.Hour, otherwise: night, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)
 			env.sendsDigest(listed(1))
 			return workflows.Digest, digestInput(), env.seals(quietUntil(env.Now().Add(night)), sealed(1))
 		}},
-		{"a digest between attempts", window + 10*time.Second, window + 30*time.Second, false, func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a digest between attempts", signalled: window + 10*time.Second, otherwise: window + 30*time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)
 			env.seals(sealed(1))
 			return workflows.Digest, digestInput(), env.sendsDigest(digestAnswer{err: outage.err}, listed(1))
@@ -70,15 +70,15 @@ func TestControls(t *testing.T) {
 		moves    time.Duration // from the start: until when; 0: until the signal itself
 		hastens  bool          // and no quiet hours are judged
 	}{
-		{"send now", workflows.SendNow, func(time.Time) any { return nil }, 0, true},
-		{"send now, with an argument", workflows.SendNow, func(time.Time) any { return "tomorrow" }, 0, true},
-		{"reschedule", workflows.Reschedule, func(start time.Time) any { return start.Add(2 * time.Hour) }, 2 * time.Hour, false},
-		{"reschedule to a late hour", workflows.Reschedule, func(start time.Time) any { return start.Add(20 * time.Hour) }, 20 * time.Hour, false},
-		{"reschedule to the past", workflows.Reschedule, func(start time.Time) any { return start.Add(-time.Hour) }, 0, false},
-		{"reschedule to what is not a time", workflows.Reschedule, func(time.Time) any { return "tomorrow" }, ignored, false},
-		{"reschedule to nothing", workflows.Reschedule, func(time.Time) any { return nil }, ignored, false},
-		{"reschedule to no time", workflows.Reschedule, func(time.Time) any { return time.Time{} }, ignored, false},
-		{"an unknown signal", "hurry", func(time.Time) any { return nil }, ignored, false},
+		{name: "send now", signal: workflows.SendNow, argument: func(time.Time) any { return nil }, hastens: true},
+		{name: "send now, with an argument", signal: workflows.SendNow, argument: func(time.Time) any { return "tomorrow" }, hastens: true},
+		{name: "reschedule", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(2 * time.Hour) }, moves: 2 * time.Hour},
+		{name: "reschedule to a late hour", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(20 * time.Hour) }, moves: 20 * time.Hour},
+		{name: "reschedule to the past", signal: workflows.Reschedule, argument: func(start time.Time) any { return start.Add(-time.Hour) }},
+		{name: "reschedule to what is not a time", signal: workflows.Reschedule, argument: func(time.Time) any { return "tomorrow" }, moves: ignored},
+		{name: "reschedule to nothing", signal: workflows.Reschedule, argument: func(time.Time) any { return nil }, moves: ignored},
+		{name: "reschedule to no time", signal: workflows.Reschedule, argument: func(time.Time) any { return time.Time{} }, moves: ignored},
+		{name: "an unknown signal", signal: "hurry", argument: func(time.Time) any { return nil }, moves: ignored},
 	}
 	for _, c := range controlledWorkflows() {
 		for _, tt := range tests {

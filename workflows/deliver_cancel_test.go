@@ -21,11 +21,11 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 		when  time.Duration // of the cancellation
 		sends []answer
 	}{
-		{"before it began", 0, 0, nil},
-		{"before it began to wait", time.Hour, 0, nil},
-		{"while it waits", time.Hour, time.Minute, nil},
-		{"between two attempts", 0, 10 * time.Second, []answer{outage}},
-		{"between two attempts after a delay", time.Hour, time.Hour + 10*time.Second, []answer{outage}},
+		{name: "before it began"},
+		{name: "before it began to wait", delay: time.Hour},
+		{name: "while it waits", delay: time.Hour, when: time.Minute},
+		{name: "between two attempts", when: 10 * time.Second, sends: []answer{outage}},
+		{name: "between two attempts after a delay", delay: time.Hour, when: time.Hour + 10*time.Second, sends: []answer{outage}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -44,12 +44,12 @@ func TestDeliverInDigest(t *testing.T) {
 		want    workflows.DeliverResult
 		failure string
 	}{
-		{"sent", notification.Email, workflows.DigestEnded{Status: sent}, "", result(sent, ""), ""},
-		{"failed", notification.Email, workflows.DigestEnded{Status: failed, Reason: refusal}, failed, result(failed, refusal), workflows.DeliveryFailed},
-		{"failed by best effort", notification.Slack, workflows.DigestEnded{Status: failed, Reason: refusal}, failed, result(failed, refusal), ""},
-		{"failed, but an attempt before it was received", notification.SMS, workflows.DigestEnded{Status: failed, Reason: refusal}, notification.Delivered, result(notification.Delivered, ""), ""},
-		{"dropped", notification.Email, workflows.DigestEnded{Status: cancelled, Reason: quiet}, cancelled, result(cancelled, quiet), ""},
-		{"all were cancelled, but sent by an attempt before", notification.Email, workflows.DigestEnded{Status: cancelled}, sent, result(sent, ""), ""},
+		{name: "sent", channel: notification.Email, ended: workflows.DigestEnded{Status: sent}, want: result(sent, "")},
+		{name: "failed", channel: notification.Email, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal), failure: workflows.DeliveryFailed},
+		{name: "failed by best effort", channel: notification.Slack, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: failed, want: result(failed, refusal)},
+		{name: "failed, but an attempt before it was received", channel: notification.SMS, ended: workflows.DigestEnded{Status: failed, Reason: refusal}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "dropped", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled, Reason: quiet}, gaveUp: cancelled, want: result(cancelled, quiet)},
+		{name: "all were cancelled, but sent by an attempt before", channel: notification.Email, ended: workflows.DigestEnded{Status: cancelled}, gaveUp: sent, want: result(sent, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,11 +174,11 @@ func TestDeliverInDigestCancelled(t *testing.T) {
 		ended time.Duration         // from the cancellation: when the digest ends; 0: it does not
 		want  time.Duration         // from the cancellation: when the delivery has ended
 	}{
-		{"in time", []notification.Status{cancelled}, 0, 0},
-		{"too late", []notification.Status{sent}, 0, 0},
-		{"during an attempt that fails", []notification.Status{pending, pending, cancelled}, 0, 10 * time.Second},
-		{"during an attempt that succeeds", []notification.Status{pending, pending, sent}, 0, 10 * time.Second},
-		{"during the last attempt", []notification.Status{pending, pending, sent}, 7 * time.Second, 7 * time.Second},
+		{name: "in time", found: []notification.Status{cancelled}},
+		{name: "too late", found: []notification.Status{sent}},
+		{name: "during an attempt that fails", found: []notification.Status{pending, pending, cancelled}, want: 10 * time.Second},
+		{name: "during an attempt that succeeds", found: []notification.Status{pending, pending, sent}, want: 10 * time.Second},
+		{name: "during the last attempt", found: []notification.Status{pending, pending, sent}, ended: 7 * time.Second, want: 7 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

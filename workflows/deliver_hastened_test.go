@@ -62,10 +62,10 @@ func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
 		hours  int           // until when it is rescheduled
 		later  time.Duration // from the signal to the cancellation
 	}{
-		{"send now, at once", workflows.SendNow, 0, 0},
-		{"rescheduled, at once", workflows.Reschedule, 8, 0},
-		{"rescheduled to the past, at once", workflows.Reschedule, -1, 0},
-		{"rescheduled, later", workflows.Reschedule, 8, time.Hour},
+		{name: "send now, at once", signal: workflows.SendNow},
+		{name: "rescheduled, at once", signal: workflows.Reschedule, hours: 8},
+		{name: "rescheduled to the past, at once", signal: workflows.Reschedule, hours: -1},
+		{name: "rescheduled, later", signal: workflows.Reschedule, hours: 8, later: time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -47,21 +47,21 @@ func TestDeliverNotification(t *testing.T) {
 		want    workflows.DeliverResult
 		failure string // type; empty: the workflow completes
 	}{
-		{"accepted", notification.Email, []answer{sent}, "", result(notification.Sent, ""), ""},
-		{"accepted after an outage", notification.Email, []answer{outage, outage, sent}, "", result(notification.Sent, ""), ""},
-		{"our own trouble uses up no attempts", notification.Email, []answer{panicky, panicky, panicky, panicky, sent}, "", result(notification.Sent, ""), ""},
-		{"attempts used up", notification.Email, []answer{outage, outage, used}, notification.Failed, result(notification.Failed, unclear), workflows.DeliveryFailed},
-		{"refused at once", notification.SMS, []answer{refused}, notification.Failed, result(notification.Failed, clear), workflows.DeliveryFailed},
-		{"refused, but a receipt says that it arrived", notification.SMS, []answer{refused}, notification.Delivered, result(notification.Delivered, ""), ""},
-		{"refused, but cancelled meanwhile", notification.SMS, []answer{refused}, notification.Cancelled, result(notification.Cancelled, clear), ""},
-		{"channel is off", notification.Email, []answer{off}, notification.Failed, result(notification.Failed, message(off.err)), workflows.DeliveryFailed},
-		{"no answer", notification.Email, []answer{{err: temporal.NewTimeoutError(0, nil)}}, notification.Failed, result(notification.Failed, "no answer"), workflows.DeliveryFailed},
-		{"no text", notification.Email, []answer{noText}, notification.Failed, result(notification.Failed, message(noText.err)), workflows.DeliveryFailed},
-		{"best effort completes", notification.Slack, []answer{refused}, notification.Failed, result(notification.Failed, clear), ""},
-		{"best effort completes, too", notification.WebSocket, []answer{used}, notification.Failed, result(notification.Failed, unclear), ""},
-		{"sent before", notification.Email, []answer{found(notification.Sent)}, "", result(notification.Sent, ""), ""},
-		{"delivered before", notification.Email, []answer{found(notification.Delivered)}, "", result(notification.Delivered, ""), ""},
-		{"cancelled before", notification.Email, []answer{found(notification.Cancelled)}, "", result(notification.Cancelled, ""), ""},
+		{name: "accepted", channel: notification.Email, answers: []answer{sent}, want: result(notification.Sent, "")},
+		{name: "accepted after an outage", channel: notification.Email, answers: []answer{outage, outage, sent}, want: result(notification.Sent, "")},
+		{name: "our own trouble uses up no attempts", channel: notification.Email, answers: []answer{panicky, panicky, panicky, panicky, sent}, want: result(notification.Sent, "")},
+		{name: "attempts used up", channel: notification.Email, answers: []answer{outage, outage, used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear), failure: workflows.DeliveryFailed},
+		{name: "refused at once", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear), failure: workflows.DeliveryFailed},
+		{name: "refused, but a receipt says that it arrived", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Delivered, want: result(notification.Delivered, "")},
+		{name: "refused, but cancelled meanwhile", channel: notification.SMS, answers: []answer{refused}, gaveUp: notification.Cancelled, want: result(notification.Cancelled, clear)},
+		{name: "channel is off", channel: notification.Email, answers: []answer{off}, gaveUp: notification.Failed, want: result(notification.Failed, message(off.err)), failure: workflows.DeliveryFailed},
+		{name: "no answer", channel: notification.Email, answers: []answer{{err: temporal.NewTimeoutError(0, nil)}}, gaveUp: notification.Failed, want: result(notification.Failed, "no answer"), failure: workflows.DeliveryFailed},
+		{name: "no text", channel: notification.Email, answers: []answer{noText}, gaveUp: notification.Failed, want: result(notification.Failed, message(noText.err)), failure: workflows.DeliveryFailed},
+		{name: "best effort completes", channel: notification.Slack, answers: []answer{refused}, gaveUp: notification.Failed, want: result(notification.Failed, clear)},
+		{name: "best effort completes, too", channel: notification.WebSocket, answers: []answer{used}, gaveUp: notification.Failed, want: result(notification.Failed, unclear)},
+		{name: "sent before", channel: notification.Email, answers: []answer{found(notification.Sent)}, want: result(notification.Sent, "")},
+		{name: "delivered before", channel: notification.Email, answers: []answer{found(notification.Delivered)}, want: result(notification.Delivered, "")},
+		{name: "cancelled before", channel: notification.Email, answers: []answer{found(notification.Cancelled)}, want: result(notification.Cancelled, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,33 +121,33 @@ func TestDeliverNotificationIntervals(t *testing.T) {
 		answers []answer
 		want    []time.Duration // before each further attempt
 	}{
-		{"doubled", nil, []answer{outage, outage, outage, sent}, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
+		{name: "doubled", answers: []answer{outage, outage, outage, sent}, want: []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}},
 		{
-			"first interval of the policy",
-			func(p *activities.DeliveryPolicy) { p.FirstRetry = 5 * time.Second },
-			[]answer{outage, outage, sent},
-			[]time.Duration{5 * time.Second, 10 * time.Second},
+			name:    "first interval of the policy",
+			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = 5 * time.Second },
+			answers: []answer{outage, outage, sent},
+			want:    []time.Duration{5 * time.Second, 10 * time.Second},
 		},
 		{
-			"coefficient of the policy",
-			func(p *activities.DeliveryPolicy) { p.Coefficient = 3 },
-			[]answer{outage, outage, sent},
-			[]time.Duration{30 * time.Second, 90 * time.Second},
+			name:    "coefficient of the policy",
+			policy:  func(p *activities.DeliveryPolicy) { p.Coefficient = 3 },
+			answers: []answer{outage, outage, sent},
+			want:    []time.Duration{30 * time.Second, 90 * time.Second},
 		},
 		{
-			"capped",
-			func(p *activities.DeliveryPolicy) { p.FirstRetry = 10 * time.Minute },
-			[]answer{outage, outage, outage, sent},
-			[]time.Duration{10 * time.Minute, 15 * time.Minute, 15 * time.Minute},
+			name:    "capped",
+			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = 10 * time.Minute },
+			answers: []answer{outage, outage, outage, sent},
+			want:    []time.Duration{10 * time.Minute, 15 * time.Minute, 15 * time.Minute},
 		},
 		{
-			"a first interval above the cap",
-			func(p *activities.DeliveryPolicy) { p.FirstRetry = time.Hour },
-			[]answer{outage, outage, sent},
-			[]time.Duration{time.Hour, time.Hour},
+			name:    "a first interval above the cap",
+			policy:  func(p *activities.DeliveryPolicy) { p.FirstRetry = time.Hour },
+			answers: []answer{outage, outage, sent},
+			want:    []time.Duration{time.Hour, time.Hour},
 		},
-		{"the provider's own", nil, []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, []time.Duration{7 * time.Second, 11 * time.Minute}},
-		{"the provider's own, then ours", nil, []answer{busy(7 * time.Second), outage, sent}, []time.Duration{7 * time.Second, time.Minute}},
+		{name: "the provider's own", answers: []answer{busy(7 * time.Second), busy(11 * time.Minute), sent}, want: []time.Duration{7 * time.Second, 11 * time.Minute}},
+		{name: "the provider's own, then ours", answers: []answer{busy(7 * time.Second), outage, sent}, want: []time.Duration{7 * time.Second, time.Minute}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

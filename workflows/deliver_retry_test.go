@@ -33,10 +33,10 @@ func TestRetriedDelivery(t *testing.T) {
 		want    workflows.DeliverResult
 		failure string
 	}{
-		{"sent", false, []answer{sent}, result(notification.Sent, ""), ""},
-		{"sent once more", true, []answer{sent}, result(notification.Sent, ""), ""},
-		{"sent after an outage", false, []answer{panicky, outage, sent}, result(notification.Sent, ""), ""},
-		{"failed again", false, []answer{outage, used}, result(notification.Failed, message(used.err)), workflows.DeliveryFailed},
+		{name: "sent", answers: []answer{sent}, want: result(notification.Sent, "")},
+		{name: "sent once more", again: true, answers: []answer{sent}, want: result(notification.Sent, "")},
+		{name: "sent after an outage", answers: []answer{panicky, outage, sent}, want: result(notification.Sent, "")},
+		{name: "failed again", answers: []answer{outage, used}, want: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,17 +27,17 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		judged  []bool          // at which of those calls quiet hours were judged
 		result  workflows.DeliverResult
 	}{
-		{"at once", 0, nil, sent, hours(0), []bool{false}, result(notification.Sent, "")},
-		{"after a delay", 8 * time.Hour, nil, sent, hours(8), []bool{true}, result(notification.Sent, "")},
-		{"a delay that ended before the start", -time.Hour, nil, sent, hours(0), []bool{true}, result(notification.Sent, "")},
-		{"the delay ends in quiet hours", time.Hour, hours(9), sent, hours(1, 9), []bool{true, true}, result(notification.Sent, "")},
-		{"quiet hours again and again", time.Hour, hours(9, 33, 57), sent, hours(1, 9, 33, 57), []bool{true, true, true, true}, result(notification.Sent, "")},
-		{"quiet hours that are over by the server's clock", 2 * time.Hour, hours(1), sent, hours(2, 2), []bool{true, false}, result(notification.Sent, "")},
-		{"dropped", time.Hour, nil, quiet, hours(1), []bool{true}, result(notification.Cancelled, "quiet hours")},
-		{"deferred, then dropped", time.Hour, hours(9), quiet, hours(1, 9), []bool{true, true}, result(notification.Cancelled, "quiet hours")},
-		{"opted out meanwhile", time.Hour, nil, optedOut, hours(1), []bool{true}, result(notification.Cancelled, "USER_DISABLED")},
-		{"opted out of a backlog", 0, nil, optedOut, hours(0), []bool{false}, result(notification.Cancelled, "USER_DISABLED")},
-		{"deferred, then opted out", time.Hour, hours(9), optedOut, hours(1, 9), []bool{true, true}, result(notification.Cancelled, "USER_DISABLED")},
+		{name: "at once", last: sent, want: hours(0), judged: []bool{false}, result: result(notification.Sent, "")},
+		{name: "after a delay", delay: 8 * time.Hour, last: sent, want: hours(8), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
+		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
+		{name: "quiet hours again and again", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
+		{name: "quiet hours that are over by the server's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: hours(2, 2), judged: []bool{true, false}, result: result(notification.Sent, "")},
+		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "quiet hours")},
+		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "quiet hours")},
+		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{false}, result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,23 +43,23 @@ func TestDeliverNotificationDetails(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{"delay", later, time.Second, "waiting until 17:30 Europe/Rome: delay"},
-		{"quiet hours", func(env *environment) workflows.DeliverInput {
+		{name: "delay", begin: later, after: time.Second, want: "waiting until 17:30 Europe/Rome: delay"},
+		{name: "quiet hours", begin: func(env *environment) workflows.DeliverInput {
 			env.answersInTurn(answer{result: activities.SendResult{Status: notification.Pending, NotBefore: env.Now().Add(8 * time.Hour), Wait: words}})
 			return later(env)
-		}, time.Hour, "waiting until " + words},
-		{"rescheduled", func(env *environment) workflows.DeliverInput {
+		}, after: time.Hour, want: "waiting until " + words},
+		{name: "rescheduled", begin: func(env *environment) workflows.DeliverInput {
 			env.signals(time.Second, workflows.Reschedule, time.Date(2099, 11, 22, 8, 0, 0, 0, time.FixedZone("", 3600)))
 			return later(env)
-		}, time.Hour, "waiting until 2099-11-22T07:00:00Z: rescheduled by an operator"},
-		{"retried", func(env *environment) workflows.DeliverInput {
+		}, after: time.Hour, want: "waiting until 2099-11-22T07:00:00Z: rescheduled by an operator"},
+		{name: "retried", begin: func(env *environment) workflows.DeliverInput {
 			env.answersInTurn(outage)
 			return deliverInput(notification.Email)
-		}, time.Second, "sending; failed attempts, and when the next one is due, are under Pending Activities"},
-		{"in a digest", func(env *environment) workflows.DeliverInput {
+		}, after: time.Second, want: "sending; failed attempts, and when the next one is due, are under Pending Activities"},
+		{name: "in a digest", begin: func(env *environment) workflows.DeliverInput {
 			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
 			return inDigest(notification.Email)
-		}, time.Hour, "waiting for its digest, the workflow " + digestWorkflowID},
+		}, after: time.Hour, want: "waiting for its digest, the workflow " + digestWorkflowID},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,16 +83,16 @@ func TestDigestDetails(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{"collecting", func(env *environment) { env.seals(sealed(0)) }, time.Minute, "2 of at most 100 joined; collecting until 2099-11-22T07:00:00Z"},
-		{"quiet hours", func(env *environment) {
+		{name: "collecting", begin: func(env *environment) { env.seals(sealed(0)) }, after: time.Minute, want: "2 of at most 100 joined; collecting until 2099-11-22T07:00:00Z"},
+		{name: "quiet hours", begin: func(env *environment) {
 			env.signals(time.Second, workflows.Reschedule, env.Now())
 			env.seals(quietUntil(env.Now().Add(8*time.Hour)), sealed(0))
-		}, time.Hour, "2 joined; waiting until 08:00 Europe/Rome: quiet hours"},
-		{"being sent", func(env *environment) {
+		}, after: time.Hour, want: "2 joined; waiting until 08:00 Europe/Rome: quiet hours"},
+		{name: "being sent", begin: func(env *environment) {
 			env.signals(time.Second, workflows.SendNow, nil)
 			env.seals(sealed(2))
 			env.sendsDigest(digestAnswer{err: outage.err})
-		}, 2 * time.Second, "sending 2 notifications"},
+		}, after: 2 * time.Second, want: "sending 2 notifications"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,9 +22,9 @@ func TestDigestTellsItsItemsApart(t *testing.T) {
 		gaveUp bool
 		others workflows.DigestEnded
 	}{
-		{"sent", digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, false, workflows.DigestEnded{Status: notification.Sent}},
-		{"the others were cancelled", digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, false, workflows.DigestEnded{Status: notification.Cancelled}},
-		{"failed", digestAnswer{err: used.err}, true, workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}},
+		{name: "sent", answer: digestAnswer{result: activities.SendDigestResult{Items: 2, Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "the others were cancelled", answer: digestAnswer{result: activities.SendDigestResult{Dropped: dropped}}, others: workflows.DigestEnded{Status: notification.Cancelled}},
+		{name: "failed", answer: digestAnswer{err: used.err}, gaveUp: true, others: workflows.DigestEnded{Status: notification.Failed, Reason: message(used.err)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,15 +29,15 @@ func TestDigestIsContinued(t *testing.T) {
 		until  time.Duration // of the next run, from the start; 0: there is none
 		joined int           // in the next run
 	}{
-		{"nothing came", nil, false, false, "", 0, 0},
-		{"its own item joined again", items(1), false, false, "", 0, 0},
-		{"somebody joined", strangers[:1], false, false, "", later, 1},
-		{"several joined", append(items(2), strangers...), false, false, "", later, 2},
-		{"something was left", nil, true, false, "", soon, 0},
-		{"something was left, and somebody joined", strangers[:1], true, false, "", soon, 1},
-		{"it failed, and somebody joined", strangers[:1], false, true, "", later, 1},
-		{"send now", strangers[:1], false, false, workflows.SendNow, later, 1},
-		{"reschedule", strangers[:1], false, false, workflows.Reschedule, time.Hour, 1},
+		{name: "nothing came"},
+		{name: "its own item joined again", joins: items(1)},
+		{name: "somebody joined", joins: strangers[:1], until: later, joined: 1},
+		{name: "several joined", joins: append(items(2), strangers...), until: later, joined: 2},
+		{name: "something was left", left: true, until: soon},
+		{name: "something was left, and somebody joined", joins: strangers[:1], left: true, until: soon, joined: 1},
+		{name: "it failed, and somebody joined", joins: strangers[:1], fails: true, until: later, joined: 1},
+		{name: "send now", joins: strangers[:1], signal: workflows.SendNow, until: later, joined: 1},
+		{name: "reschedule", joins: strangers[:1], signal: workflows.Reschedule, until: time.Hour, joined: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,10 +86,10 @@ func TestDigestHandsOnWhatWasLeft(t *testing.T) {
 		left     bool
 		want     int // that have joined the next run; negative: there is none
 	}{
-		{"more than another holds", 230, false, true, 228},
-		{"hastened", 3, true, true, 1},
-		{"hastened before it was told of all", 1, true, true, 0},
-		{"hastened, and nothing left", 3, true, false, -1},
+		{name: "more than another holds", joined: 230, left: true, want: 228},
+		{name: "hastened", joined: 3, hastened: true, left: true, want: 1},
+		{name: "hastened before it was told of all", joined: 1, hastened: true, left: true},
+		{name: "hastened, and nothing left", joined: 3, hastened: true, want: -1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -153,14 +153,14 @@ func TestDigestWithALongHistory(t *testing.T) {
 		signals func(env *environment, start time.Time)
 		next    func(start time.Time, next *workflows.DigestInput)
 	}{
-		{"joins", func(env *environment, _ time.Time) { env.tellsJoined(items(3)...) }, func(start time.Time, next *workflows.DigestInput) {
+		{name: "joins", signals: func(env *environment, _ time.Time) { env.tellsJoined(items(3)...) }, next: func(start time.Time, next *workflows.DigestInput) {
 			next.Until, next.Wait, next.Joined = start.Add(8*time.Hour), words, 4
 		}},
-		{"reschedule", func(env *environment, start time.Time) {
+		{name: "reschedule", signals: func(env *environment, start time.Time) {
 			env.tellsJoined(items(2)...)
 			env.SignalWorkflow(workflows.Reschedule, "tomorrow")
 			env.SignalWorkflow(workflows.Reschedule, start.Add(time.Hour).UTC())
-		}, func(start time.Time, next *workflows.DigestInput) {
+		}, next: func(start time.Time, next *workflows.DigestInput) {
 			next.Until, next.Joined = start.Add(time.Hour), 3
 			next.Wait = next.Until.UTC().Format(time.RFC3339) + ": rescheduled by an operator"
 		}},

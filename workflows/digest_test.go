@@ -23,15 +23,15 @@ func TestDigestCollects(t *testing.T) {
 		later   int // that join after a minute
 		want    time.Duration
 	}{
-		{"one", 0, 1, 0, window},
-		{"the window is the first one's", 0, 1, 5, window},
-		{"almost full", 0, 1, 98, window},
-		{"full", 0, 1, 99, time.Minute},
-		{"more than full", 0, 1, 150, time.Minute},
-		{"full at once", 0, 100, 0, 0},
-		{"almost full together with earlier runs", 60, 1, 38, window},
-		{"full together with earlier runs", 60, 1, 39, time.Minute},
-		{"nobody told it", 0, 0, 0, window},
+		{name: "one", first: 1, want: window},
+		{name: "the window is the first one's", first: 1, later: 5, want: window},
+		{name: "almost full", first: 1, later: 98, want: window},
+		{name: "full", first: 1, later: 99, want: time.Minute},
+		{name: "more than full", first: 1, later: 150, want: time.Minute},
+		{name: "full at once", first: 100},
+		{name: "almost full together with earlier runs", earlier: 60, first: 1, later: 38, want: window},
+		{name: "full together with earlier runs", earlier: 60, first: 1, later: 39, want: time.Minute},
+		{name: "nobody told it", want: window},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,13 +83,13 @@ func TestDigestEnds(t *testing.T) {
 		ended   workflows.DigestEnded
 		outcome string
 	}{
-		{"sent", []digestAnswer{listed(3)}, workflows.DigestEnded{Status: notification.Sent}, ""},
-		{"sent after an outage", []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)}, workflows.DigestEnded{Status: notification.Sent}, ""},
-		{"our own trouble uses up no attempts", []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, workflows.DigestEnded{Status: notification.Sent}, ""},
-		{"some were cancelled", []digestAnswer{listed(1)}, workflows.DigestEnded{Status: notification.Sent}, ""},
-		{"all were cancelled", []digestAnswer{listed(0)}, workflows.DigestEnded{Status: notification.Cancelled}, "CANCELLED"},
-		{"refused", []digestAnswer{{err: refused.err}}, failedFor(clear), "FAILED"},
-		{"attempts used up", []digestAnswer{{err: outage.err}, {err: outage.err}, {err: used.err}}, failedFor(unclear), "FAILED"},
+		{name: "sent", answers: []digestAnswer{listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "sent after an outage", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "our own trouble uses up no attempts", answers: []digestAnswer{{err: panicky.err}, {err: panicky.err}, {err: panicky.err}, listed(3)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "some were cancelled", answers: []digestAnswer{listed(1)}, ended: workflows.DigestEnded{Status: notification.Sent}},
+		{name: "all were cancelled", answers: []digestAnswer{listed(0)}, ended: workflows.DigestEnded{Status: notification.Cancelled}, outcome: "CANCELLED"},
+		{name: "refused", answers: []digestAnswer{{err: refused.err}}, ended: failedFor(clear), outcome: "FAILED"},
+		{name: "attempts used up", answers: []digestAnswer{{err: outage.err}, {err: outage.err}, {err: used.err}}, ended: failedFor(unclear), outcome: "FAILED"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

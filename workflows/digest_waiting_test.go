@@ -29,10 +29,10 @@ func TestDigestInQuietHours(t *testing.T) {
 		want    []time.Duration // from the start: when it was to be sealed
 		judged  []bool
 	}{
-		{"none", nil, []time.Duration{window}, []bool{true}},
-		{"deferred", hours(8), []time.Duration{window, 8 * time.Hour}, []bool{true, true}},
-		{"deferred again and again", hours(8, 32), []time.Duration{window, 8 * time.Hour, 32 * time.Hour}, []bool{true, true, true}},
-		{"over by the server's clock", []time.Duration{time.Minute}, []time.Duration{window, window}, []bool{true, false}},
+		{name: "none", want: []time.Duration{window}, judged: []bool{true}},
+		{name: "deferred", quietly: hours(8), want: []time.Duration{window, 8 * time.Hour}, judged: []bool{true, true}},
+		{name: "deferred again and again", quietly: hours(8, 32), want: []time.Duration{window, 8 * time.Hour, 32 * time.Hour}, judged: []bool{true, true, true}},
+		{name: "over by the server's clock", quietly: []time.Duration{time.Minute}, want: []time.Duration{window, window}, judged: []bool{true, false}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,8 +48,8 @@ func TestNotifyChannel(t *testing.T) {
 		id   string
 		open int
 	}{
-		{mails, "evt-1-page-EMAIL-%d", 4},
-		{laterSMS, "evt-1-page-SMS-%d-waiting", 12},
+		{lane: mails, id: "evt-1-page-EMAIL-%d", open: 4},
+		{lane: laterSMS, id: "evt-1-page-SMS-%d-waiting", open: 12},
 	} {
 		t.Run(tt.id, func(t *testing.T) {
 			t.Parallel()
@@ -142,10 +142,10 @@ func TestNotifyChannelContinuesAsNew(t *testing.T) {
 		planned bool
 		pages   int
 	}{
-		{"sending", mails, 5_000, false, 1},
-		{"all planned", mails, 5_000, true, 1},
-		{"waiting", laterSMS, 9_000, true, 0},
-		{"waiting, and very long", laterSMS, 9_001, true, 1},
+		{name: "sending", lane: mails, history: 5_000, pages: 1},
+		{name: "all planned", lane: mails, history: 5_000, planned: true, pages: 1},
+		{name: "waiting", lane: laterSMS, history: 9_000, planned: true},
+		{name: "waiting, and very long", lane: laterSMS, history: 9_001, planned: true, pages: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

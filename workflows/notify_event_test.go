@@ -36,13 +36,13 @@ func TestNotifyEvent(t *testing.T) {
 		plan activities.PlanResult
 		want workflows.NotifyResult
 	}{
-		{"one delivery", onlyPage(batch(1)), workflows.NotifyResult{}},
-		{"several deliveries", onlyPage(batch(7)), workflows.NotifyResult{}},
-		{"a delivery for later", onlyPage(later), workflows.NotifyResult{}},
-		{"nothing selected", activities.PlanResult{}, workflows.NotifyResult{}},
-		{"nobody", nobody, workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
-		{"no routing", unrouted, workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
-		{"a rule that found nobody", some, workflows.NotifyResult{Problem: some.Problem}},
+		{name: "one delivery", plan: onlyPage(batch(1)), want: workflows.NotifyResult{}},
+		{name: "several deliveries", plan: onlyPage(batch(7)), want: workflows.NotifyResult{}},
+		{name: "a delivery for later", plan: onlyPage(later), want: workflows.NotifyResult{}},
+		{name: "nothing selected", plan: activities.PlanResult{}, want: workflows.NotifyResult{}},
+		{name: "nobody", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
+		{name: "no routing", plan: unrouted, want: workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
+		{name: "a rule that found nobody", plan: some, want: workflows.NotifyResult{Problem: some.Problem}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,9 +134,9 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 		name             string
 		plan, publishing error
 	}{
-		{"neither", gone, gone},
-		{"not planned", gone, nil},
-		{"not published", nil, gone},
+		{name: "neither", plan: gone, publishing: gone},
+		{name: "not planned", plan: gone},
+		{name: "not published", publishing: gone},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -120,10 +120,10 @@ func TestNotifyEventV01ContinuesAsNew(t *testing.T) {
 		publishes time.Duration // how long publishing takes; 0: it is not called
 		want      workflows.NotifyInput
 	}{
-		{"nothing to publish", workflows.NotifyInput{EventID: eventID}, 0, 0, workflows.NotifyInput{EventID: eventID, Published: true}},
-		{"published", workflows.NotifyInput{EventID: eventID, Publish: true}, 0, time.Second, workflows.NotifyInput{EventID: eventID, Publish: true, Published: true}},
-		{"not published yet", workflows.NotifyInput{EventID: eventID, Publish: true}, 0, time.Hour, workflows.NotifyInput{EventID: eventID, Publish: true}},
-		{"for the third time", workflows.NotifyInput{EventID: eventID, Publish: true, Published: true, Pages: 7}, 7, 0, workflows.NotifyInput{EventID: eventID, Publish: true, Published: true}},
+		{name: "nothing to publish", in: workflows.NotifyInput{EventID: eventID}, want: workflows.NotifyInput{EventID: eventID, Published: true}},
+		{name: "published", in: workflows.NotifyInput{EventID: eventID, Publish: true}, publishes: time.Second, want: workflows.NotifyInput{EventID: eventID, Publish: true, Published: true}},
+		{name: "not published yet", in: workflows.NotifyInput{EventID: eventID, Publish: true}, publishes: time.Hour, want: workflows.NotifyInput{EventID: eventID, Publish: true}},
+		{name: "for the third time", in: workflows.NotifyInput{EventID: eventID, Publish: true, Published: true, Pages: 7}, from: 7, want: workflows.NotifyInput{EventID: eventID, Publish: true, Published: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

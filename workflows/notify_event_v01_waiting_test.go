@@ -24,10 +24,10 @@ func TestNotifyEventV01SplitsPages(t *testing.T) {
 		immediate, waiting int
 		want               []string
 	}{
-		{"sent at once", 2, 0, []string{"evt-1-page-1"}},
-		{"waiting", 0, 2, []string{"evt-1-page-1-waiting"}},
-		{"both", 1, 1, []string{"evt-1-page-1", "evt-1-page-1-waiting"}},
-		{"nothing selected", 0, 0, nil},
+		{name: "sent at once", immediate: 2, want: []string{"evt-1-page-1"}},
+		{name: "waiting", waiting: 2, want: []string{"evt-1-page-1-waiting"}},
+		{name: "both", immediate: 1, waiting: 1, want: []string{"evt-1-page-1", "evt-1-page-1-waiting"}},
+		{name: "nothing selected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestNotifyEventV01CancelledWithOpenPages(t *testing.T) {
 		immediate, waiting int
 		planned, open      int
 	}{
-		{"sending", 100, 0, 5, 4}, // the fifth waits for a slot
-		{"waiting", 0, 40, 6, 6},
+		{name: "sending", immediate: 100, planned: 5, open: 4}, // the fifth waits for a slot
+		{name: "waiting", waiting: 40, planned: 6, open: 6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,9 +135,9 @@ func TestNotifyEventV01ContinuesAsNewWithWaitingPages(t *testing.T) {
 		history int
 		pages   int // behind which it continues; 0: it does not
 	}{
-		{"while they wait", time.Hour, 9_000, 0},
-		{"when they are through", 90 * time.Second, 9_000, 3},
-		{"when the history is long", time.Hour, 9_001, 1},
+		{name: "while they wait", waits: time.Hour, history: 9_000},
+		{name: "when they are through", waits: 90 * time.Second, history: 9_000, pages: 3},
+		{name: "when the history is long", waits: time.Hour, history: 9_001, pages: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -73,8 +73,8 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 		asked int   // who has its id
 		want  int
 	}{
-		{"sent", nil, 1, 100},
-		{"failed", temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed), 0, 101},
+		{name: "sent", asked: 1, want: 100},
+		{name: "failed", end: temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed), want: 101},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -110,10 +110,10 @@ func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
 		in   workflows.PollInput
 		do   func(env *environment)
 	}{
-		{"in its last activity", workflows.PollInput{}, func(env *environment) {
+		{name: "in its last activity", in: workflows.PollInput{}, do: func(env *environment) {
 			env.after(119*time.Minute+30*time.Second, func() { env.SignalWorkflow(workflows.PausePoller, nil) })
 		}},
-		{"after a long history", workflows.PollInput{PausedSince: earlier}, func(env *environment) {
+		{name: "after a long history", in: workflows.PollInput{PausedSince: earlier}, do: func(env *environment) {
 			env.after(time.Hour, func() {
 				env.SetContinueAsNewSuggested(true)
 				env.SignalWorkflow(workflows.PausePoller, nil)
@@ -150,18 +150,18 @@ func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
 		timed  bool
 		want   bool
 	}{
-		{"nothing", false, nil, true, false},
-		{"pause", false, []string{pause}, true, true},
-		{"resume", true, []string{resume}, true, false},
-		{"pause and resume", false, []string{pause, resume}, true, false},
-		{"resume and pause", false, []string{resume, pause}, true, true},
-		{"three", false, []string{pause, resume, pause}, true, true},
-		{"a repeated pause", false, []string{pause, pause, resume}, true, false},
-		{"a repeated resume", true, []string{resume, resume, pause}, true, true},
-		{"without times, three", false, []string{pause, resume, pause}, false, true},
-		{"without times, pause and resume", false, []string{pause, resume}, false, false},
-		{"without times, resume and pause", true, []string{resume, pause}, false, true},
-		{"without times, to go on", true, []string{resume, pause, resume}, false, false},
+		{name: "nothing", timed: true},
+		{name: "pause", said: []string{pause}, timed: true, want: true},
+		{name: "resume", paused: true, said: []string{resume}, timed: true},
+		{name: "pause and resume", said: []string{pause, resume}, timed: true},
+		{name: "resume and pause", said: []string{resume, pause}, timed: true, want: true},
+		{name: "three", said: []string{pause, resume, pause}, timed: true, want: true},
+		{name: "a repeated pause", said: []string{pause, pause, resume}, timed: true},
+		{name: "a repeated resume", paused: true, said: []string{resume, resume, pause}, timed: true, want: true},
+		{name: "without times, three", said: []string{pause, resume, pause}, want: true},
+		{name: "without times, pause and resume", said: []string{pause, resume}},
+		{name: "without times, resume and pause", paused: true, said: []string{resume, pause}, want: true},
+		{name: "without times, to go on", paused: true, said: []string{resume, pause, resume}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,14 +21,14 @@ func TestPriority(t *testing.T) {
 		aggregate notification.Entity
 		want      temporal.Priority
 	}{
-		{"high", notification.High, agency("5"), temporal.Priority{PriorityKey: 1, FairnessKey: "AGENCY/5"}},
-		{"normal", notification.Normal, agency("5"), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
-		{"none given", "", agency("5"), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
-		{"low", notification.Low, agency("5"), temporal.Priority{PriorityKey: 5, FairnessKey: "AGENCY/5"}},
-		{"no aggregate", notification.Low, notification.Entity{}, temporal.Priority{PriorityKey: 5}},
-		{"as long as Temporal takes", "", agency(strings.Repeat("x", 57)), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
-		{"longer", "", agency(strings.Repeat("x", 58)), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
-		{"cut between letters", "", agency(strings.Repeat("é", 50)), temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("é", 28)}},
+		{name: "high", priority: notification.High, aggregate: agency("5"), want: temporal.Priority{PriorityKey: 1, FairnessKey: "AGENCY/5"}},
+		{name: "normal", priority: notification.Normal, aggregate: agency("5"), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
+		{name: "none given", aggregate: agency("5"), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/5"}},
+		{name: "low", priority: notification.Low, aggregate: agency("5"), want: temporal.Priority{PriorityKey: 5, FairnessKey: "AGENCY/5"}},
+		{name: "no aggregate", priority: notification.Low, aggregate: notification.Entity{}, want: temporal.Priority{PriorityKey: 5}},
+		{name: "as long as Temporal takes", aggregate: agency(strings.Repeat("x", 57)), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
+		{name: "longer", aggregate: agency(strings.Repeat("x", 58)), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("x", 57)}},
+		{name: "cut between letters", aggregate: agency(strings.Repeat("é", 50)), want: temporal.Priority{PriorityKey: 3, FairnessKey: "AGENCY/" + strings.Repeat("é", 28)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

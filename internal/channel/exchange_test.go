@@ -37,11 +37,11 @@ func TestExchangeLimitsBody(t *testing.T) {
 		size, kept int
 		failed     bool
 	}{
-		"empty":         {0, 0, false},
-		"small":         {10, 10, false},
-		"largest":       {64 << 10, 64 << 10, false},
-		"too large":     {64<<10 + 1, 64 << 10, true},
-		"far too large": {10 << 20, 64 << 10, true},
+		"empty":         {},
+		"small":         {size: 10, kept: 10},
+		"largest":       {size: 64 << 10, kept: 64 << 10},
+		"too large":     {size: 64<<10 + 1, kept: 64 << 10, failed: true},
+		"far too large": {size: 10 << 20, kept: 64 << 10, failed: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

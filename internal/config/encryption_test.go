@@ -20,24 +20,24 @@ func TestClearTextToOtherHosts(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct{ key, value, want string }{
-		{"DATABASE_URL", "postgres://u@db/h", databaseClear}, // sslmode=prefer
-		{"DATABASE_URL", "postgres://u@db/h?sslmode=allow", databaseClear},
-		{"DATABASE_URL", "postgres://u@db/h?sslmode=disable", databaseClear},
-		{"DATABASE_URL", "postgres://u@localhost,db/h?sslmode=disable", databaseClear},
-		{"DATABASE_URL", "postgres://u@db/h?sslmode=require", ""},
-		{"DATABASE_URL", "postgres://u@db/h?sslmode=verify-ca", ""},
-		{"DATABASE_URL", "postgres://u@db/h?sslmode=verify-full", ""},
-		{"DATABASE_URL", "postgres://u@127.0.0.1/h?sslmode=disable", ""},
-		{"DATABASE_URL", "postgres://u@[::1]/h?sslmode=disable", ""},
-		{"DATABASE_URL", "postgres:///h?host=/var/run/postgresql", ""},
-		{"RABBITMQ_URL", "amqp://u:p@mq/", brokerClear},
-		{"RABBITMQ_URL", "amqps://u:p@mq/", ""},
-		{"RABBITMQ_URL", "amqp://u:p@127.0.0.2/", ""},
-		{"TEMPORAL_ADDRESS", "temporal:7233", temporalClear},
-		{"TEMPORAL_ADDRESS", "dns:///temporal:7233", temporalClear},
-		{"TEMPORAL_ADDRESS", "localhost:7233", ""},
-		{"TEMPORAL_ADDRESS", "dns:///127.0.0.1:7233", ""},
-		{"TEMPORAL_ADDRESS", "unix:/run/temporal", ""},
+		{key: "DATABASE_URL", value: "postgres://u@db/h", want: databaseClear}, // sslmode=prefer
+		{key: "DATABASE_URL", value: "postgres://u@db/h?sslmode=allow", want: databaseClear},
+		{key: "DATABASE_URL", value: "postgres://u@db/h?sslmode=disable", want: databaseClear},
+		{key: "DATABASE_URL", value: "postgres://u@localhost,db/h?sslmode=disable", want: databaseClear},
+		{key: "DATABASE_URL", value: "postgres://u@db/h?sslmode=require"},
+		{key: "DATABASE_URL", value: "postgres://u@db/h?sslmode=verify-ca"},
+		{key: "DATABASE_URL", value: "postgres://u@db/h?sslmode=verify-full"},
+		{key: "DATABASE_URL", value: "postgres://u@127.0.0.1/h?sslmode=disable"},
+		{key: "DATABASE_URL", value: "postgres://u@[::1]/h?sslmode=disable"},
+		{key: "DATABASE_URL", value: "postgres:///h?host=/var/run/postgresql"},
+		{key: "RABBITMQ_URL", value: "amqp://u:p@mq/", want: brokerClear},
+		{key: "RABBITMQ_URL", value: "amqps://u:p@mq/"},
+		{key: "RABBITMQ_URL", value: "amqp://u:p@127.0.0.2/"},
+		{key: "TEMPORAL_ADDRESS", value: "temporal:7233", want: temporalClear},
+		{key: "TEMPORAL_ADDRESS", value: "dns:///temporal:7233", want: temporalClear},
+		{key: "TEMPORAL_ADDRESS", value: "localhost:7233"},
+		{key: "TEMPORAL_ADDRESS", value: "dns:///127.0.0.1:7233"},
+		{key: "TEMPORAL_ADDRESS", value: "unix:/run/temporal"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.key+"="+tt.value, func(t *testing.T) {
@@ -59,12 +59,12 @@ func TestBroker(t *testing.T) {
 	t.Parallel()
 
 	for _, tt := range []struct{ url, cleartext, want string }{
-		{"", "", ""},
-		{"amqps://u:hunter2@mq/", "", ""},
-		{"amqp://u:hunter2@localhost/", "", ""},
-		{"amqp://u:hunter2@mq/", "true", ""},
-		{"amqp://u:hunter2@mq/", "", "settings: " + brokerClear},
-		{"hunter2", "", "settings: RABBITMQ_URL must be a URL such as amqp://user:password@host:5672/"},
+		{},
+		{url: "amqps://u:hunter2@mq/"},
+		{url: "amqp://u:hunter2@localhost/"},
+		{url: "amqp://u:hunter2@mq/", cleartext: "true"},
+		{url: "amqp://u:hunter2@mq/", want: "settings: " + brokerClear},
+		{url: "hunter2", want: "settings: RABBITMQ_URL must be a URL such as amqp://user:password@host:5672/"},
 	} {
 		got, err := config.Broker(map[string]string{"RABBITMQ_URL": tt.url, "ALLOW_CLEARTEXT": tt.cleartext})
 		if tt.want == "" {

@@ -30,11 +30,11 @@ func TestRetryDelivery(t *testing.T) {
 		answer    error
 		want      error
 	}{
-		{"started", restaurant, false, nil, nil},
-		{"started again", restaurant, true, nil, nil},
-		{"of an event that was purged", notification.Entity{}, false, nil, nil},
-		{"running", restaurant, false, serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""), launch.ErrRunning},
-		{"out of reach", restaurant, false, unavailable, unavailable},
+		{name: "started", aggregate: restaurant},
+		{name: "started again", aggregate: restaurant, again: true},
+		{name: "of an event that was purged", aggregate: notification.Entity{}},
+		{name: "running", aggregate: restaurant, answer: serviceerror.NewWorkflowExecutionAlreadyStarted("running", "", ""), want: launch.ErrRunning},
+		{name: "out of reach", aggregate: restaurant, answer: unavailable, want: unavailable},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,11 +94,11 @@ func TestStartDeliveryAgain(t *testing.T) {
 		holder   string
 		err      error
 	}{
-		{"at once", notification.Delivery{}, workflows.DeliverInput{SendAfter: planned}, nil, "", nil},
-		{"delayed", notification.Delivery{SendAfter: tomorrow, Wait: "08:00: delay"}, workflows.DeliverInput{SendAfter: tomorrow, Wait: "08:00: delay"}, nil, "", nil},
-		{"in a digest", notification.Delivery{Digest: true}, workflows.DeliverInput{Digest: true}, nil, "", nil},
-		{"by an operator meanwhile", notification.Delivery{}, workflows.DeliverInput{SendAfter: planned}, started, "DeliverNotification", nil},
-		{"another has the id", notification.Delivery{}, workflows.DeliverInput{SendAfter: planned}, started, "NotifyEvent", &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
+		{name: "at once", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}},
+		{name: "delayed", delivery: notification.Delivery{SendAfter: tomorrow, Wait: "08:00: delay"}, want: workflows.DeliverInput{SendAfter: tomorrow, Wait: "08:00: delay"}},
+		{name: "in a digest", delivery: notification.Delivery{Digest: true}, want: workflows.DeliverInput{Digest: true}},
+		{name: "by an operator meanwhile", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "DeliverNotification"},
+		{name: "another has the id", delivery: notification.Delivery{}, want: workflows.DeliverInput{SendAfter: planned}, answer: started, holder: "NotifyEvent", err: &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-email"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -22,9 +22,9 @@ func TestStartPoller(t *testing.T) {
 		answer error
 		id     string
 	}{
-		{"herald", nil, "herald-outbox-poller-2"},
-		{"herald", errors.New("no connection"), "herald-outbox-poller-2"},
-		{"orders", nil, "herald-orders-poller-2"},
+		{source: "herald", id: "herald-outbox-poller-2"},
+		{source: "herald", answer: errors.New("no connection"), id: "herald-outbox-poller-2"},
+		{source: "orders", id: "herald-orders-poller-2"},
 	}
 	for _, tt := range tests {
 		server := mocks.NewClient(t)

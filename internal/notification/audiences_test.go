@@ -21,20 +21,20 @@ func TestAudiences(t *testing.T) {
 		rules     []notification.EventRecipients
 		want      []string
 	}{
-		{"restaurant", "RESTAURANT", nil, []string{"restaurant"}},
-		{"customer", "CUSTOMER", nil, []string{"customer"}},
-		{"agency", "AGENCY", nil, []string{"agency"}},
-		{"admin", "ADMIN", nil, []string{"admin"}},
-		{"broadcast", "BROADCAST", nil, []string{"broadcast"}},
-		{"the aggregate beats the rules", "CUSTOMER", everyKind, []string{"customer"}},
-		{"domain aggregate without rules", "RESERVATION", nil, nil},
-		{"every kind, in a fixed order", "RESERVATION", everyKind, []string{"restaurant", "customer", "agency", "admin", "broadcast"}},
-		{"each once", "RESERVATION", append(everyKind[4:], everyKind[4], everyKind[3]), []string{"restaurant", "customer"}},
-		{"the user type beats the entity", "RESERVATION", []notification.EventRecipients{{UserType: notification.Customer, EntityType: "RESTAURANT"}}, []string{"customer"}},
-		{"customers of a broadcast", "RESERVATION", []notification.EventRecipients{{UserType: notification.Customer, EntityType: "BROADCAST"}}, []string{"customer"}},
-		{"any user type: the entity", "RESERVATION", []notification.EventRecipients{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, []string{"agency", "admin"}},
-		{"guests have none", "RESERVATION", []notification.EventRecipients{{UserType: notification.Guest, EntityType: "RESTAURANT"}}, nil},
-		{"an entity of nobody's", "RESERVATION", []notification.EventRecipients{{EntityType: "TABLE"}}, nil},
+		{name: "restaurant", aggregate: "RESTAURANT", want: []string{"restaurant"}},
+		{name: "customer", aggregate: "CUSTOMER", want: []string{"customer"}},
+		{name: "agency", aggregate: "AGENCY", want: []string{"agency"}},
+		{name: "admin", aggregate: "ADMIN", want: []string{"admin"}},
+		{name: "broadcast", aggregate: "BROADCAST", want: []string{"broadcast"}},
+		{name: "the aggregate beats the rules", aggregate: "CUSTOMER", rules: everyKind, want: []string{"customer"}},
+		{name: "domain aggregate without rules", aggregate: "RESERVATION"},
+		{name: "every kind, in a fixed order", aggregate: "RESERVATION", rules: everyKind, want: []string{"restaurant", "customer", "agency", "admin", "broadcast"}},
+		{name: "each once", aggregate: "RESERVATION", rules: append(everyKind[4:], everyKind[4], everyKind[3]), want: []string{"restaurant", "customer"}},
+		{name: "the user type beats the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, EntityType: "RESTAURANT"}}, want: []string{"customer"}},
+		{name: "customers of a broadcast", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, EntityType: "BROADCAST"}}, want: []string{"customer"}},
+		{name: "any user type: the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, want: []string{"agency", "admin"}},
+		{name: "guests have none", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Guest, EntityType: "RESTAURANT"}}},
+		{name: "an entity of nobody's", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "TABLE"}}},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, notification.Audiences(notification.Event{AggregateType: tt.aggregate}, tt.rules), tt.name)

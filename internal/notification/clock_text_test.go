@@ -20,14 +20,14 @@ func TestWaitText(t *testing.T) {
 		why   string
 		want  string
 	}{
-		{"today", time.Hour, "UTC", notification.WaitDelay, "23:30 UTC: delay"},
-		{"today, by the recipient's clock", 20 * time.Minute, "Europe/Rome", notification.WaitQuietHours, "23:50 Europe/Rome: quiet hours"},
-		{"tomorrow, by the recipient's clock", time.Hour, "Europe/Rome", notification.WaitQuietHours, "22 Nov 00:30 Europe/Rome: quiet hours"},
-		{"yesterday where they are", -6 * time.Hour, "Pacific/Auckland", notification.WaitDelay, "05:30 Pacific/Auckland: delay"},
-		{"the same day of another month", 30 * 24 * time.Hour, "Europe/Rome", notification.WaitDelay, "21 Dec 23:30 Europe/Rome: delay"},
-		{"no zone", time.Hour, "", notification.WaitDelay, "23:30 UTC: delay"},
-		{"a zone that nobody knows", time.Hour, "Europe/Atlantis", notification.WaitDelay, "23:30 UTC: delay"},
-		{"a zone that is another on each machine", time.Hour, "Local", notification.WaitDelay, "23:30 UTC: delay"},
+		{name: "today", until: time.Hour, zone: "UTC", why: notification.WaitDelay, want: "23:30 UTC: delay"},
+		{name: "today, by the recipient's clock", until: 20 * time.Minute, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "23:50 Europe/Rome: quiet hours"},
+		{name: "tomorrow, by the recipient's clock", until: time.Hour, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "22 Nov 00:30 Europe/Rome: quiet hours"},
+		{name: "yesterday where they are", until: -6 * time.Hour, zone: "Pacific/Auckland", why: notification.WaitDelay, want: "05:30 Pacific/Auckland: delay"},
+		{name: "the same day of another month", until: 30 * 24 * time.Hour, zone: "Europe/Rome", why: notification.WaitDelay, want: "21 Dec 23:30 Europe/Rome: delay"},
+		{name: "no zone", until: time.Hour, why: notification.WaitDelay, want: "23:30 UTC: delay"},
+		{name: "a zone that nobody knows", until: time.Hour, zone: "Europe/Atlantis", why: notification.WaitDelay, want: "23:30 UTC: delay"},
+		{name: "a zone that is another on each machine", until: time.Hour, zone: "Local", why: notification.WaitDelay, want: "23:30 UTC: delay"},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, notification.WaitText(now.Add(tt.until), now, tt.zone, tt.why), tt.name)
@@ -46,12 +46,12 @@ func TestQuietText(t *testing.T) {
 		zone    string
 		want    string
 	}{
-		{"quiet over midnight", notification.SMS, &night, "Europe/Rome", "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
-		{"not quiet", notification.Push, &day, "Europe/Rome", "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
-		{"no zone", notification.Email, &night, "", "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
-		{"unknown zone", notification.Email, &night, "Mars/Olympus", `22:00-07:00 UTC (the time zone "Mars/Olympus" is unknown here, and taken as UTC), it is 22:14 there now, quiet until 07:00`},
-		{"off", notification.SMS, nil, "Europe/Rome", "none"},
-		{"never", notification.Slack, &night, "Europe/Rome", "SLACK is never quieted"},
+		{name: "quiet over midnight", channel: notification.SMS, hours: &night, zone: "Europe/Rome", want: "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
+		{name: "not quiet", channel: notification.Push, hours: &day, zone: "Europe/Rome", want: "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
+		{name: "no zone", channel: notification.Email, hours: &night, want: "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
+		{name: "unknown zone", channel: notification.Email, hours: &night, zone: "Mars/Olympus", want: `22:00-07:00 UTC (the time zone "Mars/Olympus" is unknown here, and taken as UTC), it is 22:14 there now, quiet until 07:00`},
+		{name: "off", channel: notification.SMS, zone: "Europe/Rome", want: "none"},
+		{name: "never", channel: notification.Slack, hours: &night, zone: "Europe/Rome", want: "SLACK is never quieted"},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, ownQuietHours(tt.channel, tt.hours, tt.zone, now), tt.name)

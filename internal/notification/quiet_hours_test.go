@@ -35,21 +35,21 @@ func TestQuietHoursContains(t *testing.T) {
 		at         string
 		want       bool
 	}{
-		{"before", "13:00", "15:00", "12:59:59", false},
-		{"start", "13:00", "15:00", "13:00:00", true},
-		{"within", "13:00", "15:00", "14:00:00", true},
-		{"last second", "13:00", "15:00", "14:59:59", true},
-		{"end", "13:00", "15:00", "15:00:00", false},
-		{"wrapped, before", "22:00", "08:00", "21:59:59", false},
-		{"wrapped, start", "22:00", "08:00", "22:00:00", true},
-		{"wrapped, midnight", "22:00", "08:00", "00:00:00", true},
-		{"wrapped, last second", "22:00", "08:00", "07:59:59", true},
-		{"wrapped, end", "22:00", "08:00", "08:00:00", false},
-		{"until midnight", "22:00", "00:00", "23:59:59", true},
-		{"until midnight, at midnight", "22:00", "00:00", "00:00:00", false},
-		{"from midnight", "00:00", "08:00", "00:00:00", true},
-		{"start is end", "10:00", "10:00", "10:00:00", false},
-		{"start is end at midnight", "00:00", "00:00", "12:00:00", false},
+		{name: "before", start: "13:00", end: "15:00", at: "12:59:59"},
+		{name: "start", start: "13:00", end: "15:00", at: "13:00:00", want: true},
+		{name: "within", start: "13:00", end: "15:00", at: "14:00:00", want: true},
+		{name: "last second", start: "13:00", end: "15:00", at: "14:59:59", want: true},
+		{name: "end", start: "13:00", end: "15:00", at: "15:00:00"},
+		{name: "wrapped, before", start: "22:00", end: "08:00", at: "21:59:59"},
+		{name: "wrapped, start", start: "22:00", end: "08:00", at: "22:00:00", want: true},
+		{name: "wrapped, midnight", start: "22:00", end: "08:00", at: "00:00:00", want: true},
+		{name: "wrapped, last second", start: "22:00", end: "08:00", at: "07:59:59", want: true},
+		{name: "wrapped, end", start: "22:00", end: "08:00", at: "08:00:00"},
+		{name: "until midnight", start: "22:00", end: "00:00", at: "23:59:59", want: true},
+		{name: "until midnight, at midnight", start: "22:00", end: "00:00", at: "00:00:00"},
+		{name: "from midnight", start: "00:00", end: "08:00", at: "00:00:00", want: true},
+		{name: "start is end", start: "10:00", end: "10:00", at: "10:00:00"},
+		{name: "start is end at midnight", start: "00:00", end: "00:00", at: "12:00:00"},
 	}
 	for _, tt := range tests {
 		now, err := time.Parse(time.DateTime, "2026-03-01 "+tt.at)
@@ -67,18 +67,18 @@ func TestQuietHoursUntil(t *testing.T) {
 		start, end string
 		now, want  string
 	}{
-		{"same day", "Europe/Rome", "13:00", "15:00", "2026-06-01T14:10:00+02:00", "2026-06-01T15:00:00+02:00"},
-		{"over midnight", "Europe/Rome", "22:00", "08:00", "2026-06-01T23:00:00+02:00", "2026-06-02T08:00:00+02:00"},
-		{"a short night", "Europe/Rome", "22:00", "08:00", "2026-03-28T23:00:00+01:00", "2026-03-29T08:00:00+02:00"},
-		{"a long night", "Europe/Rome", "22:00", "08:00", "2026-10-24T23:00:00+02:00", "2026-10-25T08:00:00+01:00"},
-		{"an end that does not exist", "Europe/Rome", "22:00", "02:30", "2026-03-29T01:00:00+01:00", "2026-03-29T03:00:00+02:00"},
-		{"an end that is the gap's start", "Europe/Rome", "22:00", "02:00", "2026-03-29T01:00:00+01:00", "2026-03-29T03:00:00+02:00"},
-		{"an end that comes twice, before both", "Europe/Rome", "22:00", "02:30", "2026-10-25T01:00:00+02:00", "2026-10-25T02:30:00+02:00"},
-		{"an end that comes twice, between them", "Europe/Rome", "22:00", "02:30", "2026-10-25T02:10:00+01:00", "2026-10-25T02:30:00+01:00"},
-		{"the clocks go back into the hours", "Europe/Rome", "01:00", "03:00", "2026-10-25T02:50:00+02:00", "2026-10-25T03:00:00+01:00"},
-		{"half an hour forward", "Australia/Lord_Howe", "22:00", "02:15", "2026-10-04T01:50:00+10:30", "2026-10-04T02:30:00+11:00"},
-		{"midnight does not exist", "America/Sao_Paulo", "22:00", "00:00", "2018-11-03T23:00:00-03:00", "2018-11-04T01:00:00-02:00"},
-		{"a day does not exist", "Pacific/Apia", "22:00", "08:00", "2011-12-29T23:00:00-10:00", "2011-12-31T08:00:00+14:00"},
+		{name: "same day", zone: "Europe/Rome", start: "13:00", end: "15:00", now: "2026-06-01T14:10:00+02:00", want: "2026-06-01T15:00:00+02:00"},
+		{name: "over midnight", zone: "Europe/Rome", start: "22:00", end: "08:00", now: "2026-06-01T23:00:00+02:00", want: "2026-06-02T08:00:00+02:00"},
+		{name: "a short night", zone: "Europe/Rome", start: "22:00", end: "08:00", now: "2026-03-28T23:00:00+01:00", want: "2026-03-29T08:00:00+02:00"},
+		{name: "a long night", zone: "Europe/Rome", start: "22:00", end: "08:00", now: "2026-10-24T23:00:00+02:00", want: "2026-10-25T08:00:00+01:00"},
+		{name: "an end that does not exist", zone: "Europe/Rome", start: "22:00", end: "02:30", now: "2026-03-29T01:00:00+01:00", want: "2026-03-29T03:00:00+02:00"},
+		{name: "an end that is the gap's start", zone: "Europe/Rome", start: "22:00", end: "02:00", now: "2026-03-29T01:00:00+01:00", want: "2026-03-29T03:00:00+02:00"},
+		{name: "an end that comes twice, before both", zone: "Europe/Rome", start: "22:00", end: "02:30", now: "2026-10-25T01:00:00+02:00", want: "2026-10-25T02:30:00+02:00"},
+		{name: "an end that comes twice, between them", zone: "Europe/Rome", start: "22:00", end: "02:30", now: "2026-10-25T02:10:00+01:00", want: "2026-10-25T02:30:00+01:00"},
+		{name: "the clocks go back into the hours", zone: "Europe/Rome", start: "01:00", end: "03:00", now: "2026-10-25T02:50:00+02:00", want: "2026-10-25T03:00:00+01:00"},
+		{name: "half an hour forward", zone: "Australia/Lord_Howe", start: "22:00", end: "02:15", now: "2026-10-04T01:50:00+10:30", want: "2026-10-04T02:30:00+11:00"},
+		{name: "midnight does not exist", zone: "America/Sao_Paulo", start: "22:00", end: "00:00", now: "2018-11-03T23:00:00-03:00", want: "2018-11-04T01:00:00-02:00"},
+		{name: "a day does not exist", zone: "Pacific/Apia", start: "22:00", end: "08:00", now: "2011-12-29T23:00:00-10:00", want: "2011-12-31T08:00:00+14:00"},
 	}
 	for _, tt := range tests {
 		now, q := at(t, tt.now, tt.zone), hours(tt.start, tt.end)
@@ -150,21 +150,21 @@ func TestQuiet(t *testing.T) {
 		timezone string
 		want     string // until; empty: not quiet
 	}{
-		{"quiet", notification.Email, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00"},
-		{"quiet for a push", notification.Push, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00"},
-		{"quiet for a text message", notification.SMS, &night, "Europe/Rome", "2026-06-02T08:00:00+02:00"},
-		{"not quiet over there", notification.Email, &night, "America/New_York", ""},
-		{"empty is UTC", notification.Email, &night, "", ""},
-		{"off", notification.Email, nil, "Europe/Rome", ""},
-		{"off, and the zone is nobody's business", notification.Email, nil, "Mars/Olympus", ""},
-		{"never for a websocket", notification.WebSocket, &night, "Mars/Olympus", ""},
-		{"never for Slack", notification.Slack, &night, "Mars/Olympus", ""},
-		{"an unknown zone is UTC", notification.Email, &night, "Mars/Olympus", ""},
-		{"an unknown zone is UTC, and quiet there", notification.Email, &evening, "Mars/Olympus", "2026-06-01T22:00:00Z"},
-		{"a zone that Postgres knows", notification.Email, &evening, "europe/rome", "2026-06-01T22:00:00Z"},
-		{"another that Postgres knows", notification.Email, &evening, "PST", "2026-06-01T22:00:00Z"},
-		{"another zone on each machine", notification.Email, &evening, "Local", "2026-06-01T22:00:00Z"},
-		{"another file on each machine", notification.Email, &evening, "localtime", "2026-06-01T22:00:00Z"},
+		{name: "quiet", channel: notification.Email, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
+		{name: "quiet for a push", channel: notification.Push, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
+		{name: "quiet for a text message", channel: notification.SMS, hours: &night, timezone: "Europe/Rome", want: "2026-06-02T08:00:00+02:00"},
+		{name: "not quiet over there", channel: notification.Email, hours: &night, timezone: "America/New_York"},
+		{name: "empty is UTC", channel: notification.Email, hours: &night},
+		{name: "off", channel: notification.Email, timezone: "Europe/Rome"},
+		{name: "off, and the zone is nobody's business", channel: notification.Email, timezone: "Mars/Olympus"},
+		{name: "never for a websocket", channel: notification.WebSocket, hours: &night, timezone: "Mars/Olympus"},
+		{name: "never for Slack", channel: notification.Slack, hours: &night, timezone: "Mars/Olympus"},
+		{name: "an unknown zone is UTC", channel: notification.Email, hours: &night, timezone: "Mars/Olympus"},
+		{name: "an unknown zone is UTC, and quiet there", channel: notification.Email, hours: &evening, timezone: "Mars/Olympus", want: "2026-06-01T22:00:00Z"},
+		{name: "a zone that Postgres knows", channel: notification.Email, hours: &evening, timezone: "europe/rome", want: "2026-06-01T22:00:00Z"},
+		{name: "another that Postgres knows", channel: notification.Email, hours: &evening, timezone: "PST", want: "2026-06-01T22:00:00Z"},
+		{name: "another zone on each machine", channel: notification.Email, hours: &evening, timezone: "Local", want: "2026-06-01T22:00:00Z"},
+		{name: "another file on each machine", channel: notification.Email, hours: &evening, timezone: "localtime", want: "2026-06-01T22:00:00Z"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -192,16 +192,16 @@ func TestQuietOfAGroup(t *testing.T) {
 		zone       string // the group's
 		want       string // until; empty: not quiet
 	}{
-		{"nobody's", "", "", "", ""},
-		{"the group's alone", "", "22:00-07:00", "", "2026-06-02T07:00:00+02:00"},
-		{"the group's, by its clock", "", "16:00-18:00", "America/New_York", "2026-06-01T18:00:00-04:00"},
-		{"the group's, not by its clock", "", "22:00-07:00", "America/New_York", ""},
-		{"the group's, in an unknown zone", "", "20:00-22:00", "PST", "2026-06-01T22:00:00Z"},
-		{"the later of both", "22:00-06:00", "22:00-07:00", "", "2026-06-02T07:00:00+02:00"},
-		{"one after the other", "22:00-07:00", "06:00-09:00", "", "2026-06-02T09:00:00+02:00"},
-		{"and back to the first", "22:00-02:00", "02:00-22:00", "", "never"},
-		{"a minute between them", "22:00-02:00", "02:01-22:00", "", "2026-06-02T02:00:00+02:00"},
-		{"the group's, with the own one over", "12:00-14:00", "22:00-07:00", "", "2026-06-02T07:00:00+02:00"},
+		{name: "nobody's"},
+		{name: "the group's alone", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
+		{name: "the group's, by its clock", group: "16:00-18:00", zone: "America/New_York", want: "2026-06-01T18:00:00-04:00"},
+		{name: "the group's, not by its clock", group: "22:00-07:00", zone: "America/New_York"},
+		{name: "the group's, in an unknown zone", group: "20:00-22:00", zone: "PST", want: "2026-06-01T22:00:00Z"},
+		{name: "the later of both", own: "22:00-06:00", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
+		{name: "one after the other", own: "22:00-07:00", group: "06:00-09:00", want: "2026-06-02T09:00:00+02:00"},
+		{name: "and back to the first", own: "22:00-02:00", group: "02:00-22:00", want: "never"},
+		{name: "a minute between them", own: "22:00-02:00", group: "02:01-22:00", want: "2026-06-02T02:00:00+02:00"},
+		{name: "the group's, with the own one over", own: "12:00-14:00", group: "22:00-07:00", want: "2026-06-02T07:00:00+02:00"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -36,17 +36,17 @@ func TestMeaning(t *testing.T) {
 		channel  notification.Channel
 		want     string
 	}{
-		{notification.DecisionUnsupported, notification.SMS, "SMS may not serve a recipient of type ADMIN"},
-		{notification.DecisionUserDisabled, notification.Push, "the recipient had switched PUSH off, and it is not mandatory for this event type"},
-		{notification.DecisionGroupDisabled, notification.SMS, "their entity had switched SMS off, and it is not mandatory for this event type"},
-		{notification.DecisionRoleRestricted, notification.SMS, "their entity allows SMS to certain roles only, and theirs was none of them"},
-		{notification.DecisionQuietHours, notification.SMS, "it was quiet hours for them or their entity, and what comes in quiet hours is dropped"},
-		{notification.DecisionMaxRecipients, notification.Email, "as many recipients as their entity allows had been chosen for EMAIL before them"},
-		{notification.DecisionNoAddress, notification.Email, "they had no e-mail address"},
-		{notification.DecisionNoAddress, notification.Push, "they had no active device"},
-		{notification.DecisionNoAddress, notification.SMS, "they had no phone number"},
-		{notification.DecisionNoAddress, notification.Slack, "they had no Slack webhook"},
-		{notification.DecisionSelected, notification.Slack, "they were chosen to be told over SLACK"},
+		{decision: notification.DecisionUnsupported, channel: notification.SMS, want: "SMS may not serve a recipient of type ADMIN"},
+		{decision: notification.DecisionUserDisabled, channel: notification.Push, want: "the recipient had switched PUSH off, and it is not mandatory for this event type"},
+		{decision: notification.DecisionGroupDisabled, channel: notification.SMS, want: "their entity had switched SMS off, and it is not mandatory for this event type"},
+		{decision: notification.DecisionRoleRestricted, channel: notification.SMS, want: "their entity allows SMS to certain roles only, and theirs was none of them"},
+		{decision: notification.DecisionQuietHours, channel: notification.SMS, want: "it was quiet hours for them or their entity, and what comes in quiet hours is dropped"},
+		{decision: notification.DecisionMaxRecipients, channel: notification.Email, want: "as many recipients as their entity allows had been chosen for EMAIL before them"},
+		{decision: notification.DecisionNoAddress, channel: notification.Email, want: "they had no e-mail address"},
+		{decision: notification.DecisionNoAddress, channel: notification.Push, want: "they had no active device"},
+		{decision: notification.DecisionNoAddress, channel: notification.SMS, want: "they had no phone number"},
+		{decision: notification.DecisionNoAddress, channel: notification.Slack, want: "they had no Slack webhook"},
+		{decision: notification.DecisionSelected, channel: notification.Slack, want: "they were chosen to be told over SLACK"},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, tt.decision.Meaning(tt.channel, notification.Admin))
@@ -101,32 +101,32 @@ func TestFindings(t *testing.T) {
 		rule   notification.Decision
 		finds  string
 	}{
-		{"the channel serves some", nil, notification.DecisionUnsupported, "SMS may serve CUSTOMER, RESTAURANT_USER"},
-		{"the channel serves nobody", func(s *notification.EventSetup, _ *notification.Recipient) { s.Supported = nil }, notification.DecisionUnsupported, "SMS may serve nobody"},
-		{"no preference", nil, notification.DecisionUserDisabled, "no row: on"},
-		{"a preference", preference(notification.Preference{QuietHours: &night, Priority: notification.High}), notification.DecisionUserDisabled, "off, quiet hours 22:00-07:00, priority HIGH"},
-		{"no setting", nil, notification.DecisionGroupDisabled, "RESTAURANT/5 has no row: on"},
-		{"a setting for every type", group(func(*notification.Setting) {}), notification.DecisionGroupDisabled, "RESTAURANT/5 for every event type: on"},
-		{"a setting for the type", group(func(s *notification.Setting) { s.EventSpecific, s.Enabled = true, false }), notification.DecisionGroupDisabled, "RESTAURANT/5 for this event type: off"},
-		{"two settings", func(s *notification.EventSetup, r *notification.Recipient) {
+		{name: "the channel serves some", rule: notification.DecisionUnsupported, finds: "SMS may serve CUSTOMER, RESTAURANT_USER"},
+		{name: "the channel serves nobody", change: func(s *notification.EventSetup, _ *notification.Recipient) { s.Supported = nil }, rule: notification.DecisionUnsupported, finds: "SMS may serve nobody"},
+		{name: "no preference", rule: notification.DecisionUserDisabled, finds: "no row: on"},
+		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}), rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00, priority HIGH"},
+		{name: "no setting", rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 has no row: on"},
+		{name: "a setting for every type", change: group(func(*notification.Setting) {}), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for every event type: on"},
+		{name: "a setting for the type", change: group(func(s *notification.Setting) { s.EventSpecific, s.Enabled = true, false }), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: off"},
+		{name: "two settings", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			group(func(row *notification.Setting) {
 				row.AllowedRoles, row.MaxRecipients, row.QuietHours = []string{"CHEF"}, &one, &night
 			})(s, r)
 			group(func(row *notification.Setting) { row.EventSpecific = true })(s, r)
-		}, notification.DecisionGroupDisabled, "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 recipients, quiet hours 22:00-07:00)"},
-		{"an entity that is not known", func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} }, notification.DecisionGroupDisabled, "not known, and neither are its settings"},
-		{"any role", nil, notification.DecisionRoleRestricted, "any role is allowed"},
-		{"some roles", group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), notification.DecisionRoleRestricted, "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
-		{"no role", group(func(s *notification.Setting) { s.AllowedRoles = []string{} }), notification.DecisionRoleRestricted, "only the roles none are allowed, and theirs is WAITER"},
-		{"no quiet hours", nil, notification.DecisionQuietHours, "none"},
-		{"quiet hours of both", func(s *notification.EventSetup, r *notification.Recipient) {
+		}, rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 recipients, quiet hours 22:00-07:00)"},
+		{name: "an entity that is not known", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} }, rule: notification.DecisionGroupDisabled, finds: "not known, and neither are its settings"},
+		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
+		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
+		{name: "no role", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{} }), rule: notification.DecisionRoleRestricted, finds: "only the roles none are allowed, and theirs is WAITER"},
+		{name: "no quiet hours", rule: notification.DecisionQuietHours, finds: "none"},
+		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			preference(notification.Preference{QuietHours: &night})(s, r)
 			group(func(row *notification.Setting) { row.QuietHours, row.QuietTimezone = &night, "Europe/Rome" })(s, r)
-		}, notification.DecisionQuietHours, "22:00-07:00 UTC, it is 12:00 there now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 there now, not quiet"},
-		{"any number", nil, notification.DecisionMaxRecipients, "any number is allowed"},
-		{"a number", group(func(s *notification.Setting) { s.MaxRecipients = &one }), notification.DecisionMaxRecipients, "at most 1 are allowed, and 0 come before them"},
-		{"an address", nil, notification.DecisionNoAddress, "a phone number"},
-		{"no address", func(_ *notification.EventSetup, r *notification.Recipient) { r.Phone = "" }, notification.DecisionNoAddress, "no phone number"},
+		}, rule: notification.DecisionQuietHours, finds: "22:00-07:00 UTC, it is 12:00 there now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 there now, not quiet"},
+		{name: "any number", rule: notification.DecisionMaxRecipients, finds: "any number is allowed"},
+		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
+		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},
+		{name: "no address", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Phone = "" }, rule: notification.DecisionNoAddress, finds: "no phone number"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

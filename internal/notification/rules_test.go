@@ -28,7 +28,7 @@ func situations() []situation {
 	for _, channel := range notification.Channels() {
 		for bits := range 1 << switches {
 			on := func(n int) bool { return bits&(1<<n) != 0 }
-			all = append(all, situation{channel, on(0), on(1), on(2), on(3), on(4), on(5), on(6), on(7), on(8)})
+			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8)})
 		}
 	}
 	return all
@@ -146,15 +146,15 @@ func TestDecideWhen(t *testing.T) {
 		quiet    bool
 		want     time.Time
 	}{
-		{"immediate", notification.Immediate, 0, false, never},
-		{"immediate ignores a delay", notification.Immediate, time.Hour, false, never},
-		{"immediate, deferred", notification.Immediate, 0, true, end},
-		{"aggregate", notification.Aggregate, 0, false, never},
-		{"aggregate, deferred", notification.Aggregate, 0, true, end},
-		{"delayed", notification.Delayed, 10 * time.Minute, false, noon.Add(10 * time.Minute)},
-		{"delayed by nothing", notification.Delayed, 0, false, never},
-		{"delayed, deferred for longer", notification.Delayed, 10 * time.Minute, true, end},
-		{"delayed for longer than deferred", notification.Delayed, 2 * time.Hour, true, noon.Add(2 * time.Hour)},
+		{name: "immediate", strategy: notification.Immediate, want: never},
+		{name: "immediate ignores a delay", strategy: notification.Immediate, delay: time.Hour, want: never},
+		{name: "immediate, deferred", strategy: notification.Immediate, quiet: true, want: end},
+		{name: "aggregate", strategy: notification.Aggregate, want: never},
+		{name: "aggregate, deferred", strategy: notification.Aggregate, quiet: true, want: end},
+		{name: "delayed", strategy: notification.Delayed, delay: 10 * time.Minute, want: noon.Add(10 * time.Minute)},
+		{name: "delayed by nothing", strategy: notification.Delayed, want: never},
+		{name: "delayed, deferred for longer", strategy: notification.Delayed, delay: 10 * time.Minute, quiet: true, want: end},
+		{name: "delayed for longer than deferred", strategy: notification.Delayed, delay: 2 * time.Hour, quiet: true, want: noon.Add(2 * time.Hour)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,10 +179,10 @@ func TestDecidePriority(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct{ routing, preference, want notification.Priority }{
-		{"", "", notification.Normal},
-		{"", notification.Low, notification.Low},
-		{notification.High, "", notification.High},
-		{notification.High, notification.Low, notification.High},
+		{want: notification.Normal},
+		{preference: notification.Low, want: notification.Low},
+		{routing: notification.High, want: notification.High},
+		{routing: notification.High, preference: notification.Low, want: notification.High},
 	}
 	for _, tt := range tests {
 		s := situation{channel: notification.Email, supported: true}
@@ -204,9 +204,9 @@ func TestDecideUnknownZone(t *testing.T) {
 		situation situation
 		want      notification.Decision
 	}{
-		{"quiet in UTC", situation{channel: notification.Email, supported: true, quiet: true}, notification.DecisionQuietHours},
-		{"no quiet hours", situation{channel: notification.Email, supported: true}, notification.DecisionSelected},
-		{"never quieted", situation{channel: notification.Slack, supported: true, quiet: true}, notification.DecisionSelected},
+		{name: "quiet in UTC", situation: situation{channel: notification.Email, supported: true, quiet: true}, want: notification.DecisionQuietHours},
+		{name: "no quiet hours", situation: situation{channel: notification.Email, supported: true}, want: notification.DecisionSelected},
+		{name: "never quieted", situation: situation{channel: notification.Slack, supported: true, quiet: true}, want: notification.DecisionSelected},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -242,10 +242,10 @@ func TestDecideGroupQuietHours(t *testing.T) {
 		want     notification.Decision
 		until    time.Time
 	}{
-		{"dropped", []notification.Setting{everyType}, false, notification.DecisionQuietHours, time.Time{}},
-		{"deferred", []notification.Setting{everyType}, true, notification.DecisionSelected, noon.Add(time.Hour)},
-		{"replaced by the event's own row", []notification.Setting{everyType, ownType}, false, notification.DecisionSelected, time.Time{}},
-		{"another group's", []notification.Setting{elsewhere}, false, notification.DecisionSelected, time.Time{}},
+		{name: "dropped", settings: []notification.Setting{everyType}, want: notification.DecisionQuietHours, until: time.Time{}},
+		{name: "deferred", settings: []notification.Setting{everyType}, deferred: true, want: notification.DecisionSelected, until: noon.Add(time.Hour)},
+		{name: "replaced by the event's own row", settings: []notification.Setting{everyType, ownType}, want: notification.DecisionSelected, until: time.Time{}},
+		{name: "another group's", settings: []notification.Setting{elsewhere}, want: notification.DecisionSelected, until: time.Time{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

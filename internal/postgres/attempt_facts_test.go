@@ -44,26 +44,26 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		dropped string
 		ordered string // the same, of a delivery that an operator ordered
 	}{
-		{"nothing", "SELECT 1", "", ""},
-		{"left the directory", "DELETE FROM recipient", "no longer a recipient", "no longer a recipient"},
-		{"not active", "UPDATE recipient SET active = false", "no longer a recipient", "no longer a recipient"},
-		{"left the entity", "DELETE FROM entity_member", "no longer a recipient", ""},
-		{"not active in the entity", "UPDATE entity_member SET active = false", "no longer a recipient", ""},
-		{"left an entity that nobody knows", "DELETE FROM entity_member" + older, "", ""},
-		{"no member of what takes none", "DELETE FROM entity_member" + broadcast, "", ""},
-		{"opted out", off, "USER_DISABLED", ""},
-		{"opted out of what is mandatory", off + mandatory, "", ""},
-		{"opted out of what is routed no longer", off + "; DELETE FROM event_type_channel_routing", "USER_DISABLED", ""},
-		{"the group switched it off", groupOff, "GROUP_DISABLED", ""},
-		{"the group switched off what is mandatory", groupOff + mandatory, "", ""},
-		{"a group that nobody knows", groupOff + older, "", ""},
-		{"the group's row for the type", groupOff + "; " + setting + "'RESERVATION_REQUESTED', true, NULL, NULL, NULL, NULL)", "", ""},
-		{"the role is not allowed", chefsOut + mandatory, "ROLE_RESTRICTED", ""},
-		{"has another role", chefsOut + "; UPDATE entity_member SET role = 'MANAGER'", "", ""},
-		{"the channel does not serve them", "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", "UNSUPPORTED", ""},
-		{"no address", "UPDATE recipient SET email = ''", "NO_ADDRESS", "NO_ADDRESS"},
-		{"the number of recipients is no matter", setting + "NULL, true, NULL, NULL, NULL, 0)", "", ""},
-		{"quiet hours, which nobody asked for", quiet, "", ""},
+		{name: "nothing", sql: "SELECT 1"},
+		{name: "left the directory", sql: "DELETE FROM recipient", dropped: "no longer a recipient", ordered: "no longer a recipient"},
+		{name: "not active", sql: "UPDATE recipient SET active = false", dropped: "no longer a recipient", ordered: "no longer a recipient"},
+		{name: "left the entity", sql: "DELETE FROM entity_member", dropped: "no longer a recipient"},
+		{name: "not active in the entity", sql: "UPDATE entity_member SET active = false", dropped: "no longer a recipient"},
+		{name: "left an entity that nobody knows", sql: "DELETE FROM entity_member" + older},
+		{name: "no member of what takes none", sql: "DELETE FROM entity_member" + broadcast},
+		{name: "opted out", sql: off, dropped: "USER_DISABLED"},
+		{name: "opted out of what is mandatory", sql: off + mandatory},
+		{name: "opted out of what is routed no longer", sql: off + "; DELETE FROM event_type_channel_routing", dropped: "USER_DISABLED"},
+		{name: "the group switched it off", sql: groupOff, dropped: "GROUP_DISABLED"},
+		{name: "the group switched off what is mandatory", sql: groupOff + mandatory},
+		{name: "a group that nobody knows", sql: groupOff + older},
+		{name: "the group's row for the type", sql: groupOff + "; " + setting + "'RESERVATION_REQUESTED', true, NULL, NULL, NULL, NULL)"},
+		{name: "the role is not allowed", sql: chefsOut + mandatory, dropped: "ROLE_RESTRICTED"},
+		{name: "has another role", sql: chefsOut + "; UPDATE entity_member SET role = 'MANAGER'"},
+		{name: "the channel does not serve them", sql: "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", dropped: "UNSUPPORTED"},
+		{name: "no address", sql: "UPDATE recipient SET email = ''", dropped: "NO_ADDRESS", ordered: "NO_ADDRESS"},
+		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
+		{name: "quiet hours, which nobody asked for", sql: quiet},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,13 +120,13 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 		dropped  bool
 		deferred bool
 	}{
-		{"none", nil, false, false},
-		{"own, not now", []string{own + never + ")"}, false, false},
-		{"own", []string{own + always + ")"}, true, false},
-		{"own, deferred", []string{own + always + ")", deferred}, false, true},
-		{"the group's", []string{group + always + ")"}, true, false},
-		{"the group's, deferred", []string{group + always + ")", deferred}, false, true},
-		{"the group's, not now", []string{group + never + ")"}, false, false},
+		{name: "none"},
+		{name: "own, not now", sql: []string{own + never + ")"}},
+		{name: "own", sql: []string{own + always + ")"}, dropped: true},
+		{name: "own, deferred", sql: []string{own + always + ")", deferred}, deferred: true},
+		{name: "the group's", sql: []string{group + always + ")"}, dropped: true},
+		{name: "the group's, deferred", sql: []string{group + always + ")", deferred}, deferred: true},
+		{name: "the group's, not now", sql: []string{group + never + ")"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

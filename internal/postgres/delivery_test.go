@@ -128,14 +128,14 @@ func TestDeliveryStates(t *testing.T) {
 		changes   map[notification.Status]notification.Status // the others stay
 		explains  []notification.Status                       // where it writes last_error
 	}{
-		{"read", same, nil},
-		{"begin", same, nil},
-		{"fail", map[notification.Status]notification.Status{pending: failed}, []notification.Status{pending, failed}},
-		{"cancel", map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, []notification.Status{pending, failed}},
+		{operation: "read", changes: same},
+		{operation: "begin", changes: same},
+		{operation: "fail", changes: map[notification.Status]notification.Status{pending: failed}, explains: []notification.Status{pending, failed}},
+		{operation: "cancel", changes: map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, explains: []notification.Status{pending, failed}},
 		// A provider that had it before it could be cancelled has it for good.
-		{"sent", map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, []notification.Status{pending, failed, cancelled}},
-		{"refused", same, []notification.Status{pending, failed}},
-		{"ambiguous", same, []notification.Status{pending, failed}},
+		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, explains: []notification.Status{pending, failed, cancelled}},
+		{operation: "refused", changes: same, explains: []notification.Status{pending, failed}},
+		{operation: "ambiguous", changes: same, explains: []notification.Status{pending, failed}},
 	}
 	require.Len(t, tests, len(operations))
 	s := postgrestest.New(t)
@@ -259,15 +259,15 @@ func TestEndAttemptMeasures(t *testing.T) {
 		outcome  notification.AttemptOutcome
 		measured bool
 	}{
-		{"at once", "", sent, true},
-		{"not sent", "", notification.OutcomeBusy, false},
-		{"delayed", "UPDATE notification SET strategy = 'DELAYED'", sent, false},
-		{"deferred by quiet hours", "UPDATE notification SET send_after = now()", sent, false},
-		{"in a digest", "UPDATE notification SET strategy = 'AGGREGATE'", sent, false},
-		{"made once more", "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT delivery_id, 'r', false, 'FAILED' FROM notification", sent, false},
-		{"of an event that is no longer there", "DELETE FROM event_outbox", sent, false},
-		{"of an event from the future", "UPDATE event_outbox SET created_at = now() + interval '1 hour'", sent, false},
-		{"sent before", "UPDATE notification SET status = 'SENT', sent_at = now()", sent, false},
+		{name: "at once", outcome: sent, measured: true},
+		{name: "not sent", outcome: notification.OutcomeBusy},
+		{name: "delayed", sql: "UPDATE notification SET strategy = 'DELAYED'", outcome: sent},
+		{name: "deferred by quiet hours", sql: "UPDATE notification SET send_after = now()", outcome: sent},
+		{name: "in a digest", sql: "UPDATE notification SET strategy = 'AGGREGATE'", outcome: sent},
+		{name: "made once more", sql: "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT delivery_id, 'r', false, 'FAILED' FROM notification", outcome: sent},
+		{name: "of an event that is no longer there", sql: "DELETE FROM event_outbox", outcome: sent},
+		{name: "of an event from the future", sql: "UPDATE event_outbox SET created_at = now() + interval '1 hour'", outcome: sent},
+		{name: "sent before", sql: "UPDATE notification SET status = 'SENT', sent_at = now()", outcome: sent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -219,23 +219,23 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 		asked notification.Status
 		want  notification.Status
 	}{
-		{"sealed", func(*testing.T, *postgres.Store) {}, cancelled, cancelled},
-		{"being sent", func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, cancelled, pending},
-		{"being sent, and failed by its workflow", func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, failed, failed},
-		{"between two attempts", func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }, cancelled, cancelled},
-		{"at the second attempt", func(t *testing.T, s *postgres.Store) {
+		{name: "sealed", after: func(*testing.T, *postgres.Store) {}, asked: cancelled, want: cancelled},
+		{name: "being sent", after: func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, asked: cancelled, want: pending},
+		{name: "being sent, and failed by its workflow", after: func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }, asked: failed, want: failed},
+		{name: "between two attempts", after: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }, asked: cancelled, want: cancelled},
+		{name: "at the second attempt", after: func(t *testing.T, s *postgres.Store) {
 			endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy)
 			beginDigest(t, s, "digest-1")
-		}, cancelled, pending},
-		{"an attempt died", func(t *testing.T, s *postgres.Store) {
+		}, asked: cancelled, want: pending},
+		{name: "an attempt died", after: func(t *testing.T, s *postgres.Store) {
 			beginDigest(t, s, "digest-1")
 			exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
-		}, cancelled, cancelled},
-		{"sent", func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted) }, cancelled, notification.Sent},
-		{"sent by itself", func(t *testing.T, s *postgres.Store) {
+		}, asked: cancelled, want: cancelled},
+		{name: "sent", after: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted) }, asked: cancelled, want: notification.Sent},
+		{name: "sent by itself", after: func(t *testing.T, s *postgres.Store) {
 			exec(t, s, "UPDATE notification SET digest_id = NULL")
 			begin(t, s, item(1), 0)
-		}, cancelled, cancelled},
+		}, asked: cancelled, want: cancelled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -153,11 +153,11 @@ func TestSealDigestBySize(t *testing.T) {
 		sizes []int
 		want  int
 	}{
-		{"all fit", []int{400, 400, 400}, 3},
-		{"the last does not", []int{400, 400, 402}, 2},
-		{"nor what follows it", []int{400, 1000, 400}, 1},
-		{"the first is too long by itself", []int{5000, 10}, 1},
-		{"one alone", []int{5000}, 1},
+		{name: "all fit", sizes: []int{400, 400, 400}, want: 3},
+		{name: "the last does not", sizes: []int{400, 400, 402}, want: 2},
+		{name: "nor what follows it", sizes: []int{400, 1000, 400}, want: 1},
+		{name: "the first is too long by itself", sizes: []int{5000, 10}, want: 1},
+		{name: "one alone", sizes: []int{5000}, want: 1},
 	}
 	texts := reviewMails
 	texts.Channel = notification.SMS
@@ -188,8 +188,8 @@ func TestSealDigestKeepsWhatItHas(t *testing.T) {
 		channel          notification.Channel
 		late, size, held int // a digest holds so many items of that size
 	}{
-		{"by size", notification.SMS, 1, 1000, 1},
-		{"by number", notification.Email, 5, 10, 100},
+		{name: "by size", channel: notification.SMS, late: 1, size: 1000, held: 1},
+		{name: "by number", channel: notification.Email, late: 5, size: 10, held: 100},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

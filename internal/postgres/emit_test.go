@@ -48,21 +48,21 @@ func TestInsertEventsRefused(t *testing.T) {
 		spoil  func(*notification.Event)
 		reason string
 	}{
-		{"known id", func(e *notification.Event) { e.ID = "evt-known" }, "there is an event with this id already"},
-		{"no id", func(e *notification.Event) { e.ID = "" }, "an event id has 1 to 150 bytes"},
-		{"long id", func(e *notification.Event) { e.ID = strings.Repeat("x", 151) }, "an event id has 1 to 150 bytes"},
-		{"control character in the id", func(e *notification.Event) { e.ID = "evt\n1" }, "an event id has no control characters"},
-		{"no type", func(e *notification.Event) { e.Type = "" }, "an event type has 1 to 100 bytes"},
-		{"no aggregate type", func(e *notification.Event) { e.AggregateType = "" }, "an aggregate type has 1 to 100 bytes"},
-		{"no aggregate id", func(e *notification.Event) { e.AggregateID = "" }, "an aggregate id has 1 to 100 bytes"},
-		{"long correlation id", func(e *notification.Event) { e.CorrelationID = strings.Repeat("x", 256) }, "a correlation id has at most 255 bytes"},
-		{"list", func(e *notification.Event) { e.Payload = json.RawMessage(`[1]`) }, "the payload is not a JSON object"},
-		{"large payload", func(e *notification.Event) {
+		{name: "known id", spoil: func(e *notification.Event) { e.ID = "evt-known" }, reason: "there is an event with this id already"},
+		{name: "no id", spoil: func(e *notification.Event) { e.ID = "" }, reason: "an event id has 1 to 150 bytes"},
+		{name: "long id", spoil: func(e *notification.Event) { e.ID = strings.Repeat("x", 151) }, reason: "an event id has 1 to 150 bytes"},
+		{name: "control character in the id", spoil: func(e *notification.Event) { e.ID = "evt\n1" }, reason: "an event id has no control characters"},
+		{name: "no type", spoil: func(e *notification.Event) { e.Type = "" }, reason: "an event type has 1 to 100 bytes"},
+		{name: "no aggregate type", spoil: func(e *notification.Event) { e.AggregateType = "" }, reason: "an aggregate type has 1 to 100 bytes"},
+		{name: "no aggregate id", spoil: func(e *notification.Event) { e.AggregateID = "" }, reason: "an aggregate id has 1 to 100 bytes"},
+		{name: "long correlation id", spoil: func(e *notification.Event) { e.CorrelationID = strings.Repeat("x", 256) }, reason: "a correlation id has at most 255 bytes"},
+		{name: "list", spoil: func(e *notification.Event) { e.Payload = json.RawMessage(`[1]`) }, reason: "the payload is not a JSON object"},
+		{name: "large payload", spoil: func(e *notification.Event) {
 			e.Payload = json.RawMessage(`{"a":"` + strings.Repeat("x", 256<<10) + `"}`)
-		}, "the payload is larger than 256 KiB"},
-		{"no JSON", func(e *notification.Event) { e.Payload = json.RawMessage(`{"a":}`) }, "the payload is not JSON as Postgres knows it"},
-		{"zero character", func(e *notification.Event) { e.Payload = json.RawMessage(`{"a":"\u0000"}`) }, "a value holds a character that Postgres cannot store, such as \\u0000"},
-		{"zero byte", func(e *notification.Event) { e.CorrelationID = "a\x00" }, "a value holds a character that Postgres cannot store, such as \\u0000"},
+		}, reason: "the payload is larger than 256 KiB"},
+		{name: "no JSON", spoil: func(e *notification.Event) { e.Payload = json.RawMessage(`{"a":}`) }, reason: "the payload is not JSON as Postgres knows it"},
+		{name: "zero character", spoil: func(e *notification.Event) { e.Payload = json.RawMessage(`{"a":"\u0000"}`) }, reason: "a value holds a character that Postgres cannot store, such as \\u0000"},
+		{name: "zero byte", spoil: func(e *notification.Event) { e.CorrelationID = "a\x00" }, reason: "a value holds a character that Postgres cannot store, such as \\u0000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,9 +34,9 @@ func TestFinishEvent(t *testing.T) {
 		status  string
 		outcome notification.EventOutcome
 	}{
-		{"success, with something left", true, "", map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", notification.Incomplete},
-		{"nobody, with something left", true, notification.NoRecipients, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, "SUCCESS", notification.Incomplete},
-		{"cancelled", false, notification.EventCancelled, map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, "FAILED", notification.EventCancelled},
+		{name: "success, with something left", success: true, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
+		{name: "nobody, with something left", success: true, knows: notification.NoRecipients, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
+		{name: "cancelled", knows: notification.EventCancelled, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, status: "FAILED", outcome: notification.EventCancelled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

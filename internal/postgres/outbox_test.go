@@ -79,11 +79,11 @@ func TestEndClaim(t *testing.T) {
 		want    outboxRow
 		known   bool // to processed_event
 	}{
-		{notification.ClaimStarted, "", outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, true},
-		{notification.ClaimFailed, "payload too large", outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr("payload too large")}, false},
-		{notification.ClaimReleased, "", outboxRow{Status: notification.OutboxPending, Claims: 0}, false},
-		{notification.ClaimReleased, "unavailable", outboxRow{Status: notification.OutboxPending, Claims: 0, Error: ptr("unavailable")}, false},
-		{notification.ClaimKept, "internal", outboxRow{Status: notification.OutboxPending, Claims: 1, Error: ptr("internal"), Leased: true}, false},
+		{outcome: notification.ClaimStarted, want: outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, known: true},
+		{outcome: notification.ClaimFailed, err: "payload too large", want: outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr("payload too large")}},
+		{outcome: notification.ClaimReleased, want: outboxRow{Status: notification.OutboxPending, Claims: 0}},
+		{outcome: notification.ClaimReleased, err: "unavailable", want: outboxRow{Status: notification.OutboxPending, Claims: 0, Error: ptr("unavailable")}},
+		{outcome: notification.ClaimKept, err: "internal", want: outboxRow{Status: notification.OutboxPending, Claims: 1, Error: ptr("internal"), Leased: true}},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.outcome)+" "+tt.err, func(t *testing.T) {

@@ -89,18 +89,18 @@ func atEveryStage(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
 	for _, e := range []struct{ id, written, started string }{
-		{"done", "PROCESSED", "SUCCESS"},
-		{"failed", "PROCESSED", "FAILED"},
-		{"running", "PROCESSED", "PROCESSING"},
-		{"running-purged", "", "PROCESSING"},
-		{"forgotten", "PROCESSED", ""},
-		{"gone", "", "SUCCESS"},
-		{"unknown", "", ""},
-		{"waiting", "PENDING", ""},
-		{"waiting-again", "PENDING", "SUCCESS"},
-		{"unstarted", "FAILED", ""},
-		{"unstarted-again", "FAILED", "FAILED"},
-		{"young", "PROCESSED", "SUCCESS"},
+		{id: "done", written: "PROCESSED", started: "SUCCESS"},
+		{id: "failed", written: "PROCESSED", started: "FAILED"},
+		{id: "running", written: "PROCESSED", started: "PROCESSING"},
+		{id: "running-purged", started: "PROCESSING"},
+		{id: "forgotten", written: "PROCESSED"},
+		{id: "gone", started: "SUCCESS"},
+		{id: "unknown"},
+		{id: "waiting", written: "PENDING"},
+		{id: "waiting-again", written: "PENDING", started: "SUCCESS"},
+		{id: "unstarted", written: "FAILED"},
+		{id: "unstarted-again", written: "FAILED", started: "FAILED"},
+		{id: "young", written: "PROCESSED", started: "SUCCESS"},
 	} {
 		rest(t, s, e.id, e.written, e.started)
 		told(t, s, e.id, "told", string(notification.Sent))
@@ -123,23 +123,23 @@ func TestPurge(t *testing.T) {
 		stays []string
 	}{
 		{
-			postgres.PurgeOutbox, 3, "SELECT event_id FROM event_outbox ORDER BY 1",
-			[]string{"running", "unstarted", "unstarted-again", "waiting", "waiting-again", "young"},
+			table: postgres.PurgeOutbox, goes: 3, ids: "SELECT event_id FROM event_outbox ORDER BY 1",
+			stays: []string{"running", "unstarted", "unstarted-again", "waiting", "waiting-again", "young"},
 		},
 		{
-			postgres.PurgeProcessed, 3, "SELECT event_id FROM processed_event ORDER BY 1",
-			[]string{"running", "running-purged", "unstarted-again", "waiting-again", "young"},
+			table: postgres.PurgeProcessed, goes: 3, ids: "SELECT event_id FROM processed_event ORDER BY 1",
+			stays: []string{"running", "running-purged", "unstarted-again", "waiting-again", "young"},
 		},
 		{
-			postgres.PurgeNotifications, 8, "SELECT delivery_id FROM notification ORDER BY 1",
-			[]string{
+			table: postgres.PurgeNotifications, goes: 8, ids: "SELECT delivery_id FROM notification ORDER BY 1",
+			stays: []string{
 				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
 				"waiting-again-told", "waiting-told", "young-told",
 			},
 		},
 		{
-			postgres.PurgeDecisions, 13, "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
-			[]string{
+			table: postgres.PurgeDecisions, goes: 13, ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
+			stays: []string{
 				"done-pending", "running-purged-told", "running-told", "unstarted-again-told", "unstarted-told",
 				"waiting-again-told", "waiting-told", "young-told",
 			},

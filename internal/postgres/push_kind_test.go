@@ -18,9 +18,9 @@ func TestPushKind(t *testing.T) {
 		name, routing string
 		push, mail    notification.PushKind
 	}{
-		{"without a row", "", "", ""},
-		{"notification", `('PUSH', 'NOTIFICATION'), ('EMAIL', 'NOTIFICATION')`, notification.PushNotification, ""},
-		{"data", `('PUSH', 'DATA'), ('EMAIL', 'DATA')`, notification.PushData, ""},
+		{name: "without a row"},
+		{name: "notification", routing: `('PUSH', 'NOTIFICATION'), ('EMAIL', 'NOTIFICATION')`, push: notification.PushNotification},
+		{name: "data", routing: `('PUSH', 'DATA'), ('EMAIL', 'DATA')`, push: notification.PushData},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

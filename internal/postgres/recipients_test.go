@@ -69,22 +69,22 @@ func TestRecipients(t *testing.T) {
 		targets []notification.Target
 		want    []string // "who" + user id, in order
 	}{
-		{"managers first, then numbers as numbers, then other ids", []notification.Target{{Entity: restaurant5}}, []string{"staff20", "staff9", "staff10", "agent30", "staffada"}},
-		{"one user type", []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}}, []string{"agent30"}},
-		{"some roles", []notification.Target{{Entity: agency7, Roles: []string{"AGENT", "MANAGER"}}}, []string{"agent30", "agent31"}},
-		{"no role at all", []notification.Target{{Entity: agency7, Roles: []string{}}}, nil},
-		{"another restaurant", []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}}, nil},
-		{"a customer", []notification.Target{{Entity: customer("100"), UserType: notification.Customer}}, []string{"customer100"}},
-		{"a customer, by a rule for any user type", []notification.Target{{Entity: customer("100")}}, []string{"customer100"}},
-		{"a customer, by a rule for others", []notification.Target{{Entity: customer("100"), UserType: notification.Admin}}, nil},
-		{"an inactive customer", []notification.Target{{Entity: customer("101")}}, nil},
-		{"an unknown customer", []notification.Target{{Entity: customer("404")}}, nil},
-		{"admins", []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}, UserType: notification.Admin}}, []string{"admin1"}},
-		{"admins, by a rule for any user type", []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}}}, []string{"admin1"}},
-		{"everybody", []notification.Target{{Entity: everyone}}, []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
-		{"everybody of a type", []notification.Target{{Entity: everyone, UserType: notification.AgencyUser}}, []string{"agent30", "agent31", "agent32"}},
-		{"several, each once", []notification.Target{{Entity: agency7}, {Entity: restaurant5}, {Entity: customer("100")}}, []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
-		{"nobody asked for", nil, nil},
+		{name: "managers first, then numbers as numbers, then other ids", targets: []notification.Target{{Entity: restaurant5}}, want: []string{"staff20", "staff9", "staff10", "agent30", "staffada"}},
+		{name: "one user type", targets: []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}}, want: []string{"agent30"}},
+		{name: "some roles", targets: []notification.Target{{Entity: agency7, Roles: []string{"AGENT", "MANAGER"}}}, want: []string{"agent30", "agent31"}},
+		{name: "no role at all", targets: []notification.Target{{Entity: agency7, Roles: []string{}}}},
+		{name: "another restaurant", targets: []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: "6"}}}},
+		{name: "a customer", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Customer}}, want: []string{"customer100"}},
+		{name: "a customer, by a rule for any user type", targets: []notification.Target{{Entity: customer("100")}}, want: []string{"customer100"}},
+		{name: "a customer, by a rule for others", targets: []notification.Target{{Entity: customer("100"), UserType: notification.Admin}}},
+		{name: "an inactive customer", targets: []notification.Target{{Entity: customer("101")}}},
+		{name: "an unknown customer", targets: []notification.Target{{Entity: customer("404")}}},
+		{name: "admins", targets: []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}, UserType: notification.Admin}}, want: []string{"admin1"}},
+		{name: "admins, by a rule for any user type", targets: []notification.Target{{Entity: notification.Entity{Type: "ADMIN", ID: "0"}}}, want: []string{"admin1"}},
+		{name: "everybody", targets: []notification.Target{{Entity: everyone}}, want: []string{"admin1", "staff9", "staff10", "staff11", "staff20", "agent30", "agent31", "agent32", "customer100", "staffada"}},
+		{name: "everybody of a type", targets: []notification.Target{{Entity: everyone, UserType: notification.AgencyUser}}, want: []string{"agent30", "agent31", "agent32"}},
+		{name: "several, each once", targets: []notification.Target{{Entity: agency7}, {Entity: restaurant5}, {Entity: customer("100")}}, want: []string{"staff20", "agent30", "staff9", "staff10", "agent31", "agent32", "customer100", "staffada"}},
+		{name: "nobody asked for"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -64,11 +64,11 @@ func TestNextDeliveries(t *testing.T) {
 		onlyPending bool
 		want        []string
 	}{
-		{mails, false, []string{"2", "4", "6", "8"}},
-		{mails, true, []string{"4", "6", "8"}},
-		{laterMails, false, []string{"1", "5", "7", "9"}},
-		{texts, false, []string{"0"}},
-		{notification.Lane{Channel: notification.SMS, Waiting: true}, false, nil},
+		{lane: mails, want: []string{"2", "4", "6", "8"}},
+		{lane: mails, onlyPending: true, want: []string{"4", "6", "8"}},
+		{lane: laterMails, want: []string{"1", "5", "7", "9"}},
+		{lane: texts, want: []string{"0"}},
+		{lane: notification.Lane{Channel: notification.SMS, Waiting: true}},
 	}
 	for _, tt := range tests {
 		for _, limit := range []int{1, 3, 100} {

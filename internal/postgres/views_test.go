@@ -58,14 +58,14 @@ func TestCompatibilityViews(t *testing.T) {
 		next                  *time.Time // next_retry_at
 		retried               bool       // there is a row in notification_channel_send
 	}{
-		{"waits for its turn", "EMAIL", "PENDING", nil, times{}, "PENDING", nil, &noon, true},
-		{"waits for a time", "SMS", "PENDING", nil, times{after: &later}, "PENDING", nil, &later, true},
-		{"sent", "PUSH", "SENT", nil, times{sent: &sent}, "PUBLISHED", ptr("SENT"), nil, true},
-		{"delivered", "SMS", "DELIVERED", nil, times{sent: &sent, delivered: &delivered}, "DELIVERED", ptr("SENT"), nil, true},
-		{"failed", "EMAIL", "FAILED", ptr("refused"), times{}, "FAILED", ptr("FAILED"), nil, true},
-		{"cancelled", "EMAIL", "CANCELLED", ptr("cancelled"), times{}, "FAILED", ptr("FAILED"), nil, true},
-		{"never retried", "WEBSOCKET", "SENT", nil, times{sent: &sent}, "PUBLISHED", nil, nil, false},
-		{"nor this", "SLACK", "FAILED", ptr("refused"), times{}, "FAILED", nil, nil, false},
+		{name: "waits for its turn", channel: "EMAIL", status: "PENDING", times: times{}, outbox: "PENDING", next: &noon, retried: true},
+		{name: "waits for a time", channel: "SMS", status: "PENDING", times: times{after: &later}, outbox: "PENDING", next: &later, retried: true},
+		{name: "sent", channel: "PUSH", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED", send: ptr("SENT"), retried: true},
+		{name: "delivered", channel: "SMS", status: "DELIVERED", times: times{sent: &sent, delivered: &delivered}, outbox: "DELIVERED", send: ptr("SENT"), retried: true},
+		{name: "failed", channel: "EMAIL", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
+		{name: "cancelled", channel: "EMAIL", status: "CANCELLED", lastError: ptr("cancelled"), times: times{}, outbox: "FAILED", send: ptr("FAILED"), retried: true},
+		{name: "never retried", channel: "WEBSOCKET", status: "SENT", times: times{sent: &sent}, outbox: "PUBLISHED"},
+		{name: "nor this", channel: "SLACK", status: "FAILED", lastError: ptr("refused"), times: times{}, outbox: "FAILED"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

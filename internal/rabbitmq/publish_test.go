@@ -25,8 +25,8 @@ func TestPublish(t *testing.T) {
 		persistent bool
 		wantMode   uint8
 	}{
-		{"persistent", true, amqp.Persistent},
-		{"transient", false, amqp.Transient},
+		{name: "persistent", persistent: true, wantMode: amqp.Persistent},
+		{name: "transient", wantMode: amqp.Transient},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,11 +62,11 @@ func TestPublishRefused(t *testing.T) {
 		message rabbitmq.Message
 		code    string
 	}{
-		{"no such queue", rabbitmq.Message{RoutingKey: "notification.nobody", ID: "1"}, "unroutable"},
-		{"long routing key", rabbitmq.Message{RoutingKey: long, ID: "1"}, "property over 255 bytes"},
-		{"long id", rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, ID: long}, "property over 255 bytes"},
-		{"long type", rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, Type: long}, "property over 255 bytes"},
-		{"long correlation id", rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, CorrelationID: long}, "property over 255 bytes"},
+		{name: "no such queue", message: rabbitmq.Message{RoutingKey: "notification.nobody", ID: "1"}, code: "unroutable"},
+		{name: "long routing key", message: rabbitmq.Message{RoutingKey: long, ID: "1"}, code: "property over 255 bytes"},
+		{name: "long id", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, ID: long}, code: "property over 255 bytes"},
+		{name: "long type", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, Type: long}, code: "property over 255 bytes"},
+		{name: "long correlation id", message: rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, CorrelationID: long}, code: "property over 255 bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

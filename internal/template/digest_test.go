@@ -31,27 +31,27 @@ func TestDigest(t *testing.T) {
 		want    notification.Text
 	}{
 		{
-			"in their order", notification.SMS,
-			[]notification.Template{words("*", "en", "{{len .Items}} reviews", "{{range .Items}}{{.event_id}} {{.title}}: {{.body}};{{end}}")},
-			notification.Text{Title: "2 reviews", Body: "evt-2 Ada & <Bob>: <p>4 &lt; 5 stars</p>;evt-1 Zoë: <p>5 stars</p>;"},
+			name: "in their order", channel: notification.SMS,
+			rows: []notification.Template{words("*", "en", "{{len .Items}} reviews", "{{range .Items}}{{.event_id}} {{.title}}: {{.body}};{{end}}")},
+			want: notification.Text{Title: "2 reviews", Body: "evt-2 Ada & <Bob>: <p>4 &lt; 5 stars</p>;evt-1 Zoë: <p>5 stars</p>;"},
 		},
 		{
-			"a mail's items are HTML already, their titles are not", notification.Email,
-			[]notification.Template{words("EMAIL", "en", "{{(index .Items 0).title}}", "{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}")},
-			notification.Text{Title: "Ada & <Bob>", Body: "<h3>Ada &amp; &lt;Bob&gt;</h3><p>4 &lt; 5 stars</p><h3>Zoë</h3><p>5 stars</p>"},
+			name: "a mail's items are HTML already, their titles are not", channel: notification.Email,
+			rows: []notification.Template{words("EMAIL", "en", "{{(index .Items 0).title}}", "{{range .Items}}<h3>{{.title}}</h3>{{.body}}{{end}}")},
+			want: notification.Text{Title: "Ada & <Bob>", Body: "<h3>Ada &amp; &lt;Bob&gt;</h3><p>4 &lt; 5 stars</p><h3>Zoë</h3><p>5 stars</p>"},
 		},
 		{
-			"whose it is, of what, and since when", notification.Push,
-			[]notification.Template{words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`)},
-			notification.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
+			name: "whose it is, of what, and since when", channel: notification.Push,
+			rows: []notification.Template{words("PUSH", "en", "{{.event.type}}", `{{.recipient.name}}{{range .Items}} {{.created_at.Format "15:04"}}{{end}}`)},
+			want: notification.Text{Title: "REVIEW_POSTED", Body: "Élodie 10:00 09:00"},
 		},
 		{
-			"the most specific", notification.SMS,
-			[]notification.Template{
+			name: "the most specific", channel: notification.SMS,
+			rows: []notification.Template{
 				words("*", "it", "every channel", ""), words("SMS", "en", "english", ""), words("SMS", "it", "italiano", ""), words("EMAIL", "it-CH", "mail", ""),
 				{EventType: "*", Channel: "SMS", Locale: "it-CH", Title: "not of digests"},
 			},
-			notification.Text{Title: "italiano"},
+			want: notification.Text{Title: "italiano"},
 		},
 	}
 	for _, tt := range tests {
@@ -77,10 +77,10 @@ func TestDigestErrors(t *testing.T) {
 		items []notification.DigestItem
 		want  string
 	}{
-		{"no template", nil, reviews, "no template for digest/EMAIL/it-CH"},
-		{"none for the channel", []notification.Template{words("SMS", "en", "", "")}, reviews, "no template for digest/EMAIL/it-CH"},
-		{"a missing key of an item", []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.stars}}{{end}}")}, reviews, `template digest/EMAIL/en: body: key "stars" is missing`},
-		{"too long", []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, long, "template digest/EMAIL/en: body: longer than 64 KiB"},
+		{name: "no template", items: reviews, want: "no template for digest/EMAIL/it-CH"},
+		{name: "none for the channel", rows: []notification.Template{words("SMS", "en", "", "")}, items: reviews, want: "no template for digest/EMAIL/it-CH"},
+		{name: "a missing key of an item", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.stars}}{{end}}")}, items: reviews, want: `template digest/EMAIL/en: body: key "stars" is missing`},
+		{name: "too long", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, items: long, want: "template digest/EMAIL/en: body: longer than 64 KiB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

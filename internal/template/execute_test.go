@@ -22,10 +22,10 @@ func TestLimitedByTime(t *testing.T) {
 		writes int
 		want   error
 	}{
-		{"in time", 0, 100_000, nil},
-		{"late, after few steps", 2 * maxTime, 1, nil},
-		{"late, after many steps", 2 * maxTime, fewWrites + 1, errTooSlow},
-		{"very late, after few steps", 11 * maxTime, 1, errTooSlow},
+		{name: "in time", writes: 100_000},
+		{name: "late, after few steps", began: 2 * maxTime, writes: 1},
+		{name: "late, after many steps", began: 2 * maxTime, writes: fewWrites + 1, want: errTooSlow},
+		{name: "very late, after few steps", began: 11 * maxTime, writes: 1, want: errTooSlow},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -53,19 +53,19 @@ func TestSelectionByLocale(t *testing.T) {
 		rows         []string // locales
 		want         string   // the row's; empty: none
 	}{
-		{"exact", "it-CH", []string{"en", "it", "it-CH"}, "it-CH"},
-		{"language", "it-CH", []string{"en", "it"}, "it"},
-		{"fallback", "it-CH", []string{"en", "de"}, "en"},
-		{"underscore", "it_IT", []string{"en", "it-IT"}, "it-IT"},
-		{"underscore in the row", "it-IT", []string{"en", "it_IT"}, "it_IT"},
-		{"language of an underscore", "it_IT", []string{"en", "it"}, "it"},
-		{"another case", "IT-it", []string{"en", "it-IT"}, "it-IT"},
-		{"language of a script", "zh-Hant-TW", []string{"en", "zh"}, "zh"},
-		{"unknown", "", []string{"it", "en"}, "en"},
-		{"English of some country", "en-GB", []string{"en", "en-US"}, "en"},
-		{"a country is not its language", "it", []string{"it-IT"}, ""},
-		{"of two rows with one key the first", "it-IT", []string{"it-IT", "it_IT"}, "it-IT"},
-		{"nothing", "it", []string{"de"}, ""},
+		{name: "exact", locale: "it-CH", rows: []string{"en", "it", "it-CH"}, want: "it-CH"},
+		{name: "language", locale: "it-CH", rows: []string{"en", "it"}, want: "it"},
+		{name: "fallback", locale: "it-CH", rows: []string{"en", "de"}, want: "en"},
+		{name: "underscore", locale: "it_IT", rows: []string{"en", "it-IT"}, want: "it-IT"},
+		{name: "underscore in the row", locale: "it-IT", rows: []string{"en", "it_IT"}, want: "it_IT"},
+		{name: "language of an underscore", locale: "it_IT", rows: []string{"en", "it"}, want: "it"},
+		{name: "another case", locale: "IT-it", rows: []string{"en", "it-IT"}, want: "it-IT"},
+		{name: "language of a script", locale: "zh-Hant-TW", rows: []string{"en", "zh"}, want: "zh"},
+		{name: "unknown", rows: []string{"it", "en"}, want: "en"},
+		{name: "English of some country", locale: "en-GB", rows: []string{"en", "en-US"}, want: "en"},
+		{name: "a country is not its language", locale: "it", rows: []string{"it-IT"}},
+		{name: "of two rows with one key the first", locale: "it-IT", rows: []string{"it-IT", "it_IT"}, want: "it-IT"},
+		{name: "nothing", locale: "it", rows: []string{"de"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

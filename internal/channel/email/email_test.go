@@ -90,12 +90,12 @@ func TestSendHonoursRateLimitReset(t *testing.T) {
 		reset, retryAfter string
 		atLeast, atMost   time.Duration
 	}{
-		"reset":              {429, in(10 * time.Minute), "", time.Minute, 10 * time.Minute},
-		"reset in the past":  {429, in(-time.Hour), "", time.Second, time.Second},
-		"far reset":          {429, in(24 * time.Hour), "", 15 * time.Minute, 15 * time.Minute},
-		"Retry-After first":  {429, in(10 * time.Minute), "3", 3 * time.Second, 3 * time.Second},
-		"garbage":            {429, "later", "", 0, 0},
-		"no limit was asked": {400, in(10 * time.Minute), "", 0, 0},
+		"reset":              {status: 429, reset: in(10 * time.Minute), atLeast: time.Minute, atMost: 10 * time.Minute},
+		"reset in the past":  {status: 429, reset: in(-time.Hour), atLeast: time.Second, atMost: time.Second},
+		"far reset":          {status: 429, reset: in(24 * time.Hour), atLeast: 15 * time.Minute, atMost: 15 * time.Minute},
+		"Retry-After first":  {status: 429, reset: in(10 * time.Minute), retryAfter: "3", atLeast: 3 * time.Second, atMost: 3 * time.Second},
+		"garbage":            {status: 429, reset: "later"},
+		"no limit was asked": {status: 400, reset: in(10 * time.Minute)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

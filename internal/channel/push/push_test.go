@@ -115,18 +115,18 @@ func TestSendToOneDevice(t *testing.T) {
 		wait   time.Duration
 		dead   bool
 	}{
-		"unregistered":   {unregistered, notification.Refused, "no working device", 0, true},
-		"bad token":      {badToken, notification.Refused, "no working device", 0, true},
-		"bad field":      {badField, notification.Refused, "no working device", 0, true},
-		"bad payload":    {badPayload, notification.Refused, "INVALID_ARGUMENT", 0, false},
-		"bad sender":     {badSender, notification.Refused, "SENDER_ID_MISMATCH", 0, false},
-		"no APNs key":    {badAccount, notification.Account, "THIRD_PARTY_AUTH_ERROR", 0, false},
-		"no access":      {noAccess, notification.Account, "PERMISSION_DENIED", 0, false},
-		"quota":          {quota, notification.Busy, "QUOTA_EXCEEDED", time.Minute, false},
-		"unavailable":    {unavailable, notification.Ambiguous, "UNAVAILABLE", 0, false},
-		"internal":       {internal, notification.Ambiguous, "INTERNAL", 0, false},
-		"unknown code":   {unknownCode, notification.Refused, "", 0, false},
-		"404 of a proxy": {answer{404, "not found"}, notification.Refused, "", 0, false},
+		"unregistered":   {answer: unregistered, class: notification.Refused, code: "no working device", dead: true},
+		"bad token":      {answer: badToken, class: notification.Refused, code: "no working device", dead: true},
+		"bad field":      {answer: badField, class: notification.Refused, code: "no working device", dead: true},
+		"bad payload":    {answer: badPayload, class: notification.Refused, code: "INVALID_ARGUMENT"},
+		"bad sender":     {answer: badSender, class: notification.Refused, code: "SENDER_ID_MISMATCH"},
+		"no APNs key":    {answer: badAccount, class: notification.Account, code: "THIRD_PARTY_AUTH_ERROR"},
+		"no access":      {answer: noAccess, class: notification.Account, code: "PERMISSION_DENIED"},
+		"quota":          {answer: quota, class: notification.Busy, code: "QUOTA_EXCEEDED", wait: time.Minute},
+		"unavailable":    {answer: unavailable, class: notification.Ambiguous, code: "UNAVAILABLE"},
+		"internal":       {answer: internal, class: notification.Ambiguous, code: "INTERNAL"},
+		"unknown code":   {answer: unknownCode, class: notification.Refused},
+		"404 of a proxy": {answer: answer{404, "not found"}, class: notification.Refused},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,15 +151,15 @@ func TestSendToManyDevices(t *testing.T) {
 		class   notification.FailureClass
 		dead    []string
 	}{
-		"all take it":                {[]answer{ok, ok, ok}, sent, nil},
-		"one takes it":               {[]answer{unavailable, ok, quota}, sent, nil},
-		"one takes it, two are dead": {[]answer{unregistered, ok, badToken}, sent, []string{"0", "2"}},
-		"all are dead":               {[]answer{unregistered, badToken}, notification.Refused, []string{"0", "1"}},
-		"dead and busy":              {[]answer{unregistered, quota}, notification.Busy, []string{"0"}},
-		"busy before ambiguous":      {[]answer{internal, quota}, notification.Busy, nil},
-		"ambiguous before account":   {[]answer{badAccount, internal}, notification.Ambiguous, nil},
-		"account before refused":     {[]answer{badPayload, badAccount, badPayload}, notification.Account, nil},
-		"dead and refused":           {[]answer{badSender, unregistered}, notification.Refused, []string{"1"}},
+		"all take it":                {answers: []answer{ok, ok, ok}, class: sent},
+		"one takes it":               {answers: []answer{unavailable, ok, quota}, class: sent},
+		"one takes it, two are dead": {answers: []answer{unregistered, ok, badToken}, class: sent, dead: []string{"0", "2"}},
+		"all are dead":               {answers: []answer{unregistered, badToken}, class: notification.Refused, dead: []string{"0", "1"}},
+		"dead and busy":              {answers: []answer{unregistered, quota}, class: notification.Busy, dead: []string{"0"}},
+		"busy before ambiguous":      {answers: []answer{internal, quota}, class: notification.Busy},
+		"ambiguous before account":   {answers: []answer{badAccount, internal}, class: notification.Ambiguous},
+		"account before refused":     {answers: []answer{badPayload, badAccount, badPayload}, class: notification.Account},
+		"dead and refused":           {answers: []answer{badSender, unregistered}, class: notification.Refused, dead: []string{"1"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -85,14 +85,14 @@ func TestSendCodes(t *testing.T) {
 		class  notification.FailureClass
 		code   string
 	}{
-		{400, "invalid_payload", notification.Refused, "invalid_payload"},
-		{403, "action_prohibited\n", notification.Refused, "action_prohibited"},
-		{404, "no_service", notification.Refused, "no_service"},
-		{410, "channel_is_archived", notification.Refused, "channel_is_archived"},
-		{429, "rate_limited", notification.Busy, "rate_limited"},
-		{500, "rollup_error", notification.Ambiguous, "rollup_error"},
-		{404, "ada_lovelace", notification.Refused, ""}, // no code of Slack
-		{200, "no_service", notification.Ambiguous, "unexpected answer"},
+		{status: 400, body: "invalid_payload", class: notification.Refused, code: "invalid_payload"},
+		{status: 403, body: "action_prohibited\n", class: notification.Refused, code: "action_prohibited"},
+		{status: 404, body: "no_service", class: notification.Refused, code: "no_service"},
+		{status: 410, body: "channel_is_archived", class: notification.Refused, code: "channel_is_archived"},
+		{status: 429, body: "rate_limited", class: notification.Busy, code: "rate_limited"},
+		{status: 500, body: "rollup_error", class: notification.Ambiguous, code: "rollup_error"},
+		{status: 404, body: "ada_lovelace", class: notification.Refused}, // no code of Slack
+		{status: 200, body: "no_service", class: notification.Ambiguous, code: "unexpected answer"},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%d %s", tt.status, tt.body), func(t *testing.T) {

@@ -38,24 +38,24 @@ func TestSendCodes(t *testing.T) {
 		want   notification.FailureClass
 		known  string
 	}{
-		{400, 21211, notification.Refused, "21211"},
-		{400, 21212, notification.Refused, "21212"},
-		{400, 21606, notification.Refused, "21606"},
-		{400, 21610, notification.Refused, "21610"},
-		{400, 21612, notification.Refused, "21612"},
-		{400, 21614, notification.Refused, "21614"},
-		{400, 21617, notification.Refused, "21617"},
-		{400, 21408, notification.Refused, "21408"},
-		{403, 21408, notification.Refused, "21408"}, // the code refines the status
-		{400, 21611, notification.Busy, "21611"},
-		{400, 20429, notification.Busy, "20429"},
-		{429, 20429, notification.Busy, "20429"},
-		{429, 21611, notification.Busy, "21611"},
-		{401, 20003, notification.Account, "20003"},
-		{400, 29999, notification.Refused, "29999"}, // a code that nobody knows
-		{500, 21211, notification.Ambiguous, "21211"},
-		{400, 393401234567, notification.Refused, ""}, // no code at all
-		{400, 0, notification.Refused, ""},
+		{status: 400, code: 21211, want: notification.Refused, known: "21211"},
+		{status: 400, code: 21212, want: notification.Refused, known: "21212"},
+		{status: 400, code: 21606, want: notification.Refused, known: "21606"},
+		{status: 400, code: 21610, want: notification.Refused, known: "21610"},
+		{status: 400, code: 21612, want: notification.Refused, known: "21612"},
+		{status: 400, code: 21614, want: notification.Refused, known: "21614"},
+		{status: 400, code: 21617, want: notification.Refused, known: "21617"},
+		{status: 400, code: 21408, want: notification.Refused, known: "21408"},
+		{status: 403, code: 21408, want: notification.Refused, known: "21408"}, // the code refines the status
+		{status: 400, code: 21611, want: notification.Busy, known: "21611"},
+		{status: 400, code: 20429, want: notification.Busy, known: "20429"},
+		{status: 429, code: 20429, want: notification.Busy, known: "20429"},
+		{status: 429, code: 21611, want: notification.Busy, known: "21611"},
+		{status: 401, code: 20003, want: notification.Account, known: "20003"},
+		{status: 400, code: 29999, want: notification.Refused, known: "29999"}, // a code that nobody knows
+		{status: 500, code: 21211, want: notification.Ambiguous, known: "21211"},
+		{status: 400, code: 393401234567, want: notification.Refused}, // no code at all
+		{status: 400, want: notification.Refused},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%d with %d", tt.status, tt.code), func(t *testing.T) {
