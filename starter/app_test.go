@@ -40,7 +40,7 @@ func (c terminal) run(t *testing.T, args ...string) printed {
 	var out, problems bytes.Buffer
 	a := &app{Output: console.Output{Out: &out, Err: &problems}, in: strings.NewReader(c.in), environment: c.environment}
 	code := a.run(t.Context(), args)
-	return printed{code, out.String(), problems.String()}
+	return printed{code: code, out: out.String(), err: problems.String()}
 }
 
 // must runs a command that has to succeed, and returns what it printed.

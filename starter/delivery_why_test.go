@@ -135,11 +135,11 @@ func TestUnknownDeliveries(t *testing.T) {
 		want string
 		next string
 	}{
-		{[]string{"event", "show", "e"}, "error: event e: no such event", "next: check the id"},
-		{[]string{"delivery", "show", "d"}, "error: delivery d: no such delivery", "next: check the id, or look for it with `starter delivery list"},
-		{[]string{"delivery", "show", "digest-1"}, "error: delivery digest-1: no such delivery", "next: it looks like the id of a digest"},
-		{[]string{"delivery", "why", "d"}, "error: delivery d: no such delivery", "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
-		{[]string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, "error: event e: no such event", "next: check the id"},
+		{args: []string{"event", "show", "e"}, want: "error: event e: no such event", next: "next: check the id"},
+		{args: []string{"delivery", "show", "d"}, want: "error: delivery d: no such delivery", next: "next: check the id, or look for it with `starter delivery list"},
+		{args: []string{"delivery", "show", "digest-1"}, want: "error: delivery digest-1: no such delivery", next: "next: it looks like the id of a digest"},
+		{args: []string{"delivery", "why", "d"}, want: "error: delivery d: no such delivery", next: "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
+		{args: []string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "error: event e: no such event", next: "next: check the id"},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -177,14 +177,14 @@ func TestAttemptText(t *testing.T) {
 		state explain.Sending
 		want  string
 	}{
-		{"ended", done, true, under, "twilio is busy: 429"},
-		{"under way", open, true, under, "under way"},
-		{"under way in a digest", open, true, inDigest, "under way"},
-		{"an earlier one", open, false, under, crash},
-		{"the last, and another is due", open, true, sending("Send", "SCHEDULED"), crash},
-		{"the last of all", open, true, inState("FAILED"), crash},
-		{"who knows", open, true, inState(explain.Unreachable), "not ended: under way, or a crash"},
-		{"an earlier one, without Temporal", open, false, inState(explain.Unreachable), crash},
+		{name: "ended", row: done, last: true, state: under, want: "twilio is busy: 429"},
+		{name: "under way", row: open, last: true, state: under, want: "under way"},
+		{name: "under way in a digest", row: open, last: true, state: inDigest, want: "under way"},
+		{name: "an earlier one", row: open, state: under, want: crash},
+		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
+		{name: "the last of all", row: open, last: true, state: inState("FAILED"), want: crash},
+		{name: "who knows", row: open, last: true, state: inState(explain.Unreachable), want: "not ended: under way, or a crash"},
+		{name: "an earlier one, without Temporal", row: open, state: inState(explain.Unreachable), want: crash},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)

@@ -86,10 +86,10 @@ func TestInsertInBatches(t *testing.T) {
 		count   int
 		want    []int
 	}{
-		{"one", json.RawMessage(`{}`), 1, []int{1}},
-		{"a batch", json.RawMessage(`{}`), 1000, []int{1000}},
-		{"more", json.RawMessage(`{}`), 2001, []int{1000, 1000, 1}},
-		{"large payloads", large, 50, []int{40, 10}},
+		{name: "one", payload: json.RawMessage(`{}`), count: 1, want: []int{1}},
+		{name: "a batch", payload: json.RawMessage(`{}`), count: 1000, want: []int{1000}},
+		{name: "more", payload: json.RawMessage(`{}`), count: 2001, want: []int{1000, 1000, 1}},
+		{name: "large payloads", payload: large, count: 50, want: []int{40, 10}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

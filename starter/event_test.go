@@ -87,12 +87,12 @@ func TestShowOutcome(t *testing.T) {
 		want    string
 		sweep   bool
 	}{
-		{"PROCESSING", "", "PROCESSING, since", false},
-		{"SUCCESS", "", "SUCCESS, since", false},
-		{"SUCCESS", "NO_ROUTING", "SUCCESS (NO_ROUTING), since", false},
-		{"SUCCESS", "INCOMPLETE", "SUCCESS (INCOMPLETE), since", true},
-		{"FAILED", "CANCELLED", "FAILED (CANCELLED), since", false},
-		{"FAILED", "FAILED", "FAILED, since", false},
+		{status: "PROCESSING", want: "PROCESSING, since"},
+		{status: "SUCCESS", want: "SUCCESS, since"},
+		{status: "SUCCESS", outcome: "NO_ROUTING", want: "SUCCESS (NO_ROUTING), since"},
+		{status: "SUCCESS", outcome: "INCOMPLETE", want: "SUCCESS (INCOMPLETE), since", sweep: true},
+		{status: "FAILED", outcome: "CANCELLED", want: "FAILED (CANCELLED), since"},
+		{status: "FAILED", outcome: "FAILED", want: "FAILED, since"},
 	} {
 		var out bytes.Buffer
 		printEvent(&out, explain.EventView{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: notification.ProcessedStatus(tt.status), Outcome: tt.outcome, UpdatedAt: at}}})

@@ -29,15 +29,15 @@ func TestDeliveryFilter(t *testing.T) {
 		args []string
 		want report.DeliveryFilter
 	}{
-		{"none", nil, report.DeliveryFilter{}},
-		{"comma, repeated and any case", []string{"--status", "failed,Sent", "--status=PENDING,sent"},
-			report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
-		{"channels", []string{"--channel", "sms, email"}, report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
-		{"event", []string{"--event", "evt,1", "--event-type", "T"}, report.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
-		{"recipient", []string{"--recipient", "restaurant_user/a/B"}, report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
-		{"group and correlation", []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},
-			report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
-		{"times", []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, report.DeliveryFilter{
+		{name: "none"},
+		{name: "comma, repeated and any case", args: []string{"--status", "failed,Sent", "--status=PENDING,sent"},
+			want: report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
+		{name: "channels", args: []string{"--channel", "sms, email"}, want: report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
+		{name: "event", args: []string{"--event", "evt,1", "--event-type", "T"}, want: report.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
+		{name: "recipient", args: []string{"--recipient", "restaurant_user/a/B"}, want: report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
+		{name: "group and correlation", args: []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},
+			want: report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
+		{name: "times", args: []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, want: report.DeliveryFilter{
 			Since: time.Date(2025, 11, 21, 8, 0, 0, 0, time.UTC), Until: time.Date(2025, 11, 21, 9, 0, 0, 0, time.UTC)}},
 	}
 	for _, tt := range tests {

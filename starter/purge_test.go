@@ -85,8 +85,8 @@ func TestPurgeWantsYes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"many", []string{"--older-than", "30d"}, "180 rows would go, and nothing was deleted: to delete them add --yes"},
-		{"few", []string{"--outbox", "959h"}, "60 rows would go, and nothing was deleted: to delete them add --yes"},
+		{name: "many", args: []string{"--older-than", "30d"}, want: "180 rows would go, and nothing was deleted: to delete them add --yes"},
+		{name: "few", args: []string{"--outbox", "959h"}, want: "60 rows would go, and nothing was deleted: to delete them add --yes"},
 	} {
 		got := c.run(t, append([]string{"purge"}, tt.args...)...)
 		require.Equal(t, calledWrong, got.code, tt.name)

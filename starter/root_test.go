@@ -74,18 +74,18 @@ func TestNextStep(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"advised", fmt.Errorf("x: %w", advice.With(errors.New("y"), "do that")), "do that"},
-		{"no schema", fmt.Errorf("read: %w", &pgconn.PgError{Code: "42P01"}), "run `starter migrate up`"},
-		{"old schema", fmt.Errorf("read: %w", &pgconn.PgError{Code: "42703"}), "run `starter migrate up`"},
-		{"refused event", &postgres.RefusedEventError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, "correct the event, or choose another --event-id, and run it again"},
-		{"not UTF-8", fmt.Errorf("read: %w", &pgconn.PgError{Code: "22021"}), "write it in UTF-8"},
-		{"a large table", fmt.Errorf("count: %w", &pgconn.PgError{Code: "57014"}), "the database took too long: narrow it down, by --since for example, and run it again"},
-		{"Temporal went away", fmt.Errorf("x: %w", serviceerror.NewUnavailable("down")), "start Temporal, or set TEMPORAL_ADDRESS to where it is"},
-		{"another Temporal", fmt.Errorf("x: %w", serviceerror.NewNamespaceNotFound("x")), "set TEMPORAL_NAMESPACE to one that this Temporal has"},
-		{"interrupted", fmt.Errorf("x: %w", context.Canceled), "it was interrupted; run it again"},
-		{"too long", fmt.Errorf("x: %w", context.DeadlineExceeded), "it took too long; see `starter status`, then run it again"},
-		{"too long for Temporal", fmt.Errorf("x: %w", serviceerror.NewDeadlineExceeded("late")), "it took too long; see `starter status`, then run it again"},
-		{"who knows", errors.New("x"), ""},
+		{name: "advised", err: fmt.Errorf("x: %w", advice.With(errors.New("y"), "do that")), want: "do that"},
+		{name: "no schema", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "42P01"}), want: "run `starter migrate up`"},
+		{name: "old schema", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "42703"}), want: "run `starter migrate up`"},
+		{name: "refused event", err: &postgres.RefusedEventError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, want: "correct the event, or choose another --event-id, and run it again"},
+		{name: "not UTF-8", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "22021"}), want: "write it in UTF-8"},
+		{name: "a large table", err: fmt.Errorf("count: %w", &pgconn.PgError{Code: "57014"}), want: "the database took too long: narrow it down, by --since for example, and run it again"},
+		{name: "Temporal went away", err: fmt.Errorf("x: %w", serviceerror.NewUnavailable("down")), want: "start Temporal, or set TEMPORAL_ADDRESS to where it is"},
+		{name: "another Temporal", err: fmt.Errorf("x: %w", serviceerror.NewNamespaceNotFound("x")), want: "set TEMPORAL_NAMESPACE to one that this Temporal has"},
+		{name: "interrupted", err: fmt.Errorf("x: %w", context.Canceled), want: "it was interrupted; run it again"},
+		{name: "too long", err: fmt.Errorf("x: %w", context.DeadlineExceeded), want: "it took too long; see `starter status`, then run it again"},
+		{name: "too long for Temporal", err: fmt.Errorf("x: %w", serviceerror.NewDeadlineExceeded("late")), want: "it took too long; see `starter status`, then run it again"},
+		{name: "who knows", err: errors.New("x")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

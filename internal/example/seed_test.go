@@ -78,10 +78,10 @@ func TestSeedRoutingIsTheDocuments(t *testing.T) {
 	t.Parallel()
 
 	mandatoryScreen := []seedRoute{
-		{notification.Email, false, notification.Immediate},
-		{notification.Push, false, notification.Immediate},
-		{notification.SMS, false, notification.Immediate},
-		{notification.WebSocket, true, notification.Immediate},
+		{Channel: notification.Email, Strategy: notification.Immediate},
+		{Channel: notification.Push, Strategy: notification.Immediate},
+		{Channel: notification.SMS, Strategy: notification.Immediate},
+		{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate},
 	}
 	document := map[string][]seedRoute{
 		"RESERVATION_REQUESTED": mandatoryScreen, // "Event Type Rules": WEBSOCKET mandatory; EMAIL, PUSH, SMS not; IMMEDIATE
@@ -133,7 +133,7 @@ func TestSeedReplacesTheOlderExample(t *testing.T) {
 	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
 
 	told := collect[seedRecipients](t, db, "SELECT user_type, entity_type, roles FROM event_type_recipients WHERE event_type = 'RESERVATION_CONFIRMED' ORDER BY 1")
-	require.Equal(t, []seedRecipients{{"ADMIN", "ADMIN", nil}, {"CUSTOMER", "CUSTOMER", nil}}, told)
+	require.Equal(t, []seedRecipients{{UserType: "ADMIN", EntityType: "ADMIN"}, {UserType: "CUSTOMER", EntityType: "CUSTOMER"}}, told)
 	var slack []string
 	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(event_type) FROM event_type_channel_routing WHERE channel_type = 'SLACK'").Scan(&slack))
 	require.NotContains(t, slack, "RESERVATION_REQUESTED")

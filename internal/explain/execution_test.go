@@ -32,14 +32,14 @@ func TestEventWorkflow(t *testing.T) {
 		result error // of the workflow
 		want   explain.WorkflowView
 	}{
-		{"running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil, nil, explain.WorkflowView{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
-		{"completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil, nil,
-			explain.WorkflowView{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
-		{"failed", enums.WORKFLOW_EXECUTION_STATUS_FAILED, nil, failure,
-			explain.WorkflowView{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
-		{"forgotten", 0, serviceerror.NewNotFound("x"), nil,
-			explain.WorkflowView{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
-		{"out of reach", 0, serviceerror.NewUnavailable("down"), nil, explain.WorkflowView{Status: explain.Unreachable, Note: "down"}},
+		{name: "running", status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, want: explain.WorkflowView{Status: "RUNNING", RunID: "run-1", HeraldOutcome: "NO_ROUTING"}},
+		{name: "completed", status: enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+			want: explain.WorkflowView{Status: "COMPLETED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Outcome: "NO_ROUTING", Problem: "no rows"}},
+		{name: "failed", status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, result: failure,
+			want: explain.WorkflowView{Status: "FAILED", RunID: "run-1", HeraldOutcome: "NO_ROUTING", Failure: "event cannot be planned"}},
+		{name: "forgotten", err: serviceerror.NewNotFound("x"),
+			want: explain.WorkflowView{Status: explain.Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}},
+		{name: "out of reach", err: serviceerror.NewUnavailable("down"), want: explain.WorkflowView{Status: explain.Unreachable, Note: "down"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

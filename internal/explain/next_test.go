@@ -79,51 +79,51 @@ func TestNextOfADelivery(t *testing.T) {
 		workflow Sending
 		want     string
 	}{
-		{"sent", status(notification.Sent), inState("COMPLETED"), "nothing: it was sent at 2026-11-21 10:00:00.000Z"},
-		{"arrived", status(notification.Delivered), inState(Unreachable), "nothing: it arrived at 2026-11-21 10:04:05.000Z"},
-		{"cancelled", status(notification.Cancelled), inState("CANCELED"), "nothing: it was cancelled. To send it all the same, run " + retry},
-		{"opted out while it waited", dropped("USER_DISABLED"), inState("COMPLETED"),
-			"nothing: it waited, and when it was due the recipient had switched SMS off, and it is not mandatory for this event type. To send it all the same, run " + retry},
-		{"left while it waited", dropped(notification.NoLongerRecipient), inState("COMPLETED"),
-			"nothing: it waited, and when it was due the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns. To send it all the same, run " + retry},
-		{"due in quiet hours", dropped(notification.WaitQuietHours), inState("COMPLETED"),
-			"nothing: it waited, and when it was due it was quiet hours for them or their entity, and what comes in quiet hours is dropped. To send it all the same, run " + retry},
-		{"refused", failed("REFUSED"), inState("FAILED"), "nothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run " + retry},
-		{"busy to the end", failed("BUSY"), inState("FAILED"), "nothing: it failed. Wait until the provider answers again, then run " + retry},
-		{"never clear", failed("AMBIGUOUS"), inState(Unknown), "nothing: it failed. Wait until the provider answers again, then run " + retry},
-		{"account", failed("ACCOUNT"), inState("FAILED"), "nothing: it failed. Mend the worker's credentials for SMS, then run " + retry},
-		{"our own error", failed("ERROR"), inState(Unreachable), "nothing: it failed. Mend what the last error names, then run " + retry},
-		{"no text", report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, inState("FAILED"),
-			"nothing: it failed. Mend what the last error names: the template, the payload or the time zone, then run " + retry},
-		{"back-off", tried, running(func(s *Sending) {
+		{name: "sent", delivery: status(notification.Sent), workflow: inState("COMPLETED"), want: "nothing: it was sent at 2026-11-21 10:00:00.000Z"},
+		{name: "arrived", delivery: status(notification.Delivered), workflow: inState(Unreachable), want: "nothing: it arrived at 2026-11-21 10:04:05.000Z"},
+		{name: "cancelled", delivery: status(notification.Cancelled), workflow: inState("CANCELED"), want: "nothing: it was cancelled. To send it all the same, run " + retry},
+		{name: "opted out while it waited", delivery: dropped("USER_DISABLED"), workflow: inState("COMPLETED"),
+			want: "nothing: it waited, and when it was due the recipient had switched SMS off, and it is not mandatory for this event type. To send it all the same, run " + retry},
+		{name: "left while it waited", delivery: dropped(notification.NoLongerRecipient), workflow: inState("COMPLETED"),
+			want: "nothing: it waited, and when it was due the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns. To send it all the same, run " + retry},
+		{name: "due in quiet hours", delivery: dropped(notification.WaitQuietHours), workflow: inState("COMPLETED"),
+			want: "nothing: it waited, and when it was due it was quiet hours for them or their entity, and what comes in quiet hours is dropped. To send it all the same, run " + retry},
+		{name: "refused", delivery: failed("REFUSED"), workflow: inState("FAILED"), want: "nothing: it failed. Correct what the provider refused: the recipient's address, or the text, then run " + retry},
+		{name: "busy to the end", delivery: failed("BUSY"), workflow: inState("FAILED"), want: "nothing: it failed. Wait until the provider answers again, then run " + retry},
+		{name: "never clear", delivery: failed("AMBIGUOUS"), workflow: inState(Unknown), want: "nothing: it failed. Wait until the provider answers again, then run " + retry},
+		{name: "account", delivery: failed("ACCOUNT"), workflow: inState("FAILED"), want: "nothing: it failed. Mend the worker's credentials for SMS, then run " + retry},
+		{name: "our own error", delivery: failed("ERROR"), workflow: inState(Unreachable), want: "nothing: it failed. Mend what the last error names, then run " + retry},
+		{name: "no text", delivery: report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}}, workflow: inState("FAILED"),
+			want: "nothing: it failed. Mend what the last error names: the template, the payload or the time zone, then run " + retry},
+		{name: "back-off", delivery: tried, workflow: running(func(s *Sending) {
 			s.Before, s.Pending = 1, []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
-		}), "the next attempt is due at 2026-11-21 10:04:05.000Z, attempt 3 of 3" + hasten},
-		{"our account is rejected", rejected, running(func(s *Sending) {
+		}), want: "the next attempt is due at 2026-11-21 10:04:05.000Z, attempt 3 of 3" + hasten},
+		{name: "our account is rejected", delivery: rejected, workflow: running(func(s *Sending) {
 			s.Pending = []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
-		}), "the provider rejects our account: it is tried once a minute, next at 2026-11-21 10:04:05.000Z, and fails a day after the first time. Mend the worker's credentials for SMS"},
-		{"our account was rejected", rejected, sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow}), "attempt 2 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
-		{"under way", status(notification.Pending), sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow}), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
-		{"due", status(notification.Pending), sendIs(PendingActivity{Activity: "Send", State: "SCHEDULED"}), "attempt 1 of 3 is due: a worker takes it in a moment"},
-		{"attempts not known", status(notification.Pending), running(func(s *Sending) {
+		}), want: "the provider rejects our account: it is tried once a minute, next at 2026-11-21 10:04:05.000Z, and fails a day after the first time. Mend the worker's credentials for SMS"},
+		{name: "our account was rejected", delivery: rejected, workflow: sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow}), want: "attempt 2 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{name: "under way", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: Started, StartedAt: &nextNow}), want: "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{name: "due", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: "SCHEDULED"}), want: "attempt 1 of 3 is due: a worker takes it in a moment"},
+		{name: "attempts not known", delivery: status(notification.Pending), workflow: running(func(s *Sending) {
 			s.MaxAttempts, s.Pending = 0, []PendingActivity{{Activity: "Send", State: "SCHEDULED"}}
-		}), "attempt 1 is due: a worker takes it in a moment"},
-		{"paused", status(notification.Pending), sendIs(PendingActivity{Activity: "Send", State: Paused}), "attempt 1 of 3 is paused: resume the activity in the Temporal Web UI"},
-		{"failed, and told to the dead-letter queue", failed("REFUSED"), sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
-			"its workflow is at GiveUp, attempt 7; `starter delivery show d` has its last failure"},
-		{"waits", waiting, details("waiting until 08:00 Europe/Rome: quiet hours"), "it waits until 08:00 Europe/Rome: quiet hours" + hasten},
-		{"waits, says its row", waiting, running(nil), "it waits until 11:04 Europe/Rome: quiet hours" + hasten},
-		{"delayed, says its row", delayed, running(nil), "it waits until 11:04 Europe/Rome: delay" + hasten},
-		{"between two steps", status(notification.Pending), running(nil), "its workflow goes on: look again in a moment"},
-		{"no worker", waiting, running(func(s *Sending) { s.Workers = 0 }), "nothing, until a worker serves the task queue herald-sms: start one"},
-		{"digest collects", item, digest(details("3 of at most 100 joined")), "it is sent in its digest digest-1, which says: 3 of at most 100 joined" + hasten},
-		{"digest sends", item, digest(sendIs(PendingActivity{Activity: "SendDigest", State: Started, StartedAt: &nextNow})), "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
-		{"digest unserved", item, digest(running(func(s *Sending) { s.Workers = 0 })), "nothing, until a worker serves the task queue herald-sms: start one"},
-		{"digest gone", item, digest(inState("TERMINATED")), "it joins another digest by itself: digest-1 is TERMINATED"},
-		{"terminated", status(notification.Pending), inState("TERMINATED"), "nothing: nobody works on it, its workflow is TERMINATED. Run " + retry},
-		{"without Temporal", waiting, inState(Unreachable), "not known, since Temporal is out of reach. By its row it waits until 11:04 Europe/Rome: quiet hours"},
-		{"without Temporal, in a digest", item, inState(Unreachable), "not known, since Temporal is out of reach. By its row it waits for its digest"},
-		{"without Temporal, at once", status(notification.Pending), inState(Unreachable), "not known, since Temporal is out of reach. By its row it is to be sent at once"},
-		{"forgotten", status(notification.Pending), inState(Unknown), "nothing: nobody works on it. Run " + retry},
+		}), want: "attempt 1 is due: a worker takes it in a moment"},
+		{name: "paused", delivery: status(notification.Pending), workflow: sendIs(PendingActivity{Activity: "Send", State: Paused}), want: "attempt 1 of 3 is paused: resume the activity in the Temporal Web UI"},
+		{name: "failed, and told to the dead-letter queue", delivery: failed("REFUSED"), workflow: sendIs(PendingActivity{Activity: "GiveUp", State: "SCHEDULED", Attempt: 7}),
+			want: "its workflow is at GiveUp, attempt 7; `starter delivery show d` has its last failure"},
+		{name: "waits", delivery: waiting, workflow: details("waiting until 08:00 Europe/Rome: quiet hours"), want: "it waits until 08:00 Europe/Rome: quiet hours" + hasten},
+		{name: "waits, says its row", delivery: waiting, workflow: running(nil), want: "it waits until 11:04 Europe/Rome: quiet hours" + hasten},
+		{name: "delayed, says its row", delivery: delayed, workflow: running(nil), want: "it waits until 11:04 Europe/Rome: delay" + hasten},
+		{name: "between two steps", delivery: status(notification.Pending), workflow: running(nil), want: "its workflow goes on: look again in a moment"},
+		{name: "no worker", delivery: waiting, workflow: running(func(s *Sending) { s.Workers = 0 }), want: "nothing, until a worker serves the task queue herald-sms: start one"},
+		{name: "digest collects", delivery: item, workflow: digest(details("3 of at most 100 joined")), want: "it is sent in its digest digest-1, which says: 3 of at most 100 joined" + hasten},
+		{name: "digest sends", delivery: item, workflow: digest(sendIs(PendingActivity{Activity: "SendDigest", State: Started, StartedAt: &nextNow})), want: "attempt 1 of 3 is under way, since 2026-11-21 10:00:00.000Z"},
+		{name: "digest unserved", delivery: item, workflow: digest(running(func(s *Sending) { s.Workers = 0 })), want: "nothing, until a worker serves the task queue herald-sms: start one"},
+		{name: "digest gone", delivery: item, workflow: digest(inState("TERMINATED")), want: "it joins another digest by itself: digest-1 is TERMINATED"},
+		{name: "terminated", delivery: status(notification.Pending), workflow: inState("TERMINATED"), want: "nothing: nobody works on it, its workflow is TERMINATED. Run " + retry},
+		{name: "without Temporal", delivery: waiting, workflow: inState(Unreachable), want: "not known, since Temporal is out of reach. By its row it waits until 11:04 Europe/Rome: quiet hours"},
+		{name: "without Temporal, in a digest", delivery: item, workflow: inState(Unreachable), want: "not known, since Temporal is out of reach. By its row it waits for its digest"},
+		{name: "without Temporal, at once", delivery: status(notification.Pending), workflow: inState(Unreachable), want: "not known, since Temporal is out of reach. By its row it is to be sent at once"},
+		{name: "forgotten", delivery: status(notification.Pending), workflow: inState(Unknown), want: "nothing: nobody works on it. Run " + retry},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -159,11 +159,11 @@ func TestNextWithoutADelivery(t *testing.T) {
 		view Why
 		want string
 	}{
-		{"waits", Why{Outbox: outbox("PENDING", "")}, "a poller starts it; `starter poller status` says whether one runs"},
-		{"cannot be started", Why{Outbox: outbox("FAILED", "")}, "nothing, until it is mended and put back with `starter event retry evt-1`"},
-		{"runs", Why{EventWorkflow: &WorkflowView{Status: Running}}, "its workflow is running; `starter event show evt-1` says how far it is"},
-		{"failed", Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, "nothing, until it is put back with `starter event retry evt-1`"},
-		{"over", Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, "nothing: an event is planned once. Mended rows are for the events to come"},
+		{name: "waits", view: Why{Outbox: outbox("PENDING", "")}, want: "a poller starts it; `starter poller status` says whether one runs"},
+		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "")}, want: "nothing, until it is mended and put back with `starter event retry evt-1`"},
+		{name: "runs", view: Why{EventWorkflow: &WorkflowView{Status: Running}}, want: "its workflow is running; `starter event show evt-1` says how far it is"},
+		{name: "failed", view: Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, want: "nothing, until it is put back with `starter event retry evt-1`"},
+		{name: "over", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, want: "nothing: an event is planned once. Mended rows are for the events to come"},
 	}
 	for _, tt := range tests {
 		tt.view.EventID = "evt-1"
@@ -184,17 +184,17 @@ func TestWhyUndecided(t *testing.T) {
 		view Why
 		want string
 	}{
-		{"routed later", Why{DecidedAt: &nextNow, Rules: named}, "nothing was decided about SMS: the event's type was not routed over it when the event was planned"},
-		{"pending", Why{Outbox: outbox("PENDING", "")}, "nothing was decided yet: the event waits in the outbox to be started"},
-		{"failed", Why{Outbox: outbox("FAILED", "claimed 10 times")}, "nothing was decided: the event could not be started: claimed 10 times"},
-		{"routed nowhere", Why{Processed: processed("SUCCESS")}, "nothing was decided about anybody: the event's type has no rows in event_type_channel_routing"},
-		{"unknown", Why{Rules: RulesNow{RoutedChannels: sms}}, "nothing was decided about them: they are not in the directory (recipient)"},
-		{"inactive", Why{Rules: RulesNow{RoutedChannels: sms, RecipientKnown: true}}, "nothing was decided about them: they are not active (recipient)"},
-		{"not named", Why{Rules: RulesNow{RoutedChannels: sms, RecipientKnown: true, RecipientActive: true, Unreached: []string{"a", "b"}}},
-			"nothing was decided about them, since the event does not name them: a; b"},
-		{"being planned", Why{Rules: named, Processed: processed("PROCESSING")}, "nothing was decided about them yet: the event is being planned"},
-		{"not planned", Why{Rules: named, Processed: processed("FAILED")}, "nothing was decided about them: the event was cancelled, or could not be planned, before it came to them"},
-		{"joined later", Why{Rules: named, Processed: processed("SUCCESS")}, "nothing was decided about them when the event was planned; by the rows as they are now it would name them"},
+		{name: "routed later", view: Why{DecidedAt: &nextNow, Rules: named}, want: "nothing was decided about SMS: the event's type was not routed over it when the event was planned"},
+		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}, want: "nothing was decided yet: the event waits in the outbox to be started"},
+		{name: "failed", view: Why{Outbox: outbox("FAILED", "claimed 10 times")}, want: "nothing was decided: the event could not be started: claimed 10 times"},
+		{name: "routed nowhere", view: Why{Processed: processed("SUCCESS")}, want: "nothing was decided about anybody: the event's type has no rows in event_type_channel_routing"},
+		{name: "unknown", view: Why{Rules: RulesNow{RoutedChannels: sms}}, want: "nothing was decided about them: they are not in the directory (recipient)"},
+		{name: "inactive", view: Why{Rules: RulesNow{RoutedChannels: sms, RecipientKnown: true}}, want: "nothing was decided about them: they are not active (recipient)"},
+		{name: "not named", view: Why{Rules: RulesNow{RoutedChannels: sms, RecipientKnown: true, RecipientActive: true, Unreached: []string{"a", "b"}}},
+			want: "nothing was decided about them, since the event does not name them: a; b"},
+		{name: "being planned", view: Why{Rules: named, Processed: processed("PROCESSING")}, want: "nothing was decided about them yet: the event is being planned"},
+		{name: "not planned", view: Why{Rules: named, Processed: processed("FAILED")}, want: "nothing was decided about them: the event was cancelled, or could not be planned, before it came to them"},
+		{name: "joined later", view: Why{Rules: named, Processed: processed("SUCCESS")}, want: "nothing was decided about them when the event was planned; by the rows as they are now it would name them"},
 	}
 	for _, tt := range tests {
 		tt.view.Channel = notification.SMS

@@ -29,11 +29,11 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 		uncounted bool
 		want      notification.Decision
 	}{
-		{"the first", 1, "1", false, notification.DecisionSelected},
-		{"all before are counted", 2, "1500", false, notification.DecisionSelected},
-		{"it is used up", 1, "1500", false, notification.DecisionMaxRecipients},
-		{"it is used up long before", 2, "2200", false, notification.DecisionMaxRecipients},
-		{"too many come before", 3, "2200", true, notification.DecisionSelected},
+		{name: "the first", limit: 1, userID: "1", want: notification.DecisionSelected},
+		{name: "all before are counted", limit: 2, userID: "1500", want: notification.DecisionSelected},
+		{name: "it is used up", limit: 1, userID: "1500", want: notification.DecisionMaxRecipients},
+		{name: "it is used up long before", limit: 2, userID: "2200", want: notification.DecisionMaxRecipients},
+		{name: "too many come before", limit: 3, userID: "2200", uncounted: true, want: notification.DecisionSelected},
 	}
 	for _, tt := range tests { // one after the other: they change the same row
 		d.exec(t, "UPDATE entity_notification_settings SET max_recipients = $1", tt.limit)

@@ -135,9 +135,9 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 		workflow sendingWorkflow // without workers
 		want     explain.WorkflowView
 	}{
-		{"no worker", sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}, explain.WorkflowView{Status: "RUNNING", RunID: "run of d"}},
-		{"failed", sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, failure: errors.New("sendgrid refused: 400")},
-			explain.WorkflowView{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}},
+		{name: "no worker", workflow: sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "never asked for"}, want: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"}},
+		{name: "failed", workflow: sendingWorkflow{status: enums.WORKFLOW_EXECUTION_STATUS_FAILED, failure: errors.New("sendgrid refused: 400")},
+			want: explain.WorkflowView{Status: "FAILED", RunID: "run of d", Failure: "sendgrid refused: 400"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -235,9 +235,9 @@ func TestChangesAreRecorded(t *testing.T) {
 	require.Equal(t, 1, got.Failed)
 	require.ElementsMatch(t, []string{"d1", "d4"}, w.done)
 	require.ElementsMatch(t, []action{
-		{"ada", "delivery change", "--channel SMS", "matched 4 deliveries"},
-		{"ada", "delivery change", "d1", "--channel SMS"},
-		{"ada", "delivery change", "d4", "--channel SMS"},
+		{Actor: "ada", Command: "delivery change", Target: "--channel SMS", Detail: "matched 4 deliveries"},
+		{Actor: "ada", Command: "delivery change", Target: "d1", Detail: "--channel SMS"},
+		{Actor: "ada", Command: "delivery change", Target: "d4", Detail: "--channel SMS"},
 	}, w.recorded(t))
 
 	w.done, w.Order.Flags = nil, "d3" // the order itself

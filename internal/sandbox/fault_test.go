@@ -73,10 +73,10 @@ func TestFaultDrop(t *testing.T) {
 		good     bool // the request
 		accepted bool
 	}{
-		{`{"drop":"before"}`, true, false},
-		{`{"drop":"after"}`, true, true},
-		{`{"status":503,"drop":"after"}`, true, true},
-		{`{"drop":"after"}`, false, false},
+		{fault: `{"drop":"before"}`, good: true},
+		{fault: `{"drop":"after"}`, good: true, accepted: true},
+		{fault: `{"status":503,"drop":"after"}`, good: true, accepted: true},
+		{fault: `{"drop":"after"}`},
 	}
 	for channel, sent := range accepted() {
 		for _, tt := range tests {
@@ -144,10 +144,10 @@ func TestFaultRate(t *testing.T) {
 		fault       string
 		some, other bool // some requests meet the fault; others do not
 	}{
-		{`{"status":500,"rate":0}`, false, true},
-		{`{"status":500,"rate":0.5}`, true, true}, // all or none: once in 2^99
-		{`{"status":500,"rate":1}`, true, false},
-		{`{"status":500}`, true, false},
+		{fault: `{"status":500,"rate":0}`, other: true},
+		{fault: `{"status":500,"rate":0.5}`, some: true, other: true}, // all or none: once in 2^99
+		{fault: `{"status":500,"rate":1}`, some: true},
+		{fault: `{"status":500}`, some: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.fault, func(t *testing.T) {
@@ -173,28 +173,28 @@ func TestFaultRefused(t *testing.T) {
 		status           int
 		complaint        string // part of it
 	}{
-		{"empty", "EMAIL", ``, 400, "not a fault"},
-		{"no JSON", "EMAIL", `{`, 400, "not a fault"},
-		{"two", "EMAIL", `{"status":500}{"status":500}`, 400, "follows"},
-		{"unknown field", "EMAIL", `{"statsu":500}`, 400, "statsu"},
-		{"nothing", "EMAIL", `{}`, 400, "does nothing"},
-		{"rate alone", "EMAIL", `{"rate":0.5}`, 400, "does nothing"},
-		{"status of a success", "EMAIL", `{"status":200}`, 400, "status"},
-		{"status too large", "EMAIL", `{"status":600}`, 400, "status"},
-		{"status is text", "EMAIL", `{"status":"503"}`, 400, "status"},
-		{"rate below 0", "EMAIL", `{"status":500,"rate":-0.1}`, 400, "rate"},
-		{"rate above 1", "EMAIL", `{"status":500,"rate":1.1}`, 400, "rate"},
-		{"latency without unit", "EMAIL", `{"latency":"1"}`, 400, "unit"},
-		{"latency is a number", "EMAIL", `{"latency":1}`, 400, "latency"},
-		{"latency below 0", "EMAIL", `{"latency":"-1s"}`, 400, "latency"},
-		{"latency too long", "EMAIL", `{"latency":"6m"}`, 400, "latency"},
-		{"retry_after below 0", "EMAIL", `{"status":503,"retry_after":"-1s"}`, 400, "retry_after"},
-		{"retry_after too long", "EMAIL", `{"status":503,"retry_after":"25h"}`, 400, "retry_after"},
-		{"retry_after without status", "EMAIL", `{"retry_after":"1s","drop":"after"}`, 400, "retry_after"},
-		{"other drop", "EMAIL", `{"drop":"during"}`, 400, "drop"},
-		{"too large", "EMAIL", `{"drop":"` + strings.Repeat("a", 64<<10) + `"}`, 400, "too large"},
-		{"no provider", "WEBSOCKET", `{"status":500}`, 404, "EMAIL"},
-		{"unknown channel", "FAX", `{"status":500}`, 404, "EMAIL"},
+		{name: "empty", path: "EMAIL", status: 400, complaint: "not a fault"},
+		{name: "no JSON", path: "EMAIL", body: `{`, status: 400, complaint: "not a fault"},
+		{name: "two", path: "EMAIL", body: `{"status":500}{"status":500}`, status: 400, complaint: "follows"},
+		{name: "unknown field", path: "EMAIL", body: `{"statsu":500}`, status: 400, complaint: "statsu"},
+		{name: "nothing", path: "EMAIL", body: `{}`, status: 400, complaint: "does nothing"},
+		{name: "rate alone", path: "EMAIL", body: `{"rate":0.5}`, status: 400, complaint: "does nothing"},
+		{name: "status of a success", path: "EMAIL", body: `{"status":200}`, status: 400, complaint: "status"},
+		{name: "status too large", path: "EMAIL", body: `{"status":600}`, status: 400, complaint: "status"},
+		{name: "status is text", path: "EMAIL", body: `{"status":"503"}`, status: 400, complaint: "status"},
+		{name: "rate below 0", path: "EMAIL", body: `{"status":500,"rate":-0.1}`, status: 400, complaint: "rate"},
+		{name: "rate above 1", path: "EMAIL", body: `{"status":500,"rate":1.1}`, status: 400, complaint: "rate"},
+		{name: "latency without unit", path: "EMAIL", body: `{"latency":"1"}`, status: 400, complaint: "unit"},
+		{name: "latency is a number", path: "EMAIL", body: `{"latency":1}`, status: 400, complaint: "latency"},
+		{name: "latency below 0", path: "EMAIL", body: `{"latency":"-1s"}`, status: 400, complaint: "latency"},
+		{name: "latency too long", path: "EMAIL", body: `{"latency":"6m"}`, status: 400, complaint: "latency"},
+		{name: "retry_after below 0", path: "EMAIL", body: `{"status":503,"retry_after":"-1s"}`, status: 400, complaint: "retry_after"},
+		{name: "retry_after too long", path: "EMAIL", body: `{"status":503,"retry_after":"25h"}`, status: 400, complaint: "retry_after"},
+		{name: "retry_after without status", path: "EMAIL", body: `{"retry_after":"1s","drop":"after"}`, status: 400, complaint: "retry_after"},
+		{name: "other drop", path: "EMAIL", body: `{"drop":"during"}`, status: 400, complaint: "drop"},
+		{name: "too large", path: "EMAIL", body: `{"drop":"` + strings.Repeat("a", 64<<10) + `"}`, status: 400, complaint: "too large"},
+		{name: "no provider", path: "WEBSOCKET", body: `{"status":500}`, status: 404, complaint: "EMAIL"},
+		{name: "unknown channel", path: "FAX", body: `{"status":500}`, status: 404, complaint: "EMAIL"},
 	}
 	b := start(t)
 	for _, tt := range tests {

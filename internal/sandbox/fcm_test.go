@@ -11,7 +11,7 @@ import (
 
 func pushCall(message any) call {
 	body, _ := json.Marshal(object{"message": message})
-	return call{http.MethodPost, "/v1/projects/demo/messages:send", "Bearer token", "application/json", string(body)}
+	return call{method: http.MethodPost, path: "/v1/projects/demo/messages:send", authorization: "Bearer token", contentType: "application/json", body: string(body)}
 }
 
 func goodPush() object {
@@ -47,21 +47,21 @@ func TestPushRefused(t *testing.T) {
 		errorCode string // FCM's; empty: none
 		field     string // blamed; empty: none
 	}{
-		{"no authorization", unauthorized, 401, "UNAUTHENTICATED", "", ""},
-		{"not declared as JSON", untyped, 400, invalid, "", ""},
-		{"broken JSON", broken, 400, invalid, "", ""},
-		{"no message", pushCall(nil), 400, invalid, invalid, "message"},
-		{"no token", pushCall(pushWith("token", "")), 400, invalid, invalid, "message"},
-		{"malformed token", pushCall(pushWith("token", "a b")), 400, invalid, invalid, "message.token"},
-		{"invalid token", pushCall(pushWith("token", "invalid-7")), 400, invalid, invalid, "message.token"},
-		{"dead token", pushCall(pushWith("token", "dead-7")), 404, "NOT_FOUND", "UNREGISTERED", ""},
-		{"data of numbers", data("n", 1), 400, invalid, "", ""},
-		{"reserved from", data("from", "x"), 400, invalid, invalid, "message.data"},
-		{"reserved gcm", data("gcm.x", "x"), 400, invalid, invalid, "message.data"},
-		{"reserved google", data("google_x", "x"), 400, invalid, invalid, "message.data"},
-		{"too big", data("x", strings.Repeat("a", 4096-len("x")-len("New reservationTable for 4")+1)), 400, invalid, invalid, "message"},
-		{"no priority", pushCall(pushWith("android", object{"priority": "urgent"})), 400, invalid, invalid, "message.android.priority"},
-		{"long collapse id", pushCall(pushWith("apns", object{"headers": object{"apns-collapse-id": strings.Repeat("a", 65)}})), 400, invalid, invalid, "message.apns.headers"},
+		{name: "no authorization", call: unauthorized, status: 401, google: "UNAUTHENTICATED"},
+		{name: "not declared as JSON", call: untyped, status: 400, google: invalid},
+		{name: "broken JSON", call: broken, status: 400, google: invalid},
+		{name: "no message", call: pushCall(nil), status: 400, google: invalid, errorCode: invalid, field: "message"},
+		{name: "no token", call: pushCall(pushWith("token", "")), status: 400, google: invalid, errorCode: invalid, field: "message"},
+		{name: "malformed token", call: pushCall(pushWith("token", "a b")), status: 400, google: invalid, errorCode: invalid, field: "message.token"},
+		{name: "invalid token", call: pushCall(pushWith("token", "invalid-7")), status: 400, google: invalid, errorCode: invalid, field: "message.token"},
+		{name: "dead token", call: pushCall(pushWith("token", "dead-7")), status: 404, google: "NOT_FOUND", errorCode: "UNREGISTERED"},
+		{name: "data of numbers", call: data("n", 1), status: 400, google: invalid},
+		{name: "reserved from", call: data("from", "x"), status: 400, google: invalid, errorCode: invalid, field: "message.data"},
+		{name: "reserved gcm", call: data("gcm.x", "x"), status: 400, google: invalid, errorCode: invalid, field: "message.data"},
+		{name: "reserved google", call: data("google_x", "x"), status: 400, google: invalid, errorCode: invalid, field: "message.data"},
+		{name: "too big", call: data("x", strings.Repeat("a", 4096-len("x")-len("New reservationTable for 4")+1)), status: 400, google: invalid, errorCode: invalid, field: "message"},
+		{name: "no priority", call: pushCall(pushWith("android", object{"priority": "urgent"})), status: 400, google: invalid, errorCode: invalid, field: "message.android.priority"},
+		{name: "long collapse id", call: pushCall(pushWith("apns", object{"headers": object{"apns-collapse-id": strings.Repeat("a", 65)}})), status: 400, google: invalid, errorCode: invalid, field: "message.apns.headers"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

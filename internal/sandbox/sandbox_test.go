@@ -163,10 +163,10 @@ func TestUnknownPaths(t *testing.T) {
 		method, path string
 		want         int
 	}{
-		{http.MethodGet, "/healthz", http.StatusOK},
-		{http.MethodGet, "/nothing", http.StatusNotFound},
-		{http.MethodPost, "/v3/mail/sendx", http.StatusNotFound},
-		{http.MethodGet, "/v3/mail/send", http.StatusMethodNotAllowed},
+		{method: http.MethodGet, path: "/healthz", want: http.StatusOK},
+		{method: http.MethodGet, path: "/nothing", want: http.StatusNotFound},
+		{method: http.MethodPost, path: "/v3/mail/sendx", want: http.StatusNotFound},
+		{method: http.MethodGet, path: "/v3/mail/send", want: http.StatusMethodNotAllowed},
 	}
 	for _, tt := range tests {
 		status, _, _ := b.answer(t, call{method: tt.method, path: tt.path})

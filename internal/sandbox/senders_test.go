@@ -24,10 +24,10 @@ func TestSenders(t *testing.T) {
 		good, bad string // addresses
 		code      string // of the refusal; empty: SendGrid has none
 	}{
-		notification.Email: {&email.Settings{APIKey: "key", BaseURL: b.URL, From: "herald@example.com"}, "ada@example.com", "ada@example", ""},
-		notification.SMS:   {&sms.Settings{AccountSID: "AC123", AuthToken: "token", From: "+15005550006", BaseURL: b.URL}, "+15551234567", "+15005550009", "21614"},
-		notification.Push:  {&push.Settings{ProjectID: "demo", BaseURL: b.URL}, "device-1", "dead-1", "no working device"},
-		notification.Slack: {&slack.Settings{AllowedHosts: []string{"127.0.0.1"}}, b.URL + slackPath, b.URL + "/services/T1/B1/none-1", "no_service"},
+		notification.Email: {settings: &email.Settings{APIKey: "key", BaseURL: b.URL, From: "herald@example.com"}, good: "ada@example.com", bad: "ada@example"},
+		notification.SMS:   {settings: &sms.Settings{AccountSID: "AC123", AuthToken: "token", From: "+15005550006", BaseURL: b.URL}, good: "+15551234567", bad: "+15005550009", code: "21614"},
+		notification.Push:  {settings: &push.Settings{ProjectID: "demo", BaseURL: b.URL}, good: "device-1", bad: "dead-1", code: "no working device"},
+		notification.Slack: {settings: &slack.Settings{AllowedHosts: []string{"127.0.0.1"}}, good: b.URL + slackPath, bad: b.URL + "/services/T1/B1/none-1", code: "no_service"},
 	}
 	for channel, tt := range tests {
 		sender := channeltest.NewSender(t, tt.settings, time.Minute)

@@ -15,7 +15,7 @@ type object = map[string]any
 
 func mailCall(mail any) call {
 	body, _ := json.Marshal(mail)
-	return call{http.MethodPost, "/v3/mail/send", "Bearer key", "application/json", string(body)}
+	return call{method: http.MethodPost, path: "/v3/mail/send", authorization: "Bearer key", contentType: "application/json", body: string(body)}
 }
 
 func goodMail() object {
@@ -57,34 +57,34 @@ func TestMailRefused(t *testing.T) {
 		mail  any
 		field string
 	}{
-		{"no personalizations", mailWith(object{"personalizations": nil}), "personalizations"},
-		{"too many personalizations", mailWith(object{"personalizations": repeat(1001)}), "personalizations"},
-		{"too many recipients", mailTo(object{"to": addresses(1001)}), "personalizations"},
-		{"nobody", mailTo(object{"to": nil}), "personalizations.0.to"},
-		{"no address", mailTo(object{"to": box("")}), "personalizations.0.to.0.email"},
-		{"no @", mailTo(object{"to": box("ada.example.com")}), "personalizations.0.to.0.email"},
-		{"no domain", mailTo(object{"to": box("ada@")}), "personalizations.0.to.0.email"},
-		{"no dot in the domain", mailTo(object{"to": box("ada@example")}), "personalizations.0.to.0.email"},
-		{"address with a name", mailTo(object{"to": box("Ada <ada@example.com>")}), "personalizations.0.to.0.email"},
-		{"address with a line break", mailTo(object{"to": box("ada@example.com\r\nBcc: eve@example.com")}), "personalizations.0.to.0.email"},
-		{"bad copy", mailTo(object{"cc": box("ada")}), "personalizations.0.to.1.email"},
-		{"semicolon in the name", mailTo(object{"to": []any{object{"email": "ada@example.com", "name": "A; B"}}}), "personalizations.0.to.0.name"},
-		{"address twice", mailTo(object{"bcc": box("ADA@example.com")}), "personalizations.0"},
-		{"custom_args too large", mailTo(object{"custom_args": object{"x": strings.Repeat("a", 10_000)}}), "personalizations.0.custom_args"},
-		{"no from", mailWith(object{"from": nil}), "from.email"},
-		{"from without address", mailWith(object{"from": object{"name": "Herald"}}), "from.email"},
-		{"bad from", mailWith(object{"from": object{"email": "herald"}}), "from.email"},
-		{"from in Unicode", mailWith(object{"from": object{"email": "herald@example.com", "name": "Café"}}), "from"},
-		{"no subject", mailWith(object{"subject": ""}), "subject"},
-		{"CR in the subject", mailWith(object{"subject": "a\rBcc: b"}), "subject"},
-		{"LF in the subject", mailWith(object{"subject": "a\nBcc: b"}), "subject"},
-		{"LF in a personal subject", mailTo(object{"subject": "a\nBcc: b"}), "subject"},
-		{"no content", mailWith(object{"content": nil}), "content"},
-		{"content without type", mailWith(object{"content": []any{part("", "x")}}), "content.0.type"},
-		{"type with a parameter", mailWith(object{"content": []any{part("text/plain; charset=utf-8", "x")}}), "content.0.type"},
-		{"empty content", mailWith(object{"content": []any{part("text/plain", "")}}), "content.0.value"},
-		{"HTML before text", mailWith(object{"content": []any{part("text/html", "x"), part("text/plain", "x")}}), "content"},
-		{"calendar before HTML", mailWith(object{"content": []any{part("text/calendar", "x"), part("text/html", "x")}}), "content"},
+		{name: "no personalizations", mail: mailWith(object{"personalizations": nil}), field: "personalizations"},
+		{name: "too many personalizations", mail: mailWith(object{"personalizations": repeat(1001)}), field: "personalizations"},
+		{name: "too many recipients", mail: mailTo(object{"to": addresses(1001)}), field: "personalizations"},
+		{name: "nobody", mail: mailTo(object{"to": nil}), field: "personalizations.0.to"},
+		{name: "no address", mail: mailTo(object{"to": box("")}), field: "personalizations.0.to.0.email"},
+		{name: "no @", mail: mailTo(object{"to": box("ada.example.com")}), field: "personalizations.0.to.0.email"},
+		{name: "no domain", mail: mailTo(object{"to": box("ada@")}), field: "personalizations.0.to.0.email"},
+		{name: "no dot in the domain", mail: mailTo(object{"to": box("ada@example")}), field: "personalizations.0.to.0.email"},
+		{name: "address with a name", mail: mailTo(object{"to": box("Ada <ada@example.com>")}), field: "personalizations.0.to.0.email"},
+		{name: "address with a line break", mail: mailTo(object{"to": box("ada@example.com\r\nBcc: eve@example.com")}), field: "personalizations.0.to.0.email"},
+		{name: "bad copy", mail: mailTo(object{"cc": box("ada")}), field: "personalizations.0.to.1.email"},
+		{name: "semicolon in the name", mail: mailTo(object{"to": []any{object{"email": "ada@example.com", "name": "A; B"}}}), field: "personalizations.0.to.0.name"},
+		{name: "address twice", mail: mailTo(object{"bcc": box("ADA@example.com")}), field: "personalizations.0"},
+		{name: "custom_args too large", mail: mailTo(object{"custom_args": object{"x": strings.Repeat("a", 10_000)}}), field: "personalizations.0.custom_args"},
+		{name: "no from", mail: mailWith(object{"from": nil}), field: "from.email"},
+		{name: "from without address", mail: mailWith(object{"from": object{"name": "Herald"}}), field: "from.email"},
+		{name: "bad from", mail: mailWith(object{"from": object{"email": "herald"}}), field: "from.email"},
+		{name: "from in Unicode", mail: mailWith(object{"from": object{"email": "herald@example.com", "name": "Café"}}), field: "from"},
+		{name: "no subject", mail: mailWith(object{"subject": ""}), field: "subject"},
+		{name: "CR in the subject", mail: mailWith(object{"subject": "a\rBcc: b"}), field: "subject"},
+		{name: "LF in the subject", mail: mailWith(object{"subject": "a\nBcc: b"}), field: "subject"},
+		{name: "LF in a personal subject", mail: mailTo(object{"subject": "a\nBcc: b"}), field: "subject"},
+		{name: "no content", mail: mailWith(object{"content": nil}), field: "content"},
+		{name: "content without type", mail: mailWith(object{"content": []any{part("", "x")}}), field: "content.0.type"},
+		{name: "type with a parameter", mail: mailWith(object{"content": []any{part("text/plain; charset=utf-8", "x")}}), field: "content.0.type"},
+		{name: "empty content", mail: mailWith(object{"content": []any{part("text/plain", "")}}), field: "content.0.value"},
+		{name: "HTML before text", mail: mailWith(object{"content": []any{part("text/html", "x"), part("text/plain", "x")}}), field: "content"},
+		{name: "calendar before HTML", mail: mailWith(object{"content": []any{part("text/calendar", "x"), part("text/html", "x")}}), field: "content"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,14 +120,14 @@ func TestMailRequestRefused(t *testing.T) {
 		call call
 		want int
 	}{
-		{"no authorization", with(func(c *call) { c.authorization = "" }), http.StatusUnauthorized},
-		{"no key", with(func(c *call) { c.authorization = "Bearer " }), http.StatusUnauthorized},
-		{"not a bearer", with(func(c *call) { c.authorization = "Basic a2V5" }), http.StatusUnauthorized},
-		{"no content type", with(func(c *call) { c.contentType = "" }), http.StatusUnsupportedMediaType},
-		{"form", with(func(c *call) { c.contentType = "application/x-www-form-urlencoded" }), http.StatusUnsupportedMediaType},
-		{"no JSON", with(func(c *call) { c.body = "{" }), http.StatusBadRequest},
-		{"empty", with(func(c *call) { c.body = "" }), http.StatusBadRequest},
-		{"custom_args of numbers", mailCall(mailTo(object{"custom_args": object{"n": 1}})), http.StatusBadRequest},
+		{name: "no authorization", call: with(func(c *call) { c.authorization = "" }), want: http.StatusUnauthorized},
+		{name: "no key", call: with(func(c *call) { c.authorization = "Bearer " }), want: http.StatusUnauthorized},
+		{name: "not a bearer", call: with(func(c *call) { c.authorization = "Basic a2V5" }), want: http.StatusUnauthorized},
+		{name: "no content type", call: with(func(c *call) { c.contentType = "" }), want: http.StatusUnsupportedMediaType},
+		{name: "form", call: with(func(c *call) { c.contentType = "application/x-www-form-urlencoded" }), want: http.StatusUnsupportedMediaType},
+		{name: "no JSON", call: with(func(c *call) { c.body = "{" }), want: http.StatusBadRequest},
+		{name: "empty", call: with(func(c *call) { c.body = "" }), want: http.StatusBadRequest},
+		{name: "custom_args of numbers", call: mailCall(mailTo(object{"custom_args": object{"n": 1}})), want: http.StatusBadRequest},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

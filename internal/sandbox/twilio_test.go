@@ -17,7 +17,7 @@ import (
 const smsPath = "/2010-04-01/Accounts/AC123/Messages.json"
 
 func smsCall(form url.Values) call {
-	return call{http.MethodPost, smsPath, basic("AC123", "token"), "application/x-www-form-urlencoded", form.Encode()}
+	return call{method: http.MethodPost, path: smsPath, authorization: basic("AC123", "token"), contentType: "application/x-www-form-urlencoded", body: form.Encode()}
 }
 
 func basic(user, password string) string {
@@ -48,36 +48,36 @@ func TestSMSRefused(t *testing.T) {
 		status int
 		code   int
 	}{
-		{"no To", smsWith("To", ""), 400, 21604},
-		{"To without +", smsWith("To", "15551234567"), 400, 21211},
-		{"To with spaces", smsWith("To", "+1 555 123 4567"), 400, 21211},
-		{"To too short", smsWith("To", "+1555123"), 400, 21211},
-		{"To too long", smsWith("To", "+155512345678"), 400, 21211},
-		{"To of no country", smsWith("To", "+99912345678"), 400, 21211},
-		{"To is a name", smsWith("To", "Ada"), 400, 21211},
-		{"magic: invalid", smsWith("To", "+15005550001"), 400, 21211},
-		{"magic: no route", smsWith("To", "+15005550002"), 400, 21612},
-		{"magic: no permission", smsWith("To", "+15005550003"), 400, 21408},
-		{"magic: opted out", smsWith("To", "+15005550004"), 400, 21610},
-		{"magic: not mobile", smsWith("To", "+15005550009"), 400, 21614},
-		{"no From", smsWith("From", ""), 400, 21603},
-		{"bad From", smsWith("From", "12"), 400, 21212},
-		{"name too long", smsWith("From", "HeraldHerald"), 400, 21212},
-		{"magic: invalid From", smsWith("From", "+15005550001"), 400, 21212},
-		{"magic: not ours", smsWith("From", "+15005550007"), 400, 21606},
-		{"magic: full queue", smsWith("From", "+15005550008"), 429, 21611},
-		{"no body", smsWith("Body", ""), 400, 21602},
-		{"body too long", smsWith("Body", strings.Repeat("à", 1601)), 400, 21617},
-		{"relative callback", smsWith("StatusCallback", "/webhooks/twilio"), 400, 21609},
-		{"callback of another scheme", smsWith("StatusCallback", "ftp://example.com/"), 400, 21609},
-		{"broken callback", smsWith("StatusCallback", "http://%zz"), 400, 21609},
-		{"callback to itself", smsWith("StatusCallback", "http://localhost:8080/webhooks/twilio"), 400, 21609},
-		{"callback to a loopback address", smsWith("StatusCallback", "https://127.0.0.1/webhooks/twilio"), 400, 21609},
-		{"callback to a loopback address of IPv6", smsWith("StatusCallback", "https://[::1]/webhooks/twilio"), 400, 21609},
-		{"callback to a private address", smsWith("StatusCallback", "https://192.168.1.7/webhooks/twilio"), 400, 21609},
-		{"callback to a link's address", smsWith("StatusCallback", "https://169.254.169.254/webhooks/twilio"), 400, 21609},
-		{"callback to a private name", smsWith("StatusCallback", "https://gateway.herald.local/webhooks/twilio"), 400, 21609},
-		{"callback to a bare name", smsWith("StatusCallback", "https://gateway/webhooks/twilio"), 400, 21609},
+		{name: "no To", form: smsWith("To", ""), status: 400, code: 21604},
+		{name: "To without +", form: smsWith("To", "15551234567"), status: 400, code: 21211},
+		{name: "To with spaces", form: smsWith("To", "+1 555 123 4567"), status: 400, code: 21211},
+		{name: "To too short", form: smsWith("To", "+1555123"), status: 400, code: 21211},
+		{name: "To too long", form: smsWith("To", "+155512345678"), status: 400, code: 21211},
+		{name: "To of no country", form: smsWith("To", "+99912345678"), status: 400, code: 21211},
+		{name: "To is a name", form: smsWith("To", "Ada"), status: 400, code: 21211},
+		{name: "magic: invalid", form: smsWith("To", "+15005550001"), status: 400, code: 21211},
+		{name: "magic: no route", form: smsWith("To", "+15005550002"), status: 400, code: 21612},
+		{name: "magic: no permission", form: smsWith("To", "+15005550003"), status: 400, code: 21408},
+		{name: "magic: opted out", form: smsWith("To", "+15005550004"), status: 400, code: 21610},
+		{name: "magic: not mobile", form: smsWith("To", "+15005550009"), status: 400, code: 21614},
+		{name: "no From", form: smsWith("From", ""), status: 400, code: 21603},
+		{name: "bad From", form: smsWith("From", "12"), status: 400, code: 21212},
+		{name: "name too long", form: smsWith("From", "HeraldHerald"), status: 400, code: 21212},
+		{name: "magic: invalid From", form: smsWith("From", "+15005550001"), status: 400, code: 21212},
+		{name: "magic: not ours", form: smsWith("From", "+15005550007"), status: 400, code: 21606},
+		{name: "magic: full queue", form: smsWith("From", "+15005550008"), status: 429, code: 21611},
+		{name: "no body", form: smsWith("Body", ""), status: 400, code: 21602},
+		{name: "body too long", form: smsWith("Body", strings.Repeat("à", 1601)), status: 400, code: 21617},
+		{name: "relative callback", form: smsWith("StatusCallback", "/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback of another scheme", form: smsWith("StatusCallback", "ftp://example.com/"), status: 400, code: 21609},
+		{name: "broken callback", form: smsWith("StatusCallback", "http://%zz"), status: 400, code: 21609},
+		{name: "callback to itself", form: smsWith("StatusCallback", "http://localhost:8080/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback to a loopback address", form: smsWith("StatusCallback", "https://127.0.0.1/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback to a loopback address of IPv6", form: smsWith("StatusCallback", "https://[::1]/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback to a private address", form: smsWith("StatusCallback", "https://192.168.1.7/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback to a link's address", form: smsWith("StatusCallback", "https://169.254.169.254/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback to a private name", form: smsWith("StatusCallback", "https://gateway.herald.local/webhooks/twilio"), status: 400, code: 21609},
+		{name: "callback to a bare name", form: smsWith("StatusCallback", "https://gateway/webhooks/twilio"), status: 400, code: 21609},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -107,11 +107,11 @@ func TestSMSRequestRefused(t *testing.T) {
 		authorization, contentType string
 		status, code               int
 	}{
-		{"no authorization", "", good.contentType, 401, 20003},
-		{"other account", basic("AC124", "token"), good.contentType, 401, 20003},
-		{"no token", basic("AC123", ""), good.contentType, 401, 20003},
-		{"bearer", "Bearer token", good.contentType, 401, 20003},
-		{"JSON", good.authorization, "application/json", 400, 20001},
+		{name: "no authorization", contentType: good.contentType, status: 401, code: 20003},
+		{name: "other account", authorization: basic("AC124", "token"), contentType: good.contentType, status: 401, code: 20003},
+		{name: "no token", authorization: basic("AC123", ""), contentType: good.contentType, status: 401, code: 20003},
+		{name: "bearer", authorization: "Bearer token", contentType: good.contentType, status: 401, code: 20003},
+		{name: "JSON", authorization: good.authorization, contentType: "application/json", status: 400, code: 20001},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
