@@ -127,7 +127,7 @@ func TestRetryEvent(t *testing.T) {
 	d.describes("evt-1", canceled)
 
 	retried := d.run(RetryEvent(false), "evt-1").String()
-	require.Regexp(t, "^is pending again: 1 of its deliveries", retried)
+	require.Regexp(t, "^is pending again: 1 of its deliveries stay cancelled", retried)
 	require.Contains(t, retried, "`starter delivery retry --event evt-1 --status CANCELLED`")
 	state, err := d.Store.EventState(t.Context(), "evt-1")
 	require.NoError(t, err)
