@@ -20,20 +20,20 @@ func TestDeliveryFilter(t *testing.T) {
 		filter report.DeliveryFilter
 		want   []int64
 	}{
-		{"all", report.DeliveryFilter{}, []int64{1, 2, 3, 4}},
-		{"one status", report.DeliveryFilter{Statuses: []notification.Status{notification.Pending}}, []int64{1, 2}},
-		{"two statuses", report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Cancelled}}, []int64{3, 4}},
-		{"two channels", report.DeliveryFilter{Channels: []notification.Channel{notification.Email, notification.Push}}, []int64{1, 4}},
-		{"event", report.DeliveryFilter{EventID: "evt-2"}, []int64{3, 4}},
-		{"event type", report.DeliveryFilter{EventType: "RESERVATION_REQUESTED"}, []int64{1, 2}},
-		{"recipient", report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "10"}, []int64{1}},
-		{"correlation id", report.DeliveryFilter{CorrelationID: "c-3"}, []int64{3}},
-		{"group", report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}}, []int64{2, 3}},
-		{"group of another type", report.DeliveryFilter{Entity: notification.Entity{Type: "AGENCY", ID: "5"}}, nil},
-		{"since is included", report.DeliveryFilter{Since: noon.Add(-time.Hour)}, []int64{3, 4}},
-		{"until is not", report.DeliveryFilter{Until: noon.Add(-time.Hour)}, []int64{1, 2}},
-		{"several conditions", report.DeliveryFilter{Channels: []notification.Channel{notification.SMS}, EventID: "evt-2", Since: noon.Add(-3 * time.Hour)}, []int64{3}},
-		{"none", report.DeliveryFilter{EventID: "evt-3"}, nil},
+		{name: "all", filter: report.DeliveryFilter{}, want: []int64{1, 2, 3, 4}},
+		{name: "one status", filter: report.DeliveryFilter{Statuses: []notification.Status{notification.Pending}}, want: []int64{1, 2}},
+		{name: "two statuses", filter: report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Cancelled}}, want: []int64{3, 4}},
+		{name: "two channels", filter: report.DeliveryFilter{Channels: []notification.Channel{notification.Email, notification.Push}}, want: []int64{1, 4}},
+		{name: "event", filter: report.DeliveryFilter{EventID: "evt-2"}, want: []int64{3, 4}},
+		{name: "event type", filter: report.DeliveryFilter{EventType: "RESERVATION_REQUESTED"}, want: []int64{1, 2}},
+		{name: "recipient", filter: report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "10"}, want: []int64{1}},
+		{name: "correlation id", filter: report.DeliveryFilter{CorrelationID: "c-3"}, want: []int64{3}},
+		{name: "group", filter: report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}}, want: []int64{2, 3}},
+		{name: "group of another type", filter: report.DeliveryFilter{Entity: notification.Entity{Type: "AGENCY", ID: "5"}}},
+		{name: "since is included", filter: report.DeliveryFilter{Since: noon.Add(-time.Hour)}, want: []int64{3, 4}},
+		{name: "until is not", filter: report.DeliveryFilter{Until: noon.Add(-time.Hour)}, want: []int64{1, 2}},
+		{name: "several conditions", filter: report.DeliveryFilter{Channels: []notification.Channel{notification.SMS}, EventID: "evt-2", Since: noon.Add(-3 * time.Hour)}, want: []int64{3}},
+		{name: "none", filter: report.DeliveryFilter{EventID: "evt-3"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -123,12 +123,12 @@ func TestLatestEvents(t *testing.T) {
 		filter report.EventFilter
 		want   []string
 	}{
-		{"all, bounded", report.EventFilter{}, []string{"evt-3", "evt-2"}},
-		{"status", report.EventFilter{Status: "PENDING"}, []string{"evt-3"}},
-		{"type", report.EventFilter{Type: "RESERVATION_REQUESTED"}, []string{"evt-1"}},
-		{"aggregate", report.EventFilter{Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}}, []string{"evt-1"}},
-		{"correlation id", report.EventFilter{CorrelationID: "order-1"}, []string{"evt-1"}},
-		{"since", report.EventFilter{Since: noon.Add(-time.Hour)}, []string{"evt-3"}},
+		{name: "all, bounded", filter: report.EventFilter{}, want: []string{"evt-3", "evt-2"}},
+		{name: "status", filter: report.EventFilter{Status: "PENDING"}, want: []string{"evt-3"}},
+		{name: "type", filter: report.EventFilter{Type: "RESERVATION_REQUESTED"}, want: []string{"evt-1"}},
+		{name: "aggregate", filter: report.EventFilter{Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}}, want: []string{"evt-1"}},
+		{name: "correlation id", filter: report.EventFilter{CorrelationID: "order-1"}, want: []string{"evt-1"}},
+		{name: "since", filter: report.EventFilter{Since: noon.Add(-time.Hour)}, want: []string{"evt-3"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -95,12 +95,12 @@ func TestActions(t *testing.T) {
 		filter report.ActionFilter
 		want   []string
 	}{
-		{"all, bounded", report.ActionFilter{}, []string{"eve event retry evt-1", "ada event cancel evt-2"}},
-		{"actor", report.ActionFilter{Actor: "ada"}, []string{"ada event cancel evt-2", "ada event retry evt-1"}},
-		{"command", report.ActionFilter{Command: "event cancel"}, []string{"ada event cancel evt-2"}},
-		{"target", report.ActionFilter{Target: "evt-2"}, []string{"ada event cancel evt-2"}},
-		{"since is included", report.ActionFilter{Since: noon}, []string{"eve event retry evt-1"}},
-		{"several conditions", report.ActionFilter{Actor: "eve", Target: "evt-2"}, nil},
+		{name: "all, bounded", filter: report.ActionFilter{}, want: []string{"eve event retry evt-1", "ada event cancel evt-2"}},
+		{name: "actor", filter: report.ActionFilter{Actor: "ada"}, want: []string{"ada event cancel evt-2", "ada event retry evt-1"}},
+		{name: "command", filter: report.ActionFilter{Command: "event cancel"}, want: []string{"ada event cancel evt-2"}},
+		{name: "target", filter: report.ActionFilter{Target: "evt-2"}, want: []string{"ada event cancel evt-2"}},
+		{name: "since is included", filter: report.ActionFilter{Since: noon}, want: []string{"eve event retry evt-1"}},
+		{name: "several conditions", filter: report.ActionFilter{Actor: "eve", Target: "evt-2"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
