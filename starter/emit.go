@@ -89,19 +89,24 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	})
 }
 
-// maxPayload bounds what is read from the standard input.
+// maxPayload bounds what is read; event_outbox takes 256 KiB.
 const maxPayload = 1 << 20
 
 // payload reads a JSON object from the flag itself, a file or the standard input.
-func (a *app) payload(flag string) (read []byte, err error) {
+func (a *app) payload(flag string) ([]byte, error) {
+	source := io.Reader(strings.NewReader(flag))
 	switch path, isFile := strings.CutPrefix(flag, "@"); {
 	case flag == "-":
-		read, err = io.ReadAll(io.LimitReader(a.in, maxPayload+1))
+		source = a.in
 	case isFile:
-		read, err = os.ReadFile(path)
-	default:
-		read = []byte(flag)
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		source = file
 	}
+	read, err := io.ReadAll(io.LimitReader(source, maxPayload+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read: %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +51,12 @@ func TestPayloadSources(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
 	}
-	_, err := a.payload("@" + filepath.Dir(path))
+	require.NoError(t, os.Truncate(path, maxPayload+1))
+	_, err := a.payload("@" + path)
+	require.ErrorContains(t, err, "larger than 1 MiB")
+	_, err = (&app{in: bytes.NewReader(make([]byte, maxPayload+1))}).payload("-")
+	require.ErrorContains(t, err, "larger than 1 MiB")
+	_, err = a.payload("@" + filepath.Dir(path))
 	require.ErrorContains(t, err, "read: ")
 }
 

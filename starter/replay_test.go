@@ -208,6 +208,9 @@ func TestReplayOfWhatWaitsForAWorker(t *testing.T) {
 func TestReplayBadInput(t *testing.T) {
 	t.Parallel()
 
+	large := filepath.Join(t.TempDir(), "large.json")
+	require.NoError(t, os.WriteFile(large, nil, 0o600))
+	require.NoError(t, os.Truncate(large, 50<<20+1))
 	decoded := func(input any) string {
 		return told(t, "deliver_sent", func(e []map[string]any) []map[string]any {
 			e[0]["workflowExecutionStartedEventAttributes"].(map[string]any)["input"] = map[string]any{"payloads": []any{input}}
@@ -226,6 +229,7 @@ func TestReplayBadInput(t *testing.T) {
 		{name: "no file", args: []string{"--history", "/nowhere/history.json"}, want: "open /nowhere/history.json: no such file or directory"},
 		{name: "a directory", args: []string{"--history", t.TempDir()}, want: "is a directory"},
 		{name: "an empty file", args: []string{"--history", write(t, []byte(" \n"))}, want: "is no history as"},
+		{name: "a large file", args: []string{"--history", large}, want: "is larger than 50 MB"},
 		{name: "no JSON", args: []string{"--history", write(t, []byte("hello"))}, want: "is no history as `temporal workflow show -o json` prints it"},
 		{name: "other JSON", args: []string{"--history", write(t, []byte(`{"event_id": "evt-1"}`))}, want: "has no events"},
 		{name: "a decoded download", args: []string{"--history", decoded(map[string]string{"DeliveryID": "evt-1"})}, want: "holds decoded data, which cannot be replayed"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -68,11 +69,22 @@ func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History,
 	return h, h.check()
 }
 
-// ReadHistory reads a history from a file.
+// maxHistoryFile is in bytes; Temporal's own histories end at 50 MB.
+const maxHistoryFile = 50 << 20
+
+// ReadHistory reads a history from a file of at most 50 MB.
 func ReadHistory(ctx context.Context, path string) (History, error) {
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return History{}, &BadHistoryError{err}
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxHistoryFile+1))
+	switch {
+	case err != nil:
+		return History{}, &BadHistoryError{err}
+	case len(text) > maxHistoryFile:
+		return History{}, badHistory("%s is larger than %d MB", path, maxHistoryFile>>20)
 	}
 	read, err := client.HistoryFromJSON(bytes.NewReader(text), client.HistoryJSONOptions{})
 	if err != nil {
