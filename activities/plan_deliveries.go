@@ -34,6 +34,7 @@ const (
 // PlanInput is the input of [Activities.PlanDeliveries].
 type PlanInput struct {
 	EventID string
+	Source  string              `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
 	After   notification.Cursor // the zero value: the first page
 	Pages   int                 `json:",omitempty"` // how many, at most; 0: one, with the result that release 0.1 wants
 }
@@ -65,7 +66,12 @@ type DeliveryBatch struct {
 // all that concerns them, applies the rules, renders the texts and stores the
 // result, in three round trips a page however many they are. It ends early when
 // half of its time is used. A repeat returns what the first call stored.
+// Events of every source stand in event_outbox, so the source is only checked: a worker
+// plans for those alone that it was told of.
 func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResult, error) {
+	if _, err := a.source(in.Source); err != nil {
+		return PlanResult{}, err
+	}
 	setup, err := a.Plans.EventSetup(ctx, in.EventID)
 	if err != nil {
 		return PlanResult{}, failure(err)

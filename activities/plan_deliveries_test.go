@@ -89,8 +89,14 @@ var policies = map[notification.Channel]activities.DeliveryPolicy{
 	notification.Email:     {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
 }
 
+// planner plans the events of Herald's own outbox.
+func planner(db activities.PlanStore) *activities.Activities {
+	sources := map[string]activities.Source{notification.HeraldSource: {}}
+	return &activities.Activities{Sources: sources, Plans: db, EventTexts: eventTexts, Policies: policies}
+}
+
 func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResult, error) {
-	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
+	a := planner(db)
 	return run[activities.PlanResult](a, a.PlanDeliveries, in)
 }
 
@@ -338,6 +344,9 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 	db.err = fmt.Errorf("read rules: %w", notification.ErrNoEvent)
 	_, err := plan(db, activities.PlanInput{EventID: "evt-404"})
 	requireFailure(t, err, activities.NoSuchRow, true, 0)
+
+	_, err = plan(db, activities.PlanInput{EventID: "evt-1", Source: "orders"})
+	requireFailure(t, err, activities.UnknownSource, true, 0)
 
 	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
 		_, err := plan(db, activities.PlanInput{EventID: "evt-1"})

@@ -86,7 +86,7 @@ func TestPlanDeliveriesCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	db := reservation()
-	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
+	a := planner(db)
 	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1})
 	require.ErrorContains(t, err, "cancel")
 	require.Empty(t, db.decided)

@@ -72,7 +72,7 @@ func takes[Input any](d time.Duration) func(workflow.Context, Input) error {
 
 // plans expects the planning of the pages behind after: the first alone.
 func (e *environment) plans(after notification.Cursor, planned activities.PlanResult) {
-	in := activities.PlanInput{EventID: eventID, After: after, Pages: 1}
+	in := activities.PlanInput{EventID: eventID, Source: "orders", After: after, Pages: 1}
 	if after.UserID != "" {
 		in.Pages = 100
 	}

@@ -54,7 +54,7 @@ func TestNotifyEventCancelledWhilePublishing(t *testing.T) {
 
 	in, env := notifyInput, newEventEnv(t)
 	in.Publish = true
-	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, panicky.err)
+	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID, Source: "orders"}).Return(activities.PublishEventResult{}, panicky.err)
 	env.plans(notification.Cursor{}, onlyPage(batch(2)))
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
 	env.finishes("CANCELLED")

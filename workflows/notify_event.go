@@ -81,7 +81,7 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 		return notifyEventV01(ctx, in)
 	}
 	published := publishEvent(ctx, in)
-	result, err := deliverAll(ctx, in.EventID)
+	result, err := deliverAll(ctx, in)
 	if publishErr := published.Get(ctx, nil); err == nil {
 		err = publishErr
 	}
@@ -118,9 +118,9 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 
 // deliverAll plans the deliveries to all recipients, and waits until every one
 // has ended.
-func deliverAll(ctx workflow.Context, eventID string) (NotifyResult, error) {
-	lanes := newLanes(ctx, eventID)
-	result, err := plan(ctx, eventID, lanes)
+func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
+	lanes := newLanes(ctx, in.EventID)
+	result, err := plan(ctx, in, lanes)
 	if waitErr := lanes.wait(ctx); err == nil {
 		err = waitErr
 	}
@@ -130,15 +130,15 @@ func deliverAll(ctx workflow.Context, eventID string) (NotifyResult, error) {
 // plan plans the first page alone, so that sending begins soon, and then many at
 // once. A lane starts when its first row is planned, and reads the further rows
 // itself.
-func plan(ctx workflow.Context, eventID string, lanes *lanes) (result NotifyResult, err error) {
+func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result NotifyResult, err error) {
 	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
-	for in := (activities.PlanInput{EventID: eventID, Pages: 1}); ; in.Pages = pagesAtOnce {
+	for in := (activities.PlanInput{EventID: notify.EventID, Source: notify.Source, Pages: 1}); ; in.Pages = pagesAtOnce {
 		planned, err := execute[activities.PlanResult](ctx, planOptions, acts.PlanDeliveries, in)
 		if err != nil {
 			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled is an error of its own
 		}
 		result.Outcome, result.Problem = planned.Outcome, planned.Problem
-		event := batchEvent{eventID, planned.EventType, planned.Aggregate}
+		event := batchEvent{notify.EventID, planned.EventType, planned.Aggregate}
 		if len(planned.Batch.Deliveries) > 0 {
 			return result, deliverBatch(ctx, event, planned.Batch)
 		}

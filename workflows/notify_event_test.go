@@ -16,10 +16,10 @@ import (
 	"herald/workflows"
 )
 
-var notifyInput = workflows.NotifyInput{EventID: eventID, Commands: workflows.Commands}
+var notifyInput = workflows.NotifyInput{EventID: eventID, Source: "orders", Commands: workflows.Commands}
 
 // firstPage asks for the planning of the first page.
-var firstPage = activities.PlanInput{EventID: eventID, Pages: 1}
+var firstPage = activities.PlanInput{EventID: eventID, Source: "orders", Pages: 1}
 
 func TestNotifyEvent(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
 		return nil
 	}
 	attempts := 0
-	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
+	env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID, Source: "orders"}).Return(func(context.Context, activities.PublishEventInput) (activities.PublishEventResult, error) {
 		if attempts++; attempts < 8 {
 			return activities.PublishEventResult{}, errors.New("rabbitmq gave no clear answer")
 		}
@@ -145,7 +145,7 @@ func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 			in, env := notifyInput, newEventEnv(t)
 			in.Publish = true
 			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, tt.plan).Once()
-			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).Return(activities.PublishEventResult{}, tt.publishing).Once()
+			env.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID, Source: "orders"}).Return(activities.PublishEventResult{}, tt.publishing).Once()
 			env.finishes("FAILED")
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, in)

@@ -147,7 +147,8 @@ func plan(t *testing.T, db *postgres.Store, eventID string) string {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	acts := &activities.Activities{Plans: db, EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
+	sources := map[string]activities.Source{notification.HeraldSource: {}}
+	acts := &activities.Activities{Sources: sources, Plans: db, EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 		return template.NewSet(event, rows)
 	}}
 	env.RegisterActivity(acts)

@@ -231,7 +231,10 @@ func (d *directory) plan(t *testing.T, event string) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	a := &activities.Activities{Plans: d.Store, EventTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} }}
+	a := &activities.Activities{
+		Sources: map[string]activities.Source{notification.HeraldSource: {}}, Plans: d.Store,
+		EventTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
+	}
 	env.RegisterActivity(a)
 	for in := (activities.PlanInput{EventID: event, Pages: 1}); ; {
 		value, err := env.ExecuteActivity(a.PlanDeliveries, in)
