@@ -4,13 +4,11 @@ package example
 
 import (
 	"bytes"
-	"context"
 	_ "embed" // the example
 	"encoding/json"
 	"fmt"
 
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
 
 //go:embed directory.sql
@@ -25,13 +23,11 @@ var templatesSQL string
 //go:embed events.json
 var eventsJSON []byte
 
-// Seed loads the directory, the rules and the templates, all or nothing. It restores
-// rows that somebody changed: before that it tells confirm how many rows of which
-// tables differ, and an error of confirm leaves all as it is. slackURL is the scheme
-// and the host of the example's Slack webhooks.
-func Seed(ctx context.Context, db *postgres.Store, slackURL string, confirm func(ctx context.Context, changed map[string]int) error) error {
-	scripts := []string{directorySQL, rulesSQL, templatesSQL}
-	return db.RunScripts(ctx, scripts, map[string]string{"herald.slack_url": slackURL}, confirm)
+// Scripts load the directory, the rules and the templates, and restore rows of theirs
+// that somebody changed. They read settings, for which slackURL is the scheme and the
+// host of the example's Slack webhooks.
+func Scripts(slackURL string) (scripts []string, settings map[string]string) {
+	return []string{directorySQL, rulesSQL, templatesSQL}, map[string]string{"herald.slack_url": slackURL}
 }
 
 // ExpectedEvent is an event of the example, and what must come of it.

@@ -19,8 +19,13 @@ import (
 	"herald/internal/template"
 )
 
-// overwrite confirms whatever a seed would change.
-func overwrite(context.Context, map[string]int) error { return nil }
+// seed loads the example, and overwrites whatever differs from it.
+func seed(t *testing.T, db *postgres.Store, slackURL string) {
+	t.Helper()
+	scripts, settings := example.Scripts(slackURL)
+	overwrite := func(context.Context, map[string]int) error { return nil }
+	require.NoError(t, db.RunScripts(t.Context(), scripts, settings, overwrite))
+}
 
 func events(t *testing.T) []example.ExpectedEvent {
 	t.Helper()
@@ -79,7 +84,7 @@ func TestSeedIsIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, before, contents(t, db))
 
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	seed(t, db, "https://hooks.slack.com")
 	require.Equal(t, before, contents(t, db))
 }
 
@@ -87,7 +92,7 @@ func TestSeedPutsSlackWhereItIs(t *testing.T) {
 	t.Parallel()
 
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "http://127.0.0.1:9090", overwrite))
+	seed(t, db, "http://127.0.0.1:9090")
 
 	var webhooks []string
 	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(slack_webhook_url) FROM recipient WHERE slack_webhook_url IS NOT NULL").Scan(&webhooks))

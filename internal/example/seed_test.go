@@ -130,7 +130,7 @@ func TestSeedReplacesTheOlderExample(t *testing.T) {
 		       ('RESERVATION_CONFIRMED', 'ADMIN', 'ADMIN', NULL, NULL);
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'SLACK'), ('RESERVATION_CONFIRMED', 'SLACK')`)
 	require.NoError(t, err)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	seed(t, db, "https://hooks.slack.com")
 
 	told := collect[seedRecipients](t, db, "SELECT user_type, entity_type, roles FROM event_type_recipients WHERE event_type = 'RESERVATION_CONFIRMED' ORDER BY 1")
 	require.Equal(t, []seedRecipients{{UserType: "ADMIN", EntityType: "ADMIN"}, {UserType: "CUSTOMER", EntityType: "CUSTOMER"}}, told)
@@ -143,7 +143,7 @@ func TestSeedReplacesTheOlderExample(t *testing.T) {
 func seeded(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := postgrestest.New(t)
-	require.NoError(t, example.Seed(t.Context(), db, "https://hooks.slack.com", overwrite))
+	seed(t, db, "https://hooks.slack.com")
 	return db
 }
 
