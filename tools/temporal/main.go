@@ -18,27 +18,24 @@ import (
 
 // Settings says where the server listens and where it stores.
 type Settings struct {
-	Port               int    // the frontend's; history, matching and worker take the three that follow
-	UIPort             int    // the Web UI's
-	Postgres           string // host:port
-	PostgresUser       string
-	PostgresPassword   string // empty: the server asks for none
-	Database           string
-	VisibilityDatabase string
-	Namespace          string // registered at the start
-	LogLevel           string // debug, info, warn or error
+	Port             int    // the frontend's; history, matching and worker take the three that follow
+	UIPort           int    // the Web UI's
+	Postgres         string // host:port
+	PostgresPassword string // empty: the server asks for none
 }
+
+const (
+	postgresUser       = "herald"              // who may create databases
+	database           = "temporal"            // of the workflows
+	visibilityDatabase = "temporal_visibility" // of the search attributes
+	namespace          = "default"             // registered at the start
+)
 
 func main() {
 	var s Settings
 	flag.IntVar(&s.Port, "port", 7233, "frontend port; the services behind it take the next three")
 	flag.IntVar(&s.UIPort, "ui-port", 8233, "Web UI port")
 	flag.StringVar(&s.Postgres, "postgres", "127.0.0.1:5432", "Postgres host:port")
-	flag.StringVar(&s.PostgresUser, "postgres-user", "herald", "Postgres user, who may create databases")
-	flag.StringVar(&s.Database, "database", "temporal", "database of the workflows")
-	flag.StringVar(&s.VisibilityDatabase, "visibility-database", "temporal_visibility", "database of the search attributes")
-	flag.StringVar(&s.Namespace, "namespace", "default", "namespace to register")
-	flag.StringVar(&s.LogLevel, "log-level", "warn", "debug, info, warn or error")
 	check := flag.Bool("check", false, "ask a running server whether it is ready, and exit 0 if it is")
 	flag.Parse()
 	s.PostgresPassword = os.Getenv("PGPASSWORD")
@@ -58,7 +55,7 @@ func main() {
 
 // serve runs the server until ctx ends, then stops it gracefully.
 func serve(ctx context.Context, s Settings) error {
-	logger := log.NewZapLogger(log.BuildZapLogger(log.Config{Stdout: true, Level: s.LogLevel}))
+	logger := log.NewZapLogger(log.BuildZapLogger(log.Config{Stdout: true, Level: "warn"}))
 
 	if err := migrate(ctx, s); err != nil {
 		return err

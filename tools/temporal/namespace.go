@@ -33,7 +33,7 @@ func registerNamespace(ctx context.Context, s Settings) error {
 
 	err = eventually(ctx, registerTimeout, func(ctx context.Context) error {
 		_, err := workflowservice.NewWorkflowServiceClient(conn).RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-			Namespace:                        s.Namespace,
+			Namespace:                        namespace,
 			WorkflowExecutionRetentionPeriod: durationpb.New(retention),
 		})
 		var exists *serviceerror.NamespaceAlreadyExists
@@ -43,7 +43,7 @@ func registerNamespace(ctx context.Context, s Settings) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("register namespace %s: %w", s.Namespace, err)
+		return fmt.Errorf("register namespace %s: %w", namespace, err)
 	}
 	return nil
 }
@@ -69,11 +69,11 @@ func ready(ctx context.Context, s Settings) error {
 	}
 	// A list goes through the frontend's cache of namespaces, which may lag.
 	_, err = workflowservice.NewWorkflowServiceClient(conn).ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: s.Namespace,
+		Namespace: namespace,
 		PageSize:  1,
 	})
 	if err != nil {
-		return fmt.Errorf("list workflows of namespace %s: %w", s.Namespace, err)
+		return fmt.Errorf("list workflows of namespace %s: %w", namespace, err)
 	}
 	return nil
 }

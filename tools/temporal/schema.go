@@ -17,25 +17,25 @@ const postgresTimeout = 60 * time.Second
 // this server's version. It can be repeated, also after being killed halfway.
 func migrate(ctx context.Context, s Settings) error {
 	quiet := log.NewNoopLogger() // it would name each file and each statement
-	for database, tables := range map[string]string{
-		s.Database:           "postgresql/v12/temporal",
-		s.VisibilityDatabase: "postgresql/v12/visibility",
+	for name, tables := range map[string]string{
+		database:           "postgresql/v12/temporal",
+		visibilityDatabase: "postgresql/v12/visibility",
 	} {
 		create := func(context.Context) error {
-			return sql.DoCreateDatabase(sqlConfig(s, database), "", quiet)
+			return sql.DoCreateDatabase(sqlConfig(s, name), "", quiet)
 		}
 		if err := eventually(ctx, postgresTimeout, create); err != nil {
-			return fmt.Errorf("create database %s: %w", database, err)
+			return fmt.Errorf("create database %s: %w", name, err)
 		}
-		if err := migrateTables(s, database, tables, quiet); err != nil {
-			return fmt.Errorf("migrate database %s: %w", database, err)
+		if err := migrateTables(s, name, tables, quiet); err != nil {
+			return fmt.Errorf("migrate database %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func migrateTables(s Settings, database, tables string, logger log.Logger) error {
-	db, err := sql.NewConnection(sqlConfig(s, database), logger)
+func migrateTables(s Settings, name, tables string, logger log.Logger) error {
+	db, err := sql.NewConnection(sqlConfig(s, name), logger)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

@@ -86,22 +86,22 @@ func persistence(s Settings) config.Persistence {
 		VisibilityStore:  "visibility",
 		NumHistoryShards: shards,
 		DataStores: map[string]config.DataStore{
-			"workflows":  {SQL: sqlConfig(s, s.Database)},
-			"visibility": {SQL: sqlConfig(s, s.VisibilityDatabase)},
+			"workflows":  {SQL: sqlConfig(s, database)},
+			"visibility": {SQL: sqlConfig(s, visibilityDatabase)},
 		},
 	}
 }
 
 // sqlConfig bounds the connections of one store of one service: four services
 // with two stores each stay well under Postgres' 400.
-func sqlConfig(s Settings, database string) *config.SQL {
+func sqlConfig(s Settings, name string) *config.SQL {
 	return &config.SQL{
 		PluginName:      postgresql.PluginNamePGX,
 		ConnectAddr:     s.Postgres,
 		ConnectProtocol: "tcp",
-		User:            s.PostgresUser,
+		User:            postgresUser,
 		Password:        s.PostgresPassword,
-		DatabaseName:    database,
+		DatabaseName:    name,
 		MaxConns:        20,
 		MaxIdleConns:    20,
 		MaxConnLifetime: time.Hour,

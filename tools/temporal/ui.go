@@ -13,7 +13,7 @@ func newUI(s Settings) *server.Server {
 		Host:                host,
 		Port:                s.UIPort,
 		EnableUI:            true,
-		DefaultNamespace:    s.Namespace,
+		DefaultNamespace:    namespace,
 		CORS:                config.CORS{CookieInsecure: true}, // plain HTTP on loopback; signals need the cookie
 		DisableNewsFetch:    true,
 		HideLogs:            true, // a line for every request
