@@ -17,6 +17,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/launch"
 	"herald/internal/postgres"
+	"herald/outbox"
 )
 
 // startTemporal is what to do where Temporal does not answer.
@@ -90,7 +91,7 @@ func (a *app) nextStep(err error) string {
 	var advised *advice.Error
 	var connect *pgconn.ConnectError
 	var statement *pgconn.PgError
-	var refused *postgres.RefusedEventError
+	var refused *outbox.RefusedError
 	var late *serviceerror.DeadlineExceeded
 	var unavailable *serviceerror.Unavailable
 	var namespace *serviceerror.NamespaceNotFound

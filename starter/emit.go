@@ -15,19 +15,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
-	"herald/internal/notification"
+	"herald/outbox"
 )
 
 const (
 	emitTimeout = 15 * time.Minute
 	maxEmits    = 1_000_000
-	// A batch is one INSERT: so many events, or so many bytes of payload.
+	// A batch is one transaction: so many events, or so many bytes of payload.
 	maxBatchEvents, maxBatchBytes = 1000, 8 << 20
 )
 
 // emission is what `starter emit` is told to write.
 type emission struct {
-	event   notification.Event
+	event   outbox.Event
 	payload string // as on the command line
 	count   int
 }
@@ -66,7 +66,7 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	if err != nil {
 		return misused(fmt.Errorf("--payload: %w", err))
 	}
-	e.event.Payload = payload
+	e.event.Payload = json.RawMessage(payload)
 	if e.event.ID == "" {
 		e.event.ID = "evt-" + uuid.NewString()
 	}
@@ -79,7 +79,7 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	if err := a.record(ctx, db, fmt.Sprintf("%s of %s/%s, %d", e.event.Type, e.event.AggregateType, e.event.AggregateID, e.count), e.event.ID); err != nil {
 		return err
 	}
-	if err := a.insert(ctx, db, e.event, ids); err != nil {
+	if err := a.insert(ctx, db, e.event, ids, batchSize(payload)); err != nil {
 		return err
 	}
 	return a.Print(ids, func(w io.Writer) {
@@ -143,20 +143,24 @@ func eventIDs(id string, count int) []string {
 	return ids
 }
 
-// eventWriter is the store, as much of it as writing events takes.
-type eventWriter interface {
-	InsertEvents(ctx context.Context, events []notification.Event) error
+// batchSize is how many events with this payload a transaction writes.
+func batchSize(payload []byte) int {
+	return min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(payload))))
 }
 
-// insert writes batch by batch. Where it fails in between, it says how many
+// eventWriter is the store, as much of it as writing events takes.
+type eventWriter interface {
+	InsertEvents(ctx context.Context, events []outbox.Event) error
+}
+
+// insert writes batches of size events. Where it fails in between, it says how many
 // events stand.
-func (a *app) insert(ctx context.Context, db eventWriter, event notification.Event, ids []string) error {
-	size := min(maxBatchEvents, max(1, maxBatchBytes/max(1, len(event.Payload))))
+func (a *app) insert(ctx context.Context, db eventWriter, event outbox.Event, ids []string, size int) error {
 	var done atomic.Int64
 	defer a.Progress(func() string { return fmt.Sprintf("%d of %d events written", done.Load(), len(ids)) })()
 	for written := 0; written < len(ids); done.Store(int64(written)) {
 		batch := ids[written:min(written+size, len(ids))]
-		events := make([]notification.Event, len(batch))
+		events := make([]outbox.Event, len(batch))
 		for i, id := range batch {
 			events[i] = event
 			events[i].ID = id

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/explain"
-	"herald/internal/notification"
+	"herald/outbox"
 )
 
 func TestCheckObject(t *testing.T) {
@@ -69,7 +69,7 @@ type batches struct {
 
 var errRefused = errors.New("refused")
 
-func (b *batches) InsertEvents(_ context.Context, events []notification.Event) error {
+func (b *batches) InsertEvents(_ context.Context, events []outbox.Event) error {
 	for _, event := range events {
 		if event.ID == b.refuse {
 			return errRefused
@@ -102,7 +102,7 @@ func TestInsertInBatches(t *testing.T) {
 			t.Parallel()
 
 			db, ids := &batches{}, eventIDs("evt", tt.count)
-			require.NoError(t, (&app{}).insert(t.Context(), db, notification.Event{Payload: tt.payload}, ids))
+			require.NoError(t, (&app{}).insert(t.Context(), db, outbox.Event{Payload: tt.payload}, ids, batchSize(tt.payload)))
 			require.Equal(t, tt.want, db.sizes)
 			require.Equal(t, ids, db.ids)
 		})
@@ -112,12 +112,12 @@ func TestInsertInBatches(t *testing.T) {
 func TestInsertSaysWhatStands(t *testing.T) {
 	t.Parallel()
 
-	event := notification.Event{Payload: json.RawMessage(`{}`)}
-	err := (&app{}).insert(t.Context(), &batches{refuse: "evt-1500"}, event, eventIDs("evt", 2000))
+	event := outbox.Event{Payload: json.RawMessage(`{}`)}
+	err := (&app{}).insert(t.Context(), &batches{refuse: "evt-1500"}, event, eventIDs("evt", 2000), maxBatchEvents)
 	require.ErrorIs(t, err, errRefused)
 	require.EqualError(t, err, "after the first 1000 of 2000 events: refused")
 
-	err = (&app{}).insert(t.Context(), &batches{refuse: "evt-1"}, event, eventIDs("evt", 2000))
+	err = (&app{}).insert(t.Context(), &batches{refuse: "evt-1"}, event, eventIDs("evt", 2000), maxBatchEvents)
 	require.EqualError(t, err, "refused")
 }
 

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"herald/internal/advice"
-	"herald/internal/postgres"
+	"herald/outbox"
 )
 
 // Every command explains itself with an example and takes -o.
@@ -77,7 +77,7 @@ func TestNextStep(t *testing.T) {
 		{name: "advised", err: fmt.Errorf("x: %w", advice.With(errors.New("y"), "do that")), want: "do that"},
 		{name: "no schema", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "42P01"}), want: "run `starter migrate up`"},
 		{name: "old schema", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "42703"}), want: "run `starter migrate up`"},
-		{name: "refused event", err: &postgres.RefusedEventError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, want: "correct the event, or choose another --event-id, and run it again"},
+		{name: "refused event", err: &outbox.RefusedError{Why: "x", Err: &pgconn.PgError{Code: "23514"}}, want: "correct the event, or choose another --event-id, and run it again"},
 		{name: "not UTF-8", err: fmt.Errorf("read: %w", &pgconn.PgError{Code: "22021"}), want: "write it in UTF-8"},
 		{name: "a large table", err: fmt.Errorf("count: %w", &pgconn.PgError{Code: "57014"}), want: "the database took too long: narrow it down, by --since for example, and run it again"},
 		{name: "Temporal went away", err: fmt.Errorf("x: %w", serviceerror.NewUnavailable("down")), want: "start Temporal, or set TEMPORAL_ADDRESS to where it is"},

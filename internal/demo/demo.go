@@ -11,6 +11,7 @@ import (
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/outbox"
 )
 
 const (
@@ -34,7 +35,7 @@ type Demo struct {
 // Play writes the events, waits for their deliveries and compares how they ended. If they
 // do not all end in time, it returns the result with the error.
 func (d *Demo) Play(ctx context.Context) (*Result, error) {
-	written := make([]notification.Event, len(d.Events))
+	written := make([]outbox.Event, len(d.Events))
 	for i, event := range d.Events {
 		written[i] = event.InRun(d.Run)
 	}

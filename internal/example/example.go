@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"herald/internal/notification"
+	"herald/outbox"
 )
 
 //go:embed directory.sql
@@ -59,8 +59,8 @@ func ReadEvents(source []byte) ([]ExpectedEvent, error) {
 func (e ExpectedEvent) ID(run string) string { return "demo-" + run + "-" + e.Name }
 
 // InRun is the event as it is written in a run of the example.
-func (e ExpectedEvent) InRun(run string) notification.Event {
-	return notification.Event{
+func (e ExpectedEvent) InRun(run string) outbox.Event {
+	return outbox.Event{
 		ID: e.ID(run), Type: e.Type, AggregateType: e.AggregateType, AggregateID: e.AggregateID,
 		Payload: e.Payload, CorrelationID: e.CorrelationID,
 	}

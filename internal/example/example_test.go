@@ -17,6 +17,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
 	"herald/internal/template"
+	"herald/outbox"
 )
 
 // seed loads the example, and overwrites whatever differs from it.
@@ -134,9 +135,9 @@ func TestPlansAreAsExpected(t *testing.T) {
 }
 
 // requirePlanned writes and plans an event, as a worker would.
-func requirePlanned(t *testing.T, db *postgres.Store, event example.ExpectedEvent, written notification.Event) {
+func requirePlanned(t *testing.T, db *postgres.Store, event example.ExpectedEvent, written outbox.Event) {
 	t.Helper()
-	require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{written}))
+	require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{written}))
 	outcome := plan(t, db, written.ID)
 	detail, err := report.Reader{Pool: db.Pool}.EventDetail(t.Context(), written.ID, 1000)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package example_test
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/outbox"
 )
 
 // The events that the documents on the outbox and on the architecture show, as
@@ -53,8 +55,8 @@ func TestSeedEventTexts(t *testing.T) {
 	}
 	for payload, want := range tests {
 		id := "evt-" + want
-		require.NoError(t, db.InsertEvents(t.Context(), []notification.Event{{
-			ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: []byte(payload),
+		require.NoError(t, db.InsertEvents(t.Context(), []outbox.Event{{
+			ID: id, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(payload),
 		}}))
 		plan(t, db, id)
 		var title, body string

@@ -1,0 +1,88 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Event is something that happened: a row of event_outbox.
+type Event struct {
+	ID            string // chosen by the producer, at most 150 bytes; a second event with it is refused
+	Type          string // what happened, at most 100 bytes: ORDER_PLACED
+	AggregateType string // what it happened to, at most 100 bytes: RESTAURANT
+	AggregateID   string // at most 100 bytes
+	Payload       any    // what encoding/json makes a JSON object of, at most 256 KiB; a json.RawMessage is taken as it is
+	CorrelationID string // carried through to messages and histories, at most 255 bytes; empty: none
+}
+
+// maxRows is how many events one statement writes: Postgres takes 65,535 parameters.
+const maxRows = 1000
+
+// Insert writes events in tx, which is a pgx.Tx, a [*sql.Tx], or a type that embeds
+// one of them. Anything else is an error, a pool too: it would commit the event
+// without the rows that it tells of.
+//
+// The error is a [*RefusedError] if an event cannot be encoded, or if event_outbox
+// refuses it. The latter needs pgx as the driver of a [*sql.Tx]; from other drivers
+// the error wraps their own. After any error, roll the transaction back.
+func Insert(ctx context.Context, tx any, events ...Event) error {
+	exec, err := execIn(tx)
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(events, maxRows) {
+		query, values, err := insertion(batch)
+		if err != nil {
+			return err
+		}
+		if err := exec(ctx, query, values...); err != nil {
+			return refusal(err)
+		}
+	}
+	return nil
+}
+
+// execIn returns how tx runs a statement.
+func execIn(tx any) (func(ctx context.Context, query string, values ...any) error, error) {
+	switch tx := tx.(type) {
+	case interface {
+		Exec(ctx context.Context, query string, values ...any) (pgconn.CommandTag, error)
+		Rollback(ctx context.Context) error
+	}:
+		return func(ctx context.Context, query string, values ...any) error {
+			_, err := tx.Exec(ctx, query, values...)
+			return err
+		}, nil
+	case interface {
+		ExecContext(ctx context.Context, query string, values ...any) (sql.Result, error)
+		Rollback() error
+	}:
+		return func(ctx context.Context, query string, values ...any) error {
+			_, err := tx.ExecContext(ctx, query, values...)
+			return err
+		}, nil
+	}
+	return nil, fmt.Errorf("insert into event_outbox: %T is not a transaction: pass a pgx.Tx or a *sql.Tx", tx)
+}
+
+// insertion is the statement that writes events, with its values.
+func insertion(events []Event) (query string, values []any, err error) {
+	rows := make([]string, 0, len(events))
+	for _, e := range events {
+		payload, err := json.Marshal(e.Payload)
+		if err != nil {
+			return "", nil, &RefusedError{Why: "the payload cannot be encoded: " + err.Error(), Err: err}
+		}
+		n := len(values)
+		rows = append(rows, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, ''))", n+1, n+2, n+3, n+4, n+5, n+6))
+		values = append(values, e.ID, e.Type, e.AggregateType, e.AggregateID, string(payload), e.CorrelationID)
+	}
+	return "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES " +
+		strings.Join(rows, ", "), values, nil
+}

@@ -1,0 +1,188 @@
+package outbox_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/outbox"
+)
+
+func order(id string) outbox.Event {
+	return outbox.Event{
+		ID: id, Type: "ORDER_PLACED", AggregateType: "CUSTOMER", AggregateID: "7",
+		Payload: map[string]any{"orderId": 1}, CorrelationID: "c-1",
+	}
+}
+
+// inserters write events in a transaction of each kind, and commit it if that went well.
+var inserters = map[string]func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error{
+	"pgx": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
+		return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
+	},
+	"database/sql": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
+		return inSQL(ctx, s, func(tx *sql.Tx) error { return outbox.Insert(ctx, tx, events...) })
+	},
+	"embedded": func(ctx context.Context, s *postgres.Store, events ...outbox.Event) error {
+		return inSQL(ctx, s, func(tx *sql.Tx) error { return outbox.Insert(ctx, struct{ *sql.Tx }{tx}, events...) })
+	},
+}
+
+func inSQL(ctx context.Context, s *postgres.Store, f func(*sql.Tx) error) error {
+	db := stdlib.OpenDBFromPool(s.Pool)
+	defer func() { _ = db.Close() }()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// written are the rows of event_outbox in the order of their arrival.
+func written(t *testing.T, s *postgres.Store) []string {
+	t.Helper()
+	rows, err := s.Pool.Query(t.Context(), `
+		SELECT concat_ws(' ', event_id, event_type, aggregate_type, aggregate_id, payload, coalesce(correlation_id, 'null'), status)
+		FROM   event_outbox
+		ORDER BY seq`)
+	require.NoError(t, err)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return found
+}
+
+func TestInsert(t *testing.T) {
+	t.Parallel()
+
+	for name, insert := range inserters {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			raw := order("evt-2")
+			raw.Payload, raw.CorrelationID = json.RawMessage(`{"b": 1, "a": "<&>"}`), ""
+
+			require.NoError(t, insert(t.Context(), s, order("evt-1"), raw))
+
+			require.Equal(t, []string{
+				`evt-1 ORDER_PLACED CUSTOMER 7 {"orderId": 1} c-1 PENDING`,
+				`evt-2 ORDER_PLACED CUSTOMER 7 {"a": "<&>", "b": 1} null PENDING`,
+			}, written(t, s))
+		})
+	}
+}
+
+func TestInsertOfNoneAndOfMany(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.NoError(t, inserters["pgx"](t.Context(), s))
+	require.Empty(t, written(t, s))
+
+	events := make([]outbox.Event, 2500)
+	for i := range events {
+		events[i] = order(fmt.Sprint("evt-", i))
+	}
+	require.NoError(t, inserters["pgx"](t.Context(), s, events...))
+	require.Len(t, written(t, s), len(events))
+}
+
+// A transaction that rolls back leaves no event, whatever else it wrote.
+func TestInsertRolledBack(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	errPayment := errors.New("the card was refused")
+	err := pgx.BeginFunc(t.Context(), s.Pool, func(tx pgx.Tx) error {
+		require.NoError(t, outbox.Insert(t.Context(), tx, order("evt-1")))
+		return errPayment
+	})
+	require.ErrorIs(t, err, errPayment)
+	err = inSQL(t.Context(), s, func(tx *sql.Tx) error {
+		require.NoError(t, outbox.Insert(t.Context(), tx, order("evt-2")))
+		return errPayment
+	})
+	require.ErrorIs(t, err, errPayment)
+	require.Empty(t, written(t, s))
+}
+
+func TestInsertRefused(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.NoError(t, inserters["pgx"](t.Context(), s, order("evt-known")))
+	tests := []struct {
+		name  string
+		spoil func(*outbox.Event)
+		why   string
+	}{
+		{name: "known id", spoil: func(e *outbox.Event) { e.ID = "evt-known" }, why: "there is an event with this id already"},
+		{name: "no id", spoil: func(e *outbox.Event) { e.ID = "" }, why: "an event id has 1 to 150 bytes"},
+		{name: "long id", spoil: func(e *outbox.Event) { e.ID = strings.Repeat("x", 151) }, why: "an event id has 1 to 150 bytes"},
+		{name: "control character in the id", spoil: func(e *outbox.Event) { e.ID = "evt\n1" }, why: "an event id has no control characters"},
+		{name: "no type", spoil: func(e *outbox.Event) { e.Type = "" }, why: "an event type has 1 to 100 bytes"},
+		{name: "no aggregate type", spoil: func(e *outbox.Event) { e.AggregateType = "" }, why: "an aggregate type has 1 to 100 bytes"},
+		{name: "no aggregate id", spoil: func(e *outbox.Event) { e.AggregateID = "" }, why: "an aggregate id has 1 to 100 bytes"},
+		{name: "long correlation id", spoil: func(e *outbox.Event) { e.CorrelationID = strings.Repeat("x", 256) }, why: "a correlation id has at most 255 bytes"},
+		{name: "zero byte", spoil: func(e *outbox.Event) { e.CorrelationID = "a\x00" }, why: "a value holds a character that Postgres cannot store"},
+		{name: "no payload", spoil: func(e *outbox.Event) { e.Payload = nil }, why: "the payload is not a JSON object"},
+		{name: "bytes", spoil: func(e *outbox.Event) { e.Payload = []byte(`{}`) }, why: "the payload is not a JSON object"},
+		{name: "list", spoil: func(e *outbox.Event) { e.Payload = []int{1} }, why: "the payload is not a JSON object"},
+		{name: "large payload", spoil: func(e *outbox.Event) { e.Payload = map[string]string{"a": strings.Repeat("x", 256<<10)} }, why: "the payload is larger than 256 KiB"},
+		{name: "zero character", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"a":"\u0000"}`) }, why: "a value holds a character that Postgres cannot store"},
+		{name: "no JSON", spoil: func(e *outbox.Event) { e.Payload = json.RawMessage(`{"a":}`) }, why: "the payload cannot be encoded"},
+		{name: "what JSON cannot say", spoil: func(e *outbox.Event) { e.Payload = func() {} }, why: "the payload cannot be encoded"},
+	}
+	for _, tt := range tests {
+		for name, insert := range inserters {
+			t.Run(tt.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+
+				event := order("evt-spoilt")
+				tt.spoil(&event)
+				err := insert(t.Context(), s, order("evt-neighbour"), event)
+
+				var refused *outbox.RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, refused.Why, tt.why)
+				require.ErrorContains(t, err, "event_outbox refuses the event: "+tt.why)
+				require.Equal(t, tt.name == "known id", errors.Is(err, outbox.ErrDuplicateID))
+			})
+		}
+	}
+	t.Cleanup(func() {
+		var count int
+		require.NoError(t, s.Pool.QueryRow(context.Background(), "SELECT count(*) FROM event_outbox").Scan(&count))
+		require.Equal(t, 1, count, "all or none")
+	})
+}
+
+// What is wrong with the database, or with the call, is not the event's fault.
+func TestInsertFails(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	err := outbox.Insert(t.Context(), s.Pool, order("evt-1"))
+	require.ErrorContains(t, err, "*pgxpool.Pool is not a transaction")
+	require.Empty(t, written(t, s))
+
+	_, err = s.Pool.Exec(t.Context(), "DROP TABLE event_outbox CASCADE")
+	require.NoError(t, err)
+	err = inserters["pgx"](t.Context(), s, order("evt-1"))
+	var refused *outbox.RefusedError
+	require.ErrorContains(t, err, "insert into event_outbox")
+	require.NotErrorAs(t, err, &refused)
+}

@@ -1,0 +1,81 @@
+package outbox
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrDuplicateID means that event_outbox has an event with this id already. Where the
+// same event may be written twice, that is the sign that it was.
+var ErrDuplicateID = errors.New("there is an event with this id already")
+
+// RefusedError means that an event cannot be written as it is, however often it is tried.
+type RefusedError struct {
+	Why string // in plain words; without values of the event, unless encoding its payload failed
+	Err error  // the cause; [ErrDuplicateID] among others
+}
+
+func (e *RefusedError) Error() string { return "event_outbox refuses the event: " + e.Why }
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// refusedConstraints says what the constraints of event_outbox mean.
+var refusedConstraints = map[string]string{
+	"event_outbox_event_id_length":          "an event id has 1 to 150 bytes",
+	"event_outbox_event_id_printable":       "an event id has no control characters",
+	"event_outbox_event_type_length":        "an event type has 1 to 100 bytes",
+	"event_outbox_aggregate_type_length":    "an aggregate type has 1 to 100 bytes",
+	"event_outbox_aggregate_id_length":      "an aggregate id has 1 to 100 bytes",
+	"event_outbox_correlation_id_length":    "a correlation id has at most 255 bytes",
+	"event_outbox_event_type_printable":     "an event type has no control characters",
+	"event_outbox_aggregate_type_printable": "an aggregate type has no control characters",
+	"event_outbox_aggregate_id_printable":   "an aggregate id has no control characters",
+	"event_outbox_correlation_id_printable": "a correlation id has no control characters",
+	"event_outbox_payload_object":           "the payload is not a JSON object",
+	"event_outbox_payload_size":             "the payload is larger than 256 KiB",
+}
+
+// Codes of values that no column takes.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	invalidText          = "22P02"
+	untranslatable       = "22P05"
+	notInRepertoire      = "22021"
+	programLimitExceeded = "54000"
+)
+
+// refusal is a failed insertion as a [*RefusedError], if the table refused an event.
+func refusal(err error) error {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return fmt.Errorf("insert into event_outbox: %w", err)
+	}
+	if refused.ConstraintName == "event_outbox_pkey" {
+		return &RefusedError{Why: ErrDuplicateID.Error(), Err: fmt.Errorf("%w: %w", ErrDuplicateID, err)}
+	}
+	if why := whyRefused(refused); why != "" {
+		return &RefusedError{Why: why, Err: err}
+	}
+	return fmt.Errorf("insert into event_outbox: %w", err)
+}
+
+// whyRefused says why the table refuses an event; "": the failure is not about one.
+func whyRefused(err *pgconn.PgError) string {
+	switch err.Code {
+	case invalidText:
+		return "the payload is not JSON as Postgres knows it"
+	case untranslatable, notInRepertoire:
+		return `a value holds a character that Postgres cannot store, such as \u0000`
+	case programLimitExceeded:
+		return "the payload is too large or too deep"
+	}
+	if err.ConstraintName == "" {
+		return ""
+	}
+	if why, known := refusedConstraints[err.ConstraintName]; known {
+		return why
+	}
+	return "constraint " + err.ConstraintName
+}
