@@ -116,7 +116,7 @@ func reservation() *plans {
 
 func staff(id, name string) notification.Recipient {
 	return notification.Recipient{
-		UserType: notification.RestaurantUser, UserID: id, Role: "STAFF", Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
+		UserType: notification.RestaurantUser, UserID: id, Roles: []string{"STAFF"}, Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
 		Name: name, Email: strings.ToLower(name) + "@example.com", Locale: "en",
 	}
 }

@@ -31,7 +31,8 @@ const directories, maxDirectories = 2, 12
 const askedNamed, askedOthers = 12, 4
 
 // What planning decided, what why says and what the check before an attempt says
-// never differ, of whoever is a recipient and of whoever is none. The seed is
+// never differ, of whoever is a recipient and of whoever is none, in Herald's own
+// directory and in views whose members have several roles each. The seed is
 // another in each run; HERALD_SEED repeats one.
 func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	t.Parallel()
@@ -47,7 +48,7 @@ func TestWhyIsWhatPlanningDecided(t *testing.T) {
 	all := append(notification.Decisions(), "") // empty: nothing was decided
 	missing := func(d notification.Decision) bool { return seen[d] == 0 }
 	for n := uint64(0); n < directories || (n < maxDirectories && slices.ContainsFunc(all, missing)); n++ {
-		d := newDirectory(t, rand.New(rand.NewPCG(seed, n)))
+		d := newDirectory(t, rand.New(rand.NewPCG(seed, n)), n%2 == 1)
 		for _, event := range d.events {
 			d.plan(t, event)
 			for _, person := range d.sample(t, event) {
@@ -121,11 +122,30 @@ type directory struct {
 	batch  pgx.Batch
 	people []notification.Recipient
 	events []string
+	own    string // what is before the names of the directory's tables, where it is views over them
 }
 
-func newDirectory(t *testing.T, random *rand.Rand) *directory {
+// ownTables makes the directory views over tables that have other types of column, and
+// several rows of a member.
+const ownTables = `
+	ALTER TABLE recipient RENAME TO own_recipient;
+	ALTER TABLE recipient_device RENAME TO own_recipient_device;
+	ALTER TABLE entity_member RENAME TO own_entity_member;
+	ALTER TABLE own_entity_member DROP CONSTRAINT entity_member_pkey, ALTER role DROP NOT NULL, ALTER active DROP NOT NULL;
+	CREATE TYPE own_type AS ENUM ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST');
+	CREATE VIEW recipient AS
+	SELECT user_type::own_type, user_id::varchar, NULL AS name, email, phone, slack_webhook_url, NULL AS locale, timezone, nullif(active, false) AS active
+	FROM   own_recipient;
+	CREATE VIEW recipient_device AS SELECT user_type::own_type, user_id, token, active::int FROM own_recipient_device;
+	CREATE VIEW entity_member AS SELECT entity_type, entity_id::int, user_type::own_type, user_id::name, role, active FROM own_entity_member`
+
+func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 	t.Helper()
 	d := &directory{Store: postgrestest.New(t), random: random, now: time.Now()}
+	if views {
+		d.exec(t, ownTables)
+		d.own = "own_"
+	}
 	d.addPeople()
 	d.addRules()
 	d.addEvents()
@@ -148,14 +168,14 @@ func (d *directory) addPeople() {
 			if d.odds(10) {
 				continue // not in the directory
 			}
-			d.batch.Queue("INSERT INTO recipient (user_type, user_id, email, phone, slack_webhook_url, timezone, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+			d.batch.Queue("INSERT INTO "+d.own+"recipient (user_type, user_id, email, phone, slack_webhook_url, timezone, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 				userType, id, pick(d, "", "a@example.com", "b@example.com"), pick(d, "", "+12025550110"), pick(d, "", "https://hooks.example.com"), pick(d, zones...), !d.odds(15))
 			if d.odds(60) {
-				d.batch.Queue("INSERT INTO recipient_device (user_type, user_id, token, active) VALUES ($1, $2, 'token', $3)", userType, id, !d.odds(20))
+				d.batch.Queue("INSERT INTO "+d.own+"recipient_device (user_type, user_id, token, active) VALUES ($1, $2, 'token', $3)", userType, id, !d.odds(20))
 			}
 			for _, e := range entities {
-				if d.odds(40) {
-					d.batch.Queue("INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role, active) VALUES ($1, $2, $3, $4, $5, $6)",
+				for range d.rolesOfOne() {
+					d.batch.Queue("INSERT INTO "+d.own+"entity_member (entity_type, entity_id, user_type, user_id, role, active) VALUES ($1, $2, $3, $4, $5, $6)",
 						e[0], e[1], userType, id, pick(d, roles...), !d.odds(15))
 				}
 			}
@@ -167,6 +187,18 @@ func (d *directory) addPeople() {
 				}
 			}
 		}
+	}
+}
+
+// rolesOfOne is in how many roles somebody is a member of an entity.
+func (d *directory) rolesOfOne() int {
+	switch {
+	case d.odds(60):
+		return 0
+	case d.own == "":
+		return 1
+	default:
+		return 1 + d.random.IntN(3)
 	}
 }
 

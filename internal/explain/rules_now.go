@@ -2,6 +2,7 @@ package explain
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"herald/internal/notification"
@@ -12,7 +13,7 @@ type RulesNow struct {
 	RecipientKnown  bool                    `json:"recipient_known"`
 	RecipientActive bool                    `json:"recipient_active"`
 	Entity          string                  `json:"entity"` // through which the event reaches them; empty: see unreached
-	Role            string                  `json:"role"`
+	Role            string                  `json:"role"`   // theirs in it; where there are several, with commas
 	Unreached       []string                `json:"unreached,omitempty"`
 	Routing         *RoutingNow             `json:"routing"` // null: not over this channel
 	RoutedChannels  []notification.Channel  `json:"routed_channels"`
@@ -63,7 +64,7 @@ type SettingNow struct {
 func (p planNow) rules(chosen int) RulesNow {
 	f := p.facts
 	rules := RulesNow{
-		RecipientKnown: p.person.Known, RecipientActive: p.person.Active, Role: f.Recipient.Role, Unreached: p.reason,
+		RecipientKnown: p.person.Known, RecipientActive: p.person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,
 		RoutedChannels: p.routed, ServedUserTypes: f.Served, Chosen: chosen,
 		HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(), Timezone: f.Recipient.Timezone,
 		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(), Uncounted: f.Uncounted, Decision: p.decision(),

@@ -1,12 +1,9 @@
 package notification
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
-// Membership is a row of entity_member, of one recipient.
+// Membership is a row of entity_member, of one recipient. Of a member with several roles
+// there are several.
 type Membership struct {
 	Entity Entity
 	Role   string
@@ -16,7 +13,7 @@ type Membership struct {
 // DirectoryEntry is a person in the directory, whether or not an event names them.
 type DirectoryEntry struct {
 	Known, Active bool
-	Recipient     Recipient // without an entity and a role
+	Recipient     Recipient // without an entity and roles
 	Memberships   []Membership
 }
 
@@ -55,15 +52,30 @@ func (t Target) refuses(entry DirectoryEntry) string {
 	case t.Entity.Type == EntityCustomer:
 		return ""
 	}
-	i := slices.IndexFunc(entry.Memberships, func(m Membership) bool { return m.Entity == t.Entity })
+	member, active, roles := entry.membership(t.Entity)
 	switch {
-	case i < 0:
+	case !member:
 		return fmt.Sprintf("they are no member of %s", t.Entity)
-	case !entry.Memberships[i].Active:
+	case !active:
 		return fmt.Sprintf("their membership of %s is not active", t.Entity)
-	case t.Roles != nil && !slices.Contains(t.Roles, entry.Memberships[i].Role):
-		return fmt.Sprintf("of %s only the roles %s are told, and theirs is %s", t.Entity, strings.Join(t.Roles, ", "), entry.Memberships[i].Role)
+	case t.Roles != nil && !anyOf(roles, t.Roles):
+		return fmt.Sprintf("of %s only the roles %s are told, and theirs is %s", t.Entity, listed(t.Roles, "none"), listed(roles, "none"))
 	default:
 		return ""
 	}
+}
+
+// membership says whether somebody is a member of an entity, whether an active one,
+// and in which roles they are.
+func (e DirectoryEntry) membership(entity Entity) (member, active bool, roles []string) {
+	for _, m := range e.Memberships {
+		if m.Entity != entity {
+			continue
+		}
+		member, active = true, active || m.Active
+		if m.Active && m.Role != "" {
+			roles = append(roles, m.Role)
+		}
+	}
+	return member, active, roles
 }

@@ -16,7 +16,7 @@ func TestNotNamed(t *testing.T) {
 	}
 	admins := notification.Entity{Type: notification.EntityAdmin, ID: "0"}
 	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
-	memberships := []notification.Membership{{restaurant5, "CHEF", true}, {agency10, "AGENT", false}}
+	memberships := []notification.Membership{{restaurant5, "CHEF", true}, {restaurant5, "WAITER", true}, {restaurant5, "OWNER", false}, {agency10, "AGENT", false}}
 	tests := []struct {
 		name     string
 		userType notification.UserType
@@ -26,8 +26,11 @@ func TestNotNamed(t *testing.T) {
 	}{
 		{name: "a member", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5}}},
 		{name: "a member in a role", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"MANAGER", "CHEF"}}}},
+		{name: "a member in another of their roles", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"WAITER"}}}},
 		{name: "a member in another role", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"MANAGER"}}},
-			reasons: []string{"of RESTAURANT/5 only the roles MANAGER are told, and theirs is CHEF"}},
+			reasons: []string{"of RESTAURANT/5 only the roles MANAGER are told, and theirs is CHEF, WAITER"}},
+		{name: "a member in a role that is not active", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, Roles: []string{"OWNER"}}},
+			reasons: []string{"of RESTAURANT/5 only the roles OWNER are told, and theirs is CHEF, WAITER"}},
 		{name: "a member of another type", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: restaurant5, UserType: notification.AgencyUser}},
 			reasons: []string{"of RESTAURANT/5 only recipients of type AGENCY_USER are told"}},
 		{name: "no longer a member", userType: notification.RestaurantUser, userID: "10", targets: []notification.Target{{Entity: agency10}},

@@ -21,8 +21,8 @@ func (e Entity) String() string { return e.Type + "/" + e.ID }
 type Recipient struct {
 	UserType UserType
 	UserID   string
-	Role     string
-	Entity   Entity // through which the event reached them
+	Entity   Entity   // through which the event reached them
+	Roles    []string // in that entity; several only where the directory is views
 
 	Name            string
 	Email           string

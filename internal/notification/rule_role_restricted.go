@@ -1,7 +1,6 @@
 package notification
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
@@ -13,7 +12,7 @@ const DecisionRoleRestricted Decision = "ROLE_RESTRICTED"
 var roleRestricted = rule{
 	decision: DecisionRoleRestricted,
 	applies: func(f Facts) bool {
-		return f.Setting.AllowedRoles != nil && !slices.Contains(f.Setting.AllowedRoles, f.Recipient.Role)
+		return f.Setting.AllowedRoles != nil && !anyOf(f.Recipient.Roles, f.Setting.AllowedRoles)
 	},
 	meaning: func(channel Channel, _ UserType) string {
 		return fmt.Sprintf("their entity allows %s to certain roles only, and theirs was none of them", channel)
@@ -24,6 +23,11 @@ var roleRestricted = rule{
 		if f.Setting.AllowedRoles == nil {
 			return "any role is allowed"
 		}
-		return fmt.Sprintf("only the roles %s are allowed, and theirs is %s", listed(f.Setting.AllowedRoles, "none"), cmp.Or(f.Recipient.Role, "none"))
+		return fmt.Sprintf("only the roles %s are allowed, and theirs is %s", listed(f.Setting.AllowedRoles, "none"), listed(f.Recipient.Roles, "none"))
 	},
+}
+
+// anyOf says that one of somebody's roles is among those that are allowed.
+func anyOf(roles, allowed []string) bool {
+	return slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(allowed, role) })
 }

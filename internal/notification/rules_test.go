@@ -354,7 +354,7 @@ var restaurant5 = notification.Entity{Type: "RESTAURANT", ID: "5"}
 // staff is a member of restaurant 5 who can be reached over every channel.
 func staff(id, role string) notification.Recipient {
 	return notification.Recipient{
-		UserType: notification.RestaurantUser, UserID: id, Role: role, Entity: restaurant5,
+		UserType: notification.RestaurantUser, UserID: id, Roles: []string{role}, Entity: restaurant5,
 		Email: "staff@example.com", Phone: "+390612345678", SlackWebhookURL: "https://hooks.slack.com/services/T/B/x", HasDevice: true,
 	}
 }

@@ -21,11 +21,11 @@ type attemptFacts struct {
 // and without an entity's settings.
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
-	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), coalesce(m.role, ''),
+	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
 	       now(), n.delivery_id, n.status, n.channel,
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
-	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR coalesce(m.active, false),
+	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
 	       jsonb_build_object(
 	           'Routing', (
 	               SELECT jsonb_agg(` + routingFacts + `)
@@ -47,17 +47,8 @@ const selectAttemptFacts = `
 	               AND    s.entity_id = CASE n.user_type WHEN 'CUSTOMER' THEN '0' ELSE n.entity_id END
 	           ))
 	FROM   notification n
-	LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
-	LEFT JOIN LATERAL (
-	    SELECT m.role, m.active
-	    FROM   entity_member m
-	    WHERE  m.entity_type = n.entity_type
-	    AND    m.entity_id = n.entity_id
-	    AND    m.user_type = n.user_type
-	    AND    m.user_id = n.user_id
-	    ORDER BY ` + strongestMembership + `
-	    LIMIT  1
-	) m ON true
+	` + recipientOf + `
+	` + membershipOf + `
 	WHERE  `
 
 // lockAttemptFacts locks the deliveries n that a condition selects, and reads their facts.
@@ -74,7 +65,7 @@ func readAttemptFacts(ctx context.Context, on querier, condition string, args ..
 func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
 	r := &f.Recipient
-	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Role,
+	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
 		&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }

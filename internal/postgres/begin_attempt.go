@@ -39,12 +39,12 @@ const began = `
 			SET    started_at = now(), ended_at = NULL, outcome = NULL, provider_status = NULL, detail = NULL
 		)`
 
-// tried is what the attempts before this one at the delivery b came to, in the
+// tried is what the attempts before this one at the delivery n came to, in the
 // order of [notification.Tried].
-const tried = `b.attempt_count - $1,
-		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.attempt > $1 AND a.outcome IN ('REFUSED', 'BUSY', 'AMBIGUOUS')),
-		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.attempt > $1 AND a.ended_at IS NULL),
-		       (SELECT coalesce(now() - min(a.started_at), '0') FROM delivery_attempt a WHERE a.delivery_id = b.delivery_id AND a.attempt > $1 AND a.outcome = 'ACCOUNT')`
+const tried = `n.attempt_count - $1,
+		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $1 AND a.outcome IN ('REFUSED', 'BUSY', 'AMBIGUOUS')),
+		       (SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $1 AND a.ended_at IS NULL),
+		       (SELECT coalesce(now() - min(a.started_at), '0') FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $1 AND a.outcome = 'ACCOUNT')`
 
 // BeginAttempt counts an attempt at a delivery, opens its row in delivery_attempt
 // and returns what to send.
@@ -94,19 +94,20 @@ func beginAttempt(ctx context.Context, on querier, in notification.Begin, addres
 	const query = begun + `n.delivery_id = $4
 			AND    n.status IN ('PENDING', 'FAILED')
 			AND    ($2 OR n.created_at > now() - interval '1 minute')` + began + `
-		SELECT b.status, b.attempt_count, ` + tried + `,
-		       b.id, b.event_id, b.event_type, coalesce(b.correlation_id, ''), b.user_type, b.user_id,
-		       coalesce(r.name, ''), coalesce(b.recipient_address, ''), coalesce(b.title, ''), coalesce(b.body, ''), b.created_at,
-		       CASE WHEN b.body IS NULL THEN b.last_error ELSE '' END,
-		       CASE WHEN b.channel = 'PUSH' THEN ARRAY (
-		           SELECT d.token FROM recipient_device d
-		           WHERE  d.user_type = b.user_type AND d.user_id = b.user_id AND d.active
+		SELECT n.status, n.attempt_count, ` + tried + `,
+		       n.id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
+		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), n.created_at,
+		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
+		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
+		           SELECT DISTINCT d.token
+		           FROM   ` + directoryDevice + ` d
+		           WHERE  d.user_type = n.user_type AND d.user_id = n.user_id AND d.active
 		           ORDER BY d.token
 		           LIMIT  $5) END,
 		       coalesce(p.push_kind, '')
-		FROM   begun b
-		LEFT JOIN recipient r USING (user_type, user_id)
-		LEFT JOIN event_type_channel_routing p ON p.event_type = b.event_type AND p.channel_type = b.channel AND p.channel_type = 'PUSH'`
+		FROM   begun n
+		` + recipientOf + `
+		LEFT JOIN event_type_channel_routing p ON p.event_type = n.event_type AND p.channel_type = n.channel AND p.channel_type = 'PUSH'`
 
 	var a notification.Attempt
 	m := &a.Message

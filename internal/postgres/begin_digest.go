@@ -64,26 +64,28 @@ func queueDropped(batch *pgx.Batch, items []attemptFacts, judgeQuiet bool) (addr
 func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, address string, attempt *notification.DigestAttempt) {
 	const begin = begun + `n.digest_id = $4
 			AND    n.status = 'PENDING'` + began + `
-		SELECT b.delivery_id, b.attempt_count, b.event_id, b.title, b.body, b.created_at, coalesce(b.recipient_address, ''), ` + tried + `
-		FROM   begun b
-		ORDER BY b.id`
+		SELECT n.delivery_id, n.attempt_count, n.event_id, n.title, n.body, n.created_at, coalesce(n.recipient_address, ''), ` + tried + `
+		FROM   begun n
+		ORDER BY n.id`
 	const before = `
 		SELECT count(*)
 		FROM   notification
 		WHERE  digest_id = $1
 		AND    status IN ('SENT', 'DELIVERED')`
 	const recipient = `
-		SELECT r.name, r.locale,
+		SELECT coalesce(r.name, ''), coalesce(r.locale, ''),
 		       CASE WHEN $3 = 'PUSH' THEN ARRAY (
-		           SELECT d.token FROM recipient_device d
+		           SELECT DISTINCT d.token
+		           FROM   ` + directoryDevice + ` d
 		           WHERE  d.user_type = r.user_type AND d.user_id = r.user_id AND d.active
 		           ORDER BY d.token
 		           LIMIT  $4) END,
 		       coalesce(p.push_kind, '')
-		FROM   recipient r
+		FROM   ` + directoryRecipient + ` r
 		LEFT JOIN event_type_channel_routing p ON p.event_type = $5 AND p.channel_type = $3 AND p.channel_type = 'PUSH'
 		WHERE  r.user_type = $1
-		AND    r.user_id = $2`
+		AND    r.user_id = $2
+		LIMIT  1`
 	const templates = `
 		SELECT event_type, channel, locale, title, body
 		FROM   notification_template

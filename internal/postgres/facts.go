@@ -18,7 +18,7 @@ const (
 	       coalesce(r.name, ''), coalesce(r.email, ''), coalesce(r.phone, ''), coalesce(r.slack_webhook_url, ''),
 	       coalesce(r.locale, ''), coalesce(r.timezone, ''),
 	       EXISTS (
-	           SELECT FROM recipient_device d
+	           SELECT FROM ` + directoryDevice + ` d
 	           WHERE  d.user_type = r.user_type
 	           AND    d.user_id = r.user_id
 	           AND    d.active
@@ -58,9 +58,6 @@ const (
 	           'DigestWindow', (extract(epoch FROM e.digest_window) * 1e9)::bigint,
 	           'QuietHoursAction', e.quiet_hours_action,
 	           'Priority', coalesce(e.priority, ''))`
-	// strongestMembership orders the rows m of entity_member of one person in one
-	// entity. Where the directory is views, there may be several.
-	strongestMembership = `m.active DESC, (m.role = 'MANAGER') DESC`
 )
 
 // recipientFields are the fields that [recipientFacts] reads.
@@ -202,17 +199,18 @@ func queueInto[T any](batch *pgx.Batch, into *[]T, query string, args ...any) {
 // memberships of the entities that the targets name.
 func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error) {
 	const person = `
-		SELECT ` + recipientFacts + `, r.active
-		FROM   recipient r
+		SELECT ` + recipientFacts + `, coalesce(r.active, false)
+		FROM   ` + directoryRecipient + ` r
 		WHERE  r.user_type = $1
-		AND    r.user_id = $2`
+		AND    r.user_id = $2
+		LIMIT  1`
 	const memberships = `
-		SELECT jsonb_build_object('Entity', jsonb_build_object('Type', m.entity_type, 'ID', m.entity_id), 'Role', m.role, 'Active', m.active)
-		FROM   entity_member m
+		SELECT jsonb_build_object('Entity', jsonb_build_object('Type', m.entity_type, 'ID', m.entity_id), 'Role', coalesce(m.role, ''), 'Active', coalesce(m.active, false))
+		FROM   ` + directoryMember + ` m
 		WHERE  m.user_type = $1
 		AND    m.user_id = $2
 		AND    (m.entity_type, m.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($3) AS t (entity_type text, entity_id text))
-		ORDER BY ` + strongestMembership + `
+		ORDER BY m.role
 		LIMIT  $4`
 
 	entry := notification.DirectoryEntry{Recipient: notification.Recipient{UserType: userType, UserID: userID}}

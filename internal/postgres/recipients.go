@@ -16,7 +16,7 @@ import (
 // whom several targets name comes once, with the first of them.
 //
 // A directory of one's own may hold what Herald's tables would refuse: an
-// unknown user type, or an id that is too long for a workflow ID. Such rows are
+// unknown user type, or an id that is too long for a workflow ID or not printable. Such rows are
 // passed over.
 func (s *Store) Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
 	wanted := targetRows(targets)
@@ -74,6 +74,8 @@ const (
 	// number is a user id as a number, the highest where it is none. The indexes
 	// recipient_in_order and entity_member_in_order have the same expressions.
 	number = `CASE WHEN x.user_id ~ '^[0-9]{1,18}$' THEN x.user_id::bigint ELSE 9223372036854775807 END`
+	// usableID holds for what Herald's own tables accept as a user id.
+	usableID = `octet_length(x.user_id) BETWEEN 1 AND 64 AND x.user_id !~ '[[:cntrl:]]'`
 	// rank puts managers first.
 	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
 	// namedBefore says that an earlier target names x too. Each is looked up by its key.
@@ -86,7 +88,7 @@ const (
 		           WHEN 'ADMIN' THEN x.user_type = 'ADMIN'
 		           WHEN 'CUSTOMER' THEN x.user_type = 'CUSTOMER' AND x.user_id = o.entity_id
 		           ELSE EXISTS (
-		               SELECT FROM entity_member b
+		               SELECT FROM ` + directoryMember + ` b
 		               WHERE  b.entity_type = o.entity_type
 		               AND    b.entity_id = o.entity_id
 		               AND    b.user_type = x.user_type
@@ -110,7 +112,8 @@ func userNumber(userID string) int64 {
 // reads the details of one page. Of each target it reads no more than the page
 // may hold, in the order of an index, from the cursor on; so the last page costs
 // what the first one does. OFFSET 0 keeps the planner from joining whole tables.
-// Where the directory is views, a member may come with several roles.
+// Where the directory is views, a member may come with several roles; the best that
+// the target names is for their place in the order, and the rules look at all of them.
 const recipientsQuery = `
 	WITH target AS (
 		SELECT *
@@ -120,24 +123,24 @@ const recipientsQuery = `
 		FROM   target t
 		CROSS JOIN LATERAL (
 		    SELECT DISTINCT ON (` + rank + `, ` + number + `, x.user_id, x.user_type)
-		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type, x.role
-		    FROM   entity_member x
+		           ` + rank + ` AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    FROM   ` + directoryMember + ` x
 		    WHERE  x.entity_type = t.entity_type
 		    AND    x.entity_id = t.entity_id
 		    AND    x.active
 		    AND    x.user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
-		    AND    octet_length(x.user_id) BETWEEN 1 AND 64
+		    AND    ` + usableID + `
 		    AND    t.user_type IN ('', x.user_type)
 		    AND    (t.roles IS NULL OR x.role = ANY (t.roles))
 		    AND    (` + rank + `, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
 		    AND    EXISTS (
-		               SELECT FROM recipient r
+		               SELECT FROM ` + directoryRecipient + ` r
 		               WHERE  r.user_type = x.user_type
 		               AND    r.user_id = x.user_id
 		               AND    r.active
 		               OFFSET 0)
 		    AND    (x.role = 'MANAGER' OR 'MANAGER' <> ALL (t.roles) OR NOT EXISTS (
-		               SELECT FROM entity_member b
+		               SELECT FROM ` + directoryMember + ` b
 		               WHERE  b.entity_type = x.entity_type
 		               AND    b.entity_id = x.entity_id
 		               AND    b.user_type = x.user_type
@@ -155,11 +158,11 @@ const recipientsQuery = `
 		JOIN   unnest(ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST']) AS u (user_type) ON t.user_type IN ('', u.user_type)
 		CROSS JOIN LATERAL (
 		    SELECT DISTINCT ON (` + number + `, x.user_id)
-		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, ''
-		    FROM   recipient x
+		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    FROM   ` + directoryRecipient + ` x
 		    WHERE  x.user_type = u.user_type
 		    AND    x.active
-		    AND    octet_length(x.user_id) BETWEEN 1 AND 64
+		    AND    ` + usableID + `
 		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index; this is for the order:
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
 		    AND    NOT ` + namedBefore + `
@@ -171,10 +174,11 @@ const recipientsQuery = `
 		SELECT t.entity_type, t.entity_id, r.*
 		FROM   target t
 		CROSS JOIN LATERAL (
-		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type, ''
-		    FROM   recipient x
+		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
+		    FROM   ` + directoryRecipient + ` x
 		    WHERE  x.user_type = 'CUSTOMER'
 		    AND    x.user_id = t.entity_id
+		    AND    ` + usableID + `
 		    AND    x.active
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
 		    AND    NOT ` + namedBefore + `
@@ -187,10 +191,11 @@ const recipientsQuery = `
 		ORDER BY rank, number, user_id, user_type
 		LIMIT  $6
 	)
-	SELECT ` + recipientFacts + `, p.role, p.entity_type, p.entity_id, p.rank, p.number
-	FROM   page p
-	JOIN   recipient r USING (user_type, user_id) -- of the page alone: a broadcast is far too large to join whole
-	ORDER BY p.rank, p.number, p.user_id, p.user_type`
+	SELECT ` + recipientFacts + `, m.roles, n.entity_type, n.entity_id, n.rank, n.number
+	FROM   page n
+	` + recipientOf + `
+	` + membershipOf + `
+	ORDER BY n.rank, n.number, n.user_id, n.user_type`
 
 func queueRecipients(batch *pgx.Batch, targets []targetRow, after notification.Cursor, limit int, page *notification.RecipientPage) {
 	batch.Queue(recipientsQuery, recipientsArgs(targets, after, limit)...).Query(func(rows pgx.Rows) error {
@@ -226,7 +231,7 @@ func recipientsArgs(targets []targetRow, after notification.Cursor, limit int) [
 func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {
 	var r notification.Recipient
 	var c notification.Cursor
-	err := row.Scan(append(recipientFields(&r), &r.Role, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
+	err := row.Scan(append(recipientFields(&r), &r.Roles, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
 	c.UserID, c.UserType = r.UserID, r.UserType
 	return r, c, err
 }

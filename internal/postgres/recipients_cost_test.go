@@ -22,3 +22,6 @@ func PageCost(ctx context.Context, t *testing.T, s *Store, target notification.T
 	require.NoError(t, s.Pool.QueryRow(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+recipientsQuery, recipientsArgs(wanted, after, 100)...).Scan(&plans))
 	return plans[0].Plan.Hit + plans[0].Plan.Read
 }
+
+// DirectoryRelations are what the statements read of each table of the directory.
+var DirectoryRelations = map[string]string{"recipient": directoryRecipient, "recipient_device": directoryDevice, "entity_member": directoryMember}

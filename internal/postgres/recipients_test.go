@@ -156,7 +156,7 @@ func TestRecipientWhole(t *testing.T) {
 	}, got.Preferences)
 	got.Preferences = nil
 	require.Equal(t, notification.Recipient{
-		UserType: notification.RestaurantUser, UserID: "10", Role: "STAFF", Entity: restaurant5,
+		UserType: notification.RestaurantUser, UserID: "10", Roles: []string{"STAFF"}, Entity: restaurant5,
 		Name: "Ada", Email: "ada@example.com", Phone: "+15005550006", SlackWebhookURL: "https://hooks.slack.com/services/x",
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)
@@ -225,29 +225,4 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 		require.GreaterOrEqual(t, number, highest)
 		highest = number
 	}
-}
-
-// A directory of one's own may be views that hold anything.
-func TestRecipientsOfAForeignDirectory(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	exec(t, s, "DROP TABLE entity_member, recipient_device, recipient")
-	exec(t, s, `
-		CREATE VIEW recipient AS
-		SELECT *
-		FROM   (VALUES ('CUSTOMER', '1', NULL, NULL, NULL, NULL, NULL, NULL, true),
-		               ('CUSTOMER', repeat('x', 65), 'long', NULL, NULL, NULL, NULL, NULL, true),
-		               ('CUSTOMER', '', 'none', NULL, NULL, NULL, NULL, NULL, true),
-		               ('ROBOT', '2', 'unknown', NULL, NULL, NULL, NULL, NULL, true),
-		               ('ADMIN', '3', 'undecided', NULL, NULL, NULL, NULL, NULL, NULL))
-		       AS r (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)`)
-	exec(t, s, `CREATE VIEW recipient_device AS SELECT NULL::text AS user_type, NULL::text AS user_id, NULL::text AS token, false AS active`)
-	exec(t, s, `CREATE VIEW entity_member AS SELECT NULL::text AS entity_type, NULL::text AS entity_id, NULL::text AS user_type, NULL::text AS user_id, NULL::text AS role, true AS active`)
-
-	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}}}, notification.Cursor{}, 10)
-	require.NoError(t, err)
-	require.Equal(t, []notification.Recipient{{
-		UserType: notification.Customer, UserID: "1", Entity: notification.Entity{Type: "BROADCAST", ID: "0"}, Preferences: []notification.Preference{},
-	}}, page.Recipients)
 }

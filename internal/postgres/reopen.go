@@ -14,7 +14,7 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 		       n.user_type, n.user_id, n.event_id, n.channel, n.body IS NOT NULL,
 		       r.user_id IS NOT NULL, coalesce(r.active, false)
 		FROM   notification n
-		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
+		` + recipientOf + `
 		WHERE  n.delivery_id = $1`
 
 	var found notification.Reopening

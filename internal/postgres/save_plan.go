@@ -53,7 +53,7 @@ const (
 			AND    user_id = d.user_id
 			OFFSET 0 -- keeps the planner from reading a whole broadcast for one page of it
 		) n
-		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id
+		` + recipientOf + `
 		ORDER BY n.id`
 )
 

@@ -19,7 +19,7 @@ const (
 	selectDeliveries = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
 		FROM   notification n
-		LEFT JOIN recipient r ON r.user_type = n.user_type AND r.user_id = n.user_id`
+		` + recipientOf + ``
 )
 
 func kindOf(lane notification.Lane) string {

@@ -42,7 +42,7 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''),
 		       n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
 		FROM   notification n
-		LEFT JOIN recipient r USING (user_type, user_id)
+		` + recipientOf + `
 		LEFT JOIN event_outbox o ON o.event_id = n.event_id
 		LEFT JOIN processed_event p ON p.event_id = n.event_id
 		WHERE  n.status = 'PENDING'

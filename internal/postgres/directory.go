@@ -1,0 +1,78 @@
+package postgres
+
+// The directory: recipient, recipient_device and entity_member, which may be views
+// over somebody's own tables. Every statement reads them through these constants:
+// in the types that Herald works with, whatever theirs are. On Herald's own tables
+// the casts cost nothing, and hide no index.
+const (
+	directoryRecipient = `(
+	    SELECT user_type::text, user_id::text, name::text, email::text, phone::text, slack_webhook_url::text,
+	           locale::text, timezone::text, active::boolean
+	    FROM   recipient)`
+	directoryDevice = `(
+	    SELECT user_type::text, user_id::text, token::text, active::boolean
+	    FROM   recipient_device
+	    WHERE  token::text <> '')`
+	directoryMember = `(
+	    SELECT entity_type::text, entity_id::text, user_type::text, user_id::text, role::text, active::boolean
+	    FROM   entity_member)`
+)
+
+const (
+	// recipientOf joins the recipient r of a row n. No key keeps a view from having
+	// somebody twice; then either row counts.
+	recipientOf = `LEFT JOIN LATERAL (
+		    SELECT *
+		    FROM   ` + directoryRecipient + ` d
+		    WHERE  d.user_type = n.user_type
+		    AND    d.user_id = n.user_id
+		    LIMIT  1
+		) r ON true`
+	// membershipOf joins what the recipient of a row n is in the entity of n: whether
+	// an active member, and in which roles. A view may have several rows of a member.
+	membershipOf = `CROSS JOIN LATERAL (
+		    SELECT count(*) > 0 AS active,
+		           array_agg(DISTINCT d.role) FILTER (WHERE d.role <> '') AS roles
+		    FROM   ` + directoryMember + ` d
+		    WHERE  d.entity_type = n.entity_type
+		    AND    d.entity_id = n.entity_id
+		    AND    d.user_type = n.user_type
+		    AND    d.user_id = n.user_id
+		    AND    d.active
+		    AND    n.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		) m`
+)
+
+// DirectoryColumn is a column of the directory, which a view must have too.
+type DirectoryColumn struct {
+	Table string
+	Name  string
+	Type  string // any other that can be cast to it will do
+	Null  string // what a NULL means
+}
+
+// DirectoryColumns are all columns that Herald reads of the directory.
+func DirectoryColumns() []DirectoryColumn {
+	const passedOver = "the row is passed over"
+	return []DirectoryColumn{
+		{"recipient", "user_type", "text", passedOver},
+		{"recipient", "user_id", "text", passedOver},
+		{"recipient", "name", "text", "an empty name"},
+		{"recipient", "email", "text", "no address"},
+		{"recipient", "phone", "text", "no number"},
+		{"recipient", "slack_webhook_url", "text", "no webhook"},
+		{"recipient", "locale", "text", "en"},
+		{"recipient", "timezone", "text", "UTC"},
+		{"recipient", "active", "boolean", "not active"},
+		{"recipient_device", "user_type", "text", passedOver},
+		{"recipient_device", "user_id", "text", passedOver},
+		{"recipient_device", "token", "text", passedOver},
+		{"recipient_device", "active", "boolean", "not active"},
+		{"entity_member", "entity_type", "text", passedOver},
+		{"entity_member", "entity_id", "text", passedOver},
+		{"entity_member", "user_type", "text", passedOver},
+		{"entity_member", "user_id", "text", passedOver},
+		{"entity_member", "role", "text", "no role"},
+		{"entity_member", "active", "boolean", "not active"},
+	}
+}

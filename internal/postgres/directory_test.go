@@ -1,0 +1,169 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// foreignDirectory replaces the directory by views over the tables of an application,
+// whose ids are numbers and uuids, whose words are enums, and whose columns may all be
+// NULL. Restaurant 5 has customer 7, who is nothing but a number, and a waiter, ada,
+// who is its manager too; rows of nobody and of strange ids are among them.
+const foreignDirectory = `
+	DROP TABLE entity_member, recipient_device, recipient;
+	CREATE TYPE kind AS ENUM ('CUSTOMER', 'RESTAURANT_USER');
+	CREATE TYPE job AS ENUM ('WAITER', 'MANAGER', 'COOK');
+	CREATE TABLE guest (id bigint, mail varchar(100), enabled int);
+	CREATE TABLE waiter (id uuid, enabled boolean);
+	CREATE TABLE phone (owner uuid, token varchar(100), enabled boolean);
+	CREATE TABLE job_of (restaurant bigint, waiter uuid, job job, enabled boolean);
+	CREATE VIEW recipient AS
+	SELECT 'CUSTOMER'::kind AS user_type, id::text AS user_id, NULL AS name, mail AS email, NULL AS phone, NULL AS slack_webhook_url,
+	       NULL AS locale, NULL::varchar AS timezone, enabled::boolean AS active
+	FROM   guest
+	UNION ALL
+	SELECT 'RESTAURANT_USER'::kind, id::text, NULL, NULL, NULL, NULL, NULL, NULL, enabled FROM waiter;
+	CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER'::kind AS user_type, owner AS user_id, token, enabled AS active FROM phone;
+	CREATE VIEW entity_member AS
+	SELECT 'RESTAURANT'::name AS entity_type, restaurant AS entity_id, 'RESTAURANT_USER'::kind AS user_type, waiter AS user_id, job AS role, enabled AS active
+	FROM   job_of;
+	INSERT INTO guest VALUES (7, NULL, 1), (8, 'gone@example.com', NULL), (NULL, 'nobody@example.com', 1);
+	INSERT INTO waiter VALUES ('ada00000-0000-0000-0000-000000000000', true), ('b0b00000-0000-0000-0000-000000000000', NULL), (NULL, true);
+	INSERT INTO phone VALUES ('ada00000-0000-0000-0000-000000000000', 'token', true), ('ada00000-0000-0000-0000-000000000000', 'token', true),
+	                         ('ada00000-0000-0000-0000-000000000000', NULL, true), ('ada00000-0000-0000-0000-000000000000', 'off', NULL);
+	INSERT INTO job_of VALUES (5, 'ada00000-0000-0000-0000-000000000000', 'WAITER', true), (5, 'ada00000-0000-0000-0000-000000000000', 'MANAGER', true),
+	                          (5, 'ada00000-0000-0000-0000-000000000000', 'COOK', NULL), (5, 'ada00000-0000-0000-0000-000000000000', NULL, true), (5, NULL, 'WAITER', true)`
+
+const ada = "ada00000-0000-0000-0000-000000000000"
+
+func inForeignDirectory(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	exec(t, s, foreignDirectory)
+	return s
+}
+
+// DirectoryColumns are those which the statements read, in the types to which they
+// cast them.
+func TestDirectoryColumns(t *testing.T) {
+	t.Parallel()
+
+	s := inForeignDirectory(t)
+	for table, relation := range postgres.DirectoryRelations {
+		var want, got []string
+		for _, column := range postgres.DirectoryColumns() {
+			if column.Table == table {
+				want = append(want, column.Name+" "+column.Type)
+			}
+		}
+		rows, err := s.Pool.Query(t.Context(), "SELECT * FROM "+relation+" d")
+		require.NoError(t, err)
+		for _, field := range rows.FieldDescriptions() {
+			kind, _ := rows.Conn().TypeMap().TypeForOID(field.DataTypeOID)
+			got = append(got, field.Name+" "+strings.Replace(kind.Name, "bool", "boolean", 1))
+		}
+		rows.Close()
+		require.Equal(t, want, got, table)
+	}
+}
+
+// Whatever the types and however many NULLs, everybody who has an id and is active is
+// found, once, in all their roles.
+func TestRecipientsOfAForeignDirectory(t *testing.T) {
+	t.Parallel()
+
+	s := inForeignDirectory(t)
+	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
+	waiter := notification.Recipient{
+		UserType: notification.RestaurantUser, UserID: ada, Entity: restaurant5, Roles: []string{"MANAGER", "WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
+	}
+	guest := notification.Recipient{UserType: notification.Customer, UserID: "7", Entity: everybody, Preferences: []notification.Preference{}}
+	tests := []struct {
+		name   string
+		target notification.Target
+		want   []notification.Recipient
+	}{
+		{name: "all of an entity", target: notification.Target{Entity: restaurant5}, want: []notification.Recipient{waiter}},
+		{name: "in one of their roles", target: notification.Target{Entity: restaurant5, Roles: []string{"WAITER"}}, want: []notification.Recipient{waiter}},
+		{name: "in a role that is not active", target: notification.Target{Entity: restaurant5, Roles: []string{"COOK"}}},
+		{name: "everybody of a type", target: notification.Target{Entity: everybody, UserType: notification.Customer}, want: []notification.Recipient{guest}},
+	}
+	for _, tt := range tests {
+		page, err := s.Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{}, 10)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, page.Recipients, tt.name)
+	}
+}
+
+// What Herald's own tables refuse is passed over, or taken once, where a view has it.
+func TestRecipientsThatTablesRefuse(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "ALTER TABLE recipient RENAME TO recipient_before")
+	exec(t, s, `
+		CREATE VIEW recipient AS
+		SELECT *
+		FROM   (VALUES ('CUSTOMER', '1', NULL, NULL, NULL, NULL, NULL, NULL, true),
+		               ('CUSTOMER', '1', 'twice', NULL, NULL, NULL, NULL, NULL, true),
+		               ('CUSTOMER', repeat('x', 65), 'long', NULL, NULL, NULL, NULL, NULL, true),
+		               ('CUSTOMER', E'1\n', 'unprintable', NULL, NULL, NULL, NULL, NULL, true),
+		               ('CUSTOMER', '', 'none', NULL, NULL, NULL, NULL, NULL, true),
+		               ('ROBOT', '2', 'unknown', NULL, NULL, NULL, NULL, NULL, true))
+		       AS r (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)`)
+	for _, target := range []notification.Entity{{Type: notification.EntityBroadcast, ID: "0"}, {Type: notification.EntityCustomer, ID: "1"}} {
+		require.Equal(t, []string{"customer1"}, names(allPages(t, s, []notification.Target{{Entity: target}}, 1)))
+	}
+	for _, id := range []string{strings.Repeat("x", 65), "1\n", ""} {
+		target := notification.Target{Entity: notification.Entity{Type: notification.EntityCustomer, ID: id}}
+		require.Empty(t, allPages(t, s, []notification.Target{target}, 1), "%q", id)
+	}
+	savePlan(t, s, decided("10", planned(notification.Email)))
+	exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
+	deliveries, err := s.Undelivered(t.Context(), event1.ID, 10)
+	require.NoError(t, err)
+	require.Len(t, deliveries, 1, "somebody who is there twice is told once")
+}
+
+// An attempt, a digest and an explanation read the same, however a message waited.
+func TestAttemptsInAForeignDirectory(t *testing.T) {
+	t.Parallel()
+
+	s := inForeignDirectory(t)
+	const push, mail = "evt-1-staff" + ada + "-PUSH", "evt-1-staff" + ada + "-EMAIL"
+	savePlan(t, s, decided(ada, planned(notification.Push), planned(notification.Email)))
+	exec(t, s, "UPDATE notification SET entity_type = 'RESTAURANT', entity_id = '5'")
+	exec(t, s, "UPDATE notification SET recipient_address = NULL, strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
+	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
+
+	judged, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, JudgeQuiet: true})
+	require.NoError(t, err)
+	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "a role that is not active is none")
+	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each once")
+
+	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: ada, Channel: notification.Push, EventType: event1.Type}
+	seal(t, s, "digest-1", key)
+	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: key})
+	require.NoError(t, err)
+	require.Len(t, attempt.Items, 1, "a waiter who is a manager too is a waiter")
+	require.Equal(t, []string{"token"}, attempt.Message.Devices)
+	require.Equal(t, notification.Recipient{UserType: notification.RestaurantUser, UserID: ada}, attempt.Recipient)
+
+	entry, err := s.DirectoryEntry(t.Context(), notification.RestaurantUser, ada, []notification.Target{{Entity: restaurant5}})
+	require.NoError(t, err)
+	require.True(t, entry.Known && entry.Active)
+	require.Len(t, entry.Memberships, 4)
+	entry, err = s.DirectoryEntry(t.Context(), notification.Customer, "8", nil)
+	require.NoError(t, err)
+	require.True(t, entry.Known && !entry.Active, "active that is NULL means no")
+	_, err = s.Reopening(t.Context(), push)
+	require.NoError(t, err)
+	_, err = s.StuckDeliveries(t.Context(), 0, 0, 10)
+	require.NoError(t, err)
+}
