@@ -200,6 +200,24 @@ func TestPlanDeliveriesCountsWhatWaits(t *testing.T) {
 	}
 }
 
+// A delivery whose own time cannot be read fails, and says why; it has no text to send.
+// The other channel's goes on.
+func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Recipients = db.page.Recipients[:1]
+	db.rules.Routing[1].Strategy, db.rules.Routing[1].SendAtPath = notification.Delayed, "startsAt"
+	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+
+	require.NoError(t, err)
+	planned := db.decided[0].Deliveries
+	require.Len(t, planned, 2)
+	require.Empty(t, planned[0].Problem)
+	require.Equal(t, "send_at_path: startsAt is not in the payload", planned[1].Problem)
+	require.Zero(t, planned[1].SendAfter)
+}
+
 // A result lands in the history: ids and options, no address and no text.
 func TestPlanDeliveriesKeepsTextOutOfTheHistory(t *testing.T) {
 	t.Parallel()

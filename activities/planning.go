@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {
 		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
 		return p
 	}
+	p.setup.ReadTimes()
 	targets, problems := notification.Targets(event, setup.Recipients)
 	p.targets, p.result.Problem = targets, strings.Join(problems, "; ")
 	return p
@@ -68,10 +70,11 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		Strategy:   choice.Strategy,
 		Priority:   choice.Priority,
 		SendAfter:  choice.SendAfter(id),
+		Problem:    choice.Problem,
 	}
 	text, err := p.texts.Render(ctx, choice.Channel, recipient)
 	if err != nil {
-		delivery.Problem = err.Error()
+		delivery.Problem = cmp.Or(delivery.Problem, err.Error())
 	}
 	delivery.Title, delivery.Body = text.Title, text.Body
 	return delivery

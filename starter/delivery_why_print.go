@@ -78,12 +78,23 @@ func routingText(v explain.Why) string {
 	strategy := string(r.Routing.Strategy)
 	switch r.Routing.Strategy {
 	case notification.Delayed:
-		strategy += " by " + r.Routing.Delay
+		strategy += delayText(*r.Routing)
 	case notification.Aggregate:
 		strategy += " over " + r.Routing.DigestWindow
 	}
 	priority := cmp.Or(string(r.Routing.Priority), "the recipient's")
 	return fmt.Sprintf("%s over %s: %s, %s, in quiet hours %s, priority %s", v.EventType, v.Channel, kind, strategy, r.Routing.QuietHoursAction, priority)
+}
+
+func delayText(r explain.RoutingNow) string {
+	switch {
+	case r.SendAtPath == "":
+		return " by " + r.Delay
+	case r.SendBefore == "0s":
+		return " until " + r.SendAtPath
+	default:
+		return fmt.Sprintf(" until %s before %s", r.SendBefore, r.SendAtPath)
+	}
 }
 
 func namedText(r explain.RulesNow, purged bool) string {

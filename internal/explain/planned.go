@@ -60,6 +60,7 @@ func (e Explainer) setup(ctx context.Context, eventID string, decided report.Dec
 		return setup, nil, nil, err
 	}
 	if setup, err = e.Store.EventSetup(ctx, eventID); err == nil {
+		setup.ReadTimes()
 		targets, problems = notification.Targets(setup.Event, setup.Recipients)
 	}
 	return setup, targets, problems, err

@@ -40,7 +40,10 @@ type RoutingNow struct {
 	Delay            string                        `json:"delay"`
 	DigestWindow     string                        `json:"digest_window"`
 	QuietHoursAction notification.QuietHoursAction `json:"quiet_hours_action"`
-	Priority         notification.Priority         `json:"priority"` // empty: the recipient's
+	Priority         notification.Priority         `json:"priority"`     // empty: the recipient's
+	SendAtPath       string                        `json:"send_at_path"` // empty: delay counts
+	SendBefore       string                        `json:"send_before"`
+	SkipIfPast       bool                          `json:"skip_if_past"`
 }
 
 // PreferenceNow is a row of user_notification_preferences.
@@ -76,7 +79,7 @@ func (p planNow) rules(chosen int) RulesNow {
 		rules.SettingsOf = f.Setting.Entity.String()
 	}
 	if r := f.Routing; slices.Contains(p.routed, r.Channel) {
-		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority}
+		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast}
 	}
 	if f.HasPreference() {
 		rules.Preference = &PreferenceNow{Enabled: f.Preference.Enabled, Priority: f.Preference.Priority}

@@ -83,7 +83,7 @@ func (r EventRecipients) target(event Event, payload any) (Target, error) {
 	if r.EntityIDPath == "" {
 		return Target{}, fmt.Errorf("a row of event_type_recipients for %s has no entity_id_path", r.EntityType)
 	}
-	paths := r.paths()
+	paths := splitPaths(r.EntityIDPath)
 	for _, path := range paths {
 		if id, found := r.idAt(path, event, payload); found {
 			target.Entity.ID = id
@@ -95,15 +95,6 @@ func (r EventRecipients) target(event Event, payload any) (Target, error) {
 
 // aggregatePath stands for the event's aggregate_id.
 const aggregatePath = "@aggregate"
-
-// paths are the places to look for the entity's id, in this order.
-func (r EventRecipients) paths() []string {
-	paths := strings.Split(r.EntityIDPath, ",")
-	for i := range paths {
-		paths[i] = strings.TrimSpace(paths[i])
-	}
-	return paths
-}
 
 func (r EventRecipients) idAt(path string, event Event, payload any) (id string, found bool) {
 	if path == aggregatePath {

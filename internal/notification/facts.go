@@ -16,7 +16,7 @@ type Facts struct {
 	Preference Preference // the recipient's for the channel, or what holds without a row
 	Settings   []Setting  // the rows of their entity for the channel, two at most; that for the event's own type comes first, and replaces the other
 	Setting    Setting    // the first of them, or what holds without a row
-	Silence    Silence    // what quiet hours mean now
+	Silence    Silence    // what quiet hours mean now; zero where the delivery has a time of its own that has not come
 	Selected   int        // recipients of the entity who were selected for the channel before
 	Uncounted  bool       // there may be more of them than Selected says
 }
@@ -35,7 +35,9 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 	if len(f.Settings) > 0 {
 		f.Setting = f.Settings[0]
 	}
-	f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
+	if !f.ahead() {
+		f.Silence = Quiet(f.Preference, recipient.Timezone, now, f.Setting)
+	}
 	f.Selected = used[f.Setting.key()]
 	return f
 }
@@ -86,15 +88,26 @@ type Routing struct {
 	DigestWindow     time.Duration // of the strategy Aggregate
 	QuietHoursAction QuietHoursAction
 	Priority         Priority // empty: the recipient's, else Normal
+
+	// Of the strategy Delayed, until a time of the event's own in place of Delay.
+	SendAtPath string        // where the payload has the time; several, with commas; empty: Delay counts
+	SendBefore time.Duration // how long before it
+	SkipIfPast bool          // if that is past, it is not sent
+
+	// What [EventSetup.ReadTimes] finds.
+	Due        time.Time // zero: none, or not read
+	DueProblem string    // why there is none
 }
 
-// wait is until the later end of the delay and of the quiet hours. Only those are
-// followed by a spread.
+// wait is until the later end of the delay, or of the time of its own, and of the
+// quiet hours. Only those are followed by a spread.
 func (r Routing) wait(now time.Time, silence Silence) Silence {
+	due := r.Due
 	if r.Strategy == Delayed && r.Delay > 0 {
-		if delayed := now.Add(r.Delay); delayed.After(silence.Until) {
-			return Silence{Until: delayed}
-		}
+		due = now.Add(r.Delay)
+	}
+	if due.After(now) && due.After(silence.Until) {
+		return Silence{Until: due}
 	}
 	return silence
 }

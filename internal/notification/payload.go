@@ -20,17 +20,31 @@ func decodePayload(payload json.RawMessage) any {
 	return value
 }
 
-// entityID reads an id from a payload, at a path of keys with dots between
-// them. Only a string and a whole number are ids.
-func entityID(payload any, path string) (id string, found bool) {
+// splitPaths are the places to look for a value, in this order: customer.id,guest.id.
+func splitPaths(text string) []string {
+	paths := strings.Split(text, ",")
+	for i := range paths {
+		paths[i] = strings.TrimSpace(paths[i])
+	}
+	return paths
+}
+
+// valueAt reads a value from a payload, at a path of keys with dots between them;
+// nil: there is none.
+func valueAt(payload any, path string) any {
 	for key := range strings.SplitSeq(path, ".") {
 		object, ok := payload.(map[string]any)
 		if !ok {
-			return "", false
+			return nil
 		}
 		payload = object[key]
 	}
-	switch value := payload.(type) {
+	return payload
+}
+
+// entityID reads an id from a payload. Only a string and a whole number are ids.
+func entityID(payload any, path string) (id string, found bool) {
+	switch value := valueAt(payload, path).(type) {
 	case string:
 		return value, value != ""
 	case json.Number:

@@ -25,6 +25,9 @@ var inQuietHours = rule{
 		if f.Setting.QuietHours != nil && f.Routing.Channel.Quieted() {
 			text += "; of their entity " + f.Setting.QuietText(f.Recipient.Timezone, f.Now)
 		}
+		if f.ahead() {
+			text += "; judged when its time comes"
+		}
 		return text
 	},
 }

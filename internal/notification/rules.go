@@ -20,6 +20,7 @@ var rules = []rule{
 	userDisabled,
 	groupDisabled,
 	roleRestricted,
+	skipped,
 	inQuietHours,
 	maxRecipients,
 	noAddress,
@@ -119,6 +120,7 @@ type Choice struct {
 	Strategy Strategy
 	Priority Priority
 	Wait     Silence // what it waits for; Until zero: nothing
+	Problem  string  // not empty: it cannot be sent, for this reason
 }
 
 // SendAfter is when to send a selected delivery of this key; zero: at once.
@@ -157,6 +159,7 @@ func choose(f Facts, now time.Time, used Used) Choice {
 	choice := Choice{Channel: f.Routing.Channel, Decision: f.Decision()}
 	if choice.Decision == DecisionSelected {
 		used[f.Setting.key()]++
+		choice.Problem = f.Routing.DueProblem
 		choice.Strategy, choice.Priority, choice.Wait = f.Routing.Strategy, f.Routing.priority(f.Preference), f.Routing.wait(now, f.Silence)
 	}
 	return choice

@@ -3,6 +3,7 @@ package notification_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +41,7 @@ func TestMeaning(t *testing.T) {
 		{decision: notification.DecisionUserDisabled, channel: notification.Push, tells: []string{"recipient", "switched PUSH off", "not mandatory"}},
 		{decision: notification.DecisionGroupDisabled, channel: notification.SMS, tells: []string{"entity", "switched SMS off", "not mandatory"}},
 		{decision: notification.DecisionRoleRestricted, channel: notification.SMS, tells: []string{"entity", "SMS", "roles"}},
+		{decision: notification.DecisionSkipped, channel: notification.SMS, tells: []string{"time", "SMS", "past", "skipped"}},
 		{decision: notification.DecisionQuietHours, channel: notification.SMS, tells: []string{"quiet hours", "them or their entity", "dropped"}},
 		{decision: notification.DecisionMaxRecipients, channel: notification.Email, tells: []string{"as many recipients as their entity allows", "EMAIL"}},
 		{decision: notification.DecisionNoAddress, channel: notification.Email, tells: []string{"no e-mail address"}},
@@ -120,11 +122,17 @@ func TestFindings(t *testing.T) {
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
 		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
 		{name: "no role", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{} }), rule: notification.DecisionRoleRestricted, finds: "only the roles none are allowed, and theirs is WAITER"},
+		{name: "no time of its own", rule: notification.DecisionSkipped, finds: "none of its own"},
 		{name: "no quiet hours", rule: notification.DecisionQuietHours, finds: "none"},
 		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			preference(notification.Preference{QuietHours: &night})(s, r)
 			group(func(row *notification.Setting) { row.QuietHours, row.QuietTimezone = &night, "Europe/Rome" })(s, r)
 		}, rule: notification.DecisionQuietHours, finds: "22:00-07:00 UTC, it is 12:00 there now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 there now, not quiet"},
+		{name: "quiet hours that do not matter yet", change: func(s *notification.EventSetup, r *notification.Recipient) {
+			day := hours("09:00", "17:00")
+			preference(notification.Preference{QuietHours: &day})(s, r)
+			s.Routing[0].Due = noon.Add(time.Hour)
+		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 there now, quiet until 17:00; judged when its time comes"},
 		{name: "any number", rule: notification.DecisionMaxRecipients, finds: "any number is allowed"},
 		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
 		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},

@@ -52,7 +52,6 @@ var refusals = map[string][]string{
 	"event_type_channel_routing_channel":     {`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'FAX')`},
 	"event_type_channel_routing_strategy":    {`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('T', 'SMS', 'LATER')`},
 	"event_type_channel_routing_delay":       {`INSERT INTO event_type_channel_routing (event_type, channel_type, delay) VALUES ('T', 'SMS', '-1 second')`, `INSERT INTO event_type_channel_routing (event_type, channel_type, delay) VALUES ('T', 'SMS', '31 days')`},
-	"event_type_channel_routing_delayed":     {`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('T', 'SMS', 'DELAYED')`},
 	"event_type_channel_routing_priority":    {`INSERT INTO event_type_channel_routing (event_type, channel_type, priority) VALUES ('T', 'SMS', 'URGENT')`},
 	"user_notification_preferences_channel":  {`INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('CUSTOMER', '1', 'FAX')`},
 	"user_notification_preferences_priority": {`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, priority) VALUES ('CUSTOMER', '1', 'SMS', 'URGENT')`},
@@ -60,6 +59,26 @@ var refusals = map[string][]string{
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window) VALUES ('T', 'SMS', '0')`,
 		`INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window) VALUES ('T', 'SMS', '8 days')`,
 	},
+	"event_type_channel_routing_delayed": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy) VALUES ('T', 'SMS', 'DELAYED')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, send_at_path) VALUES ('T', 'SMS', 'DELAYED', '1 hour', 'startsAt')`,
+	},
+	"event_type_channel_routing_send_at_path": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('T', 'SMS', 'DELAYED', '')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, send_at_path) VALUES ('T', 'SMS', 'startsAt')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('T', 'SMS', 'AGGREGATE', 'startsAt')`,
+	},
+	"event_type_channel_routing_send_before": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '-1 hour')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before) VALUES ('T', 'SMS', 'DELAYED', 'startsAt', '366 days')`,
+	},
+	"event_type_channel_routing_time_of_send_at_path": {
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, send_before) VALUES ('T', 'SMS', 'DELAYED', '1 hour', '1 hour')`,
+		`INSERT INTO event_type_channel_routing (event_type, channel_type, skip_if_past) VALUES ('T', 'SMS', true)`,
+	},
+	"event_outbox_cancels_length":                   {`UPDATE event_outbox SET cancels = ''`, `UPDATE event_outbox SET cancels = repeat('é', 76)`},
+	"event_outbox_cancels_printable":                {`UPDATE event_outbox SET cancels = E'evt\n2'`},
+	"event_outbox_cancels_another":                  {`UPDATE event_outbox SET cancels = event_id`},
 	"event_type_channel_routing_quiet_hours_action": {`INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('T', 'SMS', 'WAIT')`},
 	"entity_notification_settings_once":             {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'SMS'), ('RESTAURANT', '5', 'SMS')`},
 	"entity_notification_settings_channel":          {`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type) VALUES ('RESTAURANT', '5', 'FAX')`},
@@ -155,10 +174,11 @@ func TestConstraintsLetPass(t *testing.T) {
 	s := postgrestest.New(t)
 	const payload = 262144 - len(`{"text": ""}`)
 	exec(t, s, insertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
-	exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255)`)
+	exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255), cancels = repeat('y', 150)`)
 	exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', repeat('1', 64), 'America/Argentina/Buenos_Aires')`)
 	exec(t, s, `INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'ADMIN', NULL), ('T', 'BROADCAST', NULL), ('T', 'RESTAURANT', 'restaurantId')`)
 	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('T', 'SMS', 'DELAYED', '30 days')`)
+	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past) VALUES ('T', 'PUSH', 'DELAYED', 'startsAt', '365 days', true)`)
 	exec(t, s, `INSERT INTO notification_template (title, body) VALUES ('t', repeat('b', 65535))`)
 	exec(t, s, `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)

@@ -57,7 +57,10 @@ const (
 	           'Delay', (extract(epoch FROM e.delay) * 1e9)::bigint,
 	           'DigestWindow', (extract(epoch FROM e.digest_window) * 1e9)::bigint,
 	           'QuietHoursAction', e.quiet_hours_action,
-	           'Priority', coalesce(e.priority, ''))`
+	           'Priority', coalesce(e.priority, ''),
+	           'SendAtPath', coalesce(e.send_at_path, ''),
+	           'SendBefore', (extract(epoch FROM e.send_before) * 1e9)::bigint,
+	           'SkipIfPast', e.skip_if_past)`
 )
 
 // recipientFields are the fields that [recipientFacts] reads.

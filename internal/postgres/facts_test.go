@@ -27,6 +27,9 @@ func TestEventSetup(t *testing.T) {
 		       ('RESERVATION_REQUESTED', 'SMS', false, 'IMMEDIATE', '0', '5 minutes', 'DROP', NULL),
 		       ('OTHER', 'PUSH', false, 'IMMEDIATE', '0', '5 minutes', 'DROP', NULL)`)
 	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past)
+		VALUES ('RESERVATION_REQUESTED', 'PUSH', 'DELAYED', 'startsAt', '1 day 1 hour', true)`)
+	exec(t, s, `
 		INSERT INTO notification_template (event_type, channel, locale, title, body)
 		VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'it', 'a', 'b'), ('*', '*', 'en', 'c', 'd'), ('OTHER', 'SMS', 'en', 'e', 'f')`)
 
@@ -52,6 +55,10 @@ func TestEventSetup(t *testing.T) {
 			DigestWindow: 7 * 24 * time.Hour, QuietHoursAction: notification.Defer, Priority: notification.High,
 		},
 		{Channel: notification.SMS, Strategy: notification.Immediate, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop},
+		{
+			Channel: notification.Push, Strategy: notification.Delayed, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop,
+			SendAtPath: "startsAt", SendBefore: 25 * time.Hour, SkipIfPast: true,
+		},
 	}, setup.Routing)
 	require.ElementsMatch(t, []notification.Template{
 		{EventType: "RESERVATION_REQUESTED", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"},

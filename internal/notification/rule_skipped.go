@@ -1,0 +1,46 @@
+package notification
+
+import "fmt"
+
+// DecisionSkipped says that the time for which the delivery was meant is past, and
+// that it is not to be made then. It counts for what is mandatory too.
+const DecisionSkipped Decision = "SKIPPED"
+
+var skipped = rule{
+	decision: DecisionSkipped,
+	applies:  func(f Facts) bool { return f.Routing.SkipIfPast && !f.Routing.Due.IsZero() && !f.ahead() },
+	meaning: func(channel Channel, _ UserType) string {
+		return fmt.Sprintf("the time to send it over %s was past when the event was planned, and such deliveries are skipped", channel)
+	},
+	remedy: func(Channel) string {
+		return "set skip_if_past to false (event_type_channel_routing), so that it is sent at once; or write the event earlier"
+	},
+	subject: "its time",
+	fact:    Facts.dueText,
+	settled: true, // a delivery that waited has its time behind it
+}
+
+// dueText says when the delivery is due, by the recipient's clock: "24h0m0s before
+// startsAt, which is 22 Nov 09:30 Europe/Rome: it waits until then".
+func (f Facts) dueText() string {
+	r := f.Routing
+	if r.SendAtPath == "" {
+		return "none of its own"
+	}
+	text := r.SendAtPath
+	if r.SendBefore > 0 {
+		text = fmt.Sprintf("%s before %s", r.SendBefore, r.SendAtPath)
+	}
+	switch {
+	case r.DueProblem != "":
+		return fmt.Sprintf("%s, but %s: it fails", text, r.DueProblem)
+	case r.Due.IsZero():
+		return text + ", which is not known without the event"
+	case f.ahead():
+		return fmt.Sprintf("%s, which is %s", text, WaitText(r.Due, f.Now, f.Recipient.Timezone, "it waits until then"))
+	case r.SkipIfPast:
+		return fmt.Sprintf("%s, which was %s", text, WaitText(r.Due, f.Now, f.Recipient.Timezone, "past, and skipped"))
+	default:
+		return fmt.Sprintf("%s, which was %s", text, WaitText(r.Due, f.Now, f.Recipient.Timezone, "past, and sent at once"))
+	}
+}

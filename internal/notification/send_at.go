@@ -1,0 +1,72 @@
+package notification
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// longestAhead bounds how far ahead of its event a delivery's time may be. It is
+// longer than anybody plans, and far below what Temporal lets a workflow wait.
+const longestAhead = 10 * 365 * 24 * time.Hour
+
+// sendAtForms are the forms of a time in a payload: RFC 3339, also without seconds,
+// as Java writes it. A time without a zone would be another one for each reader.
+var sendAtForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
+
+// ReadTimes reads from the event's payload when the deliveries of each routing row
+// with a SendAtPath are due.
+func (s *EventSetup) ReadTimes() {
+	payload := decodePayload(s.Event.Payload)
+	for i := range s.Routing {
+		route := &s.Routing[i]
+		if route.SendAtPath == "" {
+			continue
+		}
+		if at, err := route.sendAt(payload, s.Event.CreatedAt); err != nil {
+			route.DueProblem = "send_at_path: " + err.Error()
+		} else {
+			route.Due = at.Add(-route.SendBefore)
+		}
+	}
+}
+
+// sendAt is the time at the first of the paths that is in the payload. An error
+// names the path and not the value.
+func (r Routing) sendAt(payload any, created time.Time) (time.Time, error) {
+	paths := splitPaths(r.SendAtPath)
+	for _, path := range paths {
+		value := valueAt(payload, path)
+		if value == nil || value == "" {
+			continue
+		}
+		at, found := readTime(value)
+		switch {
+		case !found:
+			return time.Time{}, fmt.Errorf("%s is not a time with a zone, such as 2026-11-23T09:30:00+01:00", path)
+		case at.After(created.Add(longestAhead)):
+			return time.Time{}, fmt.Errorf("%s is more than ten years ahead", path)
+		default:
+			return at, nil
+		}
+	}
+	if len(paths) > 1 {
+		return time.Time{}, fmt.Errorf("the payload has none of %s", strings.Join(paths, ", "))
+	}
+	return time.Time{}, fmt.Errorf("%s is not in the payload", paths[0])
+}
+
+// readTime reads a time. The year 1 is what Go writes for a time that was never set.
+func readTime(value any) (at time.Time, found bool) {
+	text, _ := value.(string)
+	for _, form := range sendAtForms {
+		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// ahead says that the delivery's own time has not come yet. Quiet hours are judged
+// when it has.
+func (f Facts) ahead() bool { return f.Routing.Due.After(f.Now) }

@@ -1,0 +1,143 @@
+package notification_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// reminder is a setup whose mail is sent a day before the time at a path, and goes to
+// people who may be in quiet hours.
+func reminder(path, payload string) notification.EventSetup {
+	setup := situation{channel: notification.Email, supported: true}.rules()
+	setup.Event = notification.Event{ID: "evt-1", Payload: json.RawMessage(payload), CreatedAt: noon}
+	route := &setup.Routing[0]
+	route.Strategy, route.SendAtPath, route.SendBefore = notification.Delayed, path, 24*time.Hour
+	return setup
+}
+
+// The time is read as other paths are, and only if it is the same for every reader.
+func TestReadTimes(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 23, 8, 30, 0, 0, time.UTC)
+	const malformed = "send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00"
+	tests := []struct {
+		name, path, payload string
+		want                time.Time
+		problem             string
+	}{
+		{name: "an offset", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00+01:00"}`, want: at},
+		{name: "UTC, with a fraction", path: "startsAt", payload: `{"startsAt": "2026-11-23T08:30:00.250Z"}`, want: at.Add(250 * time.Millisecond)},
+		{name: "no seconds", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30+01:00"}`, want: at},
+		{name: "nested", path: "visit.starts_at", payload: `{"visit": {"starts_at": "2026-11-23T08:30:00Z"}}`, want: at},
+		{name: "the first that is there", path: "movedTo, startsAt", payload: `{"movedTo": null, "startsAt": "2026-11-23T08:30:00Z"}`, want: at},
+		{name: "the last day that counts", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:00Z"}`, want: noon.Add(3650 * 24 * time.Hour)},
+		{name: "past", path: "startsAt", payload: `{"startsAt": "1970-01-01T00:00:00Z"}`, want: time.Unix(0, 0)},
+
+		{name: "missing", path: "startsAt", payload: `{}`, problem: "send_at_path: startsAt is not in the payload"},
+		{name: "another spelling", path: "startsAt", payload: `{"starts_at": "2026-11-23T08:30:00Z"}`, problem: "send_at_path: startsAt is not in the payload"},
+		{name: "empty", path: "startsAt", payload: `{"startsAt": ""}`, problem: "send_at_path: startsAt is not in the payload"},
+		{name: "none of several", path: "movedTo,startsAt", payload: `{}`, problem: "send_at_path: the payload has none of movedTo, startsAt"},
+		{name: "no zone", path: "startsAt", payload: `{"startsAt": "2026-11-23T09:30:00"}`, problem: malformed},
+		{name: "a date", path: "startsAt", payload: `{"startsAt": "2026-11-23"}`, problem: malformed},
+		{name: "a number", path: "startsAt", payload: `{"startsAt": 1763890200}`, problem: malformed},
+		{name: "an object", path: "startsAt", payload: `{"startsAt": {}}`, problem: malformed},
+		{name: "no such day", path: "startsAt", payload: `{"startsAt": "2026-02-30T09:30:00Z"}`, problem: malformed},
+		{name: "never set", path: "startsAt", payload: `{"startsAt": "0001-01-01T00:00:00Z"}`, problem: malformed},
+		{name: "the first is malformed", path: "startsAt,at", payload: `{"startsAt": "soon", "at": "2026-11-23T08:30:00Z"}`, problem: malformed},
+		{name: "too far", path: "startsAt", payload: `{"startsAt": "2036-05-29T12:00:01Z"}`, problem: "send_at_path: startsAt is more than ten years ahead"},
+		{name: "the end of time", path: "startsAt", payload: `{"startsAt": "9999-12-31T23:59:59Z"}`, problem: "send_at_path: startsAt is more than ten years ahead"},
+		{name: "no payload", path: "startsAt", payload: ``, problem: "send_at_path: startsAt is not in the payload"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			setup := reminder(tt.path, tt.payload)
+			setup.ReadTimes()
+
+			route := setup.Routing[0]
+			require.Equal(t, tt.problem, route.DueProblem)
+			if tt.problem == "" {
+				require.True(t, route.Due.Equal(tt.want.Add(-24*time.Hour)), "%v", route.Due)
+			}
+		})
+	}
+}
+
+// What has a time of its own waits for it. Quiet hours of now matter only if it is
+// sent now.
+func TestDecideOwnTimes(t *testing.T) {
+	t.Parallel()
+
+	const tomorrow, afterTomorrow, today = "2026-06-02T12:00:00Z", "2026-06-03T09:30:00Z", "2026-06-01T18:00:00Z"
+	due := noon.Add(21*time.Hour + 30*time.Minute)
+	tests := []struct {
+		name, at        string
+		skip            bool
+		quiet, deferred bool
+		want            notification.Decision
+		until           time.Time // zero: at once
+		problem         bool
+		finds           string
+	}{
+		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due, finds: "24h0m0s before startsAt, which is 2 Jun 09:30 UTC: it waits until then"},
+		{name: "ahead, and would be skipped", at: afterTomorrow, skip: true, want: "SELECTED", until: due},
+		{name: "ahead, and it is quiet now", at: afterTomorrow, quiet: true, want: "SELECTED", until: due},
+		{name: "ahead, and it would be deferred now", at: afterTomorrow, quiet: true, deferred: true, want: "SELECTED", until: due},
+		{name: "past", at: today, want: "SELECTED", finds: "24h0m0s before startsAt, which was 31 May 18:00 UTC: past, and sent at once"},
+		{name: "now", at: tomorrow, want: "SELECTED"},
+		{name: "past, and it is quiet", at: today, quiet: true, want: "QUIET_HOURS"},
+		{name: "past, and deferred", at: today, quiet: true, deferred: true, want: "SELECTED", until: noon.Add(time.Hour)},
+		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "24h0m0s before startsAt, which was 31 May 18:00 UTC: past, and skipped"},
+		{name: "now, and skipped", at: tomorrow, skip: true, want: "SKIPPED"},
+		{name: "skipped, whether or not it is quiet", at: today, skip: true, quiet: true, want: "SKIPPED"},
+		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true, finds: "24h0m0s before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := situation{channel: notification.Email, supported: true, quiet: tt.quiet, deferred: tt.deferred}
+			setup := reminder("startsAt", `{"startsAt": "`+tt.at+`"}`)
+			setup.Routing[0].SkipIfPast, setup.Routing[0].QuietHoursAction = tt.skip, s.rules().Routing[0].QuietHoursAction
+			setup.ReadTimes()
+
+			choice := setup.Decide(s.recipient(), noon, notification.Used{})[0]
+
+			require.Equal(t, tt.want, choice.Decision)
+			require.True(t, tt.until.Equal(choice.Wait.Until), "%v", choice.Wait)
+			require.Equal(t, tt.problem, choice.Problem != "")
+			if tt.finds != "" {
+				require.Equal(t, tt.finds, found(setup.Facts(s.recipient(), notification.Email, noon, nil), notification.DecisionSkipped))
+			}
+		})
+	}
+}
+
+// Without the event nobody knows its time, so nothing is skipped: neither by an attempt
+// after the wait, nor in the explanation of an event whose row was purged.
+func TestOwnTimeIsNotKnownWithoutTheEvent(t *testing.T) {
+	t.Parallel()
+
+	setup := reminder("startsAt", "{}")
+	setup.Routing[0].SkipIfPast = true
+	facts := setup.Facts(situation{channel: notification.Email}.recipient(), notification.Email, noon, nil)
+	require.Equal(t, notification.DecisionSelected, facts.Decision())
+	require.Equal(t, "24h0m0s before startsAt, which is not known without the event", found(facts, notification.DecisionSkipped))
+}
+
+// found is what one rule finds.
+func found(facts notification.Facts, rule notification.Decision) string {
+	for _, finding := range facts.Findings() {
+		if finding.Decision == rule {
+			return finding.Fact
+		}
+	}
+	return ""
+}
