@@ -30,7 +30,7 @@ type Activities struct {
 	Senders     map[notification.Channel]Sender // a channel without one is off
 	Policies    map[notification.Channel]DeliveryPolicy
 
-	rejected rejections
+	warnings warnings
 }
 
 // DeliveryPolicy is how the deliveries of one channel are made. It comes from

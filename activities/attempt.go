@@ -45,7 +45,7 @@ type outgoing struct {
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
 	receipt, err := a.call(ctx, m)
 	m.end(receipt, err)
-	a.rejected.report(ctx, m.channel, m.result)
+	a.warnings.rejected(ctx, m.channel, m.result)
 	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
 	recordErr := a.record(ctx, m.channel, m.result)
 	if recordErr != nil {
@@ -112,8 +112,9 @@ func (m *outgoing) end(receipt notification.Receipt, err error) {
 func (a *Activities) record(ctx context.Context, channel notification.Channel, result notification.AttemptResult) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	age, err := a.Deliveries.EndAttempt(ctx, result)
-	observeCommitToSent(ctx, channel, age)
+	recorded, err := a.Deliveries.EndAttempt(ctx, result)
+	observeCommitToSent(ctx, channel, recorded.Age)
+	a.warnings.tokensKept(ctx, recorded.DeadTokensKept)
 	return err
 }
 

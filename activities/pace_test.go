@@ -139,15 +139,46 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	require.Len(t, errorsLogged.lines, 2, "%v", errorsLogged.lines)
 }
 
-// errorLog keeps the errors that are logged.
+// One warning a minute says that dead tokens stay in the directory. Their messages are
+// sent and recorded all the same.
+func TestSendReportsDeadTokensOnce(t *testing.T) {
+	t.Parallel()
+
+	db := due(1, 0)
+	db.tokensKept = "this view cannot be updated"
+	a := &activities.Activities{Deliveries: db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{}}}
+	logged := &errorLog{}
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(logged)
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	for range 2 {
+		db.attempt.Status = notification.Pending
+		value, err := env.ExecuteActivity(a.Send, sendInput)
+		require.NoError(t, err)
+		var result activities.SendResult
+		require.NoError(t, value.Get(&result))
+		require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
+	}
+	require.Len(t, logged.warnings, 1)
+	require.Contains(t, logged.warnings[0], "dead device token")
+}
+
+// errorLog keeps the errors that are logged, and counts the warnings.
 type errorLog struct {
-	mu    sync.Mutex
-	lines []string
+	mu       sync.Mutex
+	lines    []string
+	warnings []string
 }
 
 func (l *errorLog) Debug(string, ...any) {}
 func (l *errorLog) Info(string, ...any)  {}
-func (l *errorLog) Warn(string, ...any)  {}
+func (l *errorLog) Warn(text string, _ ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings = append(l.warnings, text)
+}
+
 func (l *errorLog) Error(message string, keyvals ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,10 +11,8 @@ import (
 // DeliveryStore is what sending needs of the database.
 type DeliveryStore interface {
 	BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error)
-	// EndAttempt records the end of an attempt at a delivery, or at a digest. It
-	// returns how old the event is that was told of, by the database's clock; 0: not
-	// sent, or delayed on purpose.
-	EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error)
+	// EndAttempt records the end of an attempt at a delivery, or at a digest.
+	EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error)
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
 	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
 }

@@ -15,11 +15,12 @@ import (
 
 // deliveries is a DeliveryStore with one delivery, d1.
 type deliveries struct {
-	attempt  notification.Attempt // what the next BeginAttempt finds
-	beginErr error
-	hang     func(ctx context.Context) // in BeginAttempt, until its context ends
-	endErr   error
-	age      time.Duration // of the event, when its message is recorded as sent
+	attempt    notification.Attempt // what the next BeginAttempt finds
+	beginErr   error
+	hang       func(ctx context.Context) // in BeginAttempt, until its context ends
+	endErr     error
+	age        time.Duration // of the event, when its message is recorded as sent
+	tokensKept string
 
 	asked   notification.Begin // as BeginAttempt was told
 	begun   int
@@ -42,16 +43,16 @@ func (d *deliveries) BeginAttempt(ctx context.Context, in notification.Begin) (n
 	return d.attempt, nil
 }
 
-func (d *deliveries) EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error) {
+func (d *deliveries) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return notification.RecordedAttempt{}, err
 	}
 	d.results = append(d.results, result)
 	if d.endErr != nil || result.Outcome != notification.OutcomeSent {
-		return 0, d.endErr
+		return notification.RecordedAttempt{DeadTokensKept: d.tokensKept}, d.endErr
 	}
 	d.attempt.Status = notification.Sent
-	return d.age, nil
+	return notification.RecordedAttempt{Age: d.age, DeadTokensKept: d.tokensKept}, nil
 }
 
 func (d *deliveries) GiveUp(_ context.Context, _ string, status notification.Status, reason string) (notification.Status, error) {

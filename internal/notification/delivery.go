@@ -59,6 +59,16 @@ type AttemptResult struct {
 	DeadDevices    []string
 }
 
+// RecordedAttempt is what recording the end of an attempt came to.
+type RecordedAttempt struct {
+	// Age is how old the event is that was told of, by the database's clock; 0: not
+	// sent, or delayed by the rules or by an operator's retry.
+	Age time.Duration
+	// DeadTokensKept says why dead device tokens could not be switched off; empty: they
+	// were, or there were none.
+	DeadTokensKept string
+}
+
 // Text is what a recipient reads.
 type Text struct {
 	Title string // one line, no markup

@@ -51,9 +51,10 @@ func endAttempt(t *testing.T, s *postgres.Store, number int, outcome notificatio
 // endAs ends an attempt and returns how old its event is.
 func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) time.Duration {
 	t.Helper()
-	age, err := s.EndAttempt(t.Context(), result)
+	recorded, err := s.EndAttempt(t.Context(), result)
 	require.NoError(t, err)
-	return age
+	require.Empty(t, recorded.DeadTokensKept)
+	return recorded.Age
 }
 
 func TestBeginAttempt(t *testing.T) {

@@ -167,3 +167,81 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	_, err = s.StuckDeliveries(t.Context(), 0, 0, 10)
 	require.NoError(t, err)
 }
+
+// A dead token that cannot be switched off is said on the attempt. Its end and the
+// message's are recorded all the same.
+func TestDeadTokensOfAForeignDirectory(t *testing.T) {
+	t.Parallel()
+
+	const push = "evt-1-staff" + ada + "-PUSH"
+	tests := []struct {
+		name string
+		sql  string // what the application does about its devices
+		says string // empty: the token is switched off
+	}{
+		{name: "a view of one table"},
+		{name: "active is a number", sql: `
+			ALTER TABLE phone ALTER enabled TYPE int USING enabled::int;
+			CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER'::kind AS user_type, owner AS user_id, token, enabled AS active FROM phone`},
+		{name: "a view of no table", says: "cannot be updated", sql: `
+			CREATE VIEW recipient_device AS SELECT DISTINCT 'RESTAURANT_USER' AS user_type, owner AS user_id, token, enabled AS active FROM phone`},
+		{name: "active is computed", says: "cannot be updated", sql: `
+			CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER' AS user_type, owner AS user_id, token, enabled AND true AS active FROM phone`},
+		{name: "no permission", says: "GRANT UPDATE (active)", sql: `
+			CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER' AS user_type, owner AS user_id, token, enabled AS active FROM phone;
+			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''Ada may not'' USING ERRCODE = ''42501''; END';
+			CREATE TRIGGER refuse INSTEAD OF UPDATE ON recipient_device FOR EACH ROW EXECUTE FUNCTION refuse()`},
+		{name: "a refusal of its own", says: "SQLSTATE P0001", sql: `
+			CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER' AS user_type, owner AS user_id, token, enabled AS active FROM phone;
+			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''Ada may not''; END';
+			CREATE TRIGGER refuse INSTEAD OF UPDATE ON recipient_device FOR EACH ROW EXECUTE FUNCTION refuse()`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := inForeignDirectory(t)
+			if tt.sql != "" {
+				exec(t, s, "DROP VIEW recipient_device")
+				exec(t, s, tt.sql)
+			}
+			savePlan(t, s, decided(ada, planned(notification.Push)))
+			attempt := begin(t, s, push, 0)
+
+			recorded, err := s.EndAttempt(t.Context(), notification.AttemptResult{
+				DeliveryID: push, Number: attempt.Number, Outcome: notification.OutcomeSent, ProviderStatus: 200, DeadDevices: []string{"token"},
+			})
+
+			require.NoError(t, err)
+			require.Equal(t, notification.Sent, notification.Status(delivery(t, s, push).Status))
+			detail := get[string](t, s, "SELECT coalesce(detail, '') FROM delivery_attempt WHERE outcome = 'SENT'")
+			require.Equal(t, detail, recorded.DeadTokensKept)
+			if tt.says == "" {
+				require.Empty(t, detail)
+				require.Equal(t, 0, get[int](t, s, "SELECT count(*) FROM recipient_device WHERE token = 'token' AND active::boolean"))
+				return
+			}
+			require.Contains(t, detail, "recipient_device")
+			require.Contains(t, detail, tt.says)
+			require.NotContains(t, detail, "Ada")
+		})
+	}
+}
+
+// An application that holds its device's row holds up nothing but the switching off.
+func TestDeadTokenThatIsLocked(t *testing.T) {
+	t.Parallel()
+
+	const push = "evt-1-staff" + ada + "-PUSH"
+	s := inForeignDirectory(t)
+	savePlan(t, s, decided(ada, planned(notification.Push)))
+	begin(t, s, push, 0)
+	openTx(t, s, "SELECT FROM phone FOR UPDATE")
+
+	recorded, err := s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}})
+
+	require.NoError(t, err)
+	require.Contains(t, recorded.DeadTokensKept, "in time")
+	detail := get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'")
+	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, detail)
+}

@@ -2,20 +2,18 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"herald/internal/notification"
 )
 
 // EndAttempt records how an attempt ended, in one statement: on the attempt itself,
-// on its delivery, or on each item of its digest, and on devices that proved dead.
-// Recording it twice changes nothing the second time. A status only climbs: what
-// was sent stays sent, even if it was cancelled while the provider was already
-// accepting it.
+// and on its delivery, or on each item of its digest. Recording it twice changes
+// nothing the second time. A status only climbs: what was sent stays sent, even if it
+// was cancelled while the provider was already accepting it.
 //
-// It returns how old the event is that was told of; 0: not sent, or delayed by the
-// rules or by an operator's retry.
-func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (time.Duration, error) {
+// Then it switches off devices that proved dead. Where that fails, it is said on the
+// attempt and in the result, and is no error: the directory may be somebody's views.
+func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
 	const query = `
 		WITH item AS (
 			SELECT *
@@ -31,18 +29,13 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 			AND    a.attempt = i.attempt
 			AND    a.ended_at IS NULL
 			RETURNING a.delivery_id
-		), dead AS (
-			UPDATE recipient_device d
-			SET    active = false
-			WHERE  d.token = ANY ($7)
-			AND    (d.user_type, d.user_id) IN (SELECT n.user_type, n.user_id FROM notification n JOIN item USING (delivery_id))
 		), recorded AS (
 			UPDATE notification n
 			SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE n.status END,
 			       sent_at             = CASE $3 WHEN 'SENT' THEN now() ELSE n.sent_at END,
 			       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
 			       last_error          = nullif($6, ''),
-			       digest_id           = CASE $3 WHEN 'SENT' THEN coalesce(nullif($8, ''), n.digest_id) ELSE n.digest_id END
+			       digest_id           = CASE $3 WHEN 'SENT' THEN coalesce(nullif($7, ''), n.digest_id) ELSE n.digest_id END
 			FROM   ended e
 			WHERE  n.delivery_id = e.delivery_id
 			AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))
@@ -56,10 +49,13 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 		FROM   recorded`
 
 	ids, numbers := attemptsOf(result)
-	var age time.Duration
+	var recorded notification.RecordedAttempt
 	err := s.Pool.QueryRow(ctx, query, ids, numbers, string(result.Outcome), result.ProviderStatus,
-		result.ProviderID, result.Detail, result.DeadDevices, result.DigestID).Scan(&age)
-	return age, wrap(err, "end attempt")
+		result.ProviderID, result.Detail, result.DigestID).Scan(&recorded.Age)
+	if err == nil && len(result.DeadDevices) > 0 {
+		recorded.DeadTokensKept = s.switchOff(ctx, result.DeadDevices, ids, numbers)
+	}
+	return recorded, wrap(err, "end attempt")
 }
 
 // attemptsOf names the attempts that a result ends, by delivery and number.
