@@ -110,7 +110,8 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 	require.Contains(t, planned, "not known, since Temporal is out of reach. By its row it waits until ")
 }
 
-// What an event's purged row would have told is called unknown.
+// What an event's purged row would have told is taken from the delivery's, or called
+// unknown, as of a delivery that release 0.1 planned.
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 
@@ -121,6 +122,11 @@ func TestWhyOfAPurgedEvent(t *testing.T) {
 
 	require.Contains(t, out, "event      evt-1: BOOKED; its row in the outbox was purged")
 	require.Contains(t, out, "decision   SELECTED")
+	require.Contains(t, out, "active; named through RESTAURANT/5, as CHEF")
+
+	c.exec(t, "UPDATE notification SET entity_type = NULL, entity_id = NULL")
+
+	out = c.must(t, "delivery", "why", "evt-1-staff10-EMAIL")
 	require.Contains(t, out, "of which entity is not known, since the event's row was purged")
 	require.Contains(t, out, "entity       not known, and neither are its settings")
 	require.NotContains(t, out, "decided now")

@@ -21,7 +21,7 @@ type planNow struct {
 
 // planNow walks the way of planning to one recipient: the same statements read the
 // event's setup and its recipients, and the same rules decide. Of an event whose row
-// was purged it cannot be known whom it named.
+// was purged only a delivery's row says through which entity it named somebody.
 func (e Explainer) planNow(ctx context.Context, key report.DecisionKey, decided report.Decided, now time.Time) (planNow, error) {
 	setup, targets, problems, err := e.setup(ctx, key.EventID, decided)
 	if err != nil {
@@ -42,7 +42,7 @@ func (e Explainer) planNow(ctx context.Context, key report.DecisionKey, decided 
 	}
 	if !plan.named {
 		plan.facts = setup.Facts(person.Recipient, key.Channel, now, nil)
-		if decided.Outbox != nil {
+		if decided.Outbox != nil || len(targets) > 0 {
 			plan.reason = notNamed(targets, problems, person)
 		}
 		return plan, nil
@@ -57,7 +57,11 @@ func (e Explainer) planNow(ctx context.Context, key report.DecisionKey, decided 
 func (e Explainer) setup(ctx context.Context, eventID string, decided report.Decided) (setup notification.EventSetup, targets []notification.Target, problems []string, err error) {
 	if decided.Outbox == nil {
 		setup, err = e.Store.TypeSetup(ctx, decided.EventType)
-		return setup, nil, nil, err
+		setup.Event.Type = decided.EventType
+		if decided.Entity.Type != "" {
+			targets = []notification.Target{{Entity: decided.Entity}}
+		}
+		return setup, targets, nil, err
 	}
 	if setup, err = e.Store.EventSetup(ctx, eventID); err == nil {
 		setup.ReadTimes()

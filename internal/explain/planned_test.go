@@ -46,3 +46,28 @@ func TestWhyCountsThoseBefore(t *testing.T) {
 		require.Equal(t, tt.uncounted, why.Rules.Uncounted, tt.name)
 	}
 }
+
+// Of an event that was purged, the delivery's row says through which entity it named
+// somebody; the rules of that entity are explained.
+func TestWhyOfAPurgedEvent(t *testing.T) {
+	t.Parallel()
+
+	d := directory{Store: postgrestest.New(t)}
+	d.exec(t, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')")
+	d.exec(t, "INSERT INTO recipient (user_type, user_id) VALUES ('RESTAURANT_USER', '1'), ('RESTAURANT_USER', '2')")
+	d.exec(t, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', '1', 'STAFF')")
+	d.exec(t, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, enabled) VALUES ('RESTAURANT', '5', 'EMAIL', false)")
+	d.exec(t, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
+		SELECT 'evt-1', 'T', user_type, user_id, 'RESTAURANT', '5', 'EMAIL', 'evt-1-staff' || user_id || '-EMAIL', 'title', 'body' FROM recipient`)
+	e := Explainer{Store: d.Store, Unreachable: errors.New("down")}
+
+	member, err := e.WhyDelivery(t.Context(), "evt-1-staff1-EMAIL")
+	require.NoError(t, err)
+	require.Equal(t, "RESTAURANT/5", member.Rules.SettingsOf)
+	require.Equal(t, notification.DecisionGroupDisabled, member.Rules.Decision)
+
+	left, err := e.WhyDelivery(t.Context(), "evt-1-staff2-EMAIL")
+	require.NoError(t, err)
+	require.Equal(t, []string{"they are no member of RESTAURANT/5"}, left.Rules.Unreached)
+}

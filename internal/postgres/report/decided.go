@@ -26,7 +26,8 @@ type Decided struct {
 	Processed *ProcessedRow                                  // nil: it was not started yet
 	Decisions map[notification.Channel]notification.Decision // nil: nothing was decided about the recipient
 	DecidedAt time.Time
-	Chosen    int // recipients of the event who were selected for the channel
+	Chosen    int                 // recipients of the event who were selected for the channel
+	Entity    notification.Entity // through which the recipient was told; the zero value: no delivery says
 }
 
 // Decided reads what was decided. Where nothing is known of the event, the
@@ -44,6 +45,15 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 		WHERE  event_id = $1
 		AND    channels ->> $2 = 'SELECTED'`
 
+	const entity = `
+		SELECT entity_type, entity_id
+		FROM   notification
+		WHERE  event_id = $1
+		AND    user_type = $2
+		AND    user_id = $3
+		AND    entity_type IS NOT NULL
+		LIMIT  1`
+
 	var found Decided
 	event := EventDetail{EventID: key.EventID}
 	batch := &pgx.Batch{}
@@ -55,6 +65,9 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	batch.Queue(chosen, key.EventID, string(key.Channel)).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Chosen) })
 	batch.Queue("SELECT event_type FROM notification WHERE event_id = $1 LIMIT 1", key.EventID).QueryRow(func(row pgx.Row) error {
 		return unlessNoRows(row.Scan(&found.EventType))
+	})
+	batch.Queue(entity, key.EventID, key.UserType, key.UserID).QueryRow(func(row pgx.Row) error {
+		return unlessNoRows(row.Scan(&found.Entity.Type, &found.Entity.ID))
 	})
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return Decided{}, fmt.Errorf("read decision: %w", err)
