@@ -83,7 +83,13 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, config.Starter, e
 		return nil, cfg, err
 	}
 	temporal, err := a.temporal(ctx)
-	return &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}, cfg, err
+	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix}, cfg, err
+}
+
+// namespace is the one that temporal connects to.
+func (a *app) namespace() string {
+	options, _ := config.Temporal(a.environment) // temporal returns its error
+	return options.Namespace
 }
 
 // nextStep says what an operator can do about an error.

@@ -78,6 +78,9 @@ func printSending(w io.Writer, s explain.Sending) {
 	printSet(w, fact{"it says", s.Details})
 	if s.Status == explain.Running {
 		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
+		if s.Workers == 0 {
+			console.Row(w, "no worker", s.ServedBy.Absent(s.TaskQueue, time.Now())+": nothing happens until one runs")
+		}
 	}
 	for _, p := range s.Pending {
 		text := fmt.Sprintf("%s %s, attempt %d", p.Activity, p.State, p.Attempt)

@@ -93,14 +93,15 @@ func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
 	if err != nil {
 		return err
 	}
-	state, err := operate.ReadPollers(ctx, &launch.Launcher{Client: d.Explainer.Temporal, Prefix: cfg.TaskQueuePrefix}, 0)
+	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
+	state, err := operate.ReadPollers(ctx, launcher, 0)
 	switch {
 	case err != nil:
 		return err
 	case len(state.Pollers) == 0:
 		return advice.With(errors.New("no outbox poller is running"), "run `starter poller start`")
 	case state.Workers == 0:
-		return advice.With(fmt.Errorf("no worker polls the task queue %s", state.TaskQueue), "start a worker")
+		return advice.With(errors.New(state.ServedBy.Absent(state.TaskQueue, time.Now())), "start a worker")
 	}
 	if err := d.Ledger.Reachable(ctx); err != nil {
 		return outOfReach("the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err)

@@ -19,6 +19,7 @@ func (a *app) explainer(ctx context.Context) (e explain.Explainer, done func(), 
 		e.Temporal = nil
 		return e, e.Store.Close, nil
 	}
+	e.Namespace = a.namespace()
 	return e, func() { e.Temporal.Close(); e.Store.Close() }, nil
 }
 

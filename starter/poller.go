@@ -108,7 +108,7 @@ func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, expect
 
 func (a *app) warnOfWorkers(pollers operate.Pollers) {
 	if pollers.Workers == 0 {
-		a.Note("warning: no worker polls the task queue %s, so nothing happens; start a worker", pollers.TaskQueue)
+		a.Note("warning: %s: nothing happens until one runs; start a worker", pollers.ServedBy.Absent(pollers.TaskQueue, time.Now()))
 	}
 }
 
@@ -133,5 +133,14 @@ func printPollers(w io.Writer, pollers operate.Pollers) {
 	console.Row(w, "POLLER", "STATUS", "SINCE", "LAST HEARTBEAT", "ATTEMPT", "LAST FAILURE")
 	for _, p := range pollers.Pollers {
 		console.Row(w, p.ID, p.Status, console.Clock(p.Since), console.Clock(p.LastHeartbeat), p.Attempt, console.Dash(p.LastFailure))
+	}
+	console.Row(w)
+	if len(pollers.ServedBy) == 0 {
+		console.Row(w, pollers.ServedBy.Absent(pollers.TaskQueue, time.Now()))
+		return
+	}
+	console.Row(w, "WORKER OF "+pollers.TaskQueue, "STATUS", "LAST SEEN")
+	for _, worker := range pollers.ServedBy {
+		console.Row(w, worker.Identity, worker.Status, console.Clock(&worker.LastSeen))
 	}
 }

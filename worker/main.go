@@ -65,7 +65,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer temporal.Close()
-	launcher := &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
+	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
 	if acts.Senders, err = wiring.senders(cfg, broker, part.channels); err != nil {
@@ -135,6 +135,7 @@ func connectBroker(ctx context.Context, cfg config.Config, namespace string) (*r
 func newTemporalClient(options client.Options, metrics client.MetricsHandler) (client.Client, error) {
 	options.Logger = log.NewStructuredLogger(slog.Default())
 	options.MetricsHandler = metrics
+	options.WorkerHeartbeatInterval = launch.WorkerHeartbeat
 	temporal, err := client.NewLazyClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("create Temporal client: %w", err)

@@ -16,6 +16,7 @@ import (
 type Explainer struct {
 	Store       *postgres.Store
 	Temporal    client.Client // nil: it is out of reach
+	Namespace   string        // of Temporal; empty: its default
 	Unreachable error         // why Temporal is nil
 }
 

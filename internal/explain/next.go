@@ -96,7 +96,7 @@ func (w Why) nextOfRunning(now time.Time) string {
 		at = *s.Digest
 	}
 	if at.Status == Running && at.Workers == 0 {
-		return fmt.Sprintf("nothing, until a worker serves the task queue %s: start one", at.TaskQueue)
+		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", w.Delivery.Channel, at.ServedBy.Absent(at.TaskQueue, now))
 	}
 	waiting, waits := strings.CutPrefix(at.Details, "waiting ")
 	switch p := at.PendingSend(); {
@@ -168,4 +168,4 @@ func (w Why) rowSays(now time.Time) string {
 }
 
 // clock is a time to the millisecond.
-func clock(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }
+func clock(t *time.Time) string { return t.UTC().Format(notification.ClockLayout) }

@@ -23,6 +23,7 @@ type Sending struct {
 	WorkflowView
 	TaskQueue   string            `json:"task_queue,omitempty"`
 	Workers     int               `json:"workers"`                   // that serve the task queue, of a running workflow
+	ServedBy    launch.Workers    `json:"served_by,omitempty"`       // also those that did until a few minutes ago
 	Details     string            `json:"current_details,omitempty"` // what a running workflow says it waits for
 	Pending     []PendingActivity `json:"pending_activities,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: not known
@@ -86,7 +87,8 @@ func (e Explainer) sending(ctx context.Context, id string) Sending {
 	for _, activity := range description.GetPendingActivities() {
 		s.Pending = append(s.Pending, pendingOf(activity))
 	}
-	s.Workers, _ = launch.Workers(ctx, e.Temporal, s.TaskQueue) // 0 also where Temporal does not say
+	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, s.TaskQueue) // none also where Temporal does not say
+	s.Workers = s.ServedBy.Running()
 	e.readHistory(ctx, id, &s)
 	if s.Workers > 0 {
 		s.Details = e.currentDetails(ctx, id, s.RunID)

@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/activities"
@@ -41,6 +43,7 @@ func temporalWith(t *testing.T, workers int, workflows map[string]sendingWorkflo
 	for range workers {
 		queue.Pollers = append(queue.Pollers, &taskqueuepb.PollerInfo{LastAccessTime: timestamppb.Now()})
 	}
+	temporal.On("WorkflowService").Return(noHeartbeats{}).Maybe()
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email", mock.Anything).Return(queue, nil).Maybe()
 	for id, w := range workflows {
 		runID := "run of " + id
@@ -65,6 +68,15 @@ func temporalWith(t *testing.T, workers int, workflows map[string]sendingWorkflo
 		}
 	}
 	return temporal
+}
+
+// noHeartbeats belongs to a server that knows no heartbeats of workers.
+type noHeartbeats struct {
+	workflowservice.WorkflowServiceClient
+}
+
+func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
 func scheduled(t *testing.T, id int64, activity string, input any) *historypb.HistoryEvent {
@@ -102,11 +114,14 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 		}},
 	}})
 
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d")
+	require.Len(t, got.ServedBy, 3)
+	got.ServedBy = nil
 	require.Equal(t, explain.Sending{
 		WorkflowView: explain.WorkflowView{Status: "RUNNING", RunID: "run of d"},
 		TaskQueue:    "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
 		Pending: []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"}},
-	}, explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d"))
+	}, got)
 }
 
 func TestDeliveryWorkflowInADigest(t *testing.T) {
@@ -144,6 +159,7 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 			t.Parallel()
 
 			got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), "d")
+			got.ServedBy = nil
 			require.Equal(t, explain.Sending{WorkflowView: tt.want, TaskQueue: "test-email"}, got)
 		})
 	}

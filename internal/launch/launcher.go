@@ -17,6 +17,7 @@ import (
 // Launcher starts the workflows of one installation.
 type Launcher struct {
 	Client        client.Client
+	Namespace     string // of Client; empty: Temporal's default
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
 }

@@ -1,37 +1,160 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/notification"
 )
+
+// WorkerHeartbeat is how often a worker tells Temporal that it lives.
+const WorkerHeartbeat = 2 * time.Second
+
+const (
+	// heartbeatGone is how long a worker counts after its last heartbeat.
+	heartbeatGone = 4 * WorkerHeartbeat
+	// pollGone is how long a worker without heartbeats counts after it asked for
+	// tasks: each of its questions waits for a minute at most.
+	pollGone = 90 * time.Second
+	// maxWorkers bounds the workers of a task queue that are looked at, one by one.
+	maxWorkers = 100
+)
+
+// Worker is a worker that serves a task queue, or did within the last minutes.
+type Worker struct {
+	Identity string       `json:"identity"` // process id and host, unless it was set
+	Status   WorkerStatus `json:"status"`
+	LastSeen time.Time    `json:"last_seen"` // by its own clock
+}
+
+// WorkerStatus says whether a worker takes tasks.
+type WorkerStatus string
+
+// The statuses of a worker.
+const (
+	WorkerRunning WorkerStatus = "RUNNING"
+	WorkerStopped WorkerStatus = "STOPPED" // it was told to stop, and takes no more tasks
+	WorkerGone    WorkerStatus = "GONE"    // it has not been heard of for 8 seconds or more
+)
+
+// Workers are those of one task queue, the last seen first.
+type Workers []Worker
+
+// Running counts the workers that take tasks.
+func (w Workers) Running() int {
+	running := 0
+	for _, worker := range w {
+		if worker.Status == WorkerRunning {
+			running++
+		}
+	}
+	return running
+}
+
+// LastSeen is when the last of them was seen; nil: there was none lately.
+func (w Workers) LastSeen() *time.Time {
+	if len(w) == 0 {
+		return nil
+	}
+	return &w[0].LastSeen
+}
+
+// Absent says that no worker takes the tasks of a queue, and since when.
+func (w Workers) Absent(queue string, now time.Time) string {
+	text := "no worker polls the task queue " + queue
+	if seen := w.LastSeen(); seen != nil {
+		text += fmt.Sprintf(": the last one was seen at %s, %s ago", seen.UTC().Format(notification.ClockLayout), max(now.Sub(*seen), 0).Round(time.Second))
+	}
+	return text
+}
 
 // queueDescriber is the part of Temporal's client that describes task queues.
 type queueDescriber interface {
 	DescribeTaskQueue(ctx context.Context, queue string, kind enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error)
+	WorkflowService() workflowservice.WorkflowServiceClient
 }
 
-// workerGone is how long a worker counts after it asked for tasks: each of its
-// questions waits for a minute at most.
-const workerGone = 90 * time.Second
-
-// Workers counts the workers that asked for tasks of a queue lately.
-func Workers(ctx context.Context, temporal queueDescriber, queue string) (int, error) {
+// WorkersOf finds the workers of a task queue. Temporal remembers them for some
+// minutes after their end. Those without a heartbeat, since their server keeps none
+// or since they have just begun, are known by when they last asked for tasks.
+func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue string) (Workers, error) {
+	beating, kept, err := heartbeats(ctx, temporal.WorkflowService(), cmp.Or(namespace, client.DefaultNamespace), queue)
+	if err != nil {
+		return nil, fmt.Errorf("list the workers of task queue %s: %w", queue, err)
+	}
+	patience := pollGone
+	if kept {
+		patience = heartbeatGone // the first heartbeat comes sooner
+	}
 	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	var notFound *serviceerror.NotFound
 	if err != nil && !errors.As(err, &notFound) {
-		return 0, fmt.Errorf("describe task queue %s: %w", queue, err)
+		return nil, fmt.Errorf("describe task queue %s: %w", queue, err)
 	}
-	workers := 0
-	for _, worker := range description.GetPollers() {
-		if time.Since(worker.GetLastAccessTime().AsTime()) < workerGone {
-			workers++
+	now, found, known := time.Now(), Workers{}, map[string]bool{}
+	for _, h := range beating {
+		known[h.GetWorkerIdentity()] = true
+		found = append(found, Worker{h.GetWorkerIdentity(), statusOf(h, now), h.GetHeartbeatTime().AsTime()})
+	}
+	for _, p := range description.GetPollers() {
+		if known[p.GetIdentity()] {
+			continue
 		}
+		worker := Worker{p.GetIdentity(), WorkerRunning, p.GetLastAccessTime().AsTime()}
+		if now.Sub(worker.LastSeen) >= patience {
+			worker.Status = WorkerGone
+		}
+		found = append(found, worker)
 	}
-	return workers, nil
+	slices.SortFunc(found, func(a, b Worker) int {
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Identity, b.Identity))
+	})
+	return found, nil
+}
+
+// heartbeats are the last ones of a queue's workers. It says whether the server keeps any.
+func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace, queue string) (found []*workerpb.WorkerHeartbeat, kept bool, err error) {
+	described, err := temporal.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if err != nil || !described.GetNamespaceInfo().GetCapabilities().GetWorkerHeartbeats() {
+		return nil, false, err
+	}
+	listed, err := temporal.ListWorkers(ctx, &workflowservice.ListWorkersRequest{
+		Namespace: namespace, PageSize: maxWorkers, Query: fmt.Sprintf("TaskQueue = '%s'", queue),
+	})
+	for _, worker := range listed.GetWorkers() {
+		described, err := temporal.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
+		var forgotten *serviceerror.NotFound
+		switch {
+		case errors.As(err, &forgotten):
+			continue
+		case err != nil:
+			return nil, true, err
+		}
+		found = append(found, described.GetWorkerInfo().GetWorkerHeartbeat())
+	}
+	return found, true, err
+}
+
+// statusOf judges a worker by its last heartbeat. One that sends them at longer
+// intervals, as those of release 0.1 do, says so in each but its first.
+func statusOf(h *workerpb.WorkerHeartbeat, now time.Time) WorkerStatus {
+	patience := max(heartbeatGone, h.GetElapsedSinceLastHeartbeat().AsDuration()*3/2)
+	switch {
+	case h.GetStatus() == enums.WORKER_STATUS_SHUTTING_DOWN, h.GetStatus() == enums.WORKER_STATUS_SHUTDOWN:
+		return WorkerStopped
+	case now.Sub(h.GetHeartbeatTime().AsTime()) >= patience:
+		return WorkerGone
+	default:
+		return WorkerRunning
+	}
 }

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// ClockLayout is how people are shown a time in UTC. Where it is somebody's clock on
+// the wall that matters, [WaitText] names the zone.
+const ClockLayout = "2006-01-02 15:04:05.000Z"
+
 // WaitText says until when a delivery waits, by the recipient's clock, and for
 // what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
 func WaitText(until, now time.Time, timezone, why string) string {

@@ -104,5 +104,5 @@ func clock(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return t.UTC().Format("2006-01-02 15:04:05.000Z")
+	return t.UTC().Format(notification.ClockLayout)
 }

@@ -73,7 +73,7 @@ func (o *Operator) signalPollers(ctx context.Context, signal string, status Poll
 		}
 	}
 	if pollers.Workers == 0 {
-		return nil, advice.With(fmt.Errorf("no worker polls the task queue %s; the order is kept until one does", pollers.TaskQueue),
+		return nil, advice.With(fmt.Errorf("%s; the order is kept until one does", pollers.ServedBy.Absent(pollers.TaskQueue, time.Now())),
 			"start a worker, which carries it out; see `starter poller status`")
 	}
 	reached := func(p Poller) bool { return p.Status == status }

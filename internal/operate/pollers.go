@@ -23,10 +23,11 @@ const maxPollers = 16
 
 // Pollers is the outbox pollers, and how many workers could serve them.
 type Pollers struct {
-	TaskQueue string   `json:"task_queue"`
-	Workers   int      `json:"workers"`
-	Pollers   []Poller `json:"pollers"`
-	Others    []string `json:"other_installations,omitempty"` // see [OtherInstallations]
+	TaskQueue string         `json:"task_queue"`
+	Workers   int            `json:"workers"`   // that take tasks of it
+	ServedBy  launch.Workers `json:"served_by"` // also those that did until a few minutes ago
+	Pollers   []Poller       `json:"pollers"`
+	Others    []string       `json:"other_installations,omitempty"` // see [OtherInstallations]
 }
 
 // IDs are the workflow IDs of the pollers.
@@ -83,7 +84,8 @@ func ReadPollers(ctx context.Context, launcher *launch.Launcher, expected int) (
 		}
 	}
 	var err error
-	pollers.Workers, err = launch.Workers(ctx, launcher.Client, pollers.TaskQueue)
+	pollers.ServedBy, err = launch.WorkersOf(ctx, launcher.Client, launcher.Namespace, pollers.TaskQueue)
+	pollers.Workers = pollers.ServedBy.Running()
 	return pollers, err
 }
 

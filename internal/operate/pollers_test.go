@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/advice"
@@ -101,6 +102,17 @@ func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.Task
 	return description, nil
 }
 
+// WorkflowService belongs to a server that knows no heartbeats of workers.
+func (s *server) WorkflowService() workflowservice.WorkflowServiceClient { return noHeartbeats{} }
+
+type noHeartbeats struct {
+	workflowservice.WorkflowServiceClient
+}
+
+func (noHeartbeats) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{}, nil
+}
+
 // SignalWorkflow obeys at once.
 func (s *server) SignalWorkflow(_ context.Context, id, _, signal string, arg any) error {
 	s.mu.Lock()
@@ -163,6 +175,8 @@ func TestReadPollers(t *testing.T) {
 	got, err := ReadPollers(t.Context(), temporal.launcher(), 3)
 
 	require.NoError(t, err)
+	require.Len(t, got.ServedBy, 2)
+	got.ServedBy = nil
 	require.Equal(t, Pollers{TaskQueue: "test-events", Workers: 1, Pollers: []Poller{
 		{ID: "test-outbox-poller-1", Status: PollerRunning, Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
 		{ID: "test-outbox-poller-2", Status: "CANCELED", Since: &start},

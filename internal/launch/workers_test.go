@@ -1,0 +1,145 @@
+package launch_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workerpb "go.temporal.io/api/worker/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"herald/internal/launch"
+)
+
+// queueServer is a Temporal that knows the workers of one task queue.
+type queueServer struct {
+	polled map[string]time.Duration // by identity: since it last asked for tasks
+	beats  []beat
+	old    bool // it knows no heartbeats
+}
+
+// beat is the last heartbeat of a worker.
+type beat struct {
+	identity string
+	ago      time.Duration
+	interval time.Duration // since the one before; 0: there was none
+	stopping bool
+
+	forgotten bool // since it was listed
+}
+
+// queueService is its API.
+type queueService struct {
+	workflowservice.WorkflowServiceClient
+	server queueServer
+}
+
+func (s queueServer) WorkflowService() workflowservice.WorkflowServiceClient {
+	return queueService{server: s}
+}
+
+func (s queueServer) DescribeTaskQueue(context.Context, string, enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	described := &workflowservice.DescribeTaskQueueResponse{}
+	for identity, ago := range s.polled {
+		described.Pollers = append(described.Pollers, &taskqueuepb.PollerInfo{Identity: identity, LastAccessTime: timestamppb.New(time.Now().Add(-ago))})
+	}
+	return described, nil
+}
+
+func (s queueService) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{NamespaceInfo: &namespacepb.NamespaceInfo{
+		Capabilities: &namespacepb.NamespaceInfo_Capabilities{WorkerHeartbeats: !s.server.old},
+	}}, nil
+}
+
+func (s queueService) ListWorkers(_ context.Context, in *workflowservice.ListWorkersRequest, _ ...grpc.CallOption) (*workflowservice.ListWorkersResponse, error) {
+	listed := &workflowservice.ListWorkersResponse{}
+	if in.GetNamespace() != "default" || in.GetQuery() != "TaskQueue = 'herald-email'" {
+		return listed, nil
+	}
+	for _, b := range s.server.beats {
+		listed.Workers = append(listed.Workers, &workerpb.WorkerListInfo{WorkerInstanceKey: "key of " + b.identity})
+	}
+	return listed, nil
+}
+
+func (s queueService) DescribeWorker(_ context.Context, in *workflowservice.DescribeWorkerRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkerResponse, error) {
+	for _, b := range s.server.beats {
+		if in.GetNamespace() != "default" || in.GetWorkerInstanceKey() != "key of "+b.identity || b.forgotten {
+			continue
+		}
+		heartbeat := &workerpb.WorkerHeartbeat{
+			WorkerIdentity: b.identity, Status: enums.WORKER_STATUS_RUNNING, HeartbeatTime: timestamppb.New(time.Now().Add(-b.ago)),
+		}
+		if b.interval > 0 {
+			heartbeat.ElapsedSinceLastHeartbeat = durationpb.New(b.interval)
+		}
+		if b.stopping {
+			heartbeat.Status = enums.WORKER_STATUS_SHUTTING_DOWN
+		}
+		return &workflowservice.DescribeWorkerResponse{WorkerInfo: &workerpb.WorkerInfo{WorkerHeartbeat: heartbeat}}, nil
+	}
+	return nil, serviceerror.NewNotFound("no such worker")
+}
+
+func TestWorkersOf(t *testing.T) {
+	t.Parallel()
+
+	const running, stopped, gone = launch.WorkerRunning, launch.WorkerStopped, launch.WorkerGone
+	tests := []struct {
+		name   string
+		server queueServer
+		want   map[string]launch.WorkerStatus
+	}{
+		{name: "nobody"},
+		{name: "alive", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, interval: 2 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "one of two is dead for ten seconds, though it asked for tasks a moment before",
+			server: queueServer{polled: map[string]time.Duration{"a": 11 * time.Second}, beats: []beat{{identity: "a", ago: 10 * time.Second, interval: 2 * time.Second}, {identity: "b"}}},
+			want:   map[string]launch.WorkerStatus{"a": gone, "b": running}},
+		{name: "stopping", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
+		{name: "of a release that sends a heartbeat each minute", server: queueServer{beats: []beat{{identity: "a", ago: 50 * time.Second, interval: time.Minute}}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "no heartbeat yet", server: queueServer{polled: map[string]time.Duration{"a": 0}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "forgotten meanwhile", server: queueServer{beats: []beat{{identity: "a", forgotten: true}}}},
+		{name: "killed before its first heartbeat", server: queueServer{polled: map[string]time.Duration{"a": 9 * time.Second}}, want: map[string]launch.WorkerStatus{"a": gone}},
+		{name: "a server without heartbeats", server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}}, want: map[string]launch.WorkerStatus{"a": running, "b": gone}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			workers, err := launch.WorkersOf(t.Context(), tt.server, "", "herald-email")
+			require.NoError(t, err)
+			found, alive := map[string]launch.WorkerStatus{}, 0
+			for _, worker := range workers {
+				found[worker.Identity] = worker.Status
+				if worker.Status == running {
+					alive++
+				}
+			}
+			require.Len(t, workers, len(tt.want))
+			for identity, status := range tt.want {
+				require.Equal(t, status, found[identity], identity)
+			}
+			require.Equal(t, alive, workers.Running())
+		})
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 11, 22, 10, 0, 17, 0, time.UTC)
+	workers := launch.Workers{{Identity: "a", Status: launch.WorkerGone, LastSeen: now.Add(-12 * time.Second)}}
+	for _, fact := range []string{"herald-email", "2026-11-22 10:00:05.000Z", "12s ago"} {
+		require.Contains(t, workers.Absent("herald-email", now), fact)
+	}
+	require.NotContains(t, launch.Workers{}.Absent("herald-email", now), "ago")
+}
