@@ -41,6 +41,22 @@ func TestSeedOverwritesNobody(t *testing.T) {
 	require.Contains(t, c.must(t, "audit", "--command", "seed"), "1 of notification_template, 1 of recipient")
 }
 
+// The example's people are not written into somebody's own tables.
+func TestSeedSparesADirectoryOfViews(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	c.exec(t, "ALTER TABLE recipient RENAME TO patient; CREATE VIEW recipient AS SELECT * FROM patient")
+
+	got := c.run(t, "seed", "--yes")
+
+	require.NotZero(t, got.code)
+	require.Contains(t, got.err, "recipient is no table")
+	var rows int
+	require.NoError(t, c.store(t).Pool.QueryRow(t.Context(), "SELECT (SELECT count(*) FROM patient) + (SELECT count(*) FROM event_type_recipients)").Scan(&rows))
+	require.Zero(t, rows)
+}
+
 func TestCheckBaseURL(t *testing.T) {
 	t.Parallel()
 

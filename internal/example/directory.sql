@@ -1,6 +1,22 @@
 -- Who there is: two restaurants, an agency, customers in three time zones, admins and a guest.
 -- Addresses are of domains and numbers reserved for examples; herald.slack_url says where Slack is.
 
+-- Views over somebody's own tables are theirs: an INSERT might reach the tables.
+DO $$
+DECLARE
+    view text;
+BEGIN
+    SELECT relname
+    INTO   view
+    FROM   pg_class
+    WHERE  oid IN (to_regclass('recipient'), to_regclass('recipient_device'), to_regclass('entity_member'))
+    AND    relkind NOT IN ('r', 'p');
+    IF FOUND THEN
+        RAISE EXCEPTION 'the directory is your own (% is no table), and the example is not written there: seed another database', view;
+    END IF;
+END;
+$$;
+
 INSERT INTO recipient (user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, active)
 SELECT user_type, user_id, name, email, phone, current_setting('herald.slack_url') || webhook, locale, timezone, active
 FROM   (VALUES

@@ -62,6 +62,23 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	require.Equal(t, served, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
 }
 
+// Every migration after the directory's runs, and is taken back, where the directory
+// is views.
+func TestMigrateOverADirectoryOfViews(t *testing.T) {
+	t.Parallel()
+
+	s := inForeignDirectory(t)
+	migrator := newMigrator(t, s)
+	downTo(t, migrator, "0002")
+
+	_, err := migrator.Up(t.Context())
+	require.NoError(t, err)
+
+	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.Len(t, page.Recipients, 1)
+}
+
 // The database has the same channels as the code, and each serves the same users.
 func TestChannelsOfTheDatabase(t *testing.T) {
 	t.Parallel()
