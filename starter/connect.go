@@ -98,6 +98,7 @@ func (a *app) nextStep(err error) string {
 	var connect *pgconn.ConnectError
 	var statement *pgconn.PgError
 	var refused *outbox.RefusedError
+	var schema *postgres.SchemaError
 	var late *serviceerror.DeadlineExceeded
 	var unavailable *serviceerror.Unavailable
 	var namespace *serviceerror.NamespaceNotFound
@@ -106,6 +107,8 @@ func (a *app) nextStep(err error) string {
 		return advised.Next
 	case errors.As(err, &refused):
 		return "correct the event, or choose another --event-id, and run it again"
+	case errors.As(err, &schema):
+		return schema.Remedy
 	case errors.As(err, &unavailable):
 		return startTemporal
 	case errors.As(err, &namespace):

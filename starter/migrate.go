@@ -54,7 +54,7 @@ func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cob
 			return err
 		}
 		defer db.Close()
-		migrator, err := db.NewMigrator(migrations.FS)
+		migrator, err := db.NewMigrator(ctx, migrations.FS)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,11 @@ func (m *migration) up(ctx context.Context) error {
 			return err
 		}
 	}
-	return m.Print(map[string][]string{"applied": names}, func(w io.Writer) {
+	prepared := append([]string{}, m.migrator.Prepared()...)
+	return m.Print(map[string][]string{"prepared": prepared, "applied": names}, func(w io.Writer) {
+		for _, done := range prepared {
+			console.Row(w, done)
+		}
 		for _, name := range names {
 			console.Row(w, "applied", name)
 		}
@@ -106,7 +110,7 @@ func (m *migration) up(ctx context.Context) error {
 // record writes down which migrations are applied or taken back, and says whether
 // the schema has a place for that.
 func (m *migration) record(ctx context.Context, names []string) (bool, error) {
-	recordable, err := m.db.RecordsActions(ctx)
+	recordable, err := m.migrator.RecordsActions(ctx)
 	if err != nil || !recordable {
 		return false, err
 	}

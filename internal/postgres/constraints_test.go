@@ -147,7 +147,7 @@ func TestConstraints(t *testing.T) {
 		FROM   pg_constraint
 		WHERE  connamespace = 'public'::regnamespace
 		AND    contype IN ('c', 'u', 'f')
-		AND    conname !~ '^goose_'`)
+		AND    conname !~ '^herald_migrations'`)
 	for _, name := range names {
 		require.NotEmpty(t, refusals[name], "no case shows what %s refuses", name)
 	}

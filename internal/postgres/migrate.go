@@ -20,41 +20,61 @@ import (
 // once: a session lock lets one work, and the others wait.
 type Migrator struct {
 	files   fs.FS
-	db      *sql.DB
+	schema  string  // Herald's; its connections see no other
+	db      *sql.DB // its statements wait for locks without limit
 	locker  lock.SessionLocker
-	polite  *goose.Provider // its statements wait for a lock until lockTimeout
-	patient *goose.Provider // its statements wait for locks without limit
+	goose   lock.SessionLocker // goose's own, which releases that wrote goose_db_version held
+	polite  *goose.Provider    // its statements wait for a lock until lockTimeout
+	patient *goose.Provider    // its statements wait for locks without limit
 
-	mu    sync.Mutex
-	doing string
-	since time.Time
+	mu       sync.Mutex
+	doing    string
+	since    time.Time
+	prepared []string
 }
 
-// lockTimeout is how long a migration waits for a table. All who need that table
-// later wait behind it, producers too, so it then gives way and tries again.
-const lockTimeout = 3 * time.Second
+const (
+	// lockTimeout is how long a migration waits for a table. All who need that table
+	// later wait behind it, producers too, so it then gives way and tries again.
+	lockTimeout = 3 * time.Second
+	// migrationLock is not goose's own lock, so that the migrations of an application
+	// in the same database hold up none of Herald's.
+	migrationLock = 0x4845_5241_4c44_4d47 // "HERALDMG"
+)
 
-// NewMigrator returns a migrator of the store's database with the migrations in files.
-func (s *Store) NewMigrator(files fs.FS) (*Migrator, error) {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, math.MaxUint32)) // tries every second, until the caller's context ends
+// NewMigrator returns a migrator with the migrations in files, of the schema that the
+// store's search_path names first. It changes nothing.
+func (s *Store) NewMigrator(ctx context.Context, files fs.FS) (*Migrator, error) {
+	schema, err := s.schema(ctx)
 	if err != nil {
+		return nil, err
+	}
+	m := &Migrator{files: files, schema: schema, db: s.openUnlimited(schema, "0")}
+	forEver := lock.WithLockTimeout(1, math.MaxUint32) // tries every second, until the caller's context ends
+	if m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), forEver); err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
 	}
-	m := &Migrator{files: files, locker: locker, db: s.openUnlimited("0")}
-	if m.polite, err = goose.NewProvider(goose.DialectPostgres, s.openUnlimited(fmt.Sprint(lockTimeout.Milliseconds())), files); err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+	if m.goose, err = lock.NewPostgresSessionLocker(forEver); err != nil {
+		return nil, fmt.Errorf("migration lock: %w", err)
 	}
-	if m.patient, err = goose.NewProvider(goose.DialectPostgres, m.db, files); err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+	if m.polite, err = newProvider(s.openUnlimited(schema, fmt.Sprint(lockTimeout.Milliseconds())), files); err != nil {
+		return nil, err
 	}
-	return m, nil
+	m.patient, err = newProvider(m.db, files)
+	return m, err
+}
+
+func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(VersionTable))
+	return provider, wrap(err, "read migrations")
 }
 
 // openUnlimited opens connections for migrations alone, since changing a table of
-// millions takes longer than a worker's statement may. lockTimeout is in
-// milliseconds; 0: none.
-func (s *Store) openUnlimited(lockTimeout string) *sql.DB {
+// millions takes longer than a worker's statement may. They see one schema, so that no
+// name can mean a table of the application. lockTimeout is in milliseconds; 0: none.
+func (s *Store) openUnlimited(schema, lockTimeout string) *sql.DB {
 	config := s.Pool.Config().ConnConfig
+	config.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
 	config.RuntimeParams["idle_session_timeout"] = "0" // of the connection that holds the session lock
@@ -66,22 +86,22 @@ func (s *Store) openUnlimited(lockTimeout string) *sql.DB {
 func (m *Migrator) Close() error { return errors.Join(m.polite.Close(), m.patient.Close()) }
 
 // Up applies every missing migration, and returns their names. Only ctx limits its
-// time.
+// time. Where it may not begin, the error is a [SchemaError], and nothing was changed.
 func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 	names := []string{}
-	err := m.alone(ctx, func() error {
-		sources, err := m.polite.Status(ctx)
+	err := m.alone(ctx, m.locker, func() error {
+		record, err := m.begin(ctx, true)
 		if err != nil {
 			return err
 		}
-		for _, source := range sources {
-			if source.State == goose.StateApplied {
+		for _, source := range m.polite.ListSources() {
+			if record.applied[source.Version] {
 				continue
 			}
-			if err := m.step(ctx, source.Source, true); err != nil {
+			if err := m.step(ctx, source, true); err != nil {
 				return err
 			}
-			names = append(names, source.Source.Path)
+			names = append(names, source.Path)
 		}
 		return nil
 	})
@@ -91,15 +111,16 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 // Down takes back the newest migration, with the data in its tables, and returns its
 // name, or "" if there is none.
 func (m *Migrator) Down(ctx context.Context) (name string, err error) {
-	err = m.alone(ctx, func() error {
-		sources, err := m.polite.Status(ctx)
+	err = m.alone(ctx, m.locker, func() error {
+		record, err := m.begin(ctx, false)
 		if err != nil {
 			return err
 		}
+		sources := m.polite.ListSources()
 		for i := len(sources) - 1; i >= 0; i-- {
-			if source := sources[i]; source.State == goose.StateApplied {
-				name = source.Source.Path
-				return m.step(ctx, source.Source, false)
+			if source := sources[i]; record.applied[source.Version] {
+				name = source.Path
+				return m.step(ctx, source, false)
 			}
 		}
 		return nil
@@ -107,18 +128,18 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 	return name, wrap(err, "migrate down")
 }
 
-// alone calls f while it keeps other migrators off the database.
-func (m *Migrator) alone(ctx context.Context, f func() error) (err error) {
+// alone calls f while it keeps others off the lock.
+func (m *Migrator) alone(ctx context.Context, locker lock.SessionLocker, f func() error) (err error) {
 	m.say("waiting until no other migration runs")
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := m.locker.SessionLock(ctx, conn); err != nil {
+	if err := locker.SessionLock(ctx, conn); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+	defer func() { err = errors.Join(err, locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
 	return f()
 }
 
@@ -128,17 +149,23 @@ type MigrationStatus struct {
 	Applied bool   `json:"applied"`
 }
 
-// Status lists all migrations in their order.
+// Status lists all migrations in their order. It changes nothing.
 func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
-	sources, err := m.polite.Status(ctx)
+	record, err := m.find(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("migration status: %w", err)
 	}
-	statuses := make([]MigrationStatus, 0, len(sources))
-	for _, source := range sources {
-		statuses = append(statuses, MigrationStatus{Name: source.Source.Path, Applied: source.State == goose.StateApplied})
+	var statuses []MigrationStatus
+	for _, source := range m.polite.ListSources() {
+		statuses = append(statuses, MigrationStatus{Name: source.Path, Applied: record.applied[source.Version]})
 	}
 	return statuses, nil
+}
+
+// RecordsActions says whether the schema has a place for what operators do.
+func (m *Migrator) RecordsActions(ctx context.Context) (bool, error) {
+	columns, err := m.columns(ctx, "operator_action")
+	return len(columns) > 0, err
 }
 
 // CountRows counts the rows of a table, up to a limit. With a column it counts only

@@ -51,7 +51,7 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 	exec(t, s, fmt.Sprintf("ALTER DATABASE %s SET statement_timeout = '1ms'", pgx.Identifier{get[string](t, s, "SELECT current_database()")}.Sanitize()))
 	const limits = `INSERT INTO limits SELECT '%s', current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout');`
 	exec(t, s, "CREATE TABLE limits (migration text, statement text, idle text, lock text)")
-	m, err := s.NewMigrator(fstest.MapFS{
+	m, err := s.NewMigrator(t.Context(), fstest.MapFS{
 		"9001_one.sql": {Data: []byte("-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "one"))},
 		"9002_two.sql": {Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\nSELECT pg_sleep(0.1);\n" + fmt.Sprintf(limits, "two"))},
 	})

@@ -14,23 +14,23 @@ import (
 
 func newMigrator(t *testing.T, s *postgres.Store) *postgres.Migrator {
 	t.Helper()
-	migrator, err := s.NewMigrator(migrations.FS)
+	migrator, err := s.NewMigrator(t.Context(), migrations.FS)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, migrator.Close()) })
 	return migrator
 }
 
-// schema lists what migrations make: relations, constraints, functions and triggers.
+// schema lists what migrations make in a store's schema: relations, constraints, functions and triggers.
 func schema(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	return list(t, s, `
-		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname !~ '^goose_'
+		SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident(current_schema())) AND relname !~ '^herald_migrations'
 		UNION ALL
-		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conname !~ '^goose_'
+		SELECT 'constraint ' || conname FROM pg_constraint WHERE connamespace = to_regnamespace(quote_ident(current_schema())) AND conname !~ '^herald_migrations'
 		UNION ALL
-		SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+		SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = to_regnamespace(quote_ident(current_schema()))
 		UNION ALL
-		SELECT 'trigger ' || tgname FROM pg_trigger WHERE NOT tgisinternal
+		SELECT 'trigger ' || tgname FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE NOT tgisinternal AND relnamespace = to_regnamespace(quote_ident(current_schema()))
 		ORDER BY 1`)
 }
 

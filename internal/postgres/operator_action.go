@@ -14,10 +14,3 @@ func (s *Store) RecordActions(ctx context.Context, actor, command, detail string
 	_, err := s.Pool.Exec(ctx, query, actor, command, detail, targets)
 	return wrap(err, "record who does it")
 }
-
-// RecordsActions says whether the schema has a place for what operators do.
-func (s *Store) RecordsActions(ctx context.Context) (bool, error) {
-	var there bool
-	err := s.Pool.QueryRow(ctx, "SELECT to_regclass('operator_action') IS NOT NULL").Scan(&there)
-	return there, wrap(err, "look for operator_action")
-}

@@ -17,7 +17,7 @@ import (
 const templateLock = 0x4845_5241_4c44 // "HERALD"
 
 // ensureTemplate makes the migrated database that tests copy, unless it exists, and
-// returns its name. The name has a hash of the migrations, so that a new schema gets a
+// returns its name. The name has a hash of the migrations and their record, so that a new schema gets a
 // new template. An unfinished template has another name.
 func ensureTemplate(ctx context.Context, conn *pgx.Conn, server string) (string, error) {
 	name, err := templateName(migrations.FS)
@@ -43,6 +43,7 @@ func templateName(files fs.FS) (string, error) {
 		return "", fmt.Errorf("list migrations: %w", err)
 	}
 	hash := sha256.New()
+	fmt.Fprintln(hash, postgres.VersionTable)
 	for _, name := range names {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -87,7 +88,7 @@ func migrate(ctx context.Context, url string) error {
 		return err
 	}
 	defer store.Close()
-	migrator, err := store.NewMigrator(migrations.FS)
+	migrator, err := store.NewMigrator(ctx, migrations.FS)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,218 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"testing"
+	"testing/fstest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// application is a database that an application migrates with a goose of its own, which
+// is at version 25 and goes on with timestamps.
+type application struct {
+	*postgres.Store
+	url   string
+	files fstest.MapFS
+}
+
+func newApplication(t *testing.T) *application {
+	t.Helper()
+	a := &application{url: postgrestest.URL(t), files: fstest.MapFS{}}
+	a.Store = a.open(t, "")
+	exec(t, a.Store, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	for version := 1; version <= 25; version++ {
+		a.add(fmt.Sprintf("%05d_step.sql", version), "SELECT 1;")
+	}
+	a.add("20240101120000_orders.sql", "CREATE TABLE orders (id bigint PRIMARY KEY);")
+	a.migrate(t)
+	return a
+}
+
+func (a *application) add(name, statements string) {
+	a.files[name] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + statements + "\n")}
+}
+
+func (a *application) migrate(t *testing.T) {
+	t.Helper()
+	provider := oldGoose(t, a.Store, a.files)
+	_, err := provider.Up(t.Context())
+	require.NoError(t, err)
+}
+
+// open opens the database with more parameters in its URL.
+func (a *application) open(t *testing.T, parameters string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), a.url+parameters, "test")
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// oldGoose writes into goose_db_version, as an application does, and as Herald did.
+func oldGoose(t *testing.T, s *postgres.Store, files fs.FS) *goose.Provider {
+	t.Helper()
+	provider, err := goose.NewProvider(goose.DialectPostgres, stdlib.OpenDBFromPool(s.Pool), files)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, provider.Close()) })
+	return provider
+}
+
+// versions lists the versions in a table of goose with their times.
+func versions(t *testing.T, s *postgres.Store, table string) []string {
+	t.Helper()
+	return list(t, s, "SELECT version_id || ' ' || is_applied || ' ' || tstamp FROM "+table+" WHERE version_id > 0 ORDER BY id")
+}
+
+// everything lists all that a database holds.
+func everything(t *testing.T, s *postgres.Store) []string {
+	t.Helper()
+	return list(t, s, `
+		SELECT oid::regclass::text FROM pg_class WHERE relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) AND relkind <> 't'
+		UNION ALL
+		SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_'
+		ORDER BY 1`)
+}
+
+func requireAllApplied(t *testing.T, m *postgres.Migrator) {
+	t.Helper()
+	statuses, err := m.Status(t.Context())
+	require.NoError(t, err)
+	for _, status := range statuses {
+		require.True(t, status.Applied, status.Name)
+	}
+}
+
+// Neither Herald's migrations nor the application's take the other's for their own, and
+// neither waits for the other.
+func TestMigrateBesideAnApplication(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	before := versions(t, a.Store, "goose_db_version")
+	openTx(t, a.Store, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID) // the application migrates, for long
+	m := newMigrator(t, a.Store)
+
+	applied, err := m.Up(t.Context())
+
+	require.NoError(t, err)
+	statuses, err := m.Status(t.Context())
+	require.NoError(t, err)
+	require.Len(t, applied, len(statuses))
+	require.NoError(t, a.Ready(t.Context()))
+	require.Equal(t, before, versions(t, a.Store, "goose_db_version"))
+
+	a.add("20260101120000_later.sql", "CREATE TABLE later (id bigint);")
+	a.migrate(t)
+	require.True(t, get[bool](t, a.Store, "SELECT to_regclass('later') IS NOT NULL"))
+	requireAllApplied(t, m)
+}
+
+// All names that an application has are said at once, before anything is created; in a
+// schema of its own Herald has room.
+func TestMigrateRefusesNamesOfOthers(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	a.add("20240102000000_names.sql", `
+		CREATE TABLE notification (id uuid PRIMARY KEY);
+		CREATE TABLE herald_migrations (id bigint);
+		CREATE TABLE event_outbox (id uuid PRIMARY KEY, payload jsonb);
+		CREATE TYPE channel AS ENUM ('EMAIL');
+		CREATE DOMAIN sweep AS text;
+		CREATE VIEW recipient AS SELECT 1 AS id;
+		CREATE INDEX notification_created_at ON orders (id);
+		CREATE SEQUENCE operator_action;
+		CREATE FUNCTION notify_event_outbox() RETURNS int LANGUAGE sql AS 'SELECT 1';`)
+	a.migrate(t)
+	before := everything(t, a.Store)
+	m := newMigrator(t, a.Store)
+
+	_, err := m.Up(t.Context())
+
+	var refused *postgres.SchemaError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Problem, "table herald_migrations")
+	exec(t, a.Store, "DROP TABLE herald_migrations")
+	_, err = m.Up(t.Context())
+	require.ErrorAs(t, err, &refused)
+	for _, name := range []string{
+		"table notification", "table event_outbox", "type channel", "type sweep", "view recipient", "index notification_created_at",
+		"sequence operator_action", "function notify_event_outbox",
+	} {
+		require.Contains(t, refused.Problem, name)
+	}
+	require.NotContains(t, refused.Problem, "processed_event")
+	require.Contains(t, refused.Remedy, "search_path=herald")
+	exec(t, a.Store, "CREATE TABLE herald_migrations (id bigint)")
+	require.Equal(t, before, everything(t, a.Store))
+
+	own := newMigrator(t, a.open(t, "&search_path=herald"))
+	_, err = own.Up(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"created schema herald"}, own.Prepared())
+	requireAllApplied(t, own)
+}
+
+// What is Herald's is not refused, whatever it was replaced by.
+func TestMigrateKnowsItsOwn(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	m := newMigrator(t, s)
+	downTo(t, m, "0014")
+	exec(t, s, `
+		DROP TABLE recipient_device, entity_member, recipient;
+		CREATE VIEW recipient AS SELECT 'CUSTOMER' AS user_type, '1' AS user_id, '' AS name, NULL AS email, NULL AS phone, NULL AS slack_webhook_url, 'en' AS locale, 'UTC' AS timezone, true AS active;
+		CREATE VIEW entity_member AS SELECT 'A' AS entity_type, '1' AS entity_id, 'CUSTOMER' AS user_type, '1' AS user_id, 'R' AS role, true AS active;
+		CREATE VIEW recipient_device AS SELECT 'CUSTOMER' AS user_type, '1' AS user_id, 't' AS token, true AS active`)
+
+	_, err := m.Up(t.Context())
+
+	require.NoError(t, err)
+	requireAllApplied(t, m)
+}
+
+// A role that may not do what it needs is told what to ask for.
+func TestMigrateWithoutRights(t *testing.T) {
+	t.Parallel()
+
+	a := newApplication(t)
+	role := pgx.Identifier{"Limited " + get[string](t, a.Store, "SELECT current_database()::text")}.Sanitize()
+	exec(t, a.Store, "CREATE ROLE "+role+" LOGIN PASSWORD 'local'; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+	t.Cleanup(func() {
+		_, err := a.Pool.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+		require.NoError(t, err)
+	})
+	limited, err := url.Parse(a.url)
+	require.NoError(t, err)
+	limited.User = url.UserPassword("Limited "+get[string](t, a.Store, "SELECT current_database()::text"), "local")
+	owner := a.Store
+	a = &application{Store: owner, url: limited.String()}
+
+	for parameters, remedy := range map[string]string{
+		"":                        "GRANT USAGE, CREATE ON SCHEMA \"public\" TO " + role,
+		"&search_path=My-Herald":  `CREATE SCHEMA "my-herald" AUTHORIZATION ` + role,
+		"&search_path=%22No%22,x": `CREATE SCHEMA "No" AUTHORIZATION ` + role,
+	} {
+		s := a.open(t, parameters)
+		_, err := newMigrator(t, s).Up(t.Context())
+		var refused *postgres.SchemaError
+		require.ErrorAs(t, err, &refused)
+		require.Contains(t, refused.Remedy, remedy)
+
+		exec(t, owner, refused.Remedy[len(refused.Remedy)-len(remedy):])
+		_, err = newMigrator(t, s).Up(t.Context())
+		require.NoError(t, err)
+	}
+}

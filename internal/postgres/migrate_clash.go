@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// created finds what the way up of a migration creates: its kind, and its name.
+var created = regexp.MustCompile(`(?im)^\s*CREATE (?:OR REPLACE )?(?:UNIQUE )?(TABLE|VIEW|MATERIALIZED VIEW|INDEX|SEQUENCE|TYPE|DOMAIN|FUNCTION)(?: CONCURRENTLY)?(?: IF NOT EXISTS)? (\w+)`)
+
+// names are what migrations create. Tables are also among the relations, which are all
+// that shares their names: views, indexes, sequences, types.
+type names struct{ tables, relations, functions []string }
+
+// named lists what the migrations of some versions create.
+func (m *Migrator) named(versions map[int64]bool) (names, error) {
+	var found names
+	for _, source := range m.polite.ListSources() {
+		if !versions[source.Version] {
+			continue
+		}
+		text, err := fs.ReadFile(m.files, source.Path)
+		if err != nil {
+			return names{}, fmt.Errorf("read %s: %w", source.Path, err)
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		for _, match := range created.FindAllStringSubmatch(up, -1) {
+			switch kind, name := strings.ToUpper(match[1]), strings.ToLower(match[2]); kind {
+			case "FUNCTION":
+				found.functions = append(found.functions, name)
+			case "TABLE":
+				found.tables = append(found.tables, name)
+				fallthrough
+			default:
+				found.relations = append(found.relations, name)
+			}
+		}
+	}
+	return found, nil
+}
+
+// refuseClashes refuses to migrate if something of the application has a name that the
+// missing migrations need. What the applied ones created is Herald's, whatever it was
+// replaced by; so is what an interrupted one left on a table of Herald's.
+func (m *Migrator) refuseClashes(ctx context.Context, applied map[int64]bool) error {
+	ours, err := m.named(applied)
+	if err != nil {
+		return err
+	}
+	missing := map[int64]bool{}
+	for _, source := range m.polite.ListSources() {
+		missing[source.Version] = !applied[source.Version]
+	}
+	wanted, err := m.named(missing)
+	if err != nil {
+		return err
+	}
+	isOurs := func(name string) bool {
+		return slices.Contains(ours.relations, name) || slices.Contains(ours.functions, name)
+	}
+	taken, err := m.list(ctx, takenNames, m.schema, slices.DeleteFunc(wanted.relations, isOurs), slices.DeleteFunc(wanted.functions, isOurs), ours.relations)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	return m.clash(taken)
+}
+
+const takenNames = `
+	SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'view' WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 'c' THEN 'type' ELSE 'table' END
+	       || ' ' || c.relname
+	FROM   pg_class c
+	JOIN   pg_namespace n ON n.oid = c.relnamespace
+	LEFT   JOIN pg_index i ON i.indexrelid = c.oid
+	LEFT   JOIN pg_class indexed ON indexed.oid = i.indrelid
+	WHERE  n.nspname = $1
+	AND    c.relname = ANY ($2)
+	AND    coalesce(indexed.relname <> ALL ($4), true)
+	UNION  ALL
+	SELECT 'type ' || t.typname
+	FROM   pg_type t
+	JOIN   pg_namespace n ON n.oid = t.typnamespace
+	WHERE  n.nspname = $1
+	AND    t.typname = ANY ($2)
+	AND    t.typrelid = 0
+	UNION  ALL
+	SELECT 'function ' || p.proname
+	FROM   pg_proc p
+	JOIN   pg_namespace n ON n.oid = p.pronamespace
+	WHERE  n.nspname = $1
+	AND    p.proname = ANY ($3)
+	ORDER  BY 1`
+
+// clash is the error of names that others have.
+func (m *Migrator) clash(taken []string) error {
+	return &SchemaError{
+		fmt.Sprintf("schema %s has other things of the names that Herald needs: %s; nothing was changed", m.schema, strings.Join(taken, ", ")),
+		"give Herald a schema of its own: add search_path=herald to DATABASE_URL, for instance postgres://…?search_path=herald, and run `starter migrate up` again, which creates the schema",
+	}
+}

@@ -1,0 +1,126 @@
+package postgres_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3/lock"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/migrations"
+)
+
+// installOld applies Herald's first migrations as its older releases did.
+func installOld(t *testing.T, s *postgres.Store, from, to int64) {
+	t.Helper()
+	provider := oldGoose(t, s, migrations.FS)
+	for version := from; version <= to; version++ {
+		_, err := provider.ApplyVersion(t.Context(), version, true)
+		require.NoError(t, err)
+	}
+}
+
+func TestMigrateTakesOver(t *testing.T) {
+	t.Parallel()
+
+	cases := []struct {
+		name   string
+		upTo   int64
+		theirs string // what an application's goose has written into the same table
+	}{
+		{name: "all", upTo: 18},
+		{name: "half of it", upTo: 9},
+		{name: "a table shared with timestamps", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (20240101120000, true), (20240301080000, true)"},
+		{name: "a table shared with higher numbers", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) SELECT v, true FROM generate_series(101, 120) v"},
+		{name: "migrations taken back and applied again", upTo: 18, theirs: "INSERT INTO goose_db_version (version_id, is_applied) VALUES (18, false), (18, true)"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := postgrestest.New(t)
+			exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+			installOld(t, s, 1, c.upTo)
+			exec(t, s, c.theirs)
+			before, all := versions(t, s, "goose_db_version"), everything(t, s)
+			m := newMigrator(t, s)
+			statuses, err := m.Status(t.Context())
+			require.NoError(t, err)
+			require.True(t, statuses[c.upTo-1].Applied)
+			require.Equal(t, all, everything(t, s), "to look changes nothing")
+
+			applied, err := m.Up(t.Context())
+
+			require.NoError(t, err)
+			require.Len(t, applied, len(statuses)-int(c.upTo))
+			require.Contains(t, m.Prepared()[0], "took over")
+			require.Equal(t, before, versions(t, s, "goose_db_version"), "an older release may still read it")
+			requireAllApplied(t, m)
+
+			exec(t, s, "DROP TABLE goose_db_version")
+			requireAllApplied(t, m)
+		})
+	}
+}
+
+// While an older release migrates, its record is not taken over half-way.
+func TestTakeOverWaitsForAnOlderRelease(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	installOld(t, s, 1, 17)
+	older := openTx(t, s, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID)
+	m := newMigrator(t, s)
+	applied := make(chan []string, 1)
+	go func() {
+		names, _ := m.Up(t.Context())
+		applied <- names
+	}()
+	require.Eventually(t, func() bool {
+		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND query ~ 'pg_try_advisory_lock' AND pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory'))")
+	}, time.Minute, 5*time.Millisecond)
+	installOld(t, s, 18, 18)
+	require.NoError(t, older.Commit(t.Context()))
+
+	require.NotContains(t, <-applied, "0018_notification_channel.sql")
+	requireAllApplied(t, m)
+}
+
+// A table from which nobody can tell whose versions it has is not guessed at, and what
+// the error says to do works.
+func TestMigrateRefusesAMixture(t *testing.T) {
+	t.Parallel()
+
+	mixtures := map[string]string{
+		"a version is missing":    "DELETE FROM goose_db_version WHERE version_id = 7",
+		"none of Herald's":        "DELETE FROM goose_db_version WHERE version_id > 0",
+		"more than there is made": "DROP TABLE delivery_retry",
+	}
+	for name, mix := range mixtures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := postgrestest.New(t)
+			exec(t, s, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+			installOld(t, s, 1, 18)
+			exec(t, s, mix)
+			before := everything(t, s)
+			m := newMigrator(t, s)
+
+			_, err := m.Up(t.Context())
+
+			var refused *postgres.SchemaError
+			require.ErrorAs(t, err, &refused)
+			require.Contains(t, refused.Problem, "goose_db_version")
+			require.Contains(t, refused.Remedy, "CREATE TABLE herald_migrations (LIKE goose_db_version INCLUDING ALL)")
+			require.Equal(t, before, everything(t, s))
+
+			exec(t, s, "CREATE TABLE herald_migrations (LIKE goose_db_version INCLUDING ALL)")
+			exec(t, s, "INSERT INTO herald_migrations (version_id, is_applied) SELECT v, true FROM generate_series(0, 18) v")
+			_, err = m.Up(t.Context())
+			require.NoError(t, err)
+			requireAllApplied(t, m)
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+// VersionTable has the migrations that are applied. It is not goose's default, so that
+// Herald lives beside an application's own goose.
+const VersionTable = "herald_migrations"
+
+// record is which migrations are applied, and the table that says so; "": none does.
+type record struct {
+	table   string
+	applied map[int64]bool
+}
+
+// find reads which migrations are applied. It changes nothing.
+func (m *Migrator) find(ctx context.Context) (record, error) {
+	own, err := m.columns(ctx, VersionTable)
+	switch {
+	case err != nil:
+		return record{}, err
+	case len(own) == 0:
+		return m.findFormer(ctx)
+	case !has(own, "id", "version_id", "is_applied", "tstamp"):
+		return record{}, m.clash([]string{"table " + VersionTable})
+	}
+	applied, err := m.versions(ctx, VersionTable)
+	return record{VersionTable, applied}, err
+}
+
+// begin returns what is applied, and sees to it that [VersionTable] says so. Before Up,
+// it refuses names that others have, before it creates anything.
+func (m *Migrator) begin(ctx context.Context, up bool) (found record, err error) {
+	if found, err = m.find(ctx); err != nil || found.table == VersionTable && !up {
+		return found, err
+	}
+	if found.table != formerTable {
+		return found, m.keep(ctx, found, up)
+	}
+	err = m.alone(ctx, m.goose, func() error { // an older release may be migrating
+		if found, err = m.find(ctx); err != nil {
+			return err
+		}
+		return m.keep(ctx, found, up)
+	})
+	return found, err
+}
+
+// keep makes [VersionTable] if it is missing, with the versions that an older release
+// wrote elsewhere. That table stays as it is: the older release can still read it, and
+// an application may keep its own versions there.
+func (m *Migrator) keep(ctx context.Context, found record, up bool) error {
+	if up {
+		if err := m.refuseClashes(ctx, found.applied); err != nil {
+			return err
+		}
+	}
+	if found.table == VersionTable || !up && len(found.applied) == 0 {
+		return nil
+	}
+	if err := m.ensureSchema(ctx); err != nil {
+		return err
+	}
+	store, err := database.NewStore(goose.DialectPostgres, VersionTable)
+	if err != nil {
+		return err
+	}
+	tx, err := m.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if err := store.CreateVersionTable(ctx, tx); err != nil {
+		return err
+	}
+	statements := []string{describeVersionTable, "INSERT INTO " + VersionTable + " (version_id, is_applied) VALUES (0, true)"}
+	if found.table == formerTable {
+		statements = append(statements, takeOver)
+		m.prepared = append(m.prepared, "took over the versions in "+formerTable+", which stays as it is")
+	}
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make %s: %w", VersionTable, err)
+		}
+	}
+	return tx.Commit()
+}
+
+const describeVersionTable = `
+	COMMENT ON TABLE herald_migrations IS 'Which of Herald''s migrations are applied. Only starter migrate writes it.';
+	COMMENT ON COLUMN herald_migrations.id IS 'Chosen by the database.';
+	COMMENT ON COLUMN herald_migrations.version_id IS 'Number of the migration; 0: the table was made.';
+	COMMENT ON COLUMN herald_migrations.is_applied IS 'Always true: a migration that is taken back loses its row.';
+	COMMENT ON COLUMN herald_migrations.tstamp IS 'When it was applied, without a zone: that of the session that applied it.'`
+
+// Prepared says what Up did before the first migration, in words.
+func (m *Migrator) Prepared() []string { return m.prepared }
+
+// versions reads the versions that a table of goose says are applied.
+func (m *Migrator) versions(ctx context.Context, table string) (map[int64]bool, error) {
+	rows, err := m.db.QueryContext(ctx, "SELECT version_id, is_applied FROM "+table+" ORDER BY id")
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", table, err)
+	}
+	defer func() { _ = rows.Close() }()
+	versions := map[int64]bool{}
+	for rows.Next() {
+		var version int64
+		var applied bool
+		if err := rows.Scan(&version, &applied); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table, err)
+		}
+		if delete(versions, version); applied { // the last row of a version counts
+			versions[version] = true
+		}
+	}
+	return versions, wrap(rows.Err(), "read "+table)
+}
+
+// columns lists the columns of a table in Herald's schema; none: there is no such table.
+func (m *Migrator) columns(ctx context.Context, table string) ([]string, error) {
+	return m.list(ctx, `
+		SELECT a.attname::text
+		FROM   pg_attribute a
+		JOIN   pg_class c ON c.oid = a.attrelid
+		JOIN   pg_namespace n ON n.oid = c.relnamespace
+		WHERE  n.nspname = $1
+		AND    c.relname = $2
+		AND    a.attnum > 0
+		AND    NOT a.attisdropped`, m.schema, table)
+}
+
+// list reads a column of texts.
+func (m *Migrator) list(ctx context.Context, query string, args ...any) ([]string, error) {
+	rows, err := m.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("look at schema %s: %w", m.schema, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var found []string
+	for rows.Next() {
+		var value string
+		if err := rows.Scan(&value); err != nil {
+			return nil, err
+		}
+		found = append(found, value)
+	}
+	return found, wrap(rows.Err(), "look at schema "+m.schema)
+}
+
+func has(all []string, wanted ...string) bool {
+	return !slices.ContainsFunc(wanted, func(name string) bool { return !slices.Contains(all, name) })
+}
