@@ -28,6 +28,7 @@ type Activities struct {
 	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
 	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
 	Senders     map[notification.Channel]Sender // a channel without one is off
+	Off         map[notification.Channel]error  // why a channel is: which settings it lacks
 	Policies    map[notification.Channel]DeliveryPolicy
 
 	warnings warnings

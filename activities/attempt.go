@@ -66,7 +66,7 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Receipt
 	sender, ok := a.Senders[m.channel]
 	switch {
 	case !ok:
-		return notification.Receipt{}, permanent(fmt.Errorf("%s has no credentials on this worker", m.channel), ChannelNotConfigured)
+		return notification.Receipt{}, permanent(&notification.NotConfiguredError{Channel: m.channel, Why: a.Off[m.channel]}, ChannelNotConfigured)
 	case m.tried.Crashed >= maxCrashes:
 		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
 	case !timeFor(ctx, m.policy.Timeout):

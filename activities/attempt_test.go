@@ -51,6 +51,7 @@ func (m *message) attempt(ctx context.Context, sender activities.Sender, policy 
 	}
 	if sender == nil {
 		a.Senders = nil
+		a.Off = map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY, EMAIL_FROM are not set")}
 	}
 	if m.digest == nil {
 		result, err := runWithin[activities.SendResult](ctx, a, a.Send, activities.SendInput{DeliveryID: "d1", Channel: notification.Email, AttemptPolicy: policy})
@@ -292,8 +293,12 @@ func TestAttemptOfAChannelThatIsOff(t *testing.T) {
 	forBoth(t, 1, 0, func(t *testing.T, m *message) {
 		_, err := m.attempt(t.Context(), nil, policy)
 		requireFailure(t, err, activities.ChannelNotConfigured, true, 0)
-		want := notification.AttemptResult{Outcome: notification.OutcomeError, Detail: "EMAIL has no credentials on this worker"}
+		want := notification.AttemptResult{Outcome: notification.OutcomeError, Detail: m.results[0].Detail}
 		require.Equal(t, []notification.AttemptResult{m.named(1, want)}, m.results)
+		for _, fact := range []string{"EMAIL is not configured", "SENDGRID_API_KEY", "EMAIL_FROM", "nobody was asked"} {
+			require.Contains(t, m.results[0].Detail, fact)
+		}
+		require.True(t, notification.IsNotConfigured(m.results[0].Detail))
 	})
 }
 

@@ -79,7 +79,7 @@ func TestComposeSettings(t *testing.T) {
 		wiring := newWiring()
 		cfg, err := config.From(service.Environment, wiring.read)
 		require.NoError(t, err, name)
-		senders, err := wiring.senders(cfg, nil, notification.Channels())
+		senders, _, err := wiring.senders(cfg, nil, notification.Channels())
 		require.NoError(t, err, name)
 		for _, channel := range []notification.Channel{notification.WebSocket, notification.Email, notification.Push, notification.SMS, notification.Slack} {
 			require.Contains(t, senders, channel, "%s: the broker or the sandbox could take its messages", name)

@@ -68,7 +68,7 @@ func run(ctx context.Context, part part) error {
 	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
-	if acts.Senders, err = wiring.senders(cfg, broker, part.channels); err != nil {
+	if acts.Senders, acts.Off, err = wiring.senders(cfg, broker, part.channels); err != nil {
 		return err
 	}
 	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts}

@@ -58,10 +58,10 @@ func (w wiring) read(r *environment.Reader) {
 // how many connections to its provider it keeps.
 const slots = 64
 
-// senders returns one for each of the channels that is not off. The deliveries of
-// one that is off fail, and say so.
-func (w wiring) senders(cfg config.Config, broker *rabbitmq.Broker, channels []notification.Channel) (map[notification.Channel]activities.Sender, error) {
-	senders := map[notification.Channel]activities.Sender{}
+// senders returns one for each of the channels that is not off, and why others are. The
+// deliveries of one that is off fail, and say so.
+func (w wiring) senders(cfg config.Config, broker *rabbitmq.Broker, channels []notification.Channel) (senders map[notification.Channel]activities.Sender, why map[notification.Channel]error, err error) {
+	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		sender, err := w[name].NewSender(channel.Process{
 			Timeout: cfg.Policies[name].Timeout, Slots: slots, PublicURL: cfg.PublicURL, Broker: broker,
@@ -69,14 +69,15 @@ func (w wiring) senders(cfg config.Config, broker *rabbitmq.Broker, channels []n
 		var off *channel.OffError
 		switch {
 		case errors.As(err, &off):
+			why[name] = off
 			slog.Warn("channel is off: its deliveries will fail", "channel", name, "reason", off.Error())
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		default:
 			senders[name] = sender
 		}
 	}
-	return senders, nil
+	return senders, why, nil
 }
 
 // deliveryPolicies are the channels' settings as the histories hold them.

@@ -56,9 +56,11 @@ func TestSenders(t *testing.T) {
 	wiring := newWiring()
 	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}), wiring.read)
 	require.NoError(t, err)
-	senders, err := wiring.senders(cfg, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
+	senders, off, err := wiring.senders(cfg, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
 	require.NoError(t, err)
 	require.Contains(t, senders, notification.WebSocket)
 	require.Contains(t, senders, notification.Push)
 	require.Len(t, senders, 2)
+	require.Len(t, off, 1)
+	require.ErrorContains(t, off[notification.Email], "SENDGRID_API_KEY, EMAIL_FROM")
 }

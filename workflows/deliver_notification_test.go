@@ -25,7 +25,7 @@ var (
 	outage  = answer{err: temporal.NewApplicationError("sendgrid gave no clear answer: 503", string(notification.Ambiguous))}
 	refused = answer{err: temporal.NewNonRetryableApplicationError("sendgrid refused: 400", string(notification.Refused), nil)}
 	used    = answer{err: temporal.NewNonRetryableApplicationError("sendgrid gave no clear answer: 503", activities.AttemptsExhausted, nil)}
-	off     = answer{err: temporal.NewNonRetryableApplicationError("EMAIL has no credentials on this worker", activities.ChannelNotConfigured, nil)}
+	off     = answer{err: temporal.NewNonRetryableApplicationError("EMAIL is not configured on this worker", activities.ChannelNotConfigured, nil)}
 	noText  = answer{err: temporal.NewNonRetryableApplicationError("template order/EMAIL/en: name is missing", activities.NoText, nil)}
 	noRow   = answer{err: temporal.NewNonRetryableApplicationError("no such delivery in notification", activities.NoSuchRow, nil)}
 	panicky = answer{err: errors.New("database out of reach")}

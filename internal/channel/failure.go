@@ -59,7 +59,7 @@ func (e *Exchange) ambiguous(provider, code string) *notification.ProviderError 
 // Refuse is the failure of a message that the sender does not send, because the
 // provider would never accept it.
 func Refuse(provider, code string) *notification.ProviderError {
-	return &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: code}
+	return &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: code, Unasked: true}
 }
 
 // interruption names what cut an exchange short. It drops the error itself, whose

@@ -6,6 +6,7 @@ package channel
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"herald/internal/notification"
@@ -31,9 +32,26 @@ type Publisher interface {
 	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
 }
 
-// OffError says that a channel is off, because a setting is empty.
+// OffError says that a channel is off, because settings are empty.
 type OffError struct {
-	Setting string
+	Missing []string // the settings that it needs, and that are empty
 }
 
-func (e *OffError) Error() string { return e.Setting + " is not set" }
+func (e *OffError) Error() string {
+	if len(e.Missing) == 1 {
+		return e.Missing[0] + " is not set"
+	}
+	return strings.Join(e.Missing, ", ") + " are not set"
+}
+
+// Off returns the error of a channel which needs these settings: the name of each and
+// its value, in the order in which they are shown.
+func Off(settings ...[2]string) *OffError {
+	off := &OffError{}
+	for _, setting := range settings {
+		if name, value := setting[0], setting[1]; value == "" {
+			off.Missing = append(off.Missing, name)
+		}
+	}
+	return off
+}

@@ -76,6 +76,12 @@ func mend(d report.DeliveryDetail) string {
 	if len(d.Log) > 0 {
 		last = d.Log[len(d.Log)-1]
 	}
+	switch {
+	case notification.IsNotConfigured(last.Detail):
+		return fmt.Sprintf("Set what the last error names for the workers that serve %s, and restart them", d.Channel)
+	case last.Outcome == notification.OutcomeRefused && last.ProviderStatus == 0:
+		return "Correct what the last error names: the recipient's address, the text, or a setting of the workers"
+	}
 	switch last.Outcome {
 	case notification.OutcomeRefused:
 		return "Correct what the provider refused: the recipient's address, or the text"

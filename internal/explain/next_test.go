@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -47,6 +48,12 @@ func TestNextOfADelivery(t *testing.T) {
 	failed := func(outcome notification.AttemptOutcome) report.DeliveryDetail {
 		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: notification.Failed}, HasText: true, Log: []report.AttemptRow{attempt(1, outcome)}}
 	}
+	failedBy := func(row report.AttemptRow) report.DeliveryDetail {
+		d := failed(row.Outcome)
+		d.Log[0].ProviderStatus, d.Log[0].Detail = row.ProviderStatus, row.Detail
+		return d
+	}
+	off := notification.NotConfiguredError{Channel: notification.SMS, Why: errors.New("TWILIO_FROM is not set")}
 	status := func(s notification.Status) report.DeliveryDetail {
 		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: s, SentAt: &nextNow, DeliveredAt: &later}, HasText: true}
 	}
@@ -87,7 +94,10 @@ func TestNextOfADelivery(t *testing.T) {
 			tells: []string{"when it was due", "left", "directory", "active", "member", retry}},
 		{name: "due in quiet hours", delivery: dropped(notification.WaitQuietHours), workflow: inState("COMPLETED"),
 			tells: []string{"when it was due", "quiet hours", "dropped", retry}},
-		{name: "refused", delivery: failed("REFUSED"), workflow: inState("FAILED"), tells: []string{"failed", "the provider refused", "address", "text", retry}},
+		{name: "refused", delivery: failedBy(report.AttemptRow{Outcome: "REFUSED", ProviderStatus: 400}), workflow: inState("FAILED"), tells: []string{"failed", "the provider refused", "address", "text", retry}},
+		{name: "not asked", delivery: failed("REFUSED"), workflow: inState("FAILED"), tells: []string{"failed", "last error names", "setting of the workers", retry}},
+		{name: "not configured", delivery: failedBy(report.AttemptRow{Outcome: "ERROR", Detail: off.Error()}), workflow: inState("FAILED"),
+			tells: []string{"failed", "workers that serve SMS", "restart", retry}},
 		{name: "busy to the end", delivery: failed("BUSY"), workflow: inState("FAILED"), tells: []string{"failed", "provider answers again", retry}},
 		{name: "never clear", delivery: failed("AMBIGUOUS"), workflow: inState(Unknown), tells: []string{"failed", "provider answers again", retry}},
 		{name: "account", delivery: failed("ACCOUNT"), workflow: inState("FAILED"), tells: []string{"failed", "credentials for SMS", retry}},

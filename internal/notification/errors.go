@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -22,6 +23,19 @@ type IDTakenError struct {
 func (e *IDTakenError) Error() string {
 	return fmt.Sprintf("the id is taken by the workflow %s of task queue %s", e.WorkflowType, e.TaskQueue)
 }
+
+// NotConfiguredError means that a worker has no settings for a channel.
+type NotConfiguredError struct {
+	Channel Channel
+	Why     error // names the settings that are missing
+}
+
+const notConfigured = " is not configured on this worker, and nobody was asked: "
+
+func (e *NotConfiguredError) Error() string { return fmt.Sprint(e.Channel, notConfigured, e.Why) }
+
+// IsNotConfigured says whether the text of a failure is that of a [NotConfiguredError].
+func IsNotConfigured(text string) bool { return strings.Contains(text, notConfigured) }
 
 // FailureClass says what a failure means for the next attempt.
 type FailureClass string
@@ -80,11 +94,16 @@ type ProviderError struct {
 	Class      FailureClass
 	Status     int           // HTTP status; 0: there was no answer
 	Code       string        // the provider's own code, or a short cause such as "timeout"; may be empty
+	Unasked    bool          // the provider was not asked, since it would never accept the message
 	RetryAfter time.Duration // what the provider asked for; 0: nothing
 }
 
 func (e *ProviderError) Error() string {
-	text := e.Provider + " " + e.Class.row().verb
+	verb := e.Class.row().verb
+	if e.Unasked {
+		verb = "was not asked"
+	}
+	text := e.Provider + " " + verb
 	switch {
 	case e.Status != 0 && e.Code != "":
 		return fmt.Sprintf("%s: %d %s", text, e.Status, e.Code)

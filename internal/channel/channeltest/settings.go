@@ -2,6 +2,7 @@ package channeltest
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ type Environment struct {
 	New   func() SenderSettings
 	Whole map[string]string // all of them, and valid; each secret contains "hunter"
 	Off   string            // the setting without which the channel is off; empty: it is always on
+	Needs []string          // all that it needs to be on
 	Wrong []WrongSetting
 	Right []map[string]string // other environments that are valid
 }
@@ -56,7 +58,12 @@ func RunSettings(t *testing.T, e Environment) {
 		require.NoError(t, r.Err(), "%v", values)
 		_, err := settings.NewSender(channel.Process{Timeout: time.Second, Slots: 1, PublicURL: PublicURL})
 		if e.Off != "" && values[e.Off] == "" {
-			require.Equal(t, &channel.OffError{Setting: e.Off}, err, "%v", values)
+			var off *channel.OffError
+			require.ErrorAs(t, err, &off, "%v", values)
+			for _, setting := range e.Needs {
+				require.Equal(t, values[setting] == "", slices.Contains(off.Missing, setting), "%v: %s", values, setting)
+				require.Equal(t, values[setting] == "", strings.Contains(off.Error(), setting), "%v: %s", values, off)
+			}
 		} else {
 			require.NoError(t, err, "%v", values)
 		}

@@ -34,7 +34,7 @@ func (s *Settings) Read(r *environment.Reader) {
 // NewSender returns the sender, or a [channel.OffError].
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.APIKey == "" {
-		return nil, &channel.OffError{Setting: "SENDGRID_API_KEY"}
+		return nil, channel.Off([2]string{"SENDGRID_API_KEY", string(s.APIKey)}, [2]string{"EMAIL_FROM", s.From})
 	}
 	return &Sender{settings: *s, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }

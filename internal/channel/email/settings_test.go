@@ -13,6 +13,7 @@ func TestSettings(t *testing.T) {
 		New:   func() channeltest.SenderSettings { return &email.Settings{} },
 		Whole: map[string]string{"SENDGRID_API_KEY": "hunter2", "SENDGRID_BASE_URL": "http://127.0.0.1:9090/", "EMAIL_FROM": "herald@example.com", "EMAIL_FROM_NAME": "Herald & Co"},
 		Off:   "SENDGRID_API_KEY",
+		Needs: []string{"SENDGRID_API_KEY", "EMAIL_FROM"},
 		Right: []map[string]string{
 			{},
 			{"EMAIL_FROM": "herald@example.com"},

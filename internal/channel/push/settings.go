@@ -23,16 +23,26 @@ func (s *Settings) Read(r *environment.Reader) {
 		return
 	}
 	r.Match("FCM_PROJECT_ID", s.ProjectID, environment.Name, "must be a project's id")
-	if base, err := url.Parse(s.BaseURL); err == nil && strings.HasSuffix(base.Hostname(), "googleapis.com") {
+	if s.atGoogle() {
 		r.Need("GOOGLE_APPLICATION_CREDENTIALS", s.CredentialsFile, "FCM_PROJECT_ID")
 	}
+}
+
+// atGoogle says that messages go to Google's own service, which wants credentials.
+func (s *Settings) atGoogle() bool {
+	base, err := url.Parse(s.BaseURL)
+	return err == nil && strings.HasSuffix(base.Hostname(), "googleapis.com")
 }
 
 // NewSender returns the sender, a [channel.OffError], or another error where the
 // credentials cannot be read. It reaches nobody.
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.ProjectID == "" {
-		return nil, &channel.OffError{Setting: "FCM_PROJECT_ID"}
+		needed := [][2]string{{"FCM_PROJECT_ID", s.ProjectID}}
+		if s.atGoogle() {
+			needed = append(needed, [2]string{"GOOGLE_APPLICATION_CREDENTIALS", s.CredentialsFile})
+		}
+		return nil, channel.Off(needed...)
 	}
 	tokens, err := newTokens(s.CredentialsFile)
 	if err != nil {

@@ -16,6 +16,7 @@ func TestSettings(t *testing.T) {
 		New:   func() channeltest.SenderSettings { return &push.Settings{} },
 		Whole: map[string]string{"FCM_PROJECT_ID": "herald-demo", "FCM_BASE_URL": "http://[::1]:9090/v1"},
 		Off:   "FCM_PROJECT_ID",
+		Needs: []string{"FCM_PROJECT_ID", "GOOGLE_APPLICATION_CREDENTIALS"},
 		Right: []map[string]string{
 			{},
 			{"GOOGLE_APPLICATION_CREDENTIALS": "key.json"}, // for something else

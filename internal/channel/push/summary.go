@@ -40,7 +40,7 @@ func summarize(devices []string, answers []answer) (notification.Receipt, error)
 		return notification.Receipt{Status: worth.status, DeadDevices: dead}, worth.failure
 	default:
 		refused := channel.Refuse(provider, codeNoDevice)
-		refused.Status = answers[0].status
+		refused.Status, refused.Unasked = answers[0].status, false
 		return notification.Receipt{Status: refused.Status, DeadDevices: dead}, refused
 	}
 }

@@ -10,6 +10,10 @@ import (
 	"herald/internal/notification"
 )
 
+// hostNotAllowed says which setting keeps a message back. It does not name the host:
+// whoever wrote the address chose its text.
+const hostNotAllowed = "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"
+
 // flaw names what is wrong with webhook, or returns "". Others write the addresses
 // into the database: without this check they could make us post to any server that
 // we can reach.
@@ -19,7 +23,7 @@ func (s *Sender) flaw(webhook string) string {
 	case err != nil, u.Host == "", u.User != nil, u.Opaque != "":
 		return "invalid webhook"
 	case !s.allowed(u):
-		return "host not allowed"
+		return hostNotAllowed
 	case u.Scheme != "https" && (u.Scheme != "http" || !environment.IsLocal(u.Hostname())):
 		return "webhook is not https"
 	default:

@@ -13,6 +13,7 @@ func TestSettings(t *testing.T) {
 		New:   func() channeltest.SenderSettings { return &sms.Settings{} },
 		Whole: map[string]string{"TWILIO_ACCOUNT_SID": "AC1", "TWILIO_AUTH_TOKEN": "hunter2", "TWILIO_FROM": "+15005550006", "TWILIO_BASE_URL": "http://127.0.0.1:9090"},
 		Off:   "TWILIO_ACCOUNT_SID",
+		Needs: []string{"TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_FROM"},
 		Right: []map[string]string{
 			{},
 			{"TWILIO_FROM": "+15005550006"},
