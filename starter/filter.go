@@ -53,7 +53,7 @@ func recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *stri
 		kind, rest, _ := strings.Cut(text, "/")
 		*userType, *id = notification.UserType(strings.ToUpper(kind)), rest
 		if !slices.Contains(notification.UserTypes(), *userType) || rest == "" {
-			return "", fmt.Errorf("must be a user type and an id, such as RESTAURANT_USER/10; the types are %s", console.Join(notification.UserTypes()))
+			return "", fmt.Errorf("must be a user type and an id, such as RESTAURANT_USER/10; the types are %s%s", console.Join(notification.UserTypes()), console.DidYouMean(kind, notification.UserTypes()))
 		}
 		return string(*userType) + "/" + rest, nil
 	}}, "recipient", usage)

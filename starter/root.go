@@ -63,9 +63,12 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starter",
 		Short:         "Operate Herald: migrate, start the pollers, write and inspect events",
+		Args:          console.KnownCommands,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	console.SuggestFlags(root)
 	root.SetIn(a.in)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -92,6 +95,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
+		Args:  console.KnownCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return fmt.Errorf("%s needs a command of its own", cmd.CommandPath())
 		},

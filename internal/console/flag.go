@@ -107,7 +107,7 @@ func WordsFlag[T ~string](cmd *cobra.Command, target *[]T, name string, allowed 
 func parseWord[T ~string](text string, allowed []T) (T, error) {
 	word := T(strings.ToUpper(strings.TrimSpace(text)))
 	if !slices.Contains(allowed, word) {
-		return "", fmt.Errorf("%q is none of %s", text, Join(allowed))
+		return "", fmt.Errorf("%q is none of %s%s", text, Join(allowed), DidYouMean(text, allowed))
 	}
 	return word, nil
 }
