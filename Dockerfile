@@ -8,10 +8,12 @@ RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG TARGETOS
 ARG TARGETARCH
+# The repository is not part of the image's sources: docker build --build-arg COMMIT=$(git rev-parse HEAD)
+ARG COMMIT=""
 # The same sources give the same bytes, in whatever folder and on whatever machine.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid=" -o /out/ ./worker ./starter
+    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/version.commit=${COMMIT}" -o /out/ ./worker ./starter
 
 # Alpine rather than an empty image: its wget asks for the health of a container, and its
 # shell is there for an operator. Zones are in the programs, certificates come along.

@@ -11,6 +11,7 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/operate"
+	"herald/internal/version"
 )
 
 // app is what all commands share.
@@ -63,11 +64,13 @@ func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "starter",
 		Short:         "Operate Herald: migrate, start the pollers, write and inspect events",
+		Version:       version.Read().String(),
 		Args:          console.KnownCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	console.SuggestFlags(root)
 	root.SetIn(a.in)
 	root.SetOut(a.Out)

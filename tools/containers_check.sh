@@ -34,7 +34,7 @@ build() { # FOLDER
   local command
   context "$1"
   command=$(build_command | sed "s|/out/|$1/out/|")
-  (cd "$1" && TARGETOS='' TARGETARCH='' bash -euc "$command")
+  (cd "$1" && TARGETOS='' TARGETARCH='' COMMIT='' bash -euc "$command")
 }
 
 # as_image runs a program without other files, environment or rights.

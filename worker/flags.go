@@ -13,6 +13,7 @@ import (
 type part struct {
 	events   bool // pollers and events
 	channels []notification.Channel
+	version  bool // none: only print the version
 }
 
 func parseFlags(args []string) (part, error) {
@@ -33,6 +34,7 @@ func parseFlags(args []string) (part, error) {
 		p.events = false
 		return nil
 	})
+	flags.BoolVar(&p.version, "version", false, "print the version and end")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything; its settings come from the environment (see README.md).\n\n")
 		flags.PrintDefaults()

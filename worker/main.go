@@ -22,6 +22,7 @@ import (
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
 	"herald/internal/template"
+	"herald/internal/version"
 )
 
 func main() {
@@ -32,6 +33,12 @@ func main() {
 	if err != nil {
 		os.Exit(2) // the flag package has said why
 	}
+	build := version.Read()
+	if part.version {
+		fmt.Println("worker", build)
+		return
+	}
+	slog.Info("worker starts", "version", build.Version, "commit", build.Commit, "go", build.Go)
 	if err := run(ctx, part); err != nil {
 		slog.Error("worker failed", "error", err)
 		os.Exit(1)

@@ -21,6 +21,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/version"
 )
 
 // metrics is what the process measures of itself, and of what it needs.
@@ -49,6 +50,12 @@ const (
 // newMetrics sets up metrics of this process alone: nothing is global.
 func newMetrics(watch watched) (metrics, error) {
 	registry := prometheus.NewRegistry()
+	build := version.Read()
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "herald_build_info",
+		Help:        "Always 1; the labels say which build runs.",
+		ConstLabels: prometheus.Labels{"version": build.Version, "commit": build.Commit, "go": build.Go},
+	}, func() float64 { return 1 }))
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {

@@ -112,6 +112,9 @@ func requireBoundedLabels(t *testing.T, page string) {
 	known := map[string]*regexp.Regexp{
 		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
 		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
+		"version": regexp.MustCompile(`^\S+$`),
+		"commit":  regexp.MustCompile(`^([0-9a-f]{40}(-dirty)?|unknown)$`),
+		"go":      regexp.MustCompile(`^go1\.\d+`),
 		"le":      regexp.MustCompile(`^([0-9.]+|\+Inf)$`),
 	}
 	for _, series := range regexp.MustCompile(`(?m)^herald_\w+\{(.*)\} `).FindAllStringSubmatch(page, -1) {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -119,4 +120,21 @@ func (b *buffer) String() string {
 func (b *buffer) tail(n int) string {
 	text := b.String()
 	return text[max(0, len(text)-n):]
+}
+
+// TestVersion asks all programs which build they are; a worker says it first of all.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+
+	build := regexp.MustCompile(`^(worker|starter) \S+ \(commit (\S+), go1\.\S+\)\n$`)
+	for _, program := range []string{"worker", "starter"} {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output()
+		require.NoError(t, err)
+		require.Regexp(t, build, string(out))
+	}
+	s := newSystem(t)
+	w := s.startWorker()
+	first, _, _ := strings.Cut(w.output.String(), "\n")
+	require.Regexp(t, `"msg":"worker starts","version":"\S+","commit":"\S+","go":"go1\.`, first)
+	require.Regexp(t, `(?m)^herald_build_info\{commit="\S+",go="go1\.\S+",version="\S+"\} 1$`, w.metrics())
 }
