@@ -78,7 +78,9 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Receipt
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
 	defer cancel()
-	return timedSend(ctx, sender, m.channel, message)
+	receipt, err := sender.Send(ctx, message)
+	observeCall(ctx, m.channel, receipt.Took)
+	return receipt, err
 }
 
 // errLate is an attempt that was begun too late, on a machine or with a database
@@ -96,7 +98,7 @@ func timeFor(ctx context.Context, timeout time.Duration) bool {
 // end completes the result with a provider's answer, or its failure.
 func (m *outgoing) end(receipt notification.Receipt, err error) {
 	r := &m.result
-	r.ProviderStatus, r.DeadDevices = receipt.Status, receipt.DeadDevices
+	r.ProviderStatus, r.DeadDevices, r.Took = receipt.Status, receipt.DeadDevices, receipt.Took
 	if err == nil {
 		r.Outcome, r.ProviderID = notification.OutcomeSent, receipt.ProviderID
 		return

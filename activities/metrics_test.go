@@ -3,6 +3,7 @@ package activities_test
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,11 +130,11 @@ func TestSendMetrics(t *testing.T) {
 
 			tt.db.age = 7 * time.Second
 			m := newMeters()
-			a := &activities.Activities{Deliveries: tt.db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{err: tt.err}}}
+			a := &activities.Activities{Deliveries: tt.db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{err: tt.err, receipt: notification.Receipt{Took: 3 * time.Millisecond}}}}
 			_ = measure(m, a, a.Send, sendInput)
 
 			require.Equal(t, tt.want, m.counted())
-			require.Len(t, m.times["herald_provider_latency EMAIL"], tt.calls)
+			require.Equal(t, slices.Repeat([]time.Duration{3 * time.Millisecond}, tt.calls), append([]time.Duration{}, m.times["herald_provider_latency EMAIL"]...), "the call's time, not the sender's")
 			if tt.err == nil && tt.calls > 0 && tt.db.endErr == nil {
 				require.Equal(t, []time.Duration{7 * time.Second}, m.times["herald_commit_to_sent EMAIL"])
 			} else {

@@ -39,10 +39,10 @@ func withDelivery(t *testing.T) terminal {
 		UPDATE event_outbox SET correlation_id = 'order-7';
 		UPDATE notification SET correlation_id = 'order-7', entity_type = 'RESTAURANT', entity_id = '5' WHERE channel = 'EMAIL';
 		UPDATE notification SET send_after = now() + interval '1 hour' WHERE channel = 'SMS';
-		INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail)
-		VALUES ('evt-1-staff10-EMAIL', 1, '2026-11-21 08:00:01Z', '2026-11-21 08:00:01.25Z', 'BUSY', 503, 'sendgrid is busy: 503'),
-		       ('evt-1-staff10-EMAIL', 2, '2026-11-21 08:00:31Z', NULL, NULL, NULL, NULL),
-		       ('evt-1-staff10-EMAIL', 3, '2026-11-21 08:01:31Z', '2026-11-21 08:01:32Z', 'REFUSED', 400, 'sendgrid refused: 400');
+		INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail, took)
+		VALUES ('evt-1-staff10-EMAIL', 1, '2026-11-21 08:00:01Z', '2026-11-21 08:00:01.25Z', 'BUSY', 503, 'sendgrid is busy: 503', '210 ms'),
+		       ('evt-1-staff10-EMAIL', 2, '2026-11-21 08:00:31Z', NULL, NULL, NULL, NULL, NULL),
+		       ('evt-1-staff10-EMAIL', 3, '2026-11-21 08:01:31Z', '2026-11-21 08:01:32Z', 'REFUSED', 400, 'sendgrid refused: 400', '40 ms');
 		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
 		VALUES ('evt-1-staff10-EMAIL', 'run-1', '2026-11-21 08:01:30Z', false, 'FAILED', 'sendgrid is busy: 503')`)
 	return c

@@ -108,11 +108,12 @@ func printAttempts(w io.Writer, d report.DeliveryDetail, s explain.Sending) {
 	}
 }
 
+// took is how long the provider took to answer.
 func took(attempt report.AttemptRow) string {
-	if attempt.EndedAt == nil {
+	if attempt.TookSeconds == nil {
 		return "-"
 	}
-	return attempt.EndedAt.Sub(attempt.StartedAt).Round(time.Millisecond).String()
+	return time.Duration(*attempt.TookSeconds * float64(time.Second)).Round(time.Millisecond).String()
 }
 
 func statusCode(status int) string {

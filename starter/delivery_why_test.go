@@ -31,9 +31,9 @@ func TestShowDelivery(t *testing.T) {
 	require.Contains(t, out, "correlation id  order-7\nrecipient       RESTAURANT_USER/10\ngroup           RESTAURANT/5\n")
 	require.Contains(t, out, "workflow  UNREACHABLE")
 	require.Contains(t, out, `ATTEMPT  BEGAN                     TOOK   OUTCOME  HTTP  DETAIL
-1        2026-11-21 08:00:01.000Z  250ms  BUSY     503   sendgrid is busy: 503
+1        2026-11-21 08:00:01.000Z  210ms  BUSY     503   sendgrid is busy: 503
 2        2026-11-21 08:00:31.000Z  -      -        -     begun and never ended: a crash, the next one may be a repeat
-3        2026-11-21 08:01:31.000Z  1s     REFUSED  400   sendgrid refused: 400
+3        2026-11-21 08:01:31.000Z  40ms   REFUSED  400   sendgrid refused: 400
 
 RETRIED                   AGAIN  RUN    WAS     ERROR THEN
 2026-11-21 08:01:30.000Z  no     run-1  FAILED  sendgrid is busy: 503

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 )
 
 const (
@@ -25,6 +26,8 @@ type Exchange struct {
 	Status int         // of the answer; 0: there was none
 	Header http.Header // of the answer
 	Body   []byte      // at most 64 KiB of it
+
+	Took time.Duration // until the end of the answer, or of the wait for it; 0: nothing was sent
 
 	wire    http.RoundTripper
 	started bool
@@ -50,6 +53,8 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errSecondAttempt
 	}
 	e.started = true
+	began := time.Now()
+	defer func() { e.Took = time.Since(began) }()
 
 	resp, err := e.wire.RoundTrip(req)
 	if err != nil {

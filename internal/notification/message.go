@@ -36,4 +36,8 @@ type Receipt struct {
 	ProviderID  string   // the provider's id of the message; may be empty
 	Status      int      // HTTP status of the answer; 0: none
 	DeadDevices []string // tokens that the provider will never accept again
+
+	// Took is the time of the call alone, up to the end of the answer or of the wait for
+	// it; of several calls, the longest. 0: the provider was not called.
+	Took time.Duration
 }

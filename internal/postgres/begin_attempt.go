@@ -36,7 +36,7 @@ const began = `
 			SELECT delivery_id, attempt_count
 			FROM   begun
 			ON CONFLICT (delivery_id, attempt) DO UPDATE
-			SET    started_at = now(), ended_at = NULL, outcome = NULL, provider_status = NULL, detail = NULL
+			SET    started_at = now(), ended_at = NULL, outcome = NULL, provider_status = NULL, detail = NULL, took = NULL
 		)`
 
 // tried is what the attempts before this one at the delivery n came to, in the

@@ -235,18 +235,18 @@ func TestEndAttempt(t *testing.T) {
 	refused := notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeAccount, ProviderStatus: 401, Detail: "sendgrid rejected our account: 401"}
 	endAs(t, s, refused)
 	begin(t, s, mail, 0)
-	accepted := notification.AttemptResult{DeliveryID: mail, Number: 2, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"}
+	accepted := notification.AttemptResult{DeliveryID: mail, Number: 2, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", Took: 40 * time.Millisecond}
 	endAs(t, s, accepted)
 
 	require.Equal(t, row{Status: "SENT", Attempts: 2, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), ProviderID: ptr("sg-1"), Sent: true}, delivery(t, s, mail))
 	var outcomes [2]string
 	for i := range outcomes {
 		outcomes[i] = get[string](t, s, `
-			SELECT concat_ws(' ', outcome, provider_status, detail)
+			SELECT concat_ws(' ', outcome, provider_status, detail, took)
 			FROM   delivery_attempt
 			WHERE  attempt = $1 AND ended_at >= started_at`, i+1)
 	}
-	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202"}, outcomes)
+	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202 00:00:00.04"}, outcomes)
 }
 
 // The age of the event, of what is sent as soon as it can be: seven hours.

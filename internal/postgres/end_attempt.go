@@ -23,7 +23,8 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 			SET    ended_at        = now(),
 			       outcome         = $3,
 			       provider_status = nullif($4, 0),
-			       detail          = nullif($6, '')
+			       detail          = nullif($6, ''),
+			       took            = nullif($8::interval, '0')
 			FROM   item i
 			WHERE  a.delivery_id = i.delivery_id
 			AND    a.attempt = i.attempt
@@ -51,7 +52,7 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 	ids, numbers := attemptsOf(result)
 	var recorded notification.RecordedAttempt
 	err := s.Pool.QueryRow(ctx, query, ids, numbers, string(result.Outcome), result.ProviderStatus,
-		result.ProviderID, result.Detail, result.DigestID).Scan(&recorded.Age)
+		result.ProviderID, result.Detail, result.DigestID, result.Took).Scan(&recorded.Age)
 	if err == nil && len(result.DeadDevices) > 0 {
 		recorded.DeadTokensKept = s.switchOff(ctx, result.DeadDevices, ids, numbers)
 	}

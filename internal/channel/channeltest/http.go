@@ -53,6 +53,7 @@ func Run(t *testing.T, newSender Connect, p HTTP) {
 	})
 	tests := map[string]func(*testing.T){
 		"receipt":                           suite.testReceipt,
+		"time of the call":                  suite.testTook,
 		"every status":                      suite.testEveryStatus,
 		"retry after":                       suite.testRetryAfter,
 		"useless answers":                   suite.testUselessAnswers,
@@ -92,4 +93,19 @@ func (s suite) testReceipt(t *testing.T) {
 	require.Equal(t, s.p.ProviderID, receipt.ProviderID)
 	require.Equal(t, s.p.Success.Status, receipt.Status)
 	require.Empty(t, receipt.DeadDevices)
+}
+
+// testTook has the provider take its time, for an acceptance and for a refusal.
+func (s suite) testTook(t *testing.T) {
+	const slow = 100 * time.Millisecond
+	for _, answer := range []Answer{s.p.Success, {Status: http.StatusBadRequest}} {
+		_, link := s.connect(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
+			time.Sleep(slow) // the provider's own time
+			answer.write(w)
+		})
+		began := time.Now()
+		receipt, _ := link.Sender.Send(t.Context(), link.Message(1)) // other tests check the error
+		require.GreaterOrEqual(t, receipt.Took, slow, "status %d", answer.Status)
+		require.LessOrEqual(t, receipt.Took, time.Since(began), "status %d", answer.Status)
+	}
 }

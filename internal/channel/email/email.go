@@ -47,7 +47,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	client := &rest.Client{HTTPClient: exchange.Client()}
 	_, _ = client.SendWithContext(ctx, request) // the exchange has the answer, and its errors hold no secret
 
-	receipt := notification.Receipt{Status: exchange.Status}
+	receipt := notification.Receipt{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		if failure.Class == notification.Busy && failure.RetryAfter == 0 {
 			failure.RetryAfter = untilReset(exchange.Header, time.Now())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	firebase "firebase.google.com/go/v4"
 	"firebase.google.com/go/v4/messaging"
@@ -47,6 +48,7 @@ func (a *deviceAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
 type answer struct {
 	name    string // FCM's id of the message; empty: it was not accepted
 	status  int
+	took    time.Duration
 	failure *notification.ProviderError // nil: it was accepted
 	dead    bool                        // the device will never accept a message again
 }
@@ -55,7 +57,7 @@ func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Me
 	exchange := channel.NewExchange(s.wire)
 	name, err := s.call(ctx, &deviceAttempt{exchange, token}, message)
 
-	got := answer{name: channel.ProviderID(name), status: exchange.Status}
+	got := answer{name: channel.ProviderID(name), status: exchange.Status, took: exchange.Took}
 	switch got.failure = exchange.Failure(ctx, provider); {
 	case got.failure != nil:
 		got.dead = refine(got.failure, exchange.Body)

@@ -3,6 +3,7 @@ package push
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"herald/internal/channel"
 	"herald/internal/notification"
@@ -33,16 +34,29 @@ func summarize(devices []string, answers []answer) (notification.Receipt, error)
 			worth = a
 		}
 	}
+	receipt := notification.Receipt{DeadDevices: dead, Took: slowest(answers)}
 	switch {
 	case accepted != nil:
-		return notification.Receipt{ProviderID: accepted.name, Status: accepted.status, DeadDevices: dead}, nil
+		receipt.ProviderID, receipt.Status = accepted.name, accepted.status
+		return receipt, nil
 	case worth != nil:
-		return notification.Receipt{Status: worth.status, DeadDevices: dead}, worth.failure
+		receipt.Status = worth.status
+		return receipt, worth.failure
 	default:
 		refused := channel.Refuse(provider, codeNoDevice)
 		refused.Status, refused.Unasked = answers[0].status, false
-		return notification.Receipt{Status: refused.Status, DeadDevices: dead}, refused
+		receipt.Status = refused.Status
+		return receipt, refused
 	}
+}
+
+// slowest is how long the slowest of the devices' calls took.
+func slowest(answers []answer) time.Duration {
+	took := time.Duration(0)
+	for _, a := range answers {
+		took = max(took, a.took)
+	}
+	return took
 }
 
 func promise(a *answer) int { return slices.Index(byPromise, a.failure.Class) }

@@ -96,6 +96,22 @@ func TestTokenIsKept(t *testing.T) {
 	require.EqualValues(t, 3, g.authorized.Load())
 }
 
+// What FCM is said to take is FCM's answer alone, however long the token takes.
+func TestTokenIsNotPartOfTheCall(t *testing.T) {
+	t.Parallel()
+
+	const slow = 300 * time.Millisecond
+	g := newGoogle(t, func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(slow) // the token server's own time
+		issue(w, 3600)
+	})
+	began := time.Now()
+	receipt, err := g.sender(t).Send(t.Context(), toOneDevice())
+	require.NoError(t, err)
+	require.Positive(t, receipt.Took)
+	require.LessOrEqual(t, receipt.Took, time.Since(began)-slow)
+}
+
 func TestTokenRefused(t *testing.T) {
 	t.Parallel()
 

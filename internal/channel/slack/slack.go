@@ -36,7 +36,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	exchange := channel.NewExchange(s.wire)
 	post(ctx, exchange, msg.To, payload)
 
-	receipt := notification.Receipt{Status: exchange.Status}
+	receipt := notification.Receipt{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		refine(failure, exchange.Body)
 		return receipt, failure

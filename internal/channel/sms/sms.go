@@ -47,7 +47,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	exchange := channel.NewExchange(s.wire)
 	created, err := s.service(ctx, exchange).CreateMessage(s.params(msg))
 
-	receipt := notification.Receipt{Status: exchange.Status}
+	receipt := notification.Receipt{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		refine(failure, err)
 		return receipt, failure

@@ -44,8 +44,8 @@ type frame struct {
 }
 
 // Send returns when the broker has confirmed the message. The message arrives
-// later, when a gateway hands it to a socket. The receipt is empty, since the
-// broker gives no id of its own. Errors are the publisher's.
+// later, when a gateway hands it to a socket. The receipt has no id, since
+// the broker gives none. Errors are the publisher's.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
 	body, err := json.Marshal(frame{
 		Type:           "notification",
@@ -64,5 +64,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 		failure := &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: "message is not JSON"}
 		return notification.Receipt{}, failure
 	}
-	return notification.Receipt{}, s.publisher.PublishWebSocket(ctx, msg.UserType.Audience(), msg.DeliveryID, body)
+	began := time.Now()
+	err = s.publisher.PublishWebSocket(ctx, msg.UserType.Audience(), msg.DeliveryID, body)
+	return notification.Receipt{Took: time.Since(began)}, err
 }

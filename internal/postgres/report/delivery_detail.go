@@ -28,6 +28,7 @@ type AttemptRow struct {
 	Outcome        notification.AttemptOutcome `json:"outcome"`
 	ProviderStatus int                         `json:"provider_status"` // 0: no answer
 	Detail         string                      `json:"detail"`
+	TookSeconds    *float64                    `json:"took_seconds"` // the provider's answer alone; null: it was not called
 }
 
 // RetryRow is a row of delivery_retry.
@@ -80,7 +81,8 @@ func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
 		SELECT *
 		FROM   (
 			SELECT attempt, started_at, ended_at, coalesce(outcome, '') AS outcome,
-			       coalesce(provider_status, 0) AS provider_status, coalesce(detail, '') AS detail
+			       coalesce(provider_status, 0) AS provider_status, coalesce(detail, '') AS detail,
+			       extract(epoch FROM took)::float8 AS took_seconds
 			FROM   delivery_attempt
 			WHERE  delivery_id = $1
 			ORDER BY attempt DESC
