@@ -38,9 +38,9 @@ func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interce
 	return result, unquoted(err)
 }
 
-// unquoted names a failure of the database by statement and SQLSTATE, as in "begin
-// attempt: SQLSTATE 23505". It returns any other error as it is. Temporal retries
-// both.
+// unquoted names a failure of the database by statement and SQLSTATE, and by what of the
+// schema it is about, as in "save plan: SQLSTATE 23503: constraint c of table t". It
+// returns any other error as it is. Temporal retries both.
 func unquoted(err error) error {
 	var decided *temporal.ApplicationError
 	if err == nil || errors.As(err, &decided) {
@@ -53,7 +53,7 @@ func unquoted(err error) error {
 	}
 	if errors.As(err, &refused) {
 		statement, _, _ := strings.Cut(text, refused.Error())
-		return temporal.NewApplicationError(statement+"SQLSTATE "+refused.SQLState(), DatabaseFailed)
+		return temporal.NewApplicationError(statement+"SQLSTATE "+refused.SQLState()+schemaOf(err), DatabaseFailed)
 	}
 	for _, mark := range valueMarks {
 		if statement, _, quoted := strings.Cut(text, mark); quoted {
@@ -61,4 +61,17 @@ func unquoted(err error) error {
 		}
 	}
 	return err
+}
+
+// schemaOf is ": constraint c of table t" where an error tells so; the store adds names
+// only where they hold no value of a row.
+func schemaOf(err error) string {
+	var named interface {
+		error
+		Schema() string
+	}
+	if errors.As(err, &named) {
+		return ": " + named.Schema()
+	}
+	return ""
 }

@@ -55,3 +55,41 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 		})
 	}
 }
+
+// The failure of a statement of the store names what of the schema it is about, and
+// still quotes no value.
+func TestFailuresNameTheSchema(t *testing.T) {
+	t.Parallel()
+
+	store := postgrestest.New(t)
+	exec(t, store, `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', 'ada@example.com', 'Ada')`)
+	exec(t, store, `CREATE FUNCTION raise_name(name text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'ada@%', name USING ERRCODE = '42703'; END $$`)
+	tests := []struct{ name, sql, want string }{
+		{name: "constraint", sql: `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', 'ada@example.com', 'Ada')`, want: "23505: constraint recipient_pkey of table recipient"},
+		{name: "empty column", sql: `INSERT INTO recipient (user_type, user_id, name) VALUES ('ADMIN', NULL, 'ada@example.com')`, want: "23502: column user_id of table recipient"},
+		{name: "no column", sql: `SELECT r.mail FROM recipient r WHERE r.name = 'ada@example.com'`, want: "42703: column r.mail does not exist"},
+		{name: "no table", sql: `SELECT 'ada@example.com' FROM people`, want: `42P01: relation "people" does not exist`},
+		{name: "another type", sql: `SELECT lower(ARRAY['ada@example.com']) FROM recipient`, want: "42883: function lower(text[]) does not exist"},
+		{name: "value taken for a name", sql: `SELECT name::regclass FROM recipient`, want: "42P01"},
+		{name: "value in a function's error", sql: `SELECT raise_name(name) FROM recipient`, want: "42703"},
+		{name: "value", sql: `SELECT user_id::int FROM recipient`, want: "22P02"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			var suite testsuite.WorkflowTestSuite
+			env := suite.NewTestActivityEnvironment()
+			env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{activities.WithoutValues()}})
+			act := func(ctx context.Context) error { return store.RunScripts(ctx, []string{tt.sql}, nil, nil) }
+			env.RegisterActivity(act)
+			_, err := env.ExecuteActivity(act)
+
+			var failure *temporal.ApplicationError
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, "run scripts: script 1: SQLSTATE "+tt.want, failure.Message())
+			require.Equal(t, activities.DatabaseFailed, failure.Type())
+			require.NotContains(t, temporal.GetDefaultFailureConverter().ErrorToFailure(err).String(), "ada@")
+		})
+	}
+}

@@ -81,7 +81,7 @@ func wrap(err error, doing string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w", doing, withSchema(err))
 }
 
 // querier is a pool, or a transaction.
