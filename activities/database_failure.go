@@ -16,6 +16,10 @@ const DatabaseFailed = "DatabaseFailed"
 // encode or read.
 var valueMarks = []string{"failed to encode args", "can't scan into dest", "cannot scan"}
 
+// driverWords stand between the statement's name and the database's error where the
+// statement is one of a batch.
+const driverWords = "error preprocessing batch (prepare): "
+
 // WithoutValues returns an interceptor that keeps the values of rows out of
 // histories and logs: the database's error texts may quote an address or a name. It
 // sees each error that an activity returns.
@@ -53,6 +57,7 @@ func unquoted(err error) error {
 	}
 	if errors.As(err, &refused) {
 		statement, _, _ := strings.Cut(text, refused.Error())
+		statement = strings.TrimSuffix(statement, driverWords)
 		return temporal.NewApplicationError(statement+"SQLSTATE "+refused.SQLState()+schemaOf(err), DatabaseFailed)
 	}
 	for _, mark := range valueMarks {

@@ -27,8 +27,8 @@ func (e *eventStore) Event(context.Context, string) (notification.Event, []notif
 	return e.event, e.rules, e.err
 }
 
-func (e *eventStore) FinishEvent(_ context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error) {
-	e.finished = activities.FinishEventInput{EventID: eventID, Success: success, Outcome: outcome}
+func (e *eventStore) FinishEvent(_ context.Context, end notification.EventEnd) (notification.Counts, error) {
+	e.finished = activities.FinishEventInput(end)
 	return e.counts, e.err
 }
 
@@ -116,7 +116,7 @@ func TestPublishEventFailure(t *testing.T) {
 func TestFinishEvent(t *testing.T) {
 	t.Parallel()
 
-	for _, in := range []activities.FinishEventInput{{EventID: "evt-1", Success: true}, {EventID: "evt-1", Outcome: notification.EventCancelled}} {
+	for _, in := range []activities.FinishEventInput{{EventID: "evt-1", Success: true, Problem: "no path"}, {EventID: "evt-1", Outcome: notification.EventCancelled}} {
 		store := &eventStore{counts: notification.Counts{
 			Outcome:    notification.Incomplete,
 			Deliveries: map[notification.Status]int{notification.Sent: 2},

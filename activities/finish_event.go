@@ -11,11 +11,17 @@ type FinishEventInput struct {
 	EventID string
 	Success bool                      // false: cancelled, or it could not be planned
 	Outcome notification.EventOutcome `json:",omitempty"` // its HeraldOutcome as far as the workflow knows; empty: none
+	Problem string                    `json:",omitempty"` // which rows of the rules named nobody; empty: none
 }
 
 // FinishEvent marks an event as ended and counts its deliveries from the tables, so
 // that its result cannot disagree with them. An event that succeeded and left
-// deliveries PENDING has the outcome INCOMPLETE.
+// deliveries PENDING has the outcome INCOMPLETE, and else one that told people and
+// has a problem the outcome PROBLEM.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
-	return a.Events.FinishEvent(ctx, in.EventID, in.Success, in.Outcome)
+	counts, err := a.Events.FinishEvent(ctx, notification.EventEnd(in))
+	if err == nil {
+		countEvent(ctx, counts.Outcome)
+	}
+	return counts, err
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 const (
 	OutboxClaimsMetric    = "herald_outbox_claims"
 	OutboxResultsMetric   = "herald_outbox_results"
+	EventsMetric          = "herald_events"
 	SweepMetric           = "herald_sweep"
 	DeliveriesMetric      = "herald_deliveries"
 	AttemptsMetric        = "herald_attempts"
@@ -31,6 +33,10 @@ const (
 	ChannelLabel = "channel"
 	OutcomeLabel = "outcome"
 )
+
+// eventTold is the outcome, in EventsMetric, of an event that has none in
+// processed_event: it told everybody whom the rules named.
+const eventTold = "TOLD"
 
 // The outcomes of SweepMetric.
 const (
@@ -50,6 +56,9 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel)
 	metrics.Counter(OutboxClaimsMetric).Inc(0)
 	for _, outcome := range []notification.ClaimOutcome{notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept} {
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(0)
+	}
+	for _, outcome := range append(notification.EventOutcomes(), eventTold) {
+		byOutcome(metrics, string(outcome)).Counter(EventsMetric).Inc(0)
 	}
 	for _, outcome := range []string{sweepStartedAgain, sweepClosed, sweepFailed} {
 		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(0)
@@ -85,6 +94,11 @@ func countBatch(ctx context.Context, batch batchResult) {
 	for outcome, count := range batch.ended {
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(int64(count))
 	}
+}
+
+// countEvent counts an event that ended.
+func countEvent(ctx context.Context, outcome notification.EventOutcome) {
+	byOutcome(activity.GetMetricsHandler(ctx), cmp.Or(string(outcome), eventTold)).Counter(EventsMetric).Inc(1)
 }
 
 // countSweep counts what a sweep found, once that is recorded.

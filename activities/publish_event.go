@@ -9,7 +9,7 @@ import (
 // EventStore is what publishing and finishing an event need of the database.
 type EventStore interface {
 	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
-	FinishEvent(ctx context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error)
+	FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error)
 }
 
 // PublishEventInput is the input of [Activities.PublishEvent].

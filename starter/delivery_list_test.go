@@ -90,8 +90,8 @@ func TestListEvents(t *testing.T) {
 	c := withDelivery(t)
 	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-2")
 
-	require.Equal(t, `EVENT  TYPE    AGGREGATE     OUTBOX     WORKFLOW    CREATED               ERROR
-evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  2026-11-21 08:00:00Z  -
+	require.Equal(t, `EVENT  TYPE    AGGREGATE     OUTBOX     WORKFLOW    OUTCOME  CREATED               ERROR
+evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00Z  -
 `, c.must(t, "event", "list", "--aggregate", "RESTAURANT/5", "--status", "processed", "--type", "BOOKED"))
 	require.Equal(t, "no events\n", c.must(t, "event", "list", "--status", "failed"))
 	list := read[struct {

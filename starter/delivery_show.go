@@ -82,17 +82,21 @@ func printSending(w io.Writer, s explain.Sending) {
 			console.Row(w, "no worker", s.ServedBy.Absent(s.TaskQueue, time.Now())+": nothing happens until one runs")
 		}
 	}
-	for _, p := range s.Pending {
+	printPending(w, s.Pending)
+	if s.Digest != nil {
+		console.Row(w)
+		console.Row(w, "its digest", s.DigestID)
+		printSending(w, *s.Digest)
+	}
+}
+
+func printPending(w io.Writer, pending []explain.PendingActivity) {
+	for _, p := range pending {
 		text := fmt.Sprintf("%s %s, attempt %d", p.Activity, p.State, p.Attempt)
 		if p.NextAttempt != nil {
 			text += ", due at " + console.Clock(p.NextAttempt)
 		}
 		printSet(w, fact{"activity", text}, fact{"last failure", p.LastFailure})
-	}
-	if s.Digest != nil {
-		console.Row(w)
-		console.Row(w, "its digest", s.DigestID)
-		printSending(w, *s.Digest)
 	}
 }
 

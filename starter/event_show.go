@@ -28,13 +28,15 @@ func printEvent(w io.Writer, view explain.EventView) {
 	printOutbox(w, view.Outbox)
 	if p := view.Processed; p != nil {
 		console.Row(w, "processed_event", processedText(p))
-		if p.Outcome == notification.Incomplete {
-			console.Row(w, "next", "the sweep starts what is PENDING again within 10 minutes, see `starter status`")
+		if view.Workflow.Problem == "" { // Temporal has forgotten it, or is out of reach
+			printSet(w, fact{"problem", p.Problem})
 		}
 	} else {
 		console.Row(w, "processed_event", "none: its workflow was not started yet")
 	}
 	printExecution(w, view.Workflow)
+	printPending(w, view.Pending)
+	printSet(w, fact{"next", view.Next})
 	printActions(w, view.Actions)
 	if len(view.Recipients) == 0 {
 		return

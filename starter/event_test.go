@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +30,7 @@ func TestShowEventWithoutTemporal(t *testing.T) {
 	require.Contains(t, out, "none: its workflow was not started yet")
 	require.Contains(t, out, explain.Unreachable)
 
-	_, err := c.store(t).FinishEvent(t.Context(), "evt-1", true, "NO_RECIPIENTS")
+	_, err := c.store(t).FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: "NO_RECIPIENTS"})
 	require.NoError(t, err)
 	require.EqualValues(t, "NO_RECIPIENTS", read[explain.EventView](t, c, "event", "show", "evt-1").Processed.Outcome)
 	require.EqualValues(t, "NO_RECIPIENTS", read[struct{ Events []report.EventRow }](t, c, "event", "list").Events[0].Outcome)
@@ -85,19 +84,17 @@ func TestShowOutcome(t *testing.T) {
 		status  notification.ProcessedStatus
 		outcome notification.EventOutcome
 		want    string
-		sweep   bool
 	}{
 		{status: "PROCESSING", want: "PROCESSING, since"},
 		{status: "SUCCESS", want: "SUCCESS, since"},
 		{status: "SUCCESS", outcome: "NO_ROUTING", want: "SUCCESS (NO_ROUTING), since"},
-		{status: "SUCCESS", outcome: "INCOMPLETE", want: "SUCCESS (INCOMPLETE), since", sweep: true},
+		{status: "SUCCESS", outcome: "INCOMPLETE", want: "SUCCESS (INCOMPLETE), since"},
 		{status: "FAILED", outcome: "CANCELLED", want: "FAILED (CANCELLED), since"},
 		{status: "FAILED", outcome: "FAILED", want: "FAILED, since"},
 	} {
 		var out bytes.Buffer
 		printEvent(&out, explain.EventView{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: notification.ProcessedStatus(tt.status), Outcome: tt.outcome, UpdatedAt: at}}})
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
-		require.Equal(t, tt.sweep, strings.Contains(out.String(), "next\tthe sweep starts what is PENDING again within 10 minutes, see `starter status`"), out.String())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/explain"
+	"herald/internal/notification"
 	"herald/internal/operate"
 )
 
@@ -82,6 +83,7 @@ func printStatus(w io.Writer, view statusView) {
 	if view.Pending > 0 {
 		console.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
 	}
+	printUntold(w, view)
 	printSweep(w, view.Backlog)
 	printVhost(w, view.Vhost)
 	console.Row(w)
@@ -103,6 +105,17 @@ func printCounts(w io.Writer, view statusView) {
 	console.Row(w, "CHANNEL", "STATUS", "COUNT")
 	for _, d := range view.Deliveries {
 		console.Row(w, d.Channel, d.Status, d.Count)
+	}
+}
+
+// printUntold prints how many events told nobody, or not everybody, and how to list them.
+func printUntold(w io.Writer, view statusView) {
+	for _, u := range view.Untold {
+		told := "told nobody"
+		if u.Outcome == notification.EventProblem {
+			told = "told not all"
+		}
+		console.Row(w, told, fmt.Sprintf("%d in the last %s, see `starter event list --outcome %s`", u.Count, view.Since, u.Outcome))
 	}
 }
 

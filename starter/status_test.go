@@ -36,15 +36,18 @@ func TestPrintStatus(t *testing.T) {
 			OutboxState: notification.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
 			Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 			Incomplete:  2,
+			Untold:      []report.OutcomeCount{{Outcome: notification.NoRouting, Count: 1}, {Outcome: notification.EventProblem, Count: 4}},
 			LastSweep:   &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2},
 		},
 		Since:   "24h",
-		Pollers: &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}},
+		Pollers: &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}, TaskQueue: "herald-events"},
 	}
 
 	require.Equal(t, `pending events     3
 failed events      1
 oldest pending     1m30s
+told nobody        1 in the last 24h, see `+"`starter event list --outcome NO_ROUTING`"+`
+told not all       4 in the last 24h, see `+"`starter event list --outcome PROBLEM`"+`
 incomplete events  2
 last sweep         2026-11-21 08:00:00.000Z: 9 looked at, 3 started again, 1 closed, 2 failed
 
@@ -54,5 +57,7 @@ EMAIL    SENT    5
 
 POLLER                  STATUS   SINCE                     LAST HEARTBEAT  ATTEMPT  LAST FAILURE
 herald-outbox-poller-1  RUNNING  2026-11-21 08:00:00.000Z  -               1        -
+
+no worker polls the task queue herald-events
 `, table(t, func(w io.Writer) { printStatus(w, view) }))
 }

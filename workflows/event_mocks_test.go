@@ -87,14 +87,14 @@ func (e *environment) plansIn(d time.Duration, in activities.PlanInput, planned 
 
 // finishes expects the end of the event; an empty outcome: all went its way.
 func (e *environment) finishes(outcome notification.EventOutcome) {
-	e.finishesWith(outcome, outcome)
+	e.finishesWith(outcome, outcome, "")
 }
 
 // finishesWith expects the end of an event of whose outcome the tables know better.
-func (e *environment) finishesWith(told, found notification.EventOutcome) {
+func (e *environment) finishesWith(told, found notification.EventOutcome, problem string) {
 	ended := counts
 	ended.Outcome = found
-	in := activities.FinishEventInput{EventID: eventID, Success: told != notification.EventCancelled && told != notification.EventFailed, Outcome: told}
+	in := activities.FinishEventInput{EventID: eventID, Success: told != notification.EventCancelled && told != notification.EventFailed, Outcome: told, Problem: problem}
 	e.OnActivity(acts.FinishEvent, mock.Anything, in).Return(ended, nil).Once()
 }
 

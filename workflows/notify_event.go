@@ -92,7 +92,7 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err error) (NotifyResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	finish := activities.FinishEventInput{EventID: in.EventID, Success: err == nil, Outcome: eventOutcome(result, err)}
+	finish := activities.FinishEventInput{EventID: in.EventID, Success: err == nil, Outcome: eventOutcome(result, err), Problem: result.Problem}
 	counts, finishErr := execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, finish)
 	if err == nil {
 		err = finishErr

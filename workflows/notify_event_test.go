@@ -42,7 +42,7 @@ func TestNotifyEvent(t *testing.T) {
 		{name: "nothing selected", plan: activities.PlanResult{}, want: workflows.NotifyResult{}},
 		{name: "nobody", plan: nobody, want: workflows.NotifyResult{Outcome: notification.NoRecipients, Problem: nobody.Problem}},
 		{name: "no routing", plan: unrouted, want: workflows.NotifyResult{Outcome: notification.NoRouting, Problem: unrouted.Problem}},
-		{name: "a rule that found nobody", plan: some, want: workflows.NotifyResult{Problem: some.Problem}},
+		{name: "a rule that found nobody", plan: some, want: workflows.NotifyResult{Outcome: notification.EventProblem, Problem: some.Problem}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestNotifyEvent(t *testing.T) {
 
 			env := newEventEnv(t)
 			env.plans(notification.Cursor{}, tt.plan)
-			env.finishes(tt.want.Outcome)
+			env.finishesWith(tt.plan.Outcome, tt.want.Outcome, tt.want.Problem)
 
 			env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 

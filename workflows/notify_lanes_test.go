@@ -71,7 +71,7 @@ func TestNotifyEventStartsLanesForAnOnlyPage(t *testing.T) {
 	env := newEventEnv(t)
 	env.lanes.end = untilPlanned
 	env.plans(cursor(0), inLanes(1, 1, mails))
-	env.finishesWith("", "INCOMPLETE")
+	env.finishesWith("", "INCOMPLETE", "")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
 

@@ -89,7 +89,7 @@ func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observat
 	if detail.Processed != nil && detail.Processed.Status != notification.Processing {
 		_ = e.Temporal.GetWorkflow(ctx, eventID, "").Get(ctx, nil) // how it ended is read below
 	}
-	workflow := e.EventWorkflow(ctx, eventID)
+	workflow, _ := e.EventWorkflow(ctx, eventID)
 	switch {
 	case workflow.Status == explain.Unreachable:
 		return Observation{}, errors.New(workflow.Note)

@@ -65,6 +65,10 @@ var situations = map[string]func(n *nightShift){
 		n.save("other-build.json", strings.ReplaceAll(history, `"name":"Send"`, `"name":"SendMessage"`))
 		n.age("40 days", "night-1", "night-2")
 	},
+	"11. An event told nobody": func(n *nightShift) {
+		n.emit("night-15", "TABLE_MOVED", "CUSTOMER/42", `{"table": 9}`)
+		n.awaitSuccess(n.own("night-15"))
+	},
 }
 
 // confirm tells a customer of a reservation.

@@ -15,11 +15,12 @@ type Backlog struct {
 	OldestSeconds float64                `json:"oldest_pending_seconds"` // 0: nothing is pending
 	Deliveries    []report.DeliveryCount `json:"deliveries"`
 	Incomplete    int                    `json:"incomplete_events"` // ended, and left deliveries PENDING to the sweep
+	Untold        []report.OutcomeCount  `json:"untold_events"`     // ended in the time since, and told nobody, or not everybody
 	LastSweep     *notification.Sweep    `json:"last_sweep"`        // null: there was none
 }
 
 // Backlog reads the state of the outbox and of the sweep, and counts the deliveries
-// that were planned in the time since, up to now.
+// that were planned and the events that told nobody in the time since, up to now.
 func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog, err error) {
 	if b.OutboxState, err = e.Store.OutboxState(ctx); err != nil {
 		return Backlog{}, err
@@ -29,6 +30,9 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 		return Backlog{}, err
 	}
 	if b.Incomplete, err = e.reader().IncompleteEvents(ctx); err != nil {
+		return Backlog{}, err
+	}
+	if b.Untold, err = e.reader().UntoldEvents(ctx, since); err != nil {
 		return Backlog{}, err
 	}
 	last, err := e.Store.LastSweep(ctx)

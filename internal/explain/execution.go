@@ -38,15 +38,15 @@ const (
 	Unreachable = "UNREACHABLE" // Temporal does not answer
 )
 
-// EventWorkflow reads what Temporal knows of the workflow of an event. It never
-// fails: the note says what could not be read.
-func (e Explainer) EventWorkflow(ctx context.Context, id string) WorkflowView {
+// EventWorkflow reads what Temporal knows of the workflow of an event, and what it is
+// doing. It never fails: the note says what could not be read.
+func (e Explainer) EventWorkflow(ctx context.Context, id string) (WorkflowView, []PendingActivity) {
 	var result workflows.NotifyResult
-	_, execution := e.execution(ctx, id, &result)
+	description, execution := e.execution(ctx, id, &result)
 	if execution.Failure == "" {
 		execution.Outcome, execution.Problem = result.Outcome, result.Problem
 	}
-	return execution
+	return execution, pendingOf(description.GetPendingActivities())
 }
 
 // execution reads what Temporal tells of a workflow without asking a worker. The

@@ -56,7 +56,8 @@ func TestEventWorkflow(t *testing.T) {
 				*args.Get(1).(*workflows.NotifyResult) = workflows.NotifyResult{Outcome: "NO_ROUTING", Problem: "no rows"}
 			}).Return(tt.result)
 
-			require.Equal(t, tt.want, explain.Explainer{Temporal: temporal}.EventWorkflow(t.Context(), "evt-1"))
+			got, _ := explain.Explainer{Temporal: temporal}.EventWorkflow(t.Context(), "evt-1")
+			require.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -64,6 +65,6 @@ func TestEventWorkflow(t *testing.T) {
 func TestEventWorkflowWithoutTemporal(t *testing.T) {
 	t.Parallel()
 
-	got := explain.Explainer{Unreachable: errors.New("down")}.EventWorkflow(t.Context(), "evt-1")
+	got, _ := explain.Explainer{Unreachable: errors.New("down")}.EventWorkflow(t.Context(), "evt-1")
 	require.Equal(t, explain.WorkflowView{Status: explain.Unreachable, Note: "down"}, got)
 }

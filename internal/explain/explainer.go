@@ -32,8 +32,10 @@ const (
 // EventView is all that is known of an event.
 type EventView struct {
 	report.EventDetail
-	Workflow WorkflowView    `json:"workflow"`
-	Actions  []report.Action `json:"operator_actions"` // the latest first
+	Workflow WorkflowView      `json:"workflow"`
+	Pending  []PendingActivity `json:"pending_activities,omitempty"` // what a running workflow is doing, apart from its children
+	Next     string            `json:"next,omitempty"`
+	Actions  []report.Action   `json:"operator_actions"` // the latest first
 }
 
 // Event reads all that is known of an event, with its first 200 recipients. Where
@@ -47,7 +49,10 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	if err != nil {
 		return EventView{}, err
 	}
-	return EventView{EventDetail: detail, Workflow: e.EventWorkflow(ctx, id), Actions: actions}, nil
+	view := EventView{EventDetail: detail, Actions: actions}
+	view.Workflow, view.Pending = e.EventWorkflow(ctx, id)
+	view.Next = view.next()
+	return view, nil
 }
 
 // DeliveryView is all that is known of a delivery.

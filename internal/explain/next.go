@@ -35,6 +35,8 @@ func (w Why) nextOfEvent() string {
 		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(w.EventID))
 	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
 		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(w.EventID))
+	case w.Processed != nil && w.Outbox != nil && w.Processed.Outcome.Mendable():
+		return nextOfOutcome(w.EventID, w.Processed.Outcome)
 	default:
 		return "nothing: an event is planned once. Mended rows are for the events to come"
 	}

@@ -40,6 +40,7 @@ type PendingActivity struct {
 	StartedAt   *time.Time `json:"started_at,omitempty"`
 	NextAttempt *time.Time `json:"next_attempt_at,omitempty"`
 	LastFailure string     `json:"last_failure,omitempty"`
+	FailureType string     `json:"last_failure_type,omitempty"` // DatabaseFailed, …
 }
 
 // States of a pending activity.
@@ -84,9 +85,7 @@ func (e Explainer) sending(ctx context.Context, id string) Sending {
 	if s.Status != Running {
 		return s
 	}
-	for _, activity := range description.GetPendingActivities() {
-		s.Pending = append(s.Pending, pendingOf(activity))
-	}
+	s.Pending = pendingOf(description.GetPendingActivities())
 	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, s.TaskQueue) // none also where Temporal does not say
 	s.Workers = s.ServedBy.Running()
 	e.readHistory(ctx, id, &s)
@@ -96,15 +95,19 @@ func (e Explainer) sending(ctx context.Context, id string) Sending {
 	return s
 }
 
-func pendingOf(activity *workflowpb.PendingActivityInfo) PendingActivity {
-	return PendingActivity{
-		Activity:    activity.GetActivityType().GetName(),
-		State:       strings.ToUpper(activity.GetState().String()),
-		Attempt:     activity.GetAttempt(),
-		StartedAt:   launch.Time(activity.GetLastStartedTime()),
-		NextAttempt: launch.Time(activity.GetNextAttemptScheduleTime()),
-		LastFailure: activity.GetLastFailure().GetMessage(),
+func pendingOf(described []*workflowpb.PendingActivityInfo) (pending []PendingActivity) {
+	for _, activity := range described {
+		pending = append(pending, PendingActivity{
+			Activity:    activity.GetActivityType().GetName(),
+			State:       strings.ToUpper(activity.GetState().String()),
+			Attempt:     activity.GetAttempt(),
+			StartedAt:   launch.Time(activity.GetLastStartedTime()),
+			NextAttempt: launch.Time(activity.GetNextAttemptScheduleTime()),
+			LastFailure: activity.GetLastFailure().GetMessage(),
+			FailureType: activity.GetLastFailure().GetApplicationFailureInfo().GetType(),
+		})
 	}
+	return pending
 }
 
 // maxHistory bounds the events of a history that are read. A delivery has about

@@ -70,7 +70,7 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 		sending := e.DeliveryWorkflow(ctx, delivery.DeliveryID)
 		w.Workflow = &sending
 	} else if w.Undecided() {
-		execution := e.EventWorkflow(ctx, key.EventID)
+		execution, _ := e.EventWorkflow(ctx, key.EventID)
 		w.EventWorkflow = &execution
 	}
 	w.Next = w.next(now)

@@ -43,7 +43,7 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	in := workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents, Commands: workflows.Commands}
+	in := workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands}
 	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -34,10 +35,34 @@ type EventOutcome string
 const (
 	NoRecipients   EventOutcome = "NO_RECIPIENTS"
 	NoRouting      EventOutcome = "NO_ROUTING" // its type has no rows in event_type_channel_routing
+	EventProblem   EventOutcome = "PROBLEM"    // people were told, and some rows of the rules named nobody
 	Incomplete     EventOutcome = "INCOMPLETE" // deliveries were left PENDING; the sweep sees to them
 	EventCancelled EventOutcome = "CANCELLED"
 	EventFailed    EventOutcome = "FAILED"
 )
+
+// EventOutcomes returns them all.
+func EventOutcomes() []EventOutcome {
+	return append(MendableOutcomes(), Incomplete, EventCancelled, EventFailed)
+}
+
+// MendableOutcomes returns those of events that told nobody, or not everybody, because
+// of the rules or the directory.
+func MendableOutcomes() []EventOutcome {
+	return []EventOutcome{NoRecipients, NoRouting, EventProblem}
+}
+
+// Mendable says that an event which ended so can be planned anew, once the rules or the
+// directory are mended.
+func (o EventOutcome) Mendable() bool { return slices.Contains(MendableOutcomes(), o) }
+
+// EventEnd is how an event ended, as far as its workflow knows.
+type EventEnd struct {
+	EventID string
+	Success bool // false: cancelled, or it could not be planned
+	Outcome EventOutcome
+	Problem string // which rows of the rules named nobody; empty: none
+}
 
 // HeraldSource is the source that is Herald's own table, event_outbox.
 const HeraldSource = "herald"

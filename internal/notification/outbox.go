@@ -13,6 +13,7 @@ type PendingEvent struct {
 	CorrelationID string // empty: none
 	Claims        int    // how often it was claimed, this claim included
 	Processed     bool   // processed_event knows it: it must not be started again
+	Published     bool   // its message was published by a run that has completed
 }
 
 // ClaimOutcome is what became of one claimed event.

@@ -10,16 +10,16 @@ import (
 	"herald/internal/postgres"
 )
 
-// SelectFailedEvents selects the failed events that a filter names, in the order of
+// SelectEventsToRetry selects the events that a filter names, in the order of
 // their ids; after is the id behind which to begin.
-func (o *Operator) SelectFailedEvents(ctx context.Context, filter postgres.FailedEventFilter, after string) (Selection, error) {
+func (o *Operator) SelectEventsToRetry(ctx context.Context, filter postgres.RetryFilter, after string) (Selection, error) {
 	var err error
 	if filter.Until, err = o.Store.Now(ctx); err != nil {
 		return Selection{}, err
 	}
-	matched, err := o.Store.CountFailedEvents(ctx, filter)
+	matched, err := o.Store.CountEventsToRetry(ctx, filter)
 	page := func(ctx context.Context, after string, limit int) ([]item, error) {
-		ids, err := o.Store.FailedEvents(ctx, filter, after, limit)
+		ids, err := o.Store.EventsToRetry(ctx, filter, after, limit)
 		items := make([]item, len(ids))
 		for i, id := range ids {
 			items[i] = item{id, id}

@@ -5,13 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/workflows"
 )
 
 func TestCancelEvent(t *testing.T) {
@@ -100,18 +104,66 @@ func TestRetryRefusal(t *testing.T) {
 	for _, outbox := range []notification.OutboxStatus{"", notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed} {
 		for _, processed := range []notification.ProcessedStatus{"", notification.Processing, notification.ProcessedSuccess, notification.ProcessedFailed} {
 			for status := range enums.WorkflowExecutionStatus_name {
-				for _, allFailed := range []bool{false, true} {
+				for _, bulk := range []bool{false, true} {
 					state, status := postgres.EventState{Outbox: outbox, Processed: processed}, enums.WorkflowExecutionStatus(status)
 					failed := processed == notification.ProcessedFailed || processed == notification.Processing || (processed == "" && outbox == notification.OutboxFailed)
-					retried := outbox != "" && failed && status != running && status != completed && (!allFailed || status != canceled)
+					cutShort := processed == notification.Processing && status == completed
+					retried := outbox != "" && failed && status != running && (status != completed || cutShort) && (!bulk || status != canceled)
 
-					result, _ := retryRefusal(state, status, allFailed)
+					result, _ := retryRefusal(state, status, bulk)
 
-					require.Equal(t, retried, result == "", "%+v %s %t", state, status, allFailed)
+					require.Equal(t, retried, result == "", "%+v %s %t", state, status, bulk)
+					require.Equal(t, cutShort, beginsAnew(state, status), "%+v %s", state, status)
 				}
 			}
 		}
 	}
+}
+
+// An event is planned anew after each end that the rules are the cause of, once its
+// workflow has ended too; every other success is refused, and says why.
+func TestRetryRefusalByOutcome(t *testing.T) {
+	t.Parallel()
+
+	for _, outcome := range append(notification.EventOutcomes(), "") {
+		state := postgres.EventState{Outbox: notification.OutboxProcessed, Processed: notification.ProcessedSuccess, Outcome: outcome}
+		for _, status := range []enums.WorkflowExecutionStatus{completed, unknown, running} {
+			result, detail := retryRefusal(state, status, false)
+			anew := outcome.Mendable() && status != running
+			require.Equal(t, anew, result == "" && beginsAnew(state, status), "%s %s", outcome, status)
+			require.Equal(t, anew, detail == "", "%s %s", outcome, status)
+		}
+	}
+}
+
+// The order is in the tables before the workflow starts, so that whatever ends the
+// command between the two, a repeat of it or the sweep makes the start.
+func TestRetryEventThatToldNobody(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
+	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'SUCCESS', 'NO_ROUTING')")
+	d.describes("evt-1", completed)
+	require.Equal(t, "would be planned anew", d.dryRun(RetryEvent(false), "evt-1").String())
+	state, err := d.Store.EventState(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, notification.NoRouting, state.Outcome, "a dry run changes nothing")
+
+	d.starts(nil, serviceerror.NewInternal("a crash"))
+	_, err = (&bulk{operator: d.Operator, verb: RetryEvent(false)}).change(t.Context(), "evt-1")
+	require.ErrorContains(t, err, "a crash")
+	state, err = d.Store.EventState(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, postgres.EventState{Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
+
+	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+		return o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}), mock.Anything, mock.MatchedBy(func(in workflows.NotifyInput) bool {
+		return in.EventID == "evt-1" && !in.Publish // its message was published
+	})).Return(nil, nil).Once()
+	d.Launcher.PublishEvents = true
+	require.Equal(t, "is planned anew", d.run(RetryEvent(false), "evt-1").String(), "again")
 }
 
 func TestRetryEvent(t *testing.T) {
@@ -148,7 +200,7 @@ func TestRetryFailedEvents(t *testing.T) {
 	for i := range 150 {
 		d.workflow(fmt.Sprintf("evt-%d", i+1), unknown)
 	}
-	selection, err := d.SelectFailedEvents(t.Context(), postgres.FailedEventFilter{}, "")
+	selection, err := d.SelectEventsToRetry(t.Context(), postgres.RetryFilter{}, "")
 	require.NoError(t, err)
 	require.Equal(t, 149, selection.Matched)
 

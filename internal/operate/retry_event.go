@@ -11,43 +11,65 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryEvent puts failed or cancelled events back into the outbox. allFailed leaves
-// out those that an operator cancelled, which have to be named.
-func RetryEvent(allFailed bool) Verb {
+// RetryEvent puts failed or cancelled events back into the outbox, and plans those anew
+// that told nobody, or not everybody, because of the rules. In bulk it leaves out those
+// that an operator cancelled, which have to be named.
+func RetryEvent(bulk bool) Verb {
 	return Verb{Name: "retry", Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
-		return o.planRetryEvent(ctx, id, allFailed)
+		return o.planRetryEvent(ctx, id, bulk)
 	}}
 }
 
-func (o *Operator) planRetryEvent(ctx context.Context, id string, allFailed bool) (plan, error) {
+func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (plan, error) {
 	state, err := o.event(ctx, id)
 	if err != nil {
 		return plan{}, err
 	}
-	status, err := o.settledStatus(ctx, id, state.Processed == notification.ProcessedFailed)
+	status, err := o.settledStatus(ctx, id, state.Processed == notification.ProcessedFailed || mendable(state))
 	if err != nil {
 		return plan{}, err
 	}
-	if result, detail := retryRefusal(state, status, allFailed); result != "" {
+	if result, detail := retryRefusal(state, status, bulk); result != "" {
 		return refusal(Outcome{ID: id, Result: result, Detail: detail, Next: showEvent(id)}), nil
+	}
+	if beginsAnew(state, status) {
+		expected := Outcome{ID: id, Done: true, Result: "would be planned anew"}
+		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.planAnew(ctx, id) }}, nil
 	}
 	expected := Outcome{ID: id, Done: true, Result: "would be retried"}
 	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id) }}, nil
 }
 
+// mendable says that an event told nobody, or not everybody, because of the rules.
+func mendable(state postgres.EventState) bool {
+	return state.Processed == notification.ProcessedSuccess && state.Outcome.Mendable()
+}
+
+// beginsAnew says that the workflow of an event is to be started once more although its
+// last run completed: the event is mendable, or an earlier retry of it was cut short.
+func beginsAnew(state postgres.EventState, status enums.WorkflowExecutionStatus) bool {
+	return mendable(state) || (state.Processed == notification.Processing && status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+}
+
 // retryRefusal says why an event cannot be retried; empty: it can. One that is
 // PROCESSING without a workflow that runs can: its workflow was terminated.
-func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatus, allFailed bool) (result, detail string) {
+func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatus, bulk bool) (result, detail string) {
 	switch {
 	case state.Outbox == "":
 		return "cannot be retried", "its row in event_outbox was purged"
-	case state.Processed == notification.ProcessedSuccess, status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return "has succeeded", "`starter delivery retry` repeats single deliveries"
+	case state.Processed == notification.ProcessedSuccess && state.Outcome == notification.Incomplete:
+		return "is incomplete", "the sweep starts what is PENDING again within 10 minutes"
+	case state.Processed == notification.ProcessedSuccess && !mendable(state):
+		return "has succeeded", "it told everybody whom the rules named; `starter delivery retry` repeats single deliveries"
 	case status == running:
 		return "is under way", "its workflow runs"
+	case beginsAnew(state, status):
+		return "", ""
+	case status == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return "has succeeded", "`starter delivery retry` repeats single deliveries"
 	case state.Outbox == notification.OutboxPending && state.Processed == "":
 		return "is pending", "a poller will start it"
-	case allFailed && status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+	case bulk && status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
 		return "was cancelled", "name it to retry it"
 	case state.Outbox == notification.OutboxProcessed && state.Processed == "":
 		return "has ended", "its row in processed_event was purged"
@@ -62,7 +84,7 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if !retried {
-		return Outcome{ID: id, Result: "changed meanwhile", Next: showEvent(id)}, nil
+		return changedMeanwhile(id), nil
 	}
 	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
 	counts, err := o.Store.EventCounts(ctx, id)
@@ -71,4 +93,26 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 			count, advice.Quote(id))
 	}
 	return outcome, err
+}
+
+// planAnew starts the workflow of an event once more. It plans what the rules say now,
+// and leaves what was decided before as it is. If this process ends before the start,
+// the event is PROCESSING without a workflow: a repeat starts it, and so does the sweep.
+func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
+	event, begun, err := o.Store.BeginAnew(ctx, id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !begun {
+		return changedMeanwhile(id), nil
+	}
+	if err := o.Launcher.StartEventAgain(ctx, event); err != nil {
+		return Outcome{}, advice.With(fmt.Errorf("start the workflow of %s: %w", id, err),
+			"run it again; if you do not, the sweep starts it within half an hour")
+	}
+	return Outcome{ID: id, Done: true, Result: "is planned anew"}, nil
+}
+
+func changedMeanwhile(id string) Outcome {
+	return Outcome{ID: id, Result: "changed meanwhile", Next: showEvent(id)}
 }

@@ -17,18 +17,19 @@ type EventState struct {
 	Outbox    notification.OutboxStatus
 	Error     string // error_message; empty: none
 	Processed notification.ProcessedStatus
+	Outcome   notification.EventOutcome // of processed_event; empty: none
 }
 
 // EventState reads how far an event has come. Where nothing is known of it, the
 // error is [notification.ErrNoEvent].
 func (s *Store) EventState(ctx context.Context, eventID string) (EventState, error) {
 	const query = `
-		SELECT coalesce(o.status, ''), coalesce(o.error_message, ''), coalesce(p.status, '')
+		SELECT coalesce(o.status, ''), coalesce(o.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, '')
 		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) o
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
 	var state EventState
-	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Outbox, &state.Error, &state.Processed)
+	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Outbox, &state.Error, &state.Processed, &state.Outcome)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return EventState{}, notification.ErrNoEvent
 	}
@@ -80,6 +81,33 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	var hint string
 	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&retried, &hint)
 	return retried, wrap(err, "retry event")
+}
+
+// BeginAnew marks an event as PROCESSING that told nobody, or not everybody, so that its
+// workflow can be started once more, and returns whether it did. It does so too for one
+// that is PROCESSING since an earlier call whose start was lost. The sweep leaves the
+// event alone for a while, and then makes a start that was lost.
+func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notification.PendingEvent, begun bool, err error) {
+	const query = `
+		UPDATE processed_event p
+		SET    status     = 'PROCESSING',
+		       outcome    = NULL,
+		       problem    = NULL,
+		       restarts   = 0,
+		       created_at = now(),
+		       updated_at = now()
+		FROM   event_outbox o
+		WHERE  p.event_id = $1
+		AND    o.event_id = p.event_id
+		AND    (p.status = 'PROCESSING' OR (p.status = 'SUCCESS' AND p.outcome = ANY ($2)))
+		RETURNING o.event_id AS id, o.event_type AS type, o.aggregate_type, o.aggregate_id, coalesce(o.correlation_id, '') AS correlation_id`
+
+	found, err := collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
+	if err != nil || len(found) == 0 {
+		return notification.PendingEvent{}, false, err
+	}
+	found[0].Published = true
+	return found[0], true, nil
 }
 
 // WithdrawEvent keeps an event that no poller has claimed from being started, and

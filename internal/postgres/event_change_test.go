@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,6 +69,37 @@ func TestRetryEvent(t *testing.T) {
 	got, err := s.RetryEvent(t.Context(), "evt-404")
 	require.NoError(t, err)
 	require.False(t, got)
+}
+
+// An event is begun anew after each end that the rules are the cause of, and after a
+// begin whose start was lost. The sweep leaves it alone for its time.
+func TestBeginAnew(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 1)
+	begun := func(status notification.ProcessedStatus, outcome notification.EventOutcome) bool {
+		setEvent(t, s, "PROCESSED", status)
+		exec(t, s, "UPDATE processed_event SET outcome = nullif($1, ''), problem = 'p', restarts = 2, created_at = now() - interval '1 day'", string(outcome))
+		event, begun, err := s.BeginAnew(t.Context(), "evt-1")
+		require.NoError(t, err)
+		if begun {
+			require.Equal(t, notification.PendingEvent{ID: "evt-1", Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Published: true}, event)
+			require.NotEmpty(t, event.Type)
+			require.Equal(t, "PROCESSING||0", get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
+			stuck, err := s.StuckEvents(t.Context(), "", time.Minute, 10)
+			require.NoError(t, err)
+			require.Empty(t, stuck)
+		}
+		return begun
+	}
+	for _, outcome := range append(notification.EventOutcomes(), "") {
+		require.Equal(t, outcome.Mendable(), begun(notification.ProcessedSuccess, outcome), outcome)
+	}
+	require.True(t, begun(notification.Processing, ""))
+	require.False(t, begun(notification.ProcessedFailed, notification.EventCancelled))
+	require.False(t, begun("", ""), "its row was purged")
+	require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-1").Status, "no poller starts it beside")
 }
 
 // What was cancelled stays so, and is not waited for; what waits goes on waiting.

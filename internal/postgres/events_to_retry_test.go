@@ -11,38 +11,46 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
 )
 
-func TestFailedEvents(t *testing.T) {
+func TestEventsToRetry(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	emit(t, s, 7)
+	emit(t, s, 9)
 	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
 	exec(t, s, "UPDATE event_outbox SET error_message = $1 WHERE event_id = 'evt-3'", postgres.CancelledByOperator) // withdrawn
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
 	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
+	exec(t, s, `INSERT INTO processed_event (event_id, status, outcome)
+		VALUES ('evt-6', 'SUCCESS', 'NO_ROUTING'), ('evt-8', 'SUCCESS', 'NO_ROUTING'), ('evt-9', 'SUCCESS', 'NO_RECIPIENTS'), ('purged', 'SUCCESS', 'NO_ROUTING')`)
+	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
 
 	tests := []struct {
-		filter postgres.FailedEventFilter
+		filter postgres.RetryFilter
 		want   []string
 	}{
-		{postgres.FailedEventFilter{}, []string{"evt-1", "evt-2", "evt-4"}},
-		{postgres.FailedEventFilter{EventType: "OTHER"}, []string{"evt-2"}},
-		{postgres.FailedEventFilter{Since: time.Now().Add(-time.Hour)}, []string{"evt-2", "evt-4"}},
-		{postgres.FailedEventFilter{Until: time.Now().Add(-time.Hour)}, []string{"evt-1"}},
-		{postgres.FailedEventFilter{EventType: "NONE"}, nil},
+		{postgres.RetryFilter{}, []string{"evt-1", "evt-2", "evt-4"}},
+		{postgres.RetryFilter{EventType: "OTHER"}, []string{"evt-2"}},
+		{postgres.RetryFilter{Since: time.Now().Add(-time.Hour)}, []string{"evt-2", "evt-4"}},
+		{postgres.RetryFilter{Until: time.Now().Add(-time.Hour)}, []string{"evt-1"}},
+		{postgres.RetryFilter{EventType: "NONE"}, nil},
+		{postgres.RetryFilter{Outcome: notification.NoRouting}, []string{"evt-6", "evt-8"}},
+		{postgres.RetryFilter{Outcome: notification.NoRouting, EventType: "OTHER"}, []string{"evt-8"}},
+		{postgres.RetryFilter{Outcome: notification.EventProblem}, nil},
 	}
 	for _, tt := range tests {
-		count, err := s.CountFailedEvents(t.Context(), tt.filter)
+		count, err := s.CountEventsToRetry(t.Context(), tt.filter)
 		require.NoError(t, err)
 		require.Equal(t, len(tt.want), count, fmt.Sprint(tt.filter))
 		var got []string
 		for after := ""; ; after = got[len(got)-1] {
-			page, err := s.FailedEvents(t.Context(), tt.filter, after, 2)
+			page, err := s.EventsToRetry(t.Context(), tt.filter, after, 2)
 			require.NoError(t, err)
 			require.LessOrEqual(t, len(page), 2)
 			if len(page) == 0 {
@@ -56,7 +64,7 @@ func TestFailedEvents(t *testing.T) {
 
 // A filter that hardly any of the failed events meets is looked for page by page,
 // and one that is FAILED in both tables is met once, wherever a page ends.
-func TestFailedEventsOfAFilter(t *testing.T) {
+func TestEventsToRetryOfAFilter(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
@@ -65,13 +73,13 @@ func TestFailedEventsOfAFilter(t *testing.T) {
 		SELECT 'evt-' || i, CASE WHEN i % 400 = 0 THEN 'RARE' ELSE 'T' END, 'ADMIN', '1', '{}', 'FAILED', 'claimed 10 times'
 		FROM   generate_series(1, 1600) i`)
 	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT event_id, 'FAILED' FROM event_outbox WHERE seq % 2 = 0")
-	for filter, want := range map[postgres.FailedEventFilter]int{{}: 1600, {EventType: "RARE"}: 4, {EventType: "NONE"}: 0} {
-		count, err := s.CountFailedEvents(t.Context(), filter)
+	for filter, want := range map[postgres.RetryFilter]int{{}: 1600, {EventType: "RARE"}: 4, {EventType: "NONE"}: 0} {
+		count, err := s.CountEventsToRetry(t.Context(), filter)
 		require.NoError(t, err)
 		require.Equal(t, want, count)
 		seen := map[string]bool{}
 		for after := ""; ; {
-			page, err := s.FailedEvents(t.Context(), filter, after, 501)
+			page, err := s.EventsToRetry(t.Context(), filter, after, 501)
 			require.NoError(t, err)
 			if len(page) == 0 {
 				break
@@ -88,7 +96,7 @@ func TestFailedEventsOfAFilter(t *testing.T) {
 
 // A page is read by the indexes of what failed, and by keys: never by reading a
 // whole table, also while hardly anything has failed, or much.
-func TestFailedEventsByIndex(t *testing.T) {
+func TestEventsToRetryByIndex(t *testing.T) {
 	t.Parallel()
 
 	for _, every := range []int{5, 1000} {
@@ -104,15 +112,52 @@ func TestFailedEventsByIndex(t *testing.T) {
 			FROM   event_outbox
 			WHERE  status = 'PROCESSED'`, every)
 		exec(t, s, "ANALYZE event_outbox, processed_event")
-		for _, filter := range []postgres.FailedEventFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
+		for _, filter := range []postgres.RetryFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
 			for _, plan := range plansOf(t, s, func(s *postgres.Store) error {
-				_, err := s.FailedEvents(t.Context(), filter, "evt-1", 200)
+				_, err := s.EventsToRetry(t.Context(), filter, "evt-1", 200)
 				return err
 			}) {
 				require.Contains(t, plan, "event_outbox_failed_id")
 				require.Contains(t, plan, "processed_event_failed_id")
 				require.NotContains(t, plan, "Seq Scan", fmt.Sprint(every, filter))
 			}
+		}
+	}
+}
+
+// Whatever asks for an outcome is answered by an index of outcomes, in its order.
+func TestOutcomesByIndex(t *testing.T) {
+	t.Parallel()
+
+	for _, every := range []int{2, 1000} {
+		s := postgrestest.New(t)
+		exec(t, s, `
+			INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
+			SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now()
+			FROM   generate_series(1, 20000) i`)
+		exec(t, s, `
+			INSERT INTO processed_event (event_id, status, outcome, updated_at)
+			SELECT event_id, 'SUCCESS', CASE seq % $1 WHEN 1 THEN 'NO_ROUTING' END, now() - seq * interval '1 minute'
+			FROM   event_outbox`, every)
+		exec(t, s, "ANALYZE event_outbox, processed_event")
+		asked := map[string]func(*postgres.Store) error{
+			"processed_event_outcome_id": func(s *postgres.Store) error {
+				_, err := s.EventsToRetry(t.Context(), postgres.RetryFilter{Outcome: notification.NoRouting}, "evt-1", 200)
+				return err
+			},
+			"processed_event_outcome_at": func(s *postgres.Store) error {
+				_, err := report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting}, 50)
+				return err
+			},
+			"Scan using processed_event_outcome_at": func(s *postgres.Store) error {
+				_, err := report.Reader{Pool: s.Pool}.UntoldEvents(t.Context(), time.Hour)
+				return err
+			},
+		}
+		for index, ask := range asked {
+			plan := plansOf(t, s, ask)[0]
+			require.Contains(t, plan, index, every)
+			require.NotContains(t, plan, "Seq Scan on", every)
 		}
 	}
 }

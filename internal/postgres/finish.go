@@ -9,19 +9,23 @@ import (
 )
 
 // FinishEvent marks an event as ended in processed_event and counts what became of
-// it. success is false for an event that was cancelled or could not be planned: its
-// deliveries that are still PENDING become CANCELLED, since no workflow is left to
-// send them. Where an event has succeeded and deliveries are still PENDING, its
-// outcome is INCOMPLETE. A repetition does no harm.
-func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, outcome notification.EventOutcome) (notification.Counts, error) {
+// it. The deliveries of an event that did not succeed and are still PENDING become
+// CANCELLED, since no workflow is left to send them. Where an event has succeeded and
+// deliveries are still PENDING, its outcome is INCOMPLETE; else, where it told people
+// and has a problem, PROBLEM. A repetition does no harm.
+func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error) {
 	const mark = `
-		INSERT INTO processed_event (event_id, status, outcome)
+		INSERT INTO processed_event (event_id, status, outcome, problem)
 		VALUES ($1,
 		        CASE WHEN $2 THEN 'SUCCESS' ELSE 'FAILED' END,
-		        CASE WHEN $2 AND EXISTS (SELECT FROM notification WHERE event_id = $1 AND status = 'PENDING') THEN 'INCOMPLETE' ELSE nullif($3, '') END)
+		        CASE WHEN $2 AND EXISTS (SELECT FROM notification WHERE event_id = $1 AND status = 'PENDING') THEN 'INCOMPLETE'
+		             WHEN $3 <> '' THEN $3
+		             WHEN $4 <> '' THEN 'PROBLEM' END,
+		        nullif($4, ''))
 		ON CONFLICT (event_id) DO UPDATE
 		SET    status     = excluded.status,
 		       outcome    = excluded.outcome,
+		       problem    = excluded.problem,
 		       updated_at = now()
 		RETURNING coalesce(outcome, '')`
 	const cancel = `
@@ -39,10 +43,10 @@ func (s *Store) FinishEvent(ctx context.Context, eventID string, success bool, o
 
 	counts := notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}
 	batch := &pgx.Batch{}
-	batch.Queue(cancel, eventID, success)
-	batch.Queue(mark, eventID, success, outcome).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
-	queueCounts(batch, counts.Deliveries, countByStatus, eventID)
-	queueCounts(batch, counts.Decisions, byDecision, eventID)
+	batch.Queue(cancel, end.EventID, end.Success)
+	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
+	queueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
+	queueCounts(batch, counts.Decisions, byDecision, end.EventID)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return counts, wrap(err, "finish event")
 }

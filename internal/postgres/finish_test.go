@@ -30,13 +30,15 @@ func TestFinishEvent(t *testing.T) {
 		name    string
 		success bool
 		knows   notification.EventOutcome // the workflow
+		problem string
 		want    map[notification.Status]int
 		status  string
 		outcome notification.EventOutcome
 	}{
 		{name: "success, with something left", success: true, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
 		{name: "nobody, with something left", success: true, knows: notification.NoRecipients, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
-		{name: "cancelled", knows: notification.EventCancelled, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, status: "FAILED", outcome: notification.EventCancelled},
+		{name: "a problem, with something left", success: true, problem: "p", want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Pending: 1}, status: "SUCCESS", outcome: notification.Incomplete},
+		{name: "cancelled", problem: "p", knows: notification.EventCancelled, want: map[notification.Status]int{notification.Sent: 1, notification.Failed: 1, notification.Cancelled: 1}, status: "FAILED", outcome: notification.EventCancelled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,7 +46,7 @@ func TestFinishEvent(t *testing.T) {
 
 			s := ofThree(t)
 			for range 2 { // the second is a repeat
-				counts, err := s.FinishEvent(t.Context(), "evt-1", tt.success, tt.knows)
+				counts, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: tt.success, Outcome: tt.knows, Problem: tt.problem})
 				require.NoError(t, err)
 				require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: tt.want, Decisions: decisions}, counts)
 				require.Equal(t, tt.status, processed(t, s, "evt-1"))
@@ -63,11 +65,18 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	for _, outcome := range []notification.EventOutcome{notification.NoRouting, ""} { // a second run, after the rules were mended
-		counts, err := s.FinishEvent(t.Context(), "evt-1", true, outcome)
+	for _, tt := range []struct {
+		knows, outcome notification.EventOutcome
+		problem        string
+	}{
+		{knows: notification.NoRouting, problem: "no rows", outcome: notification.NoRouting},
+		{problem: "customerId is not in the payload", outcome: notification.EventProblem}, // some of the rules were mended
+		{}, // all of them were
+	} {
+		counts, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: tt.knows, Problem: tt.problem})
 		require.NoError(t, err)
-		require.Equal(t, notification.Counts{Outcome: outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
-		require.Equal(t, outcome, get[notification.EventOutcome](t, s, "SELECT coalesce(outcome, '') FROM processed_event"))
+		require.Equal(t, notification.Counts{Outcome: tt.outcome, Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}, counts)
+		require.Equal(t, string(tt.outcome)+"|"+tt.problem, get[string](t, s, "SELECT coalesce(outcome, '') || '|' || coalesce(problem, '') FROM processed_event"))
 	}
 }
 
@@ -79,7 +88,7 @@ func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 		s := postgrestest.New(t)
 		emit(t, s, 1)
 		claim(t, s, "a", 1)
-		_, err := s.FinishEvent(t.Context(), "evt-1", success, "")
+		_, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: success})
 		require.NoError(t, err)
 		finished := processed(t, s, "evt-1")
 		require.NotEqual(t, "PROCESSING", finished)
@@ -97,7 +106,7 @@ func TestFinishEventAfterAFailure(t *testing.T) {
 
 	s := postgrestest.New(t)
 	for _, success := range []bool{false, true} {
-		_, err := s.FinishEvent(t.Context(), "evt-1", success, "")
+		_, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: success})
 		require.NoError(t, err)
 	}
 	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"))

@@ -103,7 +103,7 @@ func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error
 		WHERE  id <= (SELECT id FROM sweep ORDER BY id DESC OFFSET 100 LIMIT 1)`
 	const complete = `
 		UPDATE processed_event
-		SET    outcome = NULL
+		SET    outcome = CASE WHEN problem IS NOT NULL THEN 'PROBLEM' END
 		WHERE  event_id IN (
 			SELECT event_id
 			FROM   processed_event p

@@ -33,6 +33,32 @@ func (r Reader) DeliveryCounts(ctx context.Context, since time.Duration) ([]Deli
 // mostCounted bounds what one look at the events costs the database.
 const mostCounted = 100_000
 
+// OutcomeCount counts the events that ended with an outcome.
+type OutcomeCount struct {
+	Outcome notification.EventOutcome `json:"outcome"`
+	Count   int                       `json:"count"`
+}
+
+// UntoldEvents counts the events that ended in the time since, up to now, and told
+// nobody, or not everybody, because of the rules: up to 100,000 of each outcome.
+func (r Reader) UntoldEvents(ctx context.Context, since time.Duration) ([]OutcomeCount, error) {
+	const query = `
+		SELECT outcome, count
+		FROM   unnest($1::text[]) AS mendable (outcome)
+		CROSS JOIN LATERAL (
+			SELECT count(*)
+			FROM  (SELECT
+			       FROM   processed_event p
+			       WHERE  p.outcome = mendable.outcome
+			       AND    p.updated_at >= now() - $2::interval
+			       LIMIT  $3) AS any_of_them
+		) AS of_outcome
+		WHERE  count > 0
+		ORDER BY outcome`
+
+	return list(ctx, r, "events that told nobody", pgx.RowToStructByName[OutcomeCount], query, notification.MendableOutcomes(), since, mostCounted)
+}
+
 // IncompleteEvents counts the events that ended with deliveries left PENDING, up
 // to 100,000: the sweep sees to these.
 func (r Reader) IncompleteEvents(ctx context.Context) (int, error) {

@@ -29,6 +29,7 @@ type LeasedRow struct {
 type ProcessedRow struct {
 	Status    notification.ProcessedStatus `json:"status"`
 	Outcome   notification.EventOutcome    `json:"outcome"` // empty: it simply reached people, or has not ended
+	Problem   string                       `json:"problem"` // which rows of the rules named nobody; empty: none
 	CreatedAt time.Time                    `json:"created_at"`
 	UpdatedAt time.Time                    `json:"updated_at"`
 }
@@ -90,7 +91,7 @@ func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 
 func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
-		SELECT status, coalesce(outcome, '') AS outcome, created_at, updated_at
+		SELECT status, coalesce(outcome, '') AS outcome, coalesce(problem, '') AS problem, created_at, updated_at
 		FROM   processed_event
 		WHERE  event_id = $1`
 

@@ -12,6 +12,7 @@ import (
 // EventFilter selects events. A zero field is no condition.
 type EventFilter struct {
 	Status        notification.OutboxStatus
+	Outcome       notification.EventOutcome // of processed_event
 	Type          string
 	Aggregate     notification.Entity
 	CorrelationID string
@@ -46,26 +47,42 @@ type EventRow struct {
 	OutboxRow
 	ProcessedStatus notification.ProcessedStatus `json:"processed_status"` // empty: its workflow was not started yet
 	Outcome         notification.EventOutcome    `json:"outcome"`          // of processed_event
+	Problem         string                       `json:"problem"`          // likewise: which rows of the rules named nobody
 }
 
 // LatestEvents reads the latest events that the filter selects, up to limit of them,
-// the newest first.
+// the newest first; with an outcome, those that ended last.
 func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
-	const query = `
-		SELECT e.event_id, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome,
-		       ` + outboxColumns + `
-		FROM   event_outbox e
-		LEFT JOIN processed_event p USING (event_id)
+	const columns = `
+		SELECT e.event_id, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome, coalesce(p.problem, '') AS problem,
+		       ` + outboxColumns
+	const conditions = `
 		WHERE  ($1::text IS NULL OR e.status = $1)
 		AND    ($2::text IS NULL OR e.event_type = $2)
 		AND    ($3::text IS NULL OR (e.aggregate_type = $3 AND e.aggregate_id = $4))
 		AND    ($5::timestamptz IS NULL OR e.created_at >= $5)
-		AND    ($6::text IS NULL OR e.correlation_id = $6)
+		AND    ($6::text IS NULL OR e.correlation_id = $6)`
+	const latest = columns + `
+		FROM   event_outbox e
+		LEFT JOIN processed_event p USING (event_id)` + conditions + `
 		ORDER BY e.created_at DESC, e.seq DESC
 		LIMIT  $7`
+	const latestOfOutcome = columns + `
+		FROM   processed_event p
+		JOIN   event_outbox e USING (event_id)` + conditions + `
+		AND    ($5::timestamptz IS NULL OR p.updated_at >= $5) -- it ends after it was written
+		AND    p.outcome = $8
+		ORDER BY p.updated_at DESC
+		LIMIT  $7`
 
-	return list(ctx, r, "events", pgx.RowToStructByName[EventRow], query, optional(filter.Status), optional(filter.Type),
-		optional(filter.Aggregate.Type), filter.Aggregate.ID, optional(filter.Since), optional(filter.CorrelationID), limit)
+	query, params := latest, []any{
+		optional(filter.Status), optional(filter.Type), optional(filter.Aggregate.Type), filter.Aggregate.ID,
+		optional(filter.Since), optional(filter.CorrelationID), limit,
+	}
+	if filter.Outcome != "" {
+		query, params = latestOfOutcome, append(params, filter.Outcome)
+	}
+	return list(ctx, r, "events", pgx.RowToStructByName[EventRow], query, params...)
 }
 
 // EventIDs reads the latest event ids that begin with prefix, up to limit of

@@ -118,6 +118,8 @@ func TestLatestEvents(t *testing.T) {
 	t.Parallel()
 
 	r := told(t)
+	exec(t, r, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'PROBLEM', problem = 'no path', updated_at = '2026-11-21 12:00Z'")
+	exec(t, r, "INSERT INTO processed_event (event_id, status, outcome, updated_at) VALUES ('evt-3', 'SUCCESS', 'PROBLEM', '2026-11-21 11:30Z')")
 	tests := []struct {
 		name   string
 		filter report.EventFilter
@@ -129,6 +131,10 @@ func TestLatestEvents(t *testing.T) {
 		{name: "aggregate", filter: report.EventFilter{Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}}, want: []string{"evt-1"}},
 		{name: "correlation id", filter: report.EventFilter{CorrelationID: "order-1"}, want: []string{"evt-1"}},
 		{name: "since", filter: report.EventFilter{Since: noon.Add(-time.Hour)}, want: []string{"evt-3"}},
+		{name: "outcome, by its end", filter: report.EventFilter{Outcome: "PROBLEM"}, want: []string{"evt-1", "evt-3"}},
+		{name: "outcome since", filter: report.EventFilter{Outcome: "PROBLEM", Since: noon.Add(-time.Hour)}, want: []string{"evt-3"}},
+		{name: "outcome and type", filter: report.EventFilter{Outcome: "PROBLEM", Type: "RESERVATION_REQUESTED"}, want: []string{"evt-1"}},
+		{name: "another outcome", filter: report.EventFilter{Outcome: "NO_ROUTING"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,5 +153,5 @@ func TestLatestEvents(t *testing.T) {
 	list, err := r.LatestEvents(t.Context(), report.EventFilter{}, 3)
 	require.NoError(t, err)
 	require.Equal(t, "FAILED no", fmt.Sprint(list[1].Status, " ", list[1].ErrorMessage))
-	require.Equal(t, "PROCESSED PROCESSING", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus))
+	require.Equal(t, "PROCESSED SUCCESS PROBLEM no path", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus, " ", list[2].Outcome, " ", list[2].Problem))
 }

@@ -1,0 +1,53 @@
+package explain
+
+import (
+	"regexp"
+	"strings"
+
+	"herald/activities"
+)
+
+// meaning is what a failure means to an operator, and what ends it.
+type meaning struct{ what, remedy string }
+
+var sqlState = regexp.MustCompile(`\bSQLSTATE ([0-9A-Z]{5})\b`)
+
+var anotherType = meaning{"a column has another type than Herald expects, or holds what cannot be read as that type",
+	"If the directory is a view, cast the column there, as the table that it stands for has it"}
+
+// databaseMeanings are by the beginning of the SQLSTATE; the first one that fits counts.
+var databaseMeanings = []struct {
+	state string
+	meaning
+}{
+	{"42501", meaning{"the worker's role may not read or write what it needs", "Repeat the grants of docs/roles.md"}},
+	{"42703", meaning{"a column that Herald needs is not there", "If the directory is a view, add the column to it; else run `starter migrate up`"}},
+	{"42P01", meaning{"a table or view that Herald needs is not there", "Restore it, or run `starter migrate up`"}},
+	{"42", anotherType},
+	{"22", anotherType},
+	{"57014", meaning{"a statement took longer than 30 s", "Look for locks, and for indexes that the tables behind your views lack"}},
+	{"55P03", meaning{"another transaction holds a lock", "Nothing is to be done unless it lasts"}},
+	{"23", meaning{"a constraint refuses a row", "Mend what the constraint asks for"}},
+	{"40", meaning{"another transaction was in the way", "Nothing is to be done unless it lasts"}},
+	{"P0", meaning{"a function or a trigger of the database raised an error", "The database's own log has its words: mend what they name"}},
+	{"53", meaning{"the database has run out of connections, memory or disk", "Give it more"}},
+	{"57P", meaning{"the database is shutting down or starting", "Nothing is to be done unless it lasts"}},
+	{"08", meaning{"the connection to the database broke", "Nothing is to be done unless it lasts"}},
+	{"", meaning{"the database refused a statement", "The database's own log has its words: mend what they name"}},
+}
+
+// failureMeaning says what the last failure of an activity means.
+func failureMeaning(p PendingActivity) meaning {
+	found := sqlState.FindStringSubmatch(p.LastFailure)
+	switch {
+	case p.FailureType == activities.DatabaseFailed && found == nil:
+		return anotherType
+	case p.FailureType == activities.DatabaseFailed:
+		for _, known := range databaseMeanings {
+			if strings.HasPrefix(found[1], known.state) {
+				return known.meaning
+			}
+		}
+	}
+	return meaning{"the last failure says why", "Mend what it names; if that is a server, bring it back"}
+}

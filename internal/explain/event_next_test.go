@@ -1,0 +1,69 @@
+package explain
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+// Every outcome that the rules are the cause of names what to mend and the command that
+// plans it anew; one that is purged, or told everybody, has nothing to do.
+func TestNextOfOutcome(t *testing.T) {
+	t.Parallel()
+
+	for outcome, want := range map[notification.EventOutcome]string{
+		notification.NoRouting: "event_type_channel_routing", notification.NoRecipients: "event_type_recipients", notification.EventProblem: "what the problem names",
+	} {
+		view := EventView{EventDetail: report.EventDetail{EventID: "evt 1", Outbox: &report.LeasedRow{}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: outcome}}}
+		require.Contains(t, view.next(), want)
+		require.Contains(t, view.next(), "`starter event retry 'evt 1'`", outcome)
+		view.Outbox = nil
+		require.Empty(t, view.next(), "there is nothing that could be planned")
+	}
+	require.Contains(t, nextOfOutcome("evt-1", notification.Incomplete), "sweep")
+	for _, outcome := range []notification.EventOutcome{"", notification.EventCancelled, notification.EventFailed} {
+		require.Empty(t, nextOfOutcome("evt-1", outcome), outcome)
+	}
+}
+
+// What fails again and again is said in words, with what ends it.
+func TestNextOfFailing(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	failing := func(text, failureType string) PendingActivity {
+		return PendingActivity{Activity: "PlanDeliveries", State: "SCHEDULED", Attempt: 4, NextAttempt: &at, LastFailure: text, FailureType: failureType}
+	}
+	database := func(text string) PendingActivity { return failing(text, activities.DatabaseFailed) }
+	for _, tt := range []struct {
+		name string
+		of   PendingActivity
+		want []string
+	}{
+		{name: "no column", of: database("read recipients: SQLSTATE 42703: column r.timezone does not exist"), want: []string{"planning failed 3 times, and is tried again at 2026-11-21 08:00:00.000Z", "column", "view", "goes on by itself"}},
+		{name: "no table", of: database("x: SQLSTATE 42P01"), want: []string{"table", "migrate up"}},
+		{name: "no right", of: database("x: SQLSTATE 42501"), want: []string{"role", "docs/roles.md"}},
+		{name: "another type", of: database("x: SQLSTATE 42883"), want: []string{"type", "cast"}},
+		{name: "unreadable value", of: database("x: SQLSTATE 22P02"), want: []string{"type", "cast"}},
+		{name: "without a code", of: database("x: a value has another type than expected"), want: []string{"type", "cast"}},
+		{name: "slow", of: database("x: SQLSTATE 57014"), want: []string{"30 s", "index"}},
+		{name: "constraint", of: database("x: SQLSTATE 23503: constraint c of table t"), want: []string{"constraint"}},
+		{name: "trigger", of: database("x: SQLSTATE P0001"), want: []string{"trigger", "log"}},
+		{name: "full", of: database("x: SQLSTATE 53100"), want: []string{"disk"}},
+		{name: "shutting down", of: database("x: SQLSTATE 57P01"), want: []string{"shutting down"}},
+		{name: "unheard of", of: database("x: SQLSTATE XX000"), want: []string{"log"}},
+		{name: "no database", of: failing("failed to connect: SQLSTATE 42703", "ConnectError"), want: []string{"bring it back"}},
+	} {
+		view := EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PublishEvent", Attempt: 1}, tt.of}}
+		for _, want := range tt.want {
+			require.Contains(t, view.next(), want, tt.name)
+		}
+	}
+	require.Empty(t, EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PlanDeliveries", Attempt: 1}}}.next())
+	require.Contains(t, nextOfFailing([]PendingActivity{{Activity: "PublishEvent", State: Started, Attempt: 2, LastFailure: "rabbitmq is busy"}}), "publishing its message failed once, and is being tried again")
+}
