@@ -25,6 +25,8 @@ func TestNextOfOutcome(t *testing.T) {
 		view.Outbox = nil
 		require.Empty(t, view.next(), "there is nothing that could be planned")
 	}
+	why := Why{EventID: "evt-1", Outbox: &report.LeasedRow{OutboxRow: report.OutboxRow{Status: "PROCESSED"}}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: notification.NoRouting}}
+	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why says the same of somebody whom it did not reach")
 	require.Contains(t, nextOfOutcome("evt-1", notification.Incomplete), "sweep")
 	for _, outcome := range []notification.EventOutcome{"", notification.EventCancelled, notification.EventFailed} {
 		require.Empty(t, nextOfOutcome("evt-1", outcome), outcome)

@@ -159,8 +159,10 @@ func TestRecordSweep(t *testing.T) {
 	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM sweep"))
 	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
 	setStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
+	exec(t, s, "UPDATE processed_event SET problem = 'no path' WHERE event_id = 'evt-1'")
 	require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{}))
 	require.Zero(t, incomplete(t, s))
+	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"}, list(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
 }
 
 // incomplete counts the events that ended with deliveries left PENDING.
