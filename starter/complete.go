@@ -18,6 +18,11 @@ func (a *app) completeEvents() cobra.CompletionFunc {
 	return a.completeIDs(report.Reader.EventIDs)
 }
 
+// completeEventTypes offers the types that something is configured for.
+func (a *app) completeEventTypes() cobra.CompletionFunc {
+	return a.completeIDs(report.Reader.EventTypes)
+}
+
 func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
 	return console.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
 		db, _, err := a.store(ctx)

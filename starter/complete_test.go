@@ -19,6 +19,9 @@ func TestCompleteIDs(t *testing.T) {
 	t.Parallel()
 
 	c := withDelivery(t)
+	c.exec(t, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT_BOOKED', 'EMAIL'), ('VISIT_BOOKED', 'SMS');
+		INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('VISIT_MOVED', 'ADMIN')`)
 	tests := []struct {
 		args []string
 		want []string
@@ -29,6 +32,11 @@ func TestCompleteIDs(t *testing.T) {
 		{[]string{"event", "show", "evt"}, []string{"evt-1"}},
 		{[]string{"delivery", "why", "--event", ""}, []string{"evt-1"}},
 		{[]string{"delivery", "list", "--event", "e"}, []string{"evt-1"}},
+		{[]string{"delivery", "list", "--event-type", "VISIT"}, []string{"VISIT_BOOKED", "VISIT_MOVED"}},
+		{[]string{"event", "list", "--type", "VISIT_M"}, []string{"VISIT_MOVED"}},
+		{[]string{"event", "retry", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
+		{[]string{"emit", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
+		{[]string{"template", "preview", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {

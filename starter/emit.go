@@ -46,6 +46,7 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&e.event.Type, "type", "", "what happened: RESERVATION_REQUESTED")
+	_ = cmd.RegisterFlagCompletionFunc("type", a.completeEventTypes()) // it fails only for a flag that does not exist
 	flags.StringVar(&e.event.AggregateType, "aggregate-type", "", "who acts: RESTAURANT, CUSTOMER, AGENCY, ADMIN, BROADCAST, or one of yours")
 	flags.StringVar(&e.event.AggregateID, "aggregate-id", "", "the id of the aggregate")
 	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")

@@ -24,7 +24,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 	flags := cmd.Flags()
 	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
 	console.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only those whose workflow ended so, the latest end first")
-	console.TextFlag(flags, &filter.Type, "type", "only this event type")
+	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
 	console.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")

@@ -43,7 +43,7 @@ an operator cancelled: name them. More than 100 at once need --yes.`,
 	}
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
 	console.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
-	console.TextFlag(cmd.Flags(), &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
+	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
 	console.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)

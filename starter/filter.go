@@ -25,7 +25,7 @@ func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	console.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
 	console.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
 	a.eventFlag(cmd, &f.EventID, "only those of this event id")
-	console.TextFlag(flags, &f.EventType, "event-type", "only those of this event type")
+	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only those of this event type")
 	recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
 	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
 	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
@@ -45,6 +45,12 @@ func checkTimes(f report.DeliveryFilter) error {
 func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 	console.TextFlag(cmd.Flags(), target, "event", usage)
 	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
+}
+
+// eventTypeFlag adds a flag for an event type, and offers those that are configured.
+func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
+	console.TextFlag(cmd.Flags(), target, name, usage)
+	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
 }
 
 // recipientFlag adds --recipient: RESTAURANT_USER/10.

@@ -20,12 +20,13 @@ func TestReadme(t *testing.T) {
 	t.Parallel()
 
 	steps := runnable(t, "README.md")
-	require.Len(t, steps, 3, "an example in README.md that this test does not know")
+	require.Len(t, steps, 4, "an example in README.md that this test does not know")
 	r := newReader(t)
 	r.hasTargets(steps[0])
-	insert, install := steps[1], steps[2]
+	insert, install, reminder := steps[1], steps[2], steps[3]
 	r.shell(install)
 	r.starter("seed", "--slack-url", r.sandbox.URL)
+	r.exec(reminder)
 	r.insert(insert)
 	r.allSent("evt-1", 9)
 }

@@ -83,7 +83,7 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	queueEvent(batch, eventID, &setup.Event)
 	queueEventRecipients(batch, eventID, &setup.Recipients)
 	queueRouting(batch, typeOfEvent, eventID, &setup)
-	queueTemplates(batch, eventID, &setup.Templates)
+	queueTemplates(batch, typeOfEvent, eventID, &setup.Templates)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return setup, wrap(err, "read event and its setup")
 }
@@ -93,6 +93,7 @@ func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.E
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
 	queueRouting(batch, typeItself, eventType, &setup)
+	queueTemplates(batch, typeItself, eventType, &setup.Templates)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return setup, wrap(err, "read setup of event type")
 }
@@ -163,15 +164,14 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }
 
-func queueTemplates(batch *pgx.Batch, eventID string, templates *[]notification.Template) {
-	const query = `
+func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notification.Template) {
+	query := `
 		SELECT t.event_type, t.channel, t.locale, t.title, t.body
 		FROM   notification_template t
-		JOIN   event_outbox e ON t.event_type IN (e.event_type, '*')
-		WHERE  e.event_id = $1
+		WHERE  t.event_type IN (` + eventType + `, '*')
 		LIMIT  $2`
 
-	queueInto(batch, templates, query, eventID, maxRowsPerEventType)
+	queueInto(batch, templates, query, arg, maxRowsPerEventType)
 }
 
 // queueSettings reads the settings of the entities that the targets name, and

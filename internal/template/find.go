@@ -3,6 +3,8 @@ package template
 import (
 	"slices"
 	"strings"
+
+	"herald/internal/notification"
 )
 
 // anything is the event type, or the channel, of a row for all of them.
@@ -10,6 +12,14 @@ const anything = "*"
 
 // fallback is the locale of last resort.
 const fallback = "en"
+
+// Chosen returns the row from which the text for a channel and a locale is written;
+// false: there is none.
+func (s *Set) Chosen(channel notification.Channel, locale string) (notification.Template, bool) {
+	eventType, _ := s.event["type"].(string)
+	k, found := s.find(eventType, string(channel), locale)
+	return s.rows[k], found
+}
 
 // find returns the most specific row. The event type weighs most, then the channel,
 // then the locale.

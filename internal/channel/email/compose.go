@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/k3a/html2text"
 	sendgridmail "github.com/sendgrid/sendgrid-go/helpers/mail"
 
+	"herald/internal/mailtext"
 	"herald/internal/notification"
 )
 
@@ -40,37 +40,10 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	m.Subject = msg.Title
 	m.AddPersonalizations(to)
 	m.AddContent(
-		sendgridmail.NewContent("text/plain", plainText(msg)),
+		sendgridmail.NewContent("text/plain", mailtext.Plain(msg.Title, msg.Body)),
 		sendgridmail.NewContent("text/html", msg.Body),
 	)
 	return m
-}
-
-// plainText is the body without markup, or the title if nothing is left, since
-// SendGrid refuses an empty part.
-func plainText(msg notification.Message) string {
-	text := html2text.HTML2TextWithOptions(escapeStray(msg.Body), html2text.WithUnixLineBreaks(), html2text.WithLinksInnerText(), html2text.WithListSupport())
-	if text = strings.TrimSpace(text); text == "" {
-		return msg.Title
-	}
-	return text
-}
-
-// escapeStray escapes each ">" that ends no tag. The library would take it for the end
-// of a tag and drop it. Its time grows with the square of their number: a body of
-// 64 KiB of them takes seconds.
-func escapeStray(body string) string {
-	var b strings.Builder
-	inTag := false
-	for _, r := range body {
-		if r == '>' && !inTag {
-			b.WriteString("&gt;")
-			continue
-		}
-		inTag = r == '<' || inTag && r != '>'
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // cleanName removes line breaks and what SendGrid refuses in to.name.

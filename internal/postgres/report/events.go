@@ -97,3 +97,20 @@ func (r Reader) EventIDs(ctx context.Context, prefix string, limit int) ([]strin
 
 	return list(ctx, r, "event ids", pgx.RowTo[string], query, prefix, limit)
 }
+
+// EventTypes reads the event types that begin with prefix and that something is
+// configured for, up to limit of them.
+func (r Reader) EventTypes(ctx context.Context, prefix string, limit int) ([]string, error) {
+	const query = `
+		SELECT event_type
+		FROM   (SELECT event_type FROM event_type_channel_routing
+		        UNION
+		        SELECT event_type FROM event_type_recipients
+		        UNION
+		        SELECT event_type FROM notification_template WHERE event_type NOT IN ('*', 'digest')) t
+		WHERE  starts_with(event_type, $1)
+		ORDER BY event_type
+		LIMIT  $2`
+
+	return list(ctx, r, "event types", pgx.RowTo[string], query, prefix, limit)
+}

@@ -1,0 +1,117 @@
+package explain
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"herald/internal/advice"
+	"herald/internal/mailtext"
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// PreviewRequest asks for the text that one recipient would get over one channel.
+type PreviewRequest struct {
+	EventID  string          // of an event in event_outbox; empty: Type and Payload are one
+	Type     string          // of an event that nobody wrote
+	Payload  json.RawMessage // a JSON object
+	UserType notification.UserType
+	UserID   string
+	Channel  notification.Channel
+	Locale   string // empty: the recipient's
+}
+
+// Preview is a text as planning would write it now, and where it comes from.
+type Preview struct {
+	EventID   string               `json:"event_id"`
+	EventType string               `json:"event_type"`
+	Recipient string               `json:"recipient"`
+	Channel   notification.Channel `json:"channel"`
+	Locale    string               `json:"locale"`
+	Template  TemplateKey          `json:"template"`
+	Title     string               `json:"title"`
+	Body      string               `json:"body"`            // HTML in a mail
+	Plain     string               `json:"plain,omitempty"` // a mail's part without HTML
+	Notes     []string             `json:"notes"`           // why it may not be sent like this
+}
+
+// TemplateKey names a row of notification_template.
+type TemplateKey struct {
+	EventType string `json:"event_type"`
+	Channel   string `json:"channel"`
+	Locale    string `json:"locale"`
+}
+
+// unwritten is the id of an event that only a preview knows.
+const unwritten = "preview"
+
+// Preview writes a text by planning's own code. An error is what planning would record,
+// with what to do about it.
+func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
+	setup, err := e.previewed(ctx, in)
+	if err != nil {
+		return Preview{}, err
+	}
+	person, err := e.Store.DirectoryEntry(ctx, in.UserType, in.UserID, nil)
+	if err != nil {
+		return Preview{}, err
+	}
+	name := string(in.UserType) + "/" + in.UserID
+	if !person.Known {
+		return Preview{}, advice.With(fmt.Errorf("recipient %s is not in the directory", name), "name somebody who has a row in recipient, or add one")
+	}
+	if in.Locale != "" {
+		person.Recipient.Locale = in.Locale
+	}
+	set := template.NewSet(setup.Event, setup.Templates)
+	row, found := set.Chosen(in.Channel, person.Recipient.Locale)
+	text, err := set.Render(ctx, in.Channel, person.Recipient)
+	if err != nil {
+		return Preview{}, advice.With(err, mendTemplate(row, found, setup.Event.Type, in.Channel))
+	}
+	p := Preview{
+		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: name, Channel: in.Channel, Locale: person.Recipient.Locale,
+		Template: TemplateKey{row.EventType, row.Channel, row.Locale}, Title: text.Title, Body: text.Body, Notes: previewNotes(setup, person, in.Channel),
+	}
+	if in.Channel.HTML() {
+		p.Plain = mailtext.Plain(text.Title, text.Body)
+	}
+	return p, nil
+}
+
+func (e Explainer) previewed(ctx context.Context, in PreviewRequest) (notification.EventSetup, error) {
+	if in.EventID != "" {
+		setup, err := e.Store.EventSetup(ctx, in.EventID)
+		return setup, advice.NoEvent(in.EventID, err)
+	}
+	setup, err := e.Store.TypeSetup(ctx, in.Type)
+	setup.Event = notification.Event{ID: unwritten, Type: in.Type, Payload: in.Payload}
+	return setup, err
+}
+
+func mendTemplate(row notification.Template, found bool, eventType string, channel notification.Channel) string {
+	if !found {
+		return fmt.Sprintf("add a row to notification_template: event_type %s or *, channel %s or *, the recipient's locale, its language or en", eventType, channel)
+	}
+	return fmt.Sprintf("mend the row of notification_template with event_type %s, channel %s and locale %s, or let the producer write what it asks for into the payload",
+		row.EventType, row.Channel, row.Locale)
+}
+
+// previewNotes says what planning would do otherwise than send this text.
+func previewNotes(setup notification.EventSetup, person notification.DirectoryEntry, channel notification.Channel) []string {
+	notes := []string{}
+	if !person.Active {
+		notes = append(notes, "the recipient is not active (recipient), so they would get nothing")
+	}
+	for _, route := range setup.Routing {
+		switch {
+		case route.Channel != channel:
+		case route.Strategy == notification.Aggregate:
+			return append(notes, "it is sent as an item of a digest, whose own text is the template of the event type digest")
+		default:
+			return notes
+		}
+	}
+	return append(notes, fmt.Sprintf("%s does not go over %s: event_type_channel_routing has no row for it", setup.Event.Type, channel))
+}
