@@ -60,7 +60,7 @@ type joiner struct {
 
 func (j *joiner) JoinDigest(_ context.Context, join activities.Join) (string, error) {
 	j.joined = append(j.joined, join)
-	return "herald-digest-" + join.Place.Key.String(), j.err
+	return "herald-digest-" + join.Place.Key.Name(join.Place.Who), j.err
 }
 
 var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
@@ -75,7 +75,7 @@ var (
 func TestJoinDigest(t *testing.T) {
 	t.Parallel()
 
-	place := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Priority: notification.High, Window: time.Minute}
+	place := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.High, Window: time.Minute}
 	policies := map[notification.Channel]activities.DeliveryPolicy{notification.Email: {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3}}}
 	call := func(db *digests, others *joiner) (activities.JoinResult, error) {
 		a := &activities.Activities{Digests: db, Joiner: others, Policies: policies}

@@ -45,9 +45,9 @@ func TestPublishEvent(t *testing.T) {
 	t.Parallel()
 
 	staffAndCustomer := []notification.EventRecipients{
-		{UserType: notification.Customer, EntityType: "CUSTOMER", EntityIDPath: "customerId"},
+		{UserType: notification.Customer, Audience: "customer", EntityType: "CUSTOMER", EntityIDPath: "customerId"},
 		{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
-		{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
+		{UserType: notification.RestaurantUser, Audience: "restaurant", EntityType: "RESTAURANT", EntityIDPath: "restaurantId"},
 	}
 	tests := []struct {
 		aggregate string

@@ -18,6 +18,7 @@ const (
 	OutboxResultsMetric   = "herald_outbox_results"
 	EventsMetric          = "herald_events"
 	SweepMetric           = "herald_sweep"
+	PassedOverMetric      = "herald_recipients_passed_over"
 	DeliveriesMetric      = "herald_deliveries"
 	AttemptsMetric        = "herald_attempts"
 	RetriesMetric         = "herald_retries"
@@ -45,6 +46,12 @@ const (
 	sweepFailed       = "FAILED"
 )
 
+// The outcomes of PassedOverMetric.
+const (
+	unknownUserType = "UNKNOWN_USER_TYPE"
+	unusableUserID  = "UNUSABLE_USER_ID"
+)
+
 var attemptOutcomes = []notification.AttemptOutcome{
 	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy,
 	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeError,
@@ -62,6 +69,9 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel)
 	}
 	for _, outcome := range []string{sweepStartedAgain, sweepClosed, sweepFailed} {
 		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(0)
+	}
+	for _, outcome := range []string{unknownUserType, unusableUserID} {
+		byOutcome(metrics, outcome).Counter(PassedOverMetric).Inc(0)
 	}
 	for _, channel := range channels {
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
@@ -111,6 +121,16 @@ func countSweep(ctx context.Context, found notification.Sweep) {
 	} {
 		byOutcome(metrics, outcome).Counter(SweepMetric).Inc(int64(count))
 	}
+}
+
+// countPassedOver counts people whom an event names and who cannot be told, when its
+// first page is planned.
+func countPassedOver(ctx context.Context, some notification.PassedOver) {
+	outcome := unknownUserType
+	if some.Known {
+		outcome = unusableUserID
+	}
+	byOutcome(activity.GetMetricsHandler(ctx), outcome).Counter(PassedOverMetric).Inc(int64(some.Count))
 }
 
 // observeCall measures how long a provider took to answer. 0: it was not called.

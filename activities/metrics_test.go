@@ -222,5 +222,6 @@ func TestZeroMetrics(t *testing.T) {
 	require.Contains(t, m.counts, "herald_deliveries PUSH FAILED")
 	require.Contains(t, m.counts, "herald_attempts PUSH ACCOUNT")
 	require.Contains(t, m.counts, "herald_outbox_results KEPT")
+	require.Contains(t, m.counts, "herald_recipients_passed_over UNKNOWN_USER_TYPE")
 	require.NotContains(t, m.counts, "herald_deliveries EMAIL FAILED")
 }

@@ -96,6 +96,7 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 		if err != nil {
 			return err
 		}
+		p.passOver(ctx, found.PassedOver)
 		if len(found.Recipients) == 0 && after.UserID == "" {
 			p.result.Outcome, p.result.Problem = notification.NoRecipients, cmp.Or(p.result.Problem, "nobody in the directory is an active recipient of it")
 			return nil

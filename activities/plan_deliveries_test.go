@@ -116,7 +116,7 @@ func reservation() *plans {
 
 func staff(id, name string) notification.Recipient {
 	return notification.Recipient{
-		UserType: notification.RestaurantUser, UserID: id, Roles: []string{"STAFF"}, Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
+		UserType: notification.RestaurantUser, Who: "staff", UserID: id, Roles: []string{"STAFF"}, Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
 		Name: name, Email: strings.ToLower(name) + "@example.com", Locale: "en",
 	}
 }
@@ -311,6 +311,35 @@ func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
 	require.Empty(t, result.Outcome)
 	require.Equal(t, "customer.id is not in the payload", result.Problem)
 	require.Len(t, result.Batch.Deliveries, 4)
+}
+
+// People whom nobody can tell are named and counted, once for an event of many pages,
+// and do not silence the others.
+func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
+	t.Parallel()
+
+	const doctors, ids = "2 members of RESTAURANT/5 have the user type DOCTOR, which is not in user_type", "1 member of RESTAURANT/5 of type GUEST has an id that is empty, longer than 64 bytes or not printable"
+	passedOver := []notification.PassedOver{
+		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: "DOCTOR", Count: 2},
+		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: notification.Guest, Known: true, Count: 1},
+	}
+	db := reservation()
+	db.page.PassedOver = passedOver
+	result, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	require.NoError(t, err)
+	require.Empty(t, result.Outcome)
+	require.Len(t, result.Batch.Deliveries, 4)
+	require.Equal(t, doctors+"; "+ids, result.Problem)
+
+	db.page.Recipients = nil
+	m := newMeters()
+	a := planner(db)
+	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2, "herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
+	result, err = plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	require.NoError(t, err)
+	require.Equal(t, notification.NoRecipients, result.Outcome)
+	require.Equal(t, doctors+"; "+ids, result.Problem)
 }
 
 // A text that fails fails one delivery; its neighbours go on.

@@ -35,6 +35,18 @@ func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {
 	return p
 }
 
+// passOver tells of people whom the event names and who cannot be told.
+func (p *planning) passOver(ctx context.Context, people []notification.PassedOver) {
+	for _, some := range people {
+		countPassedOver(ctx, some)
+		activity.GetLogger(ctx).Warn("people are passed over", "event_id", p.setup.Event.ID, "problem", some.String())
+		if p.result.Problem != "" {
+			p.result.Problem += "; "
+		}
+		p.result.Problem += some.String()
+	}
+}
+
 // decide applies the rules to a page of recipients and renders the texts of
 // what was selected. It returns how much of max_recipients is used after them.
 func (p *planning) decide(ctx context.Context, page notification.RecipientPage, before notification.Used, now time.Time) ([]notification.DecidedRecipient, notification.Used, error) {
@@ -62,7 +74,7 @@ func (p *planning) decide(ctx context.Context, page notification.RecipientPage, 
 }
 
 func (p *planning) planned(ctx context.Context, recipient notification.Recipient, choice notification.Choice) notification.PlannedDelivery {
-	id := notification.DeliveryID(p.setup.Event.ID, recipient.UserType, recipient.UserID, choice.Channel)
+	id := notification.DeliveryID(p.setup.Event.ID, recipient.Who, recipient.UserID, choice.Channel)
 	delivery := notification.PlannedDelivery{
 		DeliveryID: id,
 		Channel:    choice.Channel,

@@ -40,7 +40,7 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		silence, deferred := check.Silence(now)
 		if deferred {
 			return SealResult{
-				NotBefore: silence.Release(in.Key.String()).UTC(),
+				NotBefore: silence.Release(in.DigestID).UTC(),
 				Wait:      notification.WaitText(silence.Until, now, check.Timezone, notification.WaitQuietHours),
 			}, nil
 		}

@@ -101,7 +101,7 @@ func stick(t *testing.T, s *postgres.Store, id string, users ...string) {
 		exec(t, s, `
 			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, created_at)
 			VALUES ($1, 'T', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', now() - interval '1 hour')`,
-			id, user, notification.DeliveryID(id, notification.Customer, user, notification.Email))
+			id, user, notification.DeliveryID(id, "customer", user, notification.Email))
 	}
 }
 

@@ -23,6 +23,15 @@ func (a *app) completeEventTypes() cobra.CompletionFunc {
 	return a.completeIDs(report.Reader.EventTypes)
 }
 
+// completeUserTypes offers the beginnings of recipients: RESTAURANT_USER/.
+func (a *app) completeUserTypes() cobra.CompletionFunc {
+	complete := a.completeIDs(report.Reader.RecipientPrefixes)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		offered, directive := complete(cmd, args, typed)
+		return offered, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
 func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
 	return console.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
 		db, _, err := a.store(ctx)

@@ -22,6 +22,7 @@ func TestCompleteIDs(t *testing.T) {
 	c.exec(t, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('VISIT_BOOKED', 'EMAIL'), ('VISIT_BOOKED', 'SMS');
 		INSERT INTO event_type_recipients (event_type, entity_type) VALUES ('VISIT_MOVED', 'ADMIN')`)
+	c.exec(t, "INSERT INTO user_type (user_type, who, audience) VALUES ('PATIENT', 'patient', 'patient')")
 	tests := []struct {
 		args []string
 		want []string
@@ -37,6 +38,8 @@ func TestCompleteIDs(t *testing.T) {
 		{[]string{"event", "retry", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
 		{[]string{"emit", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
 		{[]string{"template", "preview", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
+		{[]string{"delivery", "list", "--recipient", "a"}, []string{"ADMIN/", "AGENCY_USER/"}},
+		{[]string{"delivery", "why", "--recipient", "PAT"}, []string{"PATIENT/"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
@@ -57,7 +60,6 @@ func TestCompleteWords(t *testing.T) {
 		{[]string{"delivery", "list", "--status", "p"}, []string{"PENDING"}},
 		{[]string{"delivery", "list", "--status", "sent,F"}, []string{"sent,FAILED"}},
 		{[]string{"delivery", "list", "--channel", "S"}, []string{"SMS", "SLACK"}},
-		{[]string{"delivery", "list", "--recipient", "A"}, []string{"AGENCY_USER/", "ADMIN/"}},
 		{[]string{"event", "list", "--status", "PRO"}, []string{"PROCESSED"}},
 		{[]string{"delivery", "why", "--channel", "e"}, []string{"EMAIL"}},
 		{[]string{"delivery", "show", "d1", "--output", ""}, []string{"table", "json"}},

@@ -15,7 +15,9 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/config"
+	"herald/internal/console"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/outbox"
 )
@@ -99,6 +101,7 @@ func (a *app) nextStep(err error) string {
 	var statement *pgconn.PgError
 	var refused *outbox.RefusedError
 	var schema *postgres.SchemaError
+	var unknownType *notification.UnknownUserTypeError
 	var late *serviceerror.DeadlineExceeded
 	var unavailable *serviceerror.Unavailable
 	var namespace *serviceerror.NamespaceNotFound
@@ -109,6 +112,8 @@ func (a *app) nextStep(err error) string {
 		return "correct the event, or choose another --event-id, and run it again"
 	case errors.As(err, &schema):
 		return schema.Remedy
+	case errors.As(err, &unknownType):
+		return "name one of these types, or add yours with a row of user_type" + console.DidYouMean(string(unknownType.UserType), unknownType.Known)
 	case errors.As(err, &unavailable):
 		return startTemporal
 	case errors.As(err, &namespace):

@@ -33,7 +33,7 @@ and answers without Temporal as well.`,
 		}),
 	}
 	a.eventFlag(cmd, &key.EventID, "the event's id")
-	recipientFlag(cmd, &key.UserType, &key.UserID, "the recipient: CUSTOMER/42")
+	a.recipientFlag(cmd, &key.UserType, &key.UserID, "the recipient: CUSTOMER/42")
 	console.WordFlag(cmd, &key.Channel, "channel", notification.Channels(), "the channel")
 	return cmd
 }

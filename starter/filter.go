@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +24,7 @@ func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
 	console.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
 	a.eventFlag(cmd, &f.EventID, "only those of this event id")
 	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only those of this event type")
-	recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
+	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
 	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
 	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
 	console.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
@@ -53,21 +51,18 @@ func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage stri
 	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
 }
 
-// recipientFlag adds --recipient: RESTAURANT_USER/10.
-func recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
+// recipientFlag adds --recipient: RESTAURANT_USER/10. The database knows which user
+// types there are.
+func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
 	cmd.Flags().Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
 		kind, rest, _ := strings.Cut(text, "/")
 		*userType, *id = notification.UserType(strings.ToUpper(kind)), rest
-		if !slices.Contains(notification.UserTypes(), *userType) || rest == "" {
-			return "", fmt.Errorf("must be a user type and an id, such as RESTAURANT_USER/10; the types are %s%s", console.Join(notification.UserTypes()), console.DidYouMean(kind, notification.UserTypes()))
+		if !userType.WellFormed() || rest == "" {
+			return "", errors.New("must be a user type and an id, such as RESTAURANT_USER/10")
 		}
 		return string(*userType) + "/" + rest, nil
 	}}, "recipient", usage)
-	words := notification.UserTypes()
-	for i := range words {
-		words[i] += "/"
-	}
-	console.CompleteWords(cmd, "recipient", words, cobra.ShellCompDirectiveNoSpace)
+	_ = cmd.RegisterFlagCompletionFunc("recipient", a.completeUserTypes()) // it fails only for a flag that does not exist
 }
 
 // entityFlag adds a flag such as RESTAURANT/5.

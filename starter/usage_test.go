@@ -70,7 +70,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "status", args: []string{"delivery", "list", "--status", "failed,lost"}, want: `"--status" flag: "lost" is none of PENDING, SENT, DELIVERED, FAILED, CANCELLED`},
 		{name: "channel", args: []string{"delivery", "list", "--channel", "fax"}, want: `"--channel" flag: "fax" is none of WEBSOCKET, EMAIL, PUSH, SMS, SLACK`},
 		{name: "recipient without an id", args: []string{"delivery", "list", "--recipient", "CUSTOMER/"}, want: `"CUSTOMER/" for "--recipient" flag: must be a user type and an id`},
-		{name: "recipient of no type", args: []string{"delivery", "list", "--recipient", "42"}, want: "the types are RESTAURANT_USER, CUSTOMER, AGENCY_USER, ADMIN, GUEST"},
+		{name: "recipient of no type", args: []string{"delivery", "list", "--recipient", "42"}, want: `"42" for "--recipient" flag: must be a user type and an id`},
 		{name: "group without an id", args: []string{"delivery", "list", "--entity", "RESTAURANT"}, want: `"--entity" flag: must be a type and an id, such as RESTAURANT/5`},
 		{name: "since", args: []string{"delivery", "list", "--since", "yesterday"}, want: `"--since" flag: must be an age such as 90m, 24h or 7d`},
 		{name: "no time between", args: []string{"delivery", "cancel", "--since", "1h", "--until", "1h"}, want: "--since must be before --until"},

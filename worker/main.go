@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
 	"github.com/caarlos0/env/v11"
@@ -84,6 +85,14 @@ func run(ctx context.Context, part part) error {
 	health := healthHandler(checks(events, broker, temporal, running), metrics.page)
 	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
 	group.Go(func() error { return running.run(ctx) })
+	group.Go(func() error {
+		retry(ctx, "the queues of added user types are not declared yet", time.Minute, func(ctx context.Context) error {
+			types, err := events.UserTypes(ctx)
+			broker.Declare(types)
+			return err
+		})
+		return nil
+	})
 	if part.events { // an installation that was upgraded may have no schedule yet
 		group.Go(func() error {
 			retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, launcher.ScheduleSweep)

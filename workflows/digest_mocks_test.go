@@ -39,7 +39,7 @@ func digestInput() workflows.DigestInput {
 func items(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
-		ids[i] = notification.DeliveryID("evt-"+strconv.Itoa(i+1), digestKey.UserType, digestKey.UserID, digestKey.Channel)
+		ids[i] = notification.DeliveryID("evt-"+strconv.Itoa(i+1), "staff", digestKey.UserID, digestKey.Channel)
 	}
 	return ids
 }

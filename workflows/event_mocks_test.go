@@ -115,7 +115,7 @@ func batch(n int) activities.DeliveryBatch {
 	for i := range n {
 		user := strconv.Itoa(i + 1)
 		b.Deliveries = append(b.Deliveries, notification.Delivery{
-			DeliveryID: notification.DeliveryID(eventID, notification.RestaurantUser, user, notification.Email),
+			DeliveryID: notification.DeliveryID(eventID, "staff", user, notification.Email),
 			Channel:    notification.Email, UserType: notification.RestaurantUser, UserID: user, Priority: notification.Normal,
 		})
 	}

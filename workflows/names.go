@@ -70,8 +70,8 @@ func PollerID(prefix, source string, n int) string {
 }
 
 // DigestID is the workflow ID of a recipient's digest.
-func DigestID(prefix string, key notification.DigestKey) string {
-	return prefix + "-digest-" + key.String()
+func DigestID(prefix string, place notification.DigestPlace) string {
+	return prefix + "-digest-" + place.Key.Name(place.Who)
 }
 
 // SweepID is the id of the schedule that starts the sweeps, and the beginning of

@@ -27,7 +27,7 @@ type Process struct {
 }
 
 // Publisher puts a transient message into the queue of an audience's gateways, and
-// refuses an audience that it does not know. The delivery id becomes the message id.
+// refuses a word that is no audience. The delivery id becomes the message id.
 type Publisher interface {
 	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
 }

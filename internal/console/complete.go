@@ -16,8 +16,8 @@ const (
 	completedIDs = 50
 )
 
-// CompleteWords offers words for a flag, also after a comma.
-func CompleteWords[T ~string](cmd *cobra.Command, flag string, allowed []T, directive cobra.ShellCompDirective) {
+// completeWords offers words for a flag, also after a comma.
+func completeWords[T ~string](cmd *cobra.Command, flag string, allowed []T) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		begun := typed[strings.LastIndex(typed, ",")+1:]
 		before := strings.TrimSuffix(typed, begun)
@@ -27,7 +27,7 @@ func CompleteWords[T ~string](cmd *cobra.Command, flag string, allowed []T, dire
 				offered = append(offered, before+string(word))
 			}
 		}
-		return offered, directive | cobra.ShellCompDirectiveNoFileComp
+		return offered, cobra.ShellCompDirectiveNoFileComp
 	}) // it fails only for a flag that does not exist
 }
 

@@ -83,7 +83,7 @@ func WordFlag[T ~string](cmd *cobra.Command, target *T, name string, allowed []T
 		*target, err = parseWord(text, allowed)
 		return string(*target), err
 	}}, name, usage+": "+Join(allowed))
-	CompleteWords(cmd, name, allowed, 0)
+	completeWords(cmd, name, allowed)
 }
 
 // WordsFlag adds a flag that takes several of the allowed words, separated by
@@ -101,7 +101,7 @@ func WordsFlag[T ~string](cmd *cobra.Command, target *[]T, name string, allowed 
 		}
 		return strings.ReplaceAll(Join(*target), " ", ""), nil
 	}}, name, usage+": "+Join(allowed))
-	CompleteWords(cmd, name, allowed, 0)
+	completeWords(cmd, name, allowed)
 }
 
 func parseWord[T ~string](text string, allowed []T) (T, error) {

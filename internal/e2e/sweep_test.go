@@ -132,7 +132,7 @@ func (s *system) lostDelivery(event, user string, restarts int) {
 	s.exec(`
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, restarts)
 		VALUES ($1, 'LOAD', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', 'ada@example.com', $4)`,
-		event, user, notification.DeliveryID(event, notification.Customer, user, notification.Email), restarts)
+		event, user, notification.DeliveryID(event, "customer", user, notification.Email), restarts)
 }
 
 // lose deletes a workflow from Temporal.

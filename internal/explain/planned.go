@@ -76,7 +76,7 @@ func notNamed(targets []notification.Target, problems []string, person notificat
 	}
 	reasons := notification.NotNamed(targets, person)
 	if person.Active && reasons == nil {
-		return []string{"planning passes over user types that Herald does not know, and over ids of that length"}
+		return []string{"planning passes over ids that are empty, longer than 64 bytes or not printable"}
 	}
 	return reasons
 }

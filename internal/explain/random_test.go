@@ -88,7 +88,7 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 // there as if it had been, and waited.
 func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan planNow) {
 	t.Helper()
-	id := notification.DeliveryID(key.EventID, key.UserType, key.UserID, key.Channel)
+	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
 	entity := plan.facts.Recipient.Entity
 	d.exec(t, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
@@ -154,13 +154,15 @@ func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 }
 
 var (
-	userTypes = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST"}
+	userTypes = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // the last one is added
+	whos      = map[notification.UserType]string{"RESTAURANT_USER": "staff", "CUSTOMER": "customer", "AGENCY_USER": "agent", "ADMIN": "admin", "GUEST": "guest", "PATIENT": "patient"}
 	zones     = []string{"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST"}
 	roles     = []string{"MANAGER", "CHEF", "STAFF", "AGENT"}
 	entities  = [][2]string{{"RESTAURANT", "5"}, {"RESTAURANT", "6"}, {"AGENCY", "7"}}
 )
 
 func (d *directory) addPeople() {
+	d.batch.Queue("INSERT INTO user_type (user_type, who, audience) VALUES ('PATIENT', 'patient', 'patient')")
 	for _, userType := range userTypes {
 		for n := range 30 {
 			id := pick(d, strconv.Itoa(n), strconv.Itoa(n), fmt.Sprintf("00%d", n), fmt.Sprintf("user-%d", n))

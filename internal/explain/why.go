@@ -45,14 +45,14 @@ func (e Explainer) WhyDelivery(ctx context.Context, id string) (Why, error) {
 // Why explains what one recipient got of an event over one channel, or why they got
 // nothing. Where nothing is known of the event, the error is [notification.ErrNoEvent].
 func (e Explainer) Why(ctx context.Context, key report.DecisionKey) (Why, error) {
-	delivery, err := e.reader().DeliveryDetail(ctx, notification.DeliveryID(key.EventID, key.UserType, key.UserID, key.Channel))
+	id, err := e.reader().DeliveryOf(ctx, key)
 	switch {
 	case errors.Is(err, notification.ErrNoDelivery):
 		return e.why(ctx, key, nil)
 	case err != nil:
 		return Why{}, err
 	}
-	return e.why(ctx, key, &delivery)
+	return e.WhyDelivery(ctx, id)
 }
 
 func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *report.DeliveryDetail) (Why, error) {

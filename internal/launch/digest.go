@@ -16,7 +16,7 @@ import (
 // starts the digest if it does not run. It returns the digest's workflow ID.
 func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string, error) {
 	key := join.Place.Key
-	id := workflows.DigestID(l.Prefix, key)
+	id := workflows.DigestID(l.Prefix, join.Place)
 	recipient := string(key.UserType) + "/" + key.UserID
 	options := client.StartWorkflowOptions{
 		TaskQueue: join.Policy.TaskQueue,

@@ -35,7 +35,7 @@ func TestJoinDigest(t *testing.T) {
 		),
 		StaticSummary: "EMAIL digest to RESTAURANT_USER/10: REVIEW_POSTED",
 	}
-	place := notification.DigestPlace{Key: key, Priority: notification.Low, Window: window}
+	place := notification.DigestPlace{Key: key, Who: "staff", Priority: notification.Low, Window: window}
 	for _, answer := range []error{nil, errors.New("no connection")} {
 		server := mocks.NewClient(t)
 		server.On("SignalWithStartWorkflow", mock.Anything, id, "join", item, options, mock.MatchedBy(isDigest), input).Return(nil, answer).Once()

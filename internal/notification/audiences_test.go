@@ -12,8 +12,8 @@ func TestAudiences(t *testing.T) {
 	t.Parallel()
 
 	everyKind := []notification.EventRecipients{
-		{EntityType: "BROADCAST"}, {UserType: notification.Admin, EntityType: "ADMIN"}, {UserType: notification.AgencyUser, EntityType: "AGENCY"},
-		{UserType: notification.Customer, EntityType: "CUSTOMER"}, {UserType: notification.RestaurantUser, EntityType: "RESTAURANT"},
+		{EntityType: "BROADCAST"}, {UserType: notification.Admin, Audience: "admin", EntityType: "ADMIN"}, {UserType: notification.AgencyUser, Audience: "agency", EntityType: "AGENCY"},
+		{UserType: notification.Customer, Audience: "customer", EntityType: "CUSTOMER"}, {UserType: notification.RestaurantUser, Audience: "restaurant", EntityType: "RESTAURANT"},
 	}
 	tests := []struct {
 		name      string
@@ -30,10 +30,13 @@ func TestAudiences(t *testing.T) {
 		{name: "domain aggregate without rules", aggregate: "RESERVATION"},
 		{name: "every kind, in a fixed order", aggregate: "RESERVATION", rules: everyKind, want: []string{"restaurant", "customer", "agency", "admin", "broadcast"}},
 		{name: "each once", aggregate: "RESERVATION", rules: append(everyKind[4:], everyKind[4], everyKind[3]), want: []string{"restaurant", "customer"}},
-		{name: "the user type beats the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, EntityType: "RESTAURANT"}}, want: []string{"customer"}},
-		{name: "customers of a broadcast", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, EntityType: "BROADCAST"}}, want: []string{"customer"}},
+		{name: "the user type beats the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, Audience: "customer", EntityType: "RESTAURANT"}}, want: []string{"customer"}},
+		{name: "customers of a broadcast", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, Audience: "customer", EntityType: "BROADCAST"}}, want: []string{"customer"}},
 		{name: "any user type: the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, want: []string{"agency", "admin"}},
-		{name: "guests have none", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Guest, EntityType: "RESTAURANT"}}},
+		{name: "guests have none", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Guest, Audience: "guest", EntityType: "RESTAURANT"}}},
+		{name: "a user type of one's own, behind the others", aggregate: "APPOINTMENT", rules: []notification.EventRecipients{
+			{UserType: "PATIENT", Audience: "patient", EntityType: "CLINIC"}, {UserType: notification.Admin, Audience: "admin", EntityType: "ADMIN"}, {UserType: "PATIENT", Audience: "patient", EntityType: "BROADCAST"},
+		}, want: []string{"admin", "patient"}},
 		{name: "an entity of nobody's", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "TABLE"}}},
 	}
 	for _, tt := range tests {

@@ -11,10 +11,10 @@ type DigestKey struct {
 	EventType string
 }
 
-// String is the part of a digest's workflow ID that is its own:
-// staff10-EMAIL-REVIEW_POSTED.
-func (k DigestKey) String() string {
-	return k.UserType.Who() + k.UserID + "-" + string(k.Channel) + "-" + k.EventType
+// Name is the part of a digest's workflow ID that is its own:
+// staff10-EMAIL-REVIEW_POSTED. who is the word for the recipient's user type.
+func (k DigestKey) Name(who string) string {
+	return who + k.UserID + "-" + string(k.Channel) + "-" + k.EventType
 }
 
 // MaxDigestItems is how many notifications one digest lists at most.
@@ -25,6 +25,7 @@ type DigestPlace struct {
 	Status   Status
 	Problem  string // not empty: it is FAILED, for this reason
 	Key      DigestKey
+	Who      string // the word for the recipient's user type
 	Priority Priority
 	Window   time.Duration
 }

@@ -20,6 +20,7 @@ type Target struct {
 // EventRecipients is a row of event_type_recipients, of one event type.
 type EventRecipients struct {
 	UserType     UserType // empty: any
+	Audience     string   // of the user type; empty: any
 	EntityType   string
 	EntityIDPath string   // where the event has the entity's id: restaurantId, customer.id; several: restaurantId,@aggregate
 	Roles        []string // nil: any

@@ -10,6 +10,7 @@ type Message struct {
 	EventType      string
 	CorrelationID  string // the event's; may be empty
 	UserType       UserType
+	Audience       string // of the user type: the last word of its queues; "": the type is gone
 	UserID         string
 	Name           string   // of the recipient; may be empty
 	To             string   // as [Recipient.Address] has it: e-mail address, phone number (E.164) or Slack webhook URL

@@ -36,8 +36,9 @@ type Cursor struct {
 // RecipientPage is a stretch of an event's recipients.
 type RecipientPage struct {
 	Recipients []Recipient
-	Settings   []Setting // of the event's entities; the same for every page
-	Next       *Cursor   // nil: this was the last page
+	Settings   []Setting    // of the event's entities; the same for every page
+	PassedOver []PassedOver // whom no page names; in the first page
+	Next       *Cursor      // nil: this was the last page
 }
 
 // DecidedRecipient is what the rules said about one recipient of an event. It and

@@ -20,6 +20,7 @@ func (e Entity) String() string { return e.Type + "/" + e.ID }
 // Recipient is somebody whom an event concerns.
 type Recipient struct {
 	UserType UserType
+	Who      string // the word for the type in delivery ids; set where an event's recipients are read
 	UserID   string
 	Entity   Entity   // through which the event reached them
 	Roles    []string // in that entity; several only where the directory is views

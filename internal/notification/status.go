@@ -32,7 +32,8 @@ const (
 	Low    Priority = "LOW"
 )
 
-// DeliveryID is the workflow ID of one delivery: evt-1-staff10-EMAIL.
-func DeliveryID(eventID string, userType UserType, userID string, channel Channel) string {
-	return eventID + "-" + userType.Who() + userID + "-" + string(channel)
+// DeliveryID is the workflow ID of one delivery: evt-1-staff10-EMAIL. who is the word
+// for the recipient's user type.
+func DeliveryID(eventID, who, userID string, channel Channel) string {
+	return eventID + "-" + who + userID + "-" + string(channel)
 }

@@ -1,14 +1,17 @@
 package notification
 
 import (
-	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// UserType is the kind of person a recipient is.
+// UserType is the kind of person a recipient is: a row of the table user_type.
 type UserType string
 
-// The types of user.
+// The types of user that mean something to Herald, or that its example has. An
+// installation may have others.
 const (
 	RestaurantUser UserType = "RESTAURANT_USER"
 	Customer       UserType = "CUSTOMER"
@@ -17,45 +20,39 @@ const (
 	Guest          UserType = "GUEST"
 )
 
-// userTypeRow is all that Herald knows of one type of user.
-type userTypeRow struct {
-	name     UserType
-	who      string // in delivery ids
-	audience string // the last word of the queues that concern it
+// UserTypeRow is a row of the table user_type.
+type UserTypeRow struct {
+	UserType UserType `json:"user_type"`
+	Who      string   `json:"who"`      // in delivery ids
+	Audience string   `json:"audience"` // the last word of the queues that concern it
 }
 
-// userTypeTable has one row for each type, in the order in which they are shown.
-var userTypeTable = []userTypeRow{
-	{name: RestaurantUser, who: "staff", audience: "restaurant"},
-	{name: Customer, who: "customer", audience: "customer"},
-	{name: AgencyUser, who: "agent", audience: "agency"},
-	{name: Admin, who: "admin", audience: "admin"},
-	{name: Guest, who: "guest", audience: "guest"},
+var (
+	userTypeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,29}$`)
+	audienceForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}$`)
+	// otherQueues are the last words of queues with another meaning.
+	otherQueues = []string{"all", "broadcast", "dead-letter", "websocket"}
+)
+
+// UnknownUserTypeError says that a user type is not in user_type.
+type UnknownUserTypeError struct {
+	UserType UserType
+	Known    []UserType // those that are, or the first of them
 }
 
-// row is the type's row; of a type that does not exist, an empty one.
-func (t UserType) row() userTypeRow {
-	for _, row := range userTypeTable {
-		if row.name == t {
-			return row
-		}
+func (e *UnknownUserTypeError) Error() string {
+	var known []string
+	for _, userType := range e.Known {
+		known = append(known, string(userType))
 	}
-	return userTypeRow{}
+	return fmt.Sprintf("there is no user type %s; the types are %s", e.UserType, strings.Join(known, ", "))
 }
 
-// UserTypes returns every type of user, in the order in which they are shown.
-func UserTypes() []UserType {
-	names := make([]UserType, len(userTypeTable))
-	for i, row := range userTypeTable {
-		names[i] = row.name
-	}
-	return names
+// WellFormed says that there may be a user type of that name.
+func (t UserType) WellFormed() bool { return userTypeForm.MatchString(string(t)) }
+
+// IsAudience says whether a word may be the audience of a user type, as the table
+// user_type has it.
+func IsAudience(word string) bool {
+	return audienceForm.MatchString(word) && !slices.Contains(otherQueues, word)
 }
-
-// Who is the word for the type in a delivery id. No id goes without one: of a
-// type that does not exist it is the name.
-func (t UserType) Who() string { return cmp.Or(t.row().who, strings.ToLower(string(t))) }
-
-// Audience is the last word of the queues that concern the type; empty for a
-// type that does not exist.
-func (t UserType) Audience() string { return t.row().audience }

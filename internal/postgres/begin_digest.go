@@ -80,8 +80,10 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		           WHERE  d.user_type = r.user_type AND d.user_id = r.user_id AND d.active
 		           ORDER BY d.token
 		           LIMIT  $4) END,
-		       coalesce(p.push_kind, '')
+		       coalesce(p.push_kind, ''),
+		       coalesce(u.audience, '')
 		FROM   ` + directoryRecipient + ` r
+		LEFT JOIN user_type u USING (user_type)
 		LEFT JOIN event_type_channel_routing p ON p.event_type = $5 AND p.channel_type = $3 AND p.channel_type = 'PUSH'
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2
@@ -97,7 +99,7 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 	queueDroppedItems(batch, digestID, attempt)
 	batch.Queue(recipient, key.UserType, key.UserID, key.Channel, maxDevices, key.EventType).QueryRow(func(row pgx.Row) error {
 		r, m := &attempt.Recipient, &attempt.Message
-		return ignoreNoRows(row.Scan(&r.Name, &r.Locale, &m.Devices, &m.PushKind))
+		return ignoreNoRows(row.Scan(&r.Name, &r.Locale, &m.Devices, &m.PushKind, &m.Audience))
 	})
 	queueInto(batch, &attempt.Templates, templates, maxRowsPerEventType)
 }

@@ -73,7 +73,7 @@ func TestBeginAttempt(t *testing.T) {
 	require.Equal(t, notification.Attempt{
 		Status: notification.Pending, Number: 1, Tried: notification.Tried{Begun: 1},
 		Message: notification.Message{
-			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, UserID: "10",
+			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10",
 			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
 		},
 	}, attempt)
@@ -142,7 +142,7 @@ func TestDeliveryStates(t *testing.T) {
 	s := postgrestest.New(t)
 	for _, tt := range tests {
 		for _, before := range statuses {
-			id := notification.DeliveryID("evt-1", notification.RestaurantUser, tt.operation+string(before), notification.Email)
+			id := notification.DeliveryID("evt-1", "staff", tt.operation+string(before), notification.Email)
 			savePlan(t, s, decided(tt.operation+string(before), planned(notification.Email)))
 			setStatus(t, s, id, before)
 			wantError := delivery(t, s, id).Error

@@ -17,15 +17,17 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 		SELECT n.status,
 		       CASE WHEN n.status = 'FAILED' THEN n.last_error ELSE '' END,
 		       n.user_type, n.user_id, n.channel, n.event_type,
+		       u.who,
 		       n.priority,
 		       coalesce(r.digest_window, '5 minutes')
 		FROM   notification n
+		JOIN   user_type u USING (user_type)
 		LEFT JOIN event_type_channel_routing r ON r.event_type = n.event_type AND r.channel_type = n.channel
 		WHERE  n.delivery_id = $1`
 
 	var p notification.DigestPlace
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read place in digest", &p.Status, &p.Problem,
-		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Priority, &p.Window)
+		&p.Key.UserType, &p.Key.UserID, &p.Key.Channel, &p.Key.EventType, &p.Who, &p.Priority, &p.Window)
 	return p, err
 }
 

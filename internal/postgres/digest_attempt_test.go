@@ -53,7 +53,7 @@ func TestBeginDigest(t *testing.T) {
 	last.CreatedAt, attempt.Message.CreatedAt = time.Time{}, time.Time{}
 	require.Equal(t, notification.DigestItem{DeliveryID: item(3), Attempt: 1, EventID: "evt-3", Title: "ttttt", Body: "bbbbb"}, last)
 	require.Equal(t, notification.Message{
-		DeliveryID: "digest-1", EventType: "REVIEW_POSTED", UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", To: "to-10",
+		DeliveryID: "digest-1", EventType: "REVIEW_POSTED", UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10", Name: "Ada", To: "to-10",
 	}, attempt.Message)
 	require.Equal(t, notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Locale: "it"}, attempt.Recipient)
 	require.Len(t, attempt.Templates, 3, "those of migrations, and its own")

@@ -221,7 +221,7 @@ func TestDigestPlace(t *testing.T) {
 		require.NoError(t, err)
 		return place
 	}
-	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Priority: notification.Normal, Window: 5 * time.Minute}
+	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
 	require.Equal(t, want, place(), "without a rule of its own")
 
 	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '90 seconds')")

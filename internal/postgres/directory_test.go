@@ -81,9 +81,9 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	s := inForeignDirectory(t)
 	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
 	waiter := notification.Recipient{
-		UserType: notification.RestaurantUser, UserID: ada, Entity: restaurant5, Roles: []string{"MANAGER", "WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
+		UserType: notification.RestaurantUser, Who: "staff", UserID: ada, Entity: restaurant5, Roles: []string{"MANAGER", "WAITER"}, HasDevice: true, Preferences: []notification.Preference{},
 	}
-	guest := notification.Recipient{UserType: notification.Customer, UserID: "7", Entity: everybody, Preferences: []notification.Preference{}}
+	guest := notification.Recipient{UserType: notification.Customer, Who: "customer", UserID: "7", Entity: everybody, Preferences: []notification.Preference{}}
 	tests := []struct {
 		name   string
 		target notification.Target
@@ -120,6 +120,12 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	for _, target := range []notification.Entity{{Type: notification.EntityBroadcast, ID: "0"}, {Type: notification.EntityCustomer, ID: "1"}} {
 		require.Equal(t, []string{"customer1"}, names(allPages(t, s, []notification.Target{{Entity: target}}, 1)))
 	}
+	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
+	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: everybody}}, notification.Cursor{}, 10)
+	require.NoError(t, err)
+	require.Equal(t, []notification.PassedOver{
+		{Entity: everybody, UserType: notification.Customer, Known: true, Count: 3}, {Entity: everybody, UserType: "ROBOT", Count: 1},
+	}, page.PassedOver)
 	for _, id := range []string{strings.Repeat("x", 65), "1\n", ""} {
 		target := notification.Target{Entity: notification.Entity{Type: notification.EntityCustomer, ID: id}}
 		require.Empty(t, allPages(t, s, []notification.Target{target}, 1), "%q", id)

@@ -132,11 +132,13 @@ const maxRowsPerEventType = 1000
 func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notification.EventRecipients) {
 	const query = `
 		SELECT coalesce(r.user_type, '') AS user_type,
+		       coalesce(u.audience, '') AS audience,
 		       r.entity_type,
 		       coalesce(r.entity_id_path, '') AS entity_id_path,
 		       r.roles
 		FROM   event_type_recipients r
 		JOIN   event_outbox e USING (event_type)
+		LEFT JOIN user_type u ON u.user_type = r.user_type
 		WHERE  e.event_id = $1
 		ORDER BY r.id
 		LIMIT  $2`

@@ -46,7 +46,7 @@ func TestEventSetup(t *testing.T) {
 	event.Payload, event.CreatedAt = nil, time.Time{}
 	require.Equal(t, notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "corr-1"}, event)
 	require.Equal(t, []notification.EventRecipients{
-		{UserType: notification.RestaurantUser, EntityType: "RESTAURANT", EntityIDPath: "restaurantId", Roles: []string{"MANAGER", "STAFF"}},
+		{UserType: notification.RestaurantUser, Audience: "restaurant", EntityType: "RESTAURANT", EntityIDPath: "restaurantId", Roles: []string{"MANAGER", "STAFF"}},
 		{EntityType: "ADMIN"},
 	}, recipients)
 	require.ElementsMatch(t, []notification.Routing{

@@ -16,8 +16,8 @@ import (
 // whom several targets name comes once, with the first of them.
 //
 // A directory of one's own may hold what Herald's tables would refuse: an
-// unknown user type, or an id that is too long for a workflow ID or not printable. Such rows are
-// passed over.
+// unknown user type, or an id that is too long for a workflow ID or not printable. Such
+// rows are passed over, and the first page says so.
 func (s *Store) Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
 	wanted := targetRows(targets)
 	var page notification.RecipientPage
@@ -25,12 +25,15 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	// The planner expects a hundred targets, and would compile the query for a second that takes milliseconds.
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
+	if after.UserID == "" {
+		queuePassedOver(batch, wanted, &page.PassedOver)
+	}
 	queueSettings(batch, eventType, wanted, &page.Settings)
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return page, wrap(err, "read recipients")
 }
 
-// namedPage is more than there are user types that may share one user id.
+// namedPage is more than most installations have user types that may share one user id.
 const namedPage = 20
 
 // Named reads one recipient as a page of recipients holds them: through the first
@@ -39,18 +42,18 @@ const namedPage = 20
 func (s *Store) Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error) {
 	var page notification.RecipientPage
 	for rank := range 2 { // they may be a manager, or not
-		var err error
-		page, err = s.Recipients(ctx, eventType, targets, notification.Cursor{Rank: rank, Number: userNumber(userID), UserID: userID}, namedPage)
-		if err != nil {
-			return notification.RecipientPage{}, err
-		}
-		page.Next = nil
-		page.Recipients = slices.DeleteFunc(page.Recipients, func(r notification.Recipient) bool { return r.UserType != userType || r.UserID != userID })
-		if len(page.Recipients) > 0 {
-			break
+		for after := (&notification.Cursor{Rank: rank, Number: userNumber(userID), UserID: userID}); after != nil && after.UserID == userID; after = page.Next {
+			var err error
+			if page, err = s.Recipients(ctx, eventType, targets, *after, namedPage); err != nil {
+				return notification.RecipientPage{}, err
+			}
+			found := slices.IndexFunc(page.Recipients, func(r notification.Recipient) bool { return r.UserType == userType && r.UserID == userID })
+			if found >= 0 {
+				return notification.RecipientPage{Recipients: page.Recipients[found : found+1], Settings: page.Settings}, nil
+			}
 		}
 	}
-	return page, nil
+	return notification.RecipientPage{Settings: page.Settings}, nil
 }
 
 // targetRow is the JSON form in which a target travels to the database.
@@ -128,7 +131,7 @@ const recipientsQuery = `
 		    WHERE  x.entity_type = t.entity_type
 		    AND    x.entity_id = t.entity_id
 		    AND    x.active
-		    AND    x.user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')
+		    AND    x.user_type = ANY (ARRAY (SELECT user_type FROM user_type))
 		    AND    ` + usableID + `
 		    AND    t.user_type IN ('', x.user_type)
 		    AND    (t.roles IS NULL OR x.role = ANY (t.roles))
@@ -155,7 +158,7 @@ const recipientsQuery = `
 		UNION ALL
 		SELECT t.entity_type, t.entity_id, r.*
 		FROM   target t
-		JOIN   unnest(ARRAY ['RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST']) AS u (user_type) ON t.user_type IN ('', u.user_type)
+		JOIN   user_type u ON t.user_type IN ('', u.user_type)
 		CROSS JOIN LATERAL (
 		    SELECT DISTINCT ON (` + number + `, x.user_id)
 		           1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
@@ -177,6 +180,7 @@ const recipientsQuery = `
 		    SELECT 1 AS rank, ` + number + ` AS number, x.user_id, x.user_type
 		    FROM   ` + directoryRecipient + ` x
 		    WHERE  x.user_type = 'CUSTOMER'
+		    AND    x.user_type = ANY (ARRAY (SELECT user_type FROM user_type))
 		    AND    x.user_id = t.entity_id
 		    AND    ` + usableID + `
 		    AND    x.active
@@ -191,7 +195,8 @@ const recipientsQuery = `
 		ORDER BY rank, number, user_id, user_type
 		LIMIT  $6
 	)
-	SELECT ` + recipientFacts + `, m.roles, n.entity_type, n.entity_id, n.rank, n.number
+	SELECT ` + recipientFacts + `, (SELECT u.who FROM user_type u WHERE u.user_type = n.user_type),
+	       m.roles, n.entity_type, n.entity_id, n.rank, n.number
 	FROM   page n
 	` + recipientOf + `
 	` + membershipOf + `
@@ -231,7 +236,7 @@ func recipientsArgs(targets []targetRow, after notification.Cursor, limit int) [
 func scanRecipient(row pgx.Row) (notification.Recipient, notification.Cursor, error) {
 	var r notification.Recipient
 	var c notification.Cursor
-	err := row.Scan(append(recipientFields(&r), &r.Roles, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
+	err := row.Scan(append(recipientFields(&r), &r.Who, &r.Roles, &r.Entity.Type, &r.Entity.ID, &c.Rank, &c.Number)...)
 	c.UserID, c.UserType = r.UserID, r.UserType
 	return r, c, err
 }

@@ -56,7 +56,7 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 	for _, limit := range []int{1, 2, 3, 100} {
 		var got []string
 		for _, r := range allPages(t, s, targets, limit) {
-			got = append(got, r.UserType.Who()+r.UserID+" "+r.Entity.Type)
+			got = append(got, r.Who+r.UserID+" "+r.Entity.Type)
 		}
 		require.Equal(t, want, got)
 	}

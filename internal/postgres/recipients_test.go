@@ -105,7 +105,7 @@ func TestRecipients(t *testing.T) {
 func names(recipients []notification.Recipient) []string {
 	var names []string
 	for _, r := range recipients {
-		names = append(names, r.UserType.Who()+r.UserID)
+		names = append(names, r.Who+r.UserID)
 	}
 	return names
 }
@@ -156,7 +156,7 @@ func TestRecipientWhole(t *testing.T) {
 	}, got.Preferences)
 	got.Preferences = nil
 	require.Equal(t, notification.Recipient{
-		UserType: notification.RestaurantUser, UserID: "10", Roles: []string{"STAFF"}, Entity: restaurant5,
+		UserType: notification.RestaurantUser, Who: "staff", UserID: "10", Roles: []string{"STAFF"}, Entity: restaurant5,
 		Name: "Ada", Email: "ada@example.com", Phone: "+15005550006", SlackWebhookURL: "https://hooks.slack.com/services/x",
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)

@@ -16,7 +16,7 @@ import (
 // toCustomer is the plan of one e-mail to a customer.
 func toCustomer(eventID, userID string) notification.DecidedRecipient {
 	mail := planned(notification.Email)
-	mail.DeliveryID = notification.DeliveryID(eventID, notification.Customer, userID, notification.Email)
+	mail.DeliveryID = notification.DeliveryID(eventID, "customer", userID, notification.Email)
 	return notification.DecidedRecipient{
 		UserType: notification.Customer, UserID: userID, Entity: notification.Entity{Type: "CUSTOMER", ID: userID},
 		Decisions:  map[notification.Channel]notification.Decision{notification.Email: notification.DecisionSelected},
@@ -118,7 +118,7 @@ func decided(userID string, deliveries ...notification.PlannedDelivery) notifica
 		Decisions: map[notification.Channel]notification.Decision{notification.Slack: notification.DecisionNoAddress},
 	}
 	for _, d := range deliveries {
-		d.DeliveryID = notification.DeliveryID(event1.ID, r.UserType, userID, d.Channel)
+		d.DeliveryID = notification.DeliveryID(event1.ID, "staff", userID, d.Channel)
 		r.Decisions[d.Channel] = notification.DecisionSelected
 		r.Deliveries = append(r.Deliveries, d)
 	}

@@ -12,6 +12,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"golang.org/x/sync/singleflight"
+
+	"herald/internal/notification"
 )
 
 // Config is what a [Broker] needs.
@@ -28,6 +30,7 @@ type Config struct {
 type Broker struct {
 	cfg     Config
 	log     *slog.Logger
+	queues  *topology
 	depths  singleflight.Group
 	marked  bool // whether the vhost was marked; only the supervisor uses it
 	stop    context.CancelFunc
@@ -63,6 +66,7 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	b := &Broker{
 		cfg:     cfg,
 		log:     cfg.Logger,
+		queues:  newTopology(cfg.Bounds),
 		stop:    stop,
 		stopped: make(chan struct{}),
 		state:   state{err: errConnecting, changed: make(chan struct{})},
@@ -75,6 +79,23 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	case <-ctx.Done():
 	}
 	return b, nil
+}
+
+// Declare creates the queues of user types that an installation has added, now or as
+// soon as there is a connection. Those of a type that is added later are created by the
+// first message to it.
+func (b *Broker) Declare(types []notification.UserTypeRow) {
+	for _, t := range types {
+		if audience := t.EventAudience(); notification.IsAudience(audience) {
+			b.queues.addEvents(audience)
+		}
+		if notification.IsAudience(t.Audience) {
+			b.queues.addWebSocket(t.Audience)
+		}
+	}
+	if s := b.current().session; s != nil {
+		_ = s.repair(s.generation.Load()) // its failure ends the session, and another one begins with all queues
+	}
 }
 
 // Close ends the connection within a few seconds, also while the broker is blocked.

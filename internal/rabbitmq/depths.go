@@ -35,7 +35,7 @@ func (s *session) depths() (map[string]int, error) {
 	}
 	defer func() { _ = ch.Close() }() // it has nothing to lose
 	depths := map[string]int{}
-	for _, q := range queues(Bounds{}) {
+	for _, q := range s.queues.all() {
 		state, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
 		if err != nil {
 			return nil, fmt.Errorf("look at queue %s: %w", q.name, err)

@@ -20,14 +20,15 @@ type eventMessage struct {
 }
 
 // PublishEvent publishes the domain message of an event, persistent, to the queue
-// of each named audience, all of which are [EventAudiences]. It stops at the first
+// of each named audience, which it creates where it is missing. It stops at the first
 // failure, see [Broker.Publish]. When the call is repeated, some queues get the
 // message twice, both times with the event's id as message id.
 func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, audiences []string) error {
 	for _, audience := range audiences {
-		if !slices.Contains(EventAudiences(), audience) {
+		if !notification.IsAudience(audience) && !slices.Contains(notification.AggregateAudiences(), audience) {
 			return refused(codeNoAudience)
 		}
+		b.queues.addEvents(audience)
 	}
 	body, err := encode(eventMessage{
 		EventID:       event.ID,
@@ -66,14 +67,15 @@ func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.Dead
 	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, CorrelationID: letter.CorrelationID, Body: body, Persistent: true})
 }
 
-// PublishWebSocket publishes a message for the gateways of an audience. It refuses
-// an audience that is not one of [WebSocketAudiences], whose message everybody could
-// read. The message is transient: a restart of the broker drops it. It fails as
-// [Broker.Publish] does.
+// PublishWebSocket publishes a message for the gateways of an audience, whose queue it
+// creates where it is missing. It refuses a word that is no audience of a user type,
+// whose message everybody could read. The message is transient: a restart of the broker
+// drops it. It fails as [Broker.Publish] does.
 func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error {
-	if !slices.Contains(WebSocketAudiences(), audience) {
+	if !notification.IsAudience(audience) {
 		return refused(codeNoAudience)
 	}
+	b.queues.addWebSocket(audience)
 	return b.Publish(ctx, Message{RoutingKey: WebSocketQueue(audience), ID: deliveryID, Body: body})
 }
 

@@ -63,7 +63,9 @@ func TestPublishEventRefused(t *testing.T) {
 	good := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
 	bad := notification.Event{ID: "evt-2", Payload: json.RawMessage(`s3cret`)}
 
-	requireFailure(t, broker.PublishEvent(t.Context(), good, []string{"admin", "guest"}), notification.Refused, "unknown audience")
+	for _, other := range []string{"", "all", "dead-letter", "websocket.admin", "#"} { // queues of other messages, or none
+		requireFailure(t, broker.PublishEvent(t.Context(), good, []string{"admin", other}), notification.Refused, "unknown audience")
+	}
 	requireFailure(t, broker.PublishEvent(t.Context(), bad, []string{"admin"}), notification.Refused, "payload is not JSON")
 
 	require.Empty(t, vhost.Take(t, "notification.admin"))
@@ -89,11 +91,47 @@ func TestPublishDeadLetter(t *testing.T) {
 	require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
 }
 
+// The queues of a user type that an installation has added come with the first message,
+// outlive a loss, and come all at once where the type is known before.
+func TestAddedUserType(t *testing.T) {
+	t.Parallel()
+
+	vhost, broker := connected(t)
+	event := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
+	publish := func() {
+		require.NoError(t, broker.PublishEvent(t.Context(), event, []string{"patient"}))
+		require.NoError(t, broker.PublishWebSocket(t.Context(), "patient", "d1", []byte("{}")))
+		require.Len(t, vhost.Take(t, "notification.patient"), 1)
+		require.Len(t, vhost.Take(t, "notification.websocket.patient"), 1)
+	}
+	publish()
+	require.Equal(t, arguments(t, vhost, "notification.websocket.guest"), arguments(t, vhost, "notification.websocket.patient"))
+	for _, queue := range []string{"notification.patient", "notification.websocket.patient"} {
+		_, err := vhost.Dial(t).QueueDelete(queue, false, false, false)
+		require.NoError(t, err)
+	}
+	publish()
+	depths, err := broker.Depths(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, depths, "notification.websocket.patient")
+
+	channel := vhost.Dial(t)
+	_, err = channel.QueueDeclare("notification.websocket.doctor", true, false, false, false, nil) // by a gateway, in its own way
+	require.NoError(t, err)
+	broker.Declare([]notification.UserTypeRow{{UserType: "DOCTOR", Who: "doctor", Audience: "doctor"}, {UserType: "GUEST", Who: "guest", Audience: "guest"}})
+	require.NoError(t, broker.Ready())
+	require.NoError(t, broker.PublishWebSocket(t.Context(), "doctor", "d2", []byte("{}")))
+	require.Len(t, vhost.Take(t, "notification.websocket.doctor"), 1)
+	require.Empty(t, arguments(t, vhost, "notification.doctor"))
+	_, err = channel.QueueDeclarePassive("notification.guest", true, false, false, false, nil)
+	require.Error(t, err, "guests have no domain messages")
+}
+
 func TestPublishWebSocketUnknownAudience(t *testing.T) {
 	t.Parallel()
 
 	vhost, broker := connected(t)
-	for _, audience := range []string{"", "nobody", rabbitmq.EveryAudience} { // never to everybody
+	for _, audience := range []string{"", "a.b", "#", rabbitmq.EveryAudience} { // never to everybody
 		requireFailure(t, broker.PublishWebSocket(t.Context(), audience, "d1", []byte("{}")), notification.Refused, "unknown audience")
 	}
 	require.Empty(t, vhost.Take(t, "notification.websocket.all"))

@@ -28,7 +28,7 @@ const (
 type session struct {
 	conn    *amqp.Connection
 	log     *slog.Logger
-	bounds  Bounds
+	queues  *topology
 	jobs    chan job
 	blocked atomic.Bool // by a memory or disk alarm of the broker
 	ctx     context.Context
@@ -41,8 +41,8 @@ type session struct {
 
 // openSession connects and declares the topology. Only the opening is bound to
 // ctx; the session itself lives until it is closed or lost.
-func openSession(ctx context.Context, cfg Config) (*session, error) {
-	s := &session{log: cfg.Logger, bounds: cfg.Bounds, jobs: make(chan job)}
+func openSession(ctx context.Context, cfg Config, queues *topology) (*session, error) {
+	s := &session{log: cfg.Logger, queues: queues, jobs: make(chan job)}
 	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
@@ -67,7 +67,7 @@ func (s *session) open(url string) error {
 	}
 	s.conn = conn
 	go s.watch(conn.NotifyClose(make(chan *amqp.Error, 1)), conn.NotifyBlocked(make(chan amqp.Blocking, 8)))
-	return declare(conn, s.bounds, s.log)
+	return declare(conn, s.queues.all(), s.log)
 }
 
 // dial opens a connection, whose socket is closed when ctx ends.
@@ -116,8 +116,8 @@ func (s *session) repair(seen int64) error {
 	if s.generation.Load() != seen {
 		return nil
 	}
-	s.log.Warn("RabbitMQ lost a part of the topology; declaring it again")
-	if err := declare(s.conn, s.bounds, s.log); err != nil {
+	s.log.Warn("a part of the topology is missing in RabbitMQ; declaring it")
+	if err := declare(s.conn, s.queues.all(), s.log); err != nil {
 		err = fmt.Errorf("declare the topology again: %w", err)
 		s.end(err)
 		return err

@@ -43,7 +43,7 @@ func (b *Broker) supervise(ctx context.Context) {
 
 // serve opens a session and returns when it has ended, with the reason.
 func (b *Broker) serve(ctx context.Context) error {
-	s, err := openSession(ctx, b.cfg)
+	s, err := openSession(ctx, b.cfg, b.queues)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,21 +27,6 @@ const (
 	webSocketTTL    = time.Minute // nobody reads a pop-up that is older
 	webSocketLength = 10_000      // messages; the oldest give way
 )
-
-// EventAudiences are the last words of the queues of domain messages.
-func EventAudiences() []string {
-	return []string{"restaurant", "customer", "agency", "admin", "broadcast"}
-}
-
-// WebSocketAudiences are the last words of the queues of messages for one person.
-func WebSocketAudiences() []string {
-	types := notification.UserTypes()
-	audiences := make([]string, len(types))
-	for i, userType := range types {
-		audiences[i] = userType.Audience()
-	}
-	return audiences
-}
 
 // EventQueue is the queue, and the routing key, of an audience's domain messages.
 func EventQueue(audience string) string { return "notification." + audience }
@@ -78,30 +64,70 @@ type queue struct {
 	otherBounds bool
 }
 
-func queues(bounds Bounds) []queue {
-	all := []queue{{DeadLetterQueue, bounds.args(), true}}
-	for _, audience := range EventAudiences() {
-		all = append(all, queue{EventQueue(audience), bounds.args(), true})
+// topology is the queues that Herald publishes to: those that are always there, and
+// those of user types that an installation has added, as they are met.
+type topology struct {
+	bounds Bounds
+
+	mu     sync.Mutex
+	queues []queue
+}
+
+func newTopology(bounds Bounds) *topology {
+	t := &topology{bounds: bounds}
+	t.queues = []queue{{DeadLetterQueue, bounds.args(), true}}
+	for _, audience := range notification.AggregateAudiences() {
+		t.addEvents(audience)
 	}
-	for _, audience := range append(WebSocketAudiences(), EveryAudience) {
-		all = append(all, queue{name: WebSocketQueue(audience), args: amqp.Table{
-			amqp.QueueMessageTTLArg: webSocketTTL.Milliseconds(),
-			amqp.QueueMaxLenArg:     int64(webSocketLength),
-			amqp.QueueOverflowArg:   amqp.QueueOverflowDropHead,
-		}})
+	for _, audience := range []string{"restaurant", "customer", "agency", "admin", "guest", EveryAudience} {
+		t.queues = append(t.queues, queue{name: WebSocketQueue(audience), args: webSocketArgs()})
 	}
-	return all
+	return t
+}
+
+// addEvents adds the queue of an audience's domain messages.
+func (t *topology) addEvents(audience string) {
+	t.add(queue{EventQueue(audience), t.bounds.args(), true})
+}
+
+// addWebSocket adds the queue of an audience's websocket messages. Gateways may have
+// declared it before Herald met it.
+func (t *topology) addWebSocket(audience string) {
+	t.add(queue{WebSocketQueue(audience), webSocketArgs(), true})
+}
+
+// add adds a queue that the topology does not have. The next declaration creates it.
+func (t *topology) add(q queue) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.ContainsFunc(t.queues, func(other queue) bool { return other.name == q.name }) {
+		t.queues = append(t.queues, q)
+	}
+}
+
+func (t *topology) all() []queue {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.queues)
 }
 
 // routed says whether the topology has a queue for a routing key.
-func routed(key string) bool {
-	return slices.ContainsFunc(queues(Bounds{}), func(q queue) bool { return q.name == key })
+func (t *topology) routed(key string) bool {
+	return slices.ContainsFunc(t.all(), func(q queue) bool { return q.name == key })
+}
+
+func webSocketArgs() amqp.Table {
+	return amqp.Table{
+		amqp.QueueMessageTTLArg: webSocketTTL.Milliseconds(),
+		amqp.QueueMaxLenArg:     int64(webSocketLength),
+		amqp.QueueOverflowArg:   amqp.QueueOverflowDropHead,
+	}
 }
 
 // declare creates the exchange, the queues and the bindings that are missing, and
 // changes nothing that exists. It uses a channel of its own, because the broker
 // closes the channel on which a declaration fails.
-func declare(conn *amqp.Connection, bounds Bounds, log *slog.Logger) error {
+func declare(conn *amqp.Connection, queues []queue, log *slog.Logger) error {
 	ch, err := conn.Channel()
 	if err != nil {
 		return fmt.Errorf("open channel: %w", err)
@@ -109,7 +135,7 @@ func declare(conn *amqp.Connection, bounds Bounds, log *slog.Logger) error {
 	if err := ch.ExchangeDeclare(Exchange, amqp.ExchangeTopic, true, false, false, false, nil); err != nil {
 		return explain("exchange", Exchange, err)
 	}
-	for _, q := range queues(bounds) {
+	for _, q := range queues {
 		_, err := ch.QueueDeclare(q.name, true, false, false, false, q.args)
 		if q.otherBounds && hasOtherBounds(err) {
 			log.Warn("a queue exists with other bounds than the settings', and keeps them; a policy of the broker can change them", "queue", q.name)

@@ -66,7 +66,7 @@ func (w *worker) publish(ctx context.Context, m Message) error {
 			return failure
 		}
 	}
-	if failure.Code == codeUnroutable && !routed(m.RoutingKey) {
+	if failure.Code == codeUnroutable && !w.session.queues.routed(m.RoutingKey) {
 		return refused(codeUnroutable)
 	}
 	return failure

@@ -44,6 +44,7 @@ func Message(n int) notification.Message {
 		EventID:        fmt.Sprintf("evt-%d", n),
 		EventType:      "RESERVATION_REQUESTED",
 		UserType:       notification.RestaurantUser,
+		Audience:       "restaurant",
 		UserID:         strconv.Itoa(n),
 		Name:           fmt.Sprintf("Ada Namemark %d", n),
 		Title:          fmt.Sprintf("Titlemark %d", n),

@@ -65,6 +65,6 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 		return notification.Receipt{}, failure
 	}
 	began := time.Now()
-	err = s.publisher.PublishWebSocket(ctx, msg.UserType.Audience(), msg.DeliveryID, body)
+	err = s.publisher.PublishWebSocket(ctx, msg.Audience, msg.DeliveryID, body)
 	return notification.Receipt{Took: time.Since(began)}, err
 }

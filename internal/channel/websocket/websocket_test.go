@@ -22,25 +22,15 @@ import (
 func TestSend(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		userType notification.UserType
-		queue    string
-	}{
-		{notification.RestaurantUser, "notification.websocket.restaurant"},
-		{notification.Customer, "notification.websocket.customer"},
-		{notification.AgencyUser, "notification.websocket.agency"},
-		{notification.Admin, "notification.websocket.admin"},
-		{notification.Guest, "notification.websocket.guest"},
-	}
 	vhost := rabbitmqtest.Shared(t).VHost(t)
 	sender := newSender(t, vhost)
-	for _, tt := range tests {
-		t.Run(string(tt.userType), func(t *testing.T) {
+	for _, audience := range []string{"restaurant", "customer", "agency", "admin", "guest", "patient"} { // the last one is new
+		t.Run(audience, func(t *testing.T) {
 			t.Parallel()
 
 			receipt, err := sender.Send(t.Context(), notification.Message{
 				DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: 7, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
-				UserType: tt.userType, UserID: "10", Name: "Ada", Title: "New reservation", Body: "Table for 4 at 19:30",
+				UserType: notification.RestaurantUser, Audience: audience, UserID: "10", Name: "Ada", Title: "New reservation", Body: "Table for 4 at 19:30",
 				CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 987, time.FixedZone("CET", 3600)),
 			})
 
@@ -48,13 +38,13 @@ func TestSend(t *testing.T) {
 			require.Positive(t, receipt.Took)
 			receipt.Took = 0
 			require.Equal(t, notification.Receipt{}, receipt)
-			taken := vhost.Take(t, tt.queue)
+			taken := vhost.Take(t, "notification.websocket."+audience)
 			require.Len(t, taken, 1)
 			require.Equal(t, "evt-1-staff10-WEBSOCKET", taken[0].MessageId)
 			require.Equal(t, "application/json", taken[0].ContentType)
 			require.Equal(t, amqp.Transient, taken[0].DeliveryMode)
 			require.JSONEq(t, `{"type":"notification","delivery_id":"evt-1-staff10-WEBSOCKET","notification_id":7,"event_id":"evt-1",
-				"event_type":"RESERVATION_REQUESTED","correlation_id":"c-1","user_type":"`+string(tt.userType)+`","user_id":"10","title":"New reservation",
+				"event_type":"RESERVATION_REQUESTED","correlation_id":"c-1","user_type":"RESTAURANT_USER","user_id":"10","title":"New reservation",
 				"body":"Table for 4 at 19:30","created_at":"2026-11-21T10:00:00Z"}`, string(taken[0].Body))
 		})
 	}

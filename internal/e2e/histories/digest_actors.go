@@ -21,7 +21,7 @@ func (a *actors) JoinDigest(ctx context.Context, in activities.JoinInput) (activ
 		return activities.JoinResult{Status: s.joined}, nil
 	}
 	starter := launch.Launcher{Client: a.temporal, Prefix: s.id}
-	place := notification.DigestPlace{Key: digestKey, Priority: notification.Normal, Window: s.window}
+	place := notification.DigestPlace{Key: digestKey, Who: "staff", Priority: notification.Normal, Window: s.window}
 	id, err := starter.JoinDigest(ctx, activities.Join{DeliveryID: in.DeliveryID, Place: place, Policy: policy(in.Channel)})
 	return activities.JoinResult{Status: notification.Pending, DigestID: id, Window: s.window}, err
 }

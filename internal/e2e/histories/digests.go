@@ -23,7 +23,7 @@ func deliveriesInDigests() []*scenario {
 		in.Digest = true
 		s.input[0], s.window = in, window
 		if digest != "" {
-			s.also = map[string]string{"-digest-" + digestKey.String(): digest}
+			s.also = map[string]string{"-digest-" + digestKey.Name("staff"): digest}
 		}
 		return s
 	}

@@ -60,7 +60,7 @@ func withOpenChild(ctx context.Context, temporal client.Client, s *scenario) err
 
 // emailOf is the delivery by e-mail of an event's only page.
 func emailOf(s *scenario) string {
-	return notification.DeliveryID(s.id, notification.RestaurantUser, "10", notification.Email)
+	return notification.DeliveryID(s.id, "staff", "10", notification.Email)
 }
 
 // holdID has a delivery wait for an hour that has the id of the event's e-mail, on

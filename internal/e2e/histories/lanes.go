@@ -72,7 +72,7 @@ func withOpenPage(ctx context.Context, temporal client.Client, s *scenario) erro
 func withWaitingPages(ctx context.Context, temporal client.Client, s *scenario) error {
 	for _, channel := range waitingChannels {
 		for page := 1; page <= int(s.stretches); page++ {
-			child := notification.DeliveryID(s.id, notification.RestaurantUser, strconv.Itoa(page*10), channel)
+			child := notification.DeliveryID(s.id, "staff", strconv.Itoa(page*10), channel)
 			if err := awaitDescribed(ctx, temporal, child, func(*workflowservice.DescribeWorkflowExecutionResponse) bool { return true }); err != nil {
 				return err
 			}

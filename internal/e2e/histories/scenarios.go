@@ -120,7 +120,7 @@ func (s *scenario) prepare() {
 	}
 	if s.swept != nil {
 		for i, lost := range s.swept.GiveUp {
-			s.swept.GiveUp[i].DeliveryID = notification.DeliveryID(s.id, notification.RestaurantUser, "10", lost.Channel)
+			s.swept.GiveUp[i].DeliveryID = notification.DeliveryID(s.id, "staff", "10", lost.Channel)
 		}
 	}
 	for i := range s.pages {
@@ -135,7 +135,7 @@ func batch(eventID, userID string, channels []notification.Channel) activities.D
 	b := activities.DeliveryBatch{Policies: map[notification.Channel]activities.DeliveryPolicy{}}
 	for _, channel := range channels {
 		b.Deliveries = append(b.Deliveries, notification.Delivery{
-			DeliveryID: notification.DeliveryID(eventID, notification.RestaurantUser, userID, channel),
+			DeliveryID: notification.DeliveryID(eventID, "staff", userID, channel),
 			Channel:    channel, UserType: notification.RestaurantUser, UserID: userID, Priority: notification.High,
 		})
 		b.Policies[channel] = policy(channel)

@@ -90,6 +90,9 @@ func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int
 		FROM   notification n
 		WHERE  ` + filtered
 
+	if err := r.checkUserType(ctx, filter.UserType); err != nil {
+		return 0, err
+	}
 	var count int
 	if err := r.Pool.QueryRow(ctx, query, filter.params()...).Scan(&count); err != nil {
 		return 0, fmt.Errorf("count deliveries: %w", err)
@@ -121,6 +124,9 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 		ORDER BY n.id DESC
 		LIMIT  $12`
 
+	if err := r.checkUserType(ctx, filter.UserType); err != nil {
+		return nil, err
+	}
 	return list(ctx, r, "deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
 }
 

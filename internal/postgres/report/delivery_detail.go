@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,6 +43,30 @@ type RetryRow struct {
 
 // maxLog bounds the attempts and the retries that are read of a delivery.
 const maxLog = 50
+
+// DeliveryOf finds the delivery of an event to one recipient over one channel. Where
+// there is none, the error is [notification.ErrNoDelivery].
+func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err error) {
+	const query = `
+		SELECT delivery_id
+		FROM   notification
+		WHERE  event_id = $1
+		AND    user_type = $2
+		AND    user_id = $3
+		AND    channel = $4`
+
+	if err := r.checkUserType(ctx, key.UserType); err != nil {
+		return "", err
+	}
+	err = r.Pool.QueryRow(ctx, query, key.EventID, key.UserType, key.UserID, key.Channel).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", notification.ErrNoDelivery
+	}
+	if err != nil {
+		return "", fmt.Errorf("find delivery: %w", err)
+	}
+	return id, nil
+}
 
 // DeliveryDetail reads what is known of a delivery, with its last 50 attempts
 // and retries, the oldest first. Where there is none, the error is

@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// maxLookedAt bounds how many people of one target are looked at, and maxPassedOver
+// how many kinds of them are named.
+const maxLookedAt, maxPassedOver = 100_000, 5
+
+// passedOverQuery counts those whom recipientsQuery passes over. The constraints of
+// Herald's own tables refuse them, so it only looks where the directory is something
+// else. Of each target it reads so many rows at most, in no order.
+const passedOverQuery = `
+	WITH target AS (
+		SELECT *
+		FROM   jsonb_to_recordset($1) AS t (user_type text, entity_type text, entity_id text, roles text[])
+		WHERE  EXISTS (SELECT FROM pg_class WHERE oid IN (to_regclass('recipient'), to_regclass('entity_member')) AND relkind <> 'r')
+	), looked_at AS (
+		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT m.user_type, m.user_id
+		    FROM   ` + directoryMember + ` m
+		    WHERE  m.entity_type = t.entity_type
+		    AND    m.entity_id = t.entity_id
+		    AND    m.active
+		    AND    t.user_type IN ('', m.user_type)
+		    AND    (t.roles IS NULL OR m.role = ANY (t.roles))
+		    LIMIT  $2) x
+		WHERE  t.entity_type NOT IN ('CUSTOMER', 'ADMIN', 'BROADCAST')
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT r.user_type, r.user_id
+		    FROM   ` + directoryRecipient + ` r
+		    WHERE  r.active
+		    AND    t.user_type IN ('', r.user_type)
+		    LIMIT  $2) x
+		WHERE  t.entity_type = 'BROADCAST'
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT r.user_type, r.user_id
+		    FROM   ` + directoryRecipient + ` r
+		    WHERE  r.user_type = 'ADMIN'
+		    AND    r.active
+		    LIMIT  $2) x
+		WHERE  t.entity_type = 'ADMIN'
+		UNION ALL
+		SELECT t.entity_type, t.entity_id, x.user_type, x.user_id
+		FROM   target t
+		CROSS JOIN LATERAL (
+		    SELECT r.user_type, r.user_id
+		    FROM   ` + directoryRecipient + ` r
+		    WHERE  r.user_type = 'CUSTOMER'
+		    AND    r.user_id = t.entity_id
+		    AND    r.active
+		    LIMIT  1) x
+		WHERE  t.entity_type = 'CUSTOMER'
+	)
+	SELECT jsonb_build_object('Type', entity_type, 'ID', entity_id) AS entity,
+	       coalesce(x.user_type, '') AS user_type,
+	       u.user_type IS NOT NULL AS known,
+	       count(*) AS count
+	FROM   looked_at x
+	LEFT JOIN user_type u ON u.user_type = x.user_type
+	WHERE  u.user_type IS NULL
+	OR     (` + usableID + `) IS NOT TRUE
+	GROUP BY entity_type, entity_id, x.user_type, u.user_type
+	ORDER BY count(*) DESC, x.user_type
+	LIMIT  $3`
+
+func queuePassedOver(batch *pgx.Batch, targets []targetRow, found *[]notification.PassedOver) {
+	queueInto(batch, found, passedOverQuery, targets, maxLookedAt, maxPassedOver)
+}
