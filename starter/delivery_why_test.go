@@ -146,7 +146,7 @@ func TestUnknownDeliveries(t *testing.T) {
 		{args: []string{"delivery", "show", "digest-1"}, want: "error: delivery digest-1: no such delivery", next: "next: it looks like the id of a digest"},
 		{args: []string{"delivery", "why", "d"}, want: "error: delivery d: no such delivery", next: "`starter delivery why --event ID --recipient TYPE/ID --channel C`"},
 		{args: []string{"delivery", "why", "--event", "e", "--recipient", "doctor/42", "--channel", "SMS"}, want: "there is no user type DOCTOR; the types are ADMIN, AGENCY_USER, CUSTOMER, GUEST, RESTAURANT_USER", next: "next: name one of these types, or add yours with a row of user_type"},
-		{args: []string{"delivery", "list", "--recipient", "CUSTOMR/42"}, want: "there is no user type CUSTOMR", next: `did you mean "CUSTOMER"?`},
+		{args: []string{"delivery", "list", "--recipient", "COSTUMER/42"}, want: "there is no user type COSTUMER", next: `did you mean "CUSTOMER"?`},
 		{args: []string{"delivery", "why", "--event", "e", "--recipient", "CUSTOMER/42", "--channel", "SMS"}, want: "error: event e: no such event", next: "next: check the id"},
 	}
 	for _, tt := range tests {

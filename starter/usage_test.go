@@ -26,7 +26,6 @@ func TestUsageErrors(t *testing.T) {
 		{name: "mistyped command with flags", args: []string{"migrate", "donw", "--yes"}, want: `unknown command "donw" for "starter migrate"; did you mean "down"?`},
 		{name: "mistyped flag", args: []string{"delivery", "list", "--statsu", "FAILED"}, want: `unknown flag: --statsu; did you mean "--status"?`},
 		{name: "mistyped word", args: []string{"delivery", "list", "--channel", "sms,emial"}, want: `did you mean "EMAIL"?`},
-		{name: "mistyped user type", args: []string{"delivery", "list", "--recipient", "COSTUMER/42"}, want: `did you mean "CUSTOMER"?`},
 		{name: "mistyped output", args: []string{"status", "-o", "jsn"}, want: `must be table or json; did you mean "json"?`},
 		{name: "too many arguments", args: []string{"status", "now"}, want: "now"},
 		{name: "no event", args: []string{"event", "show"}, want: "accepts 1 arg(s)"},
