@@ -132,7 +132,7 @@ const ownTables = `
 	ALTER TABLE recipient_device RENAME TO own_recipient_device;
 	ALTER TABLE entity_member RENAME TO own_entity_member;
 	ALTER TABLE own_entity_member DROP CONSTRAINT entity_member_pkey, ALTER role DROP NOT NULL, ALTER active DROP NOT NULL;
-	CREATE TYPE own_type AS ENUM ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST');
+	CREATE TYPE own_type AS ENUM ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST', 'PATIENT');
 	CREATE VIEW recipient AS
 	SELECT user_type::own_type, user_id::varchar, NULL AS name, email, phone, slack_webhook_url, NULL AS locale, timezone, nullif(active, false) AS active
 	FROM   own_recipient;
