@@ -32,7 +32,7 @@ be written, the error is what the delivery would fail with. It sends and changes
 	a.eventFlag(cmd, &in.EventID, "the id of an event")
 	a.eventTypeFlag(cmd, &in.Type, "type", "the type of the event that --payload is of")
 	console.TextFlag(cmd.Flags(), &payload, "payload", "a file with a JSON object; - is the standard input")
-	recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
+	a.recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
 	console.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
 	console.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
 	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that there is not
