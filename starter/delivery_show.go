@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ starter delivery why says what decided about it, and what happens next.`,
 func printDelivery(w io.Writer, view explain.DeliveryView) {
 	console.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
+	printSet(w, fact{"when it is due", strings.TrimPrefix(view.Ahead, "; ")})
 	console.Row(w)
 	printSending(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)

@@ -4,6 +4,7 @@ package explain
 
 import (
 	"context"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
@@ -59,7 +60,8 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 type DeliveryView struct {
 	report.DeliveryDetail
 	Workflow Sending         `json:"workflow"`
-	Actions  []report.Action `json:"operator_actions"` // the latest first
+	Ahead    string          `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
+	Actions  []report.Action `json:"operator_actions"`            // the latest first
 }
 
 // Delivery reads all that is known of a delivery. Where there is none, the error is
@@ -73,5 +75,7 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 	if err != nil {
 		return DeliveryView{}, err
 	}
-	return DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}, nil
+	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}
+	view.Ahead, err = e.ahead(ctx, detail, view.Workflow, time.Now())
+	return view, err
 }

@@ -117,7 +117,7 @@ func (w Why) nextOfRunning(now time.Time) string {
 	case len(s.Pending) > 0:
 		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, advice.Quote(w.Delivery.DeliveryID))
 	case waits:
-		return fmt.Sprintf("it waits %s. %s", waiting, w.hasten())
+		return fmt.Sprintf("it waits %s%s. %s", notification.WithoutAhead(waiting), w.Ahead, w.hasten())
 	case w.Delivery.SendAfter != nil && now.Before(*w.Delivery.SendAfter):
 		return fmt.Sprintf("it %s. %s", w.rowSays(now), w.hasten())
 	default:
@@ -169,7 +169,7 @@ func (w Why) rowSays(now time.Time) string {
 		if w.Delivery.Strategy == notification.Delayed {
 			why = notification.WaitDelay
 		}
-		return "waits until " + notification.WaitText(*after, now, w.Rules.Timezone, why)
+		return "waits until " + notification.WaitText(*after, now, w.Rules.Timezone, why) + w.Ahead
 	default:
 		return "is to be sent at once"
 	}

@@ -10,6 +10,7 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
@@ -28,6 +29,7 @@ type Sending struct {
 	Pending     []PendingActivity `json:"pending_activities,omitempty"`
 	MaxAttempts int               `json:"max_attempts,omitempty"`    // of its run; 0: not known
 	Before      int               `json:"attempts_before,omitempty"` // of earlier runs
+	WaitsUntil  *time.Time        `json:"waits_until,omitempty"`     // of a running workflow's timer
 	DigestID    string            `json:"digest_workflow_id,omitempty"`
 	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it waits for
 }
@@ -139,6 +141,7 @@ func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
 		if err != nil {
 			return
 		}
+		into.noteTimer(event)
 		scheduled, completed := event.GetActivityTaskScheduledEventAttributes(), event.GetActivityTaskCompletedEventAttributes()
 		switch name := scheduled.GetActivityType().GetName(); {
 		case sends(name):
@@ -154,6 +157,17 @@ func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
 				into.DigestID = joined.DigestID
 			}
 		}
+	}
+}
+
+// noteTimer keeps the time of the timer that a workflow waits for.
+func (s *Sending) noteTimer(event *historypb.HistoryEvent) {
+	switch event.GetEventType() {
+	case enums.EVENT_TYPE_TIMER_STARTED:
+		at := event.GetEventTime().AsTime().Add(event.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
+		s.WaitsUntil = &at
+	case enums.EVENT_TYPE_TIMER_FIRED, enums.EVENT_TYPE_TIMER_CANCELED:
+		s.WaitsUntil = nil
 	}
 }
 

@@ -25,9 +25,10 @@ type Why struct {
 	DecidedAt     *time.Time             `json:"decided_at"`
 	Meaning       string                 `json:"meaning"` // of the decision, or why there is none
 	Rules         RulesNow               `json:"rules_now"`
-	Delivery      *report.DeliveryDetail `json:"delivery"`                 // null: none was planned
-	Workflow      *Sending               `json:"workflow,omitempty"`       // of the delivery
-	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"` // where nothing was decided
+	Delivery      *report.DeliveryDetail `json:"delivery"`                    // null: none was planned
+	Workflow      *Sending               `json:"workflow,omitempty"`          // of the delivery
+	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"`    // where nothing was decided
+	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
 	Next          string                 `json:"next"`
 }
 
@@ -69,6 +70,9 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 	if delivery != nil {
 		sending := e.DeliveryWorkflow(ctx, delivery.DeliveryID)
 		w.Workflow = &sending
+		if w.Ahead, err = e.ahead(ctx, *delivery, sending, now); err != nil {
+			return Why{}, err
+		}
 	} else if w.Undecided() {
 		execution, _ := e.EventWorkflow(ctx, key.EventID)
 		w.EventWorkflow = &execution

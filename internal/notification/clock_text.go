@@ -12,12 +12,45 @@ const ClockLayout = "2006-01-02 15:04:05.000Z"
 // WaitText says until when a delivery waits, by the recipient's clock, and for
 // what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
 func WaitText(until, now time.Time, timezone, why string) string {
+	return WallText(until, now, timezone) + ": " + why
+}
+
+// WallText is a time by the clock of a zone: "08:00 Europe/Rome". A day other than
+// that of now is named: "2026-11-23 08:00 Europe/Rome".
+func WallText(at, now time.Time, timezone string) string {
 	zone := zone(timezone)
-	local, layout := until.In(zone), "15:04"
+	local, layout := at.In(zone), "15:04"
 	if today := now.In(zone); local.Format(time.DateOnly) != today.Format(time.DateOnly) {
-		layout = "2 Jan 15:04"
+		layout = "2006-01-02 15:04"
 	}
-	return strings.Join([]string{local.Format(layout), zone.String() + ":", why}, " ")
+	return local.Format(layout) + " " + zone.String()
+}
+
+// aheadMark is between what a delivery waits for and what comes then.
+const aheadMark = "; that is in quiet hours"
+
+// Ahead says what quiet hours will do to a delivery at a later time, if its rules stay
+// as they are: "; that is in quiet hours until 08:00 Europe/Rome, and it waits until
+// then". Empty: they will leave it alone.
+func (c QuietCheck) Ahead(at, now time.Time) string {
+	silence, deferred := c.Silence(at)
+	until := " until " + WallText(silence.Until, now, c.Timezone)
+	switch {
+	case !silence.Quiet:
+		return ""
+	case deferred:
+		return aheadMark + until + ", and it waits until then (DEFER)"
+	case silence.Until.IsZero():
+		return aheadMark + " that do not end within 48 hours, and it is dropped then"
+	default:
+		return aheadMark + until + ", and it is dropped then (DROP)"
+	}
+}
+
+// WithoutAhead is the text of a wait without what [QuietCheck.Ahead] added to it.
+func WithoutAhead(text string) string {
+	before, _, _ := strings.Cut(text, aheadMark)
+	return before
 }
 
 // Why deliveries wait.

@@ -22,9 +22,9 @@ func TestWaitText(t *testing.T) {
 	}{
 		{name: "today", until: time.Hour, zone: "UTC", why: notification.WaitDelay, want: "23:30 UTC: delay"},
 		{name: "today, by the recipient's clock", until: 20 * time.Minute, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "23:50 Europe/Rome: quiet hours"},
-		{name: "tomorrow, by the recipient's clock", until: time.Hour, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "22 Nov 00:30 Europe/Rome: quiet hours"},
+		{name: "tomorrow, by the recipient's clock", until: time.Hour, zone: "Europe/Rome", why: notification.WaitQuietHours, want: "2026-11-22 00:30 Europe/Rome: quiet hours"},
 		{name: "yesterday where they are", until: -6 * time.Hour, zone: "Pacific/Auckland", why: notification.WaitDelay, want: "05:30 Pacific/Auckland: delay"},
-		{name: "the same day of another month", until: 30 * 24 * time.Hour, zone: "Europe/Rome", why: notification.WaitDelay, want: "21 Dec 23:30 Europe/Rome: delay"},
+		{name: "the same day of another month", until: 30 * 24 * time.Hour, zone: "Europe/Rome", why: notification.WaitDelay, want: "2026-12-21 23:30 Europe/Rome: delay"},
 		{name: "no zone", until: time.Hour, why: notification.WaitDelay, want: "23:30 UTC: delay"},
 		{name: "a zone that nobody knows", until: time.Hour, zone: "Europe/Atlantis", why: notification.WaitDelay, want: "23:30 UTC: delay"},
 		{name: "a zone that is another on each machine", until: time.Hour, zone: "Local", why: notification.WaitDelay, want: "23:30 UTC: delay"},
@@ -71,4 +71,34 @@ func TestQuietText(t *testing.T) {
 func ownQuietHours(channel notification.Channel, hours *notification.QuietHours, zone string, now time.Time) string {
 	recipient := notification.Recipient{Timezone: zone, Preferences: []notification.Preference{{Channel: channel, QuietHours: hours}}}
 	return notification.EventSetup{}.Facts(recipient, channel, now, nil).OwnQuietHours()
+}
+
+func TestAhead(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	night := notification.Preference{Channel: notification.Email, QuietHours: &notification.QuietHours{Start: 23 * time.Hour, End: 8 * time.Hour}}
+	always := night
+	always.QuietHours = &notification.QuietHours{Start: time.Second, End: 0}
+	group := notification.Setting{Channel: notification.Email, QuietHours: &notification.QuietHours{Start: 0, End: 2 * time.Second}}
+	tests := []struct {
+		name  string
+		check notification.QuietCheck
+		in    time.Duration
+		tells []string // none: nothing is said
+	}{
+		{name: "by day", check: notification.QuietCheck{Preference: night}, in: time.Hour},
+		{name: "at night, dropped", check: notification.QuietCheck{Preference: night}, in: 11 * time.Hour, tells: []string{"quiet hours until 2026-11-22 08:00 Europe/Rome", "dropped then", "DROP"}},
+		{name: "at night, deferred", check: notification.QuietCheck{Preference: night, Action: notification.Defer}, in: 11 * time.Hour, tells: []string{"quiet hours until 2026-11-22 08:00 Europe/Rome", "waits until then", "DEFER"}},
+		{name: "without an end", check: notification.QuietCheck{Preference: always, Groups: []notification.Setting{group}, Action: notification.Defer}, in: time.Hour, tells: []string{"48 hours", "dropped"}},
+	}
+	for _, tt := range tests {
+		tt.check.Timezone = "Europe/Rome"
+		said := tt.check.Ahead(now.Add(tt.in), now)
+		require.Equal(t, len(tt.tells) == 0, said == "", tt.name)
+		for _, fact := range tt.tells {
+			require.Contains(t, said, fact, tt.name)
+		}
+		require.Equal(t, "23:30 UTC: delay", notification.WithoutAhead("23:30 UTC: delay"+said))
+	}
 }

@@ -169,8 +169,8 @@ func TestRescheduleWarnsOfQuietHours(t *testing.T) {
 		want         string
 	}{
 		{name: "by day", action: "DROP", until: noon, want: "told to wait: until 2026-11-22 12:00:00.000Z"},
-		{name: "at night, dropped", action: "DROP", until: night, want: "IN QUIET HOURS, and its event type then drops it"},
-		{name: "at night, deferred", action: "DEFER", until: night, want: "it will wait on until 08:00 Europe/Rome: quiet hours"},
+		{name: "at night, dropped", action: "DROP", until: night, want: "08:00 Europe/Rome, and it is dropped then"},
+		{name: "at night, deferred", action: "DEFER", until: night, want: "08:00 Europe/Rome, and it waits until then"},
 	}
 	for _, tt := range tests {
 		d.reset(notification.Pending)

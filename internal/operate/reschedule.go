@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -27,13 +26,5 @@ func (o *Operator) quietWarning(ctx context.Context, id string, at time.Time) (s
 	if err != nil {
 		return "", err
 	}
-	silence, deferred := check.Silence(at)
-	switch {
-	case !silence.Quiet:
-		return "", nil
-	case deferred:
-		return "; that is in quiet hours, so it will wait on until " + notification.WaitText(silence.Until, at, check.Timezone, notification.WaitQuietHours), nil
-	default:
-		return "; THAT IS IN QUIET HOURS, and its event type then drops it: give it another time", nil
-	}
+	return check.Ahead(at, time.Now()), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -78,13 +79,28 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 			return nil
 		}
 		if attempt.Verdict = found.Judge(found.now); attempt.Held() {
-			return nil
+			return putOff(ctx, tx, in.DeliveryID, attempt.NotBefore)
 		}
 		address := found.Recipient.Address(found.Channel)
 		attempt, err = beginAttempt(ctx, tx, in, &address)
 		return err
 	})
 	return attempt, err
+}
+
+// putOff records until when a delivery that has waited waits on; zero: it does not.
+func putOff(ctx context.Context, tx pgx.Tx, deliveryID string, until time.Time) error {
+	const update = `
+		UPDATE notification
+		SET    send_after = $2
+		WHERE  delivery_id = $1
+		AND    send_after IS NOT NULL` // one that was planned to be sent at once stays in its lane
+
+	if until.IsZero() {
+		return nil
+	}
+	_, err := tx.Exec(ctx, update, deliveryID, until)
+	return wrap(err, "put off delivery")
 }
 
 // beginAttempt begins an attempt with the address of now. Without one the delivery

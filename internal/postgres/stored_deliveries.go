@@ -63,7 +63,38 @@ const maxPage = 1000
 func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) ([]notification.Delivery, error) {
 	rows, _ := s.Pool.Query(ctx, query, args...) // collectDeliveries returns its error
 	deliveries, _, err := collectDeliveries(rows)
+	if err == nil {
+		err = s.lookAhead(ctx, deliveries)
+	}
 	return deliveries, wrap(err, "read deliveries")
+}
+
+// lookAhead adds what quiet hours will do when a wait ends to what deliveries wait for.
+func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Delivery) error {
+	var waiting []string
+	for _, d := range deliveries {
+		if !d.SendAfter.IsZero() {
+			waiting = append(waiting, d.DeliveryID)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = ANY ($1)", waiting)
+	if err != nil {
+		return err
+	}
+	checks := make(map[string]notification.QuietCheck, len(found))
+	for _, f := range found {
+		checks[f.DeliveryID] = quietCheck([]attemptFacts{f})
+	}
+	now := time.Now()
+	for i, d := range deliveries {
+		if check, known := checks[d.DeliveryID]; known {
+			deliveries[i].Wait += check.Ahead(d.SendAfter, now)
+		}
+	}
+	return nil
 }
 
 // NextDeliveries returns the range of the next deliveries of a lane that are still to
