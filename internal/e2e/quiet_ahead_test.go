@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +21,8 @@ func TestDelayEndsInQuietHours(t *testing.T) {
 	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'hello', 'you')`)
 	s.startWorker()
 	s.starter("poller", "start")
-	end := time.Now().UTC().Add(5*time.Hour).Format("15:04") + " UTC"
+	var end string
+	require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT to_char(quiet_hours_end, 'HH24:MI "UTC"') FROM user_notification_preferences`).Scan(&end))
 	then := map[string]string{"DROPPED": "it is dropped then", "DEFERRED": "it waits until then"}
 	ids := map[string]string{}
 	for eventType := range then {

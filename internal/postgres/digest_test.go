@@ -280,7 +280,7 @@ func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
 		words[d.Channel] = d.Wait
 	}
 	require.Equal(t, map[notification.Channel]string{
-		notification.Email: "22 Nov 08:00 Europe/Rome: delay", notification.SMS: "22 Nov 08:00 Europe/Rome: quiet hours",
+		notification.Email: "2099-11-22 08:00 Europe/Rome: delay", notification.SMS: "2099-11-22 08:00 Europe/Rome: quiet hours",
 	}, words)
 	waiting, err := s.Deliveries(t.Context(), "evt-1", ids, true)
 	require.NoError(t, err)
