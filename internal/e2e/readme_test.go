@@ -143,6 +143,26 @@ func TestDocumentsAreKnown(t *testing.T) {
 	}
 }
 
+// TestChangelog requires a section for what comes next and for each release whose
+// histories are kept, the newest first.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	require.NoError(t, err)
+	var sections []string
+	for _, match := range regexp.MustCompile(`(?m)^## (\S+)$`).FindAllStringSubmatch(string(text), -1) {
+		sections = append(sections, match[1])
+	}
+	releases, err := filepath.Glob("../../workflows/testdata/v*")
+	require.NoError(t, err)
+	want := []string{"Unreleased"}
+	for _, folder := range slices.Backward(releases) {
+		want = append(want, strings.TrimPrefix(filepath.Base(folder), "v"))
+	}
+	require.Equal(t, want, sections)
+}
+
 // TestContributing requires that the files, make targets and tests that CONTRIBUTING.md
 // names exist.
 func TestContributing(t *testing.T) {
