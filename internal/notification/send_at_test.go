@@ -86,15 +86,15 @@ func TestDecideOwnTimes(t *testing.T) {
 		problem         bool
 		finds           string
 	}{
-		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due, finds: "24h0m0s before startsAt, which is 2 Jun 09:30 UTC: it waits until then"},
+		{name: "ahead", at: afterTomorrow, want: "SELECTED", until: due, finds: "24h0m0s before startsAt, which is 2026-06-02 09:30 UTC: it waits until then"},
 		{name: "ahead, and would be skipped", at: afterTomorrow, skip: true, want: "SELECTED", until: due},
 		{name: "ahead, and it is quiet now", at: afterTomorrow, quiet: true, want: "SELECTED", until: due},
 		{name: "ahead, and it would be deferred now", at: afterTomorrow, quiet: true, deferred: true, want: "SELECTED", until: due},
-		{name: "past", at: today, want: "SELECTED", finds: "24h0m0s before startsAt, which was 31 May 18:00 UTC: past, and sent at once"},
+		{name: "past", at: today, want: "SELECTED", finds: "24h0m0s before startsAt, which was 2026-05-31 18:00 UTC: past, and sent at once"},
 		{name: "now", at: tomorrow, want: "SELECTED"},
 		{name: "past, and it is quiet", at: today, quiet: true, want: "QUIET_HOURS"},
 		{name: "past, and deferred", at: today, quiet: true, deferred: true, want: "SELECTED", until: noon.Add(time.Hour)},
-		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "24h0m0s before startsAt, which was 31 May 18:00 UTC: past, and skipped"},
+		{name: "past, and skipped", at: today, skip: true, want: "SKIPPED", finds: "24h0m0s before startsAt, which was 2026-05-31 18:00 UTC: past, and skipped"},
 		{name: "now, and skipped", at: tomorrow, skip: true, want: "SKIPPED"},
 		{name: "skipped, whether or not it is quiet", at: today, skip: true, quiet: true, want: "SKIPPED"},
 		{name: "malformed", at: "soon", skip: true, want: "SELECTED", problem: true, finds: "24h0m0s before startsAt, but send_at_path: startsAt is not a time with a zone, such as 2026-11-23T09:30:00+01:00: it fails"},
