@@ -1,0 +1,128 @@
+package notification
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// KafkaRoute is where the events of a source go: Go templates over event_id, event_type,
+// aggregate_type, aggregate_id and correlation_id.
+type KafkaRoute struct {
+	Topic string
+	Key   string // empty: records have no key, and no order
+}
+
+// Record is what a topic gets.
+type Record struct {
+	Topic   string
+	Key     []byte // nil: none
+	Value   []byte // nil: null
+	Headers []Header
+}
+
+// Header is one header of a [Record].
+type Header struct {
+	Name  string
+	Value string
+}
+
+// Check says what is wrong with the templates of a route.
+func (r KafkaRoute) Check() error {
+	if strings.TrimSpace(r.Topic) == "" {
+		return fmt.Errorf("the topic is empty")
+	}
+	sample := map[string]string{}
+	for _, field := range recordFields(SourceConfig{}, SourceRow{}) {
+		sample[field.Name] = "a"
+	}
+	topic, err := fill("topic", r.Topic, sample)
+	if err != nil {
+		return err
+	}
+	if !isTopic(topic) {
+		return fmt.Errorf("the topic %q is no name for a topic: 1 to 249 of a-z A-Z 0-9 . _ -", r.Topic)
+	}
+	_, err = fill("key", r.Key, sample)
+	return err
+}
+
+var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+// isTopic says whether Kafka takes the name.
+func isTopic(name string) bool { return topicForm.MatchString(name) && name != "." && name != ".." }
+
+// Record is the row as its topic gets it. traceparent may be empty. The error is a
+// [SinkRefusedError] that is permanent: no topic can have the name that the row leads to.
+func (c SourceConfig) Record(row SourceRow, traceparent string) (Record, error) {
+	fields := recordFields(c, row)
+	values := map[string]string{}
+	for _, field := range fields {
+		values[field.Name] = field.Value
+	}
+	topic, err := fill("topic", c.Kafka.Topic, values)
+	if err != nil {
+		return Record{}, &SinkRefusedError{Code: err.Error(), Permanent: true}
+	}
+	if !isTopic(topic) {
+		return Record{}, &SinkRefusedError{Code: "the topic's template leads to no name for a topic", Permanent: true}
+	}
+	key, err := fill("key", c.Kafka.Key, values)
+	if err != nil {
+		return Record{}, &SinkRefusedError{Code: err.Error(), Permanent: true}
+	}
+	record := Record{Topic: topic, Value: row.Payload, Headers: c.headers(fields, row.Payload, traceparent)}
+	if key != "" {
+		record.Key = []byte(key)
+	}
+	return record, nil
+}
+
+// recordFields are what templates may name, and headers too.
+func recordFields(c SourceConfig, row SourceRow) []Header {
+	aggregateType, aggregateID := c.aggregateOf(row)
+	return []Header{
+		{"event_id", c.EventID(row.Key)},
+		{"event_type", row.EventType},
+		{"aggregate_type", aggregateType},
+		{"aggregate_id", aggregateID},
+		{"correlation_id", row.CorrelationID},
+	}
+}
+
+// headers leaves out what the row does not have.
+func (c SourceConfig) headers(fields []Header, payload []byte, traceparent string) []Header {
+	var headers []Header
+	for _, header := range append(fields, Header{"source", c.Name}, Header{"content-type", contentType(payload)}, Header{"traceparent", traceparent}) {
+		if header.Value != "" {
+			headers = append(headers, header)
+		}
+	}
+	return headers
+}
+
+func contentType(payload []byte) string {
+	switch {
+	case payload == nil:
+		return ""
+	case json.Valid(payload):
+		return "application/json"
+	default:
+		return "text/plain; charset=utf-8"
+	}
+}
+
+// fill fills in a template; a name that is none of the values is an error.
+func fill(what, text string, values map[string]string) (string, error) {
+	parsed, err := template.New(what).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("the template of the %s: %w", what, err)
+	}
+	var filled strings.Builder
+	if err := parsed.Execute(&filled, values); err != nil {
+		return "", fmt.Errorf("the template of the %s: %w", what, err)
+	}
+	return filled.String(), nil
+}
