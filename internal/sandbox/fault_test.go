@@ -3,6 +3,8 @@ package sandbox_test
 import (
 	"context"
 	"net/http"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -235,4 +237,18 @@ func TestFaultsListedAndCleared(t *testing.T) {
 	require.JSONEq(t, `{}`, list())
 	status, _, _ := b.answer(t, smsCall(goodSMS()))
 	require.Equal(t, http.StatusCreated, status)
+}
+
+// docs/reference.md names every field of a fault, and of a line of the ledger.
+func TestReferenceNamesTheFields(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/reference.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(text), "\n## The sandbox\n")
+	for _, described := range []reflect.Type{reflect.TypeFor[sandbox.Fault](), reflect.TypeFor[sandbox.Entry]()} {
+		for i := range described.NumField() {
+			name, _, _ := strings.Cut(described.Field(i).Tag.Get("json"), ",")
+			require.Contains(t, section, "`"+name+"`")
+		}
+	}
 }

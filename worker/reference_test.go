@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/config"
+	"herald/internal/notification"
+)
+
+// docs/reference.md names every setting of the worker and of starter, each with its
+// default, and no other. HERALD_ACTOR is read by starter alone.
+func TestSettingsOfTheReference(t *testing.T) {
+	t.Parallel()
+
+	wiring := newWiring()
+	want := map[string]string{"HERALD_ACTOR": "user@host"}
+	structs := []any{&config.Config{}}
+	for _, settings := range wiring {
+		structs = append(structs, settings)
+	}
+	for _, settings := range structs {
+		params, err := env.GetFieldParams(settings)
+		require.NoError(t, err)
+		for _, p := range params {
+			want[p.Key] = p.DefaultValue
+			if p.Required {
+				want[p.Key] = "required"
+			}
+		}
+	}
+	cfg, err := config.From(map[string]string{"DATABASE_URL": "postgres://localhost", "RABBITMQ_URL": "amqp://localhost"}, wiring.read)
+	require.NoError(t, err)
+	want["RABBITMQ_QUEUE_LENGTH"], want["RABBITMQ_QUEUE_TTL"] = fmt.Sprint(cfg.QueueLength), fmt.Sprint(cfg.QueueTTL)
+	for channel, policy := range cfg.Policies {
+		for name, value := range policySettings(channel, policy) {
+			want[string(channel)+"_"+name] = fmt.Sprint(value)
+		}
+	}
+
+	require.Equal(t, want, documentedSettings(t))
+}
+
+// policySettings are the settings that a channel has.
+func policySettings(channel notification.Channel, policy config.Policy) map[string]any {
+	settings := map[string]any{"TIMEOUT": policy.Timeout, "RATE_LIMIT": policy.RateLimit}
+	if !channel.BestEffort() {
+		settings["MAX_ATTEMPTS"], settings["RETRY_INTERVAL"], settings["RETRY_COEFFICIENT"] = policy.MaxAttempts, policy.RetryInterval, policy.RetryCoefficient
+	}
+	return settings
+}
+
+var settingName = regexp.MustCompile("`([A-Z_]+)`")
+
+// documentedSettings are the defaults in the tables of the section on settings.
+func documentedSettings(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/reference.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(text), "\n## Settings\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	defaults := map[string]string{}
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, name := range settingName.FindAllStringSubmatch(cells[1], -1) {
+				defaults[name[1]] = strings.Trim(cells[2], " `")
+			}
+		}
+	}
+	return defaults
+}
