@@ -18,12 +18,11 @@ COMMENT ON COLUMN event_outbox.error_message IS 'Why it is FAILED, or why the la
 COMMENT ON COLUMN event_outbox.lease_owner IS 'The claim that has it now; null: none has.';
 COMMENT ON COLUMN event_outbox.lease_until IS 'When that claim ends, and others may claim it.';
 
-COMMENT ON TABLE processed_event IS 'The events that were started: the memory against duplicates, since Temporal forgets a workflow ID when its retention ends. An event that is here is not started again.';
+COMMENT ON TABLE processed_event IS 'The events that were started: the memory against duplicates, since Temporal forgets a workflow ID when its retention ends. An event that is here is started again only by `starter event retry`.';
 COMMENT ON COLUMN processed_event.event_id IS 'event_outbox.event_id, whose row may have been purged.';
 COMMENT ON COLUMN processed_event.status IS 'PROCESSING: its workflow runs. SUCCESS: all deliveries have ended, also where some have failed. FAILED: the workflow failed, was cancelled or terminated, or was lost three times.';
 COMMENT ON COLUMN processed_event.created_at IS 'When its workflow was started.';
 COMMENT ON COLUMN processed_event.updated_at IS 'When the status last changed.';
-COMMENT ON COLUMN processed_event.outcome IS 'Why an event did not simply reach people: NO_RECIPIENTS, nobody was named; NO_ROUTING, its type has no channels; INCOMPLETE, deliveries are left PENDING, and the sweep sees to them; CANCELLED; FAILED. Null: none of these.';
 COMMENT ON COLUMN processed_event.restarts IS 'How often the sweep has started its workflow again, 3 times at most.';
 
 -- An installation may have its own views instead of these three tables; those have its own comments.
@@ -32,7 +31,7 @@ DO $do$
 BEGIN
     IF (SELECT relkind FROM pg_class WHERE oid = to_regclass('recipient')) IN ('r', 'p') THEN
         COMMENT ON TABLE recipient IS 'Who there is, and how to reach them. It may be a view over your own tables: Herald only reads it.';
-        COMMENT ON COLUMN recipient.user_type IS 'Kind of recipient, such as CUSTOMER; together with user_id the key.';
+        COMMENT ON COLUMN recipient.user_type IS 'A type of user_type, such as CUSTOMER; together with user_id the key.';
         COMMENT ON COLUMN recipient.user_id IS 'Your id of the person, one of its kind within the type: 1 to 64 bytes, printable. It stands in workflow ids and logs, so use no address. Where recipients are ordered, numbers are compared as numbers.';
         COMMENT ON COLUMN recipient.name IS 'For templates, as .recipient.name.';
         COMMENT ON COLUMN recipient.email IS 'Address for EMAIL. Null or empty: no e-mail, decision NO_ADDRESS.';
@@ -65,7 +64,7 @@ $do$;
 COMMENT ON TABLE event_type_recipients IS 'Who is told of an event type. Each row names a group or a person; somebody whom several rows name is told once. For an event type without a row the aggregate decides: RESTAURANT, its active members; AGENCY, those with the role AGENT or MANAGER; CUSTOMER, that customer; ADMIN, all active admins; BROADCAST, all active recipients.';
 COMMENT ON COLUMN event_type_recipients.id IS 'Of the row.';
 COMMENT ON COLUMN event_type_recipients.event_type IS 'event_outbox.event_type; * has no meaning here.';
-COMMENT ON COLUMN event_type_recipients.user_type IS 'Only recipients of this type. Null: of any type.';
+COMMENT ON COLUMN event_type_recipients.user_type IS 'Only recipients of this type of user_type. Null: of any.';
 COMMENT ON COLUMN event_type_recipients.entity_type IS 'CUSTOMER: the customer with the id that entity_id_path finds. ADMIN: all active admins. BROADCAST: all active recipients. Any other word: the active members of that entity.';
 COMMENT ON COLUMN event_type_recipients.entity_id_path IS 'Where the payload has the id: restaurantId, customer.id; restaurantId and restaurant_id differ. Several, separated by commas: the first that is there counts. @aggregate: the event''s aggregate_id, where its aggregate_type is the entity_type. ADMIN and BROADCAST need none, so null.';
 COMMENT ON COLUMN event_type_recipients.roles IS 'Only members with one of these roles. Null: with any. Empty: nobody. CUSTOMER, ADMIN and BROADCAST have no roles, and ignore it.';
@@ -108,7 +107,7 @@ COMMENT ON COLUMN channel.channel_type IS 'Its name: WEBSOCKET, EMAIL, PUSH, SMS
 
 COMMENT ON TABLE channel_user_type IS 'Which channel may serve which type of recipient. Without a row the decision is UNSUPPORTED, also where the channel is mandatory.';
 COMMENT ON COLUMN channel_user_type.channel_type IS 'One of channel.';
-COMMENT ON COLUMN channel_user_type.user_type IS 'As in recipient.';
+COMMENT ON COLUMN channel_user_type.user_type IS 'One of user_type.';
 
 COMMENT ON TABLE notification_template IS 'The texts, as Go templates. The most specific row is used: the event type before *, then the channel before *, then the locale. A delivery without one is FAILED.';
 COMMENT ON COLUMN notification_template.event_type IS 'The event type; *: every one. The name digest is for the text of digests.';
