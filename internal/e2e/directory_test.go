@@ -1,0 +1,83 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// clinic is an installation whose directory is views over a clinic's tables, as
+// docs/directory.md makes them: of numbers, uuids and an enum, with NULLs.
+func newClinic(t *testing.T) *system {
+	t.Helper()
+	s := newSystem(t)
+	for _, script := range runnable(t, "docs/directory.md") {
+		s.exec(script)
+	}
+	s.exec(`
+		INSERT INTO patient (full_name, mail, mobile, language) VALUES (NULL, 'ada@example.com', '+12025550110', NULL);
+		INSERT INTO doctor (id, full_name, mail) VALUES ('d0c00000-0000-0000-0000-000000000001', 'Bo', 'bo@example.com'), ('d0c00000-0000-0000-0000-000000000002', 'Cy', 'cy@example.com');
+		INSERT INTO department_job (department_id, doctor_id, job, until)
+		VALUES (3, 'd0c00000-0000-0000-0000-000000000001', 'HEAD', NULL), (3, 'd0c00000-0000-0000-0000-000000000001', 'ON_CALL', NULL),
+		       (3, 'd0c00000-0000-0000-0000-000000000002', 'ON_CALL', current_date - 1), (3, 'd0c00000-0000-0000-0000-000000000002', 'DOCTOR', NULL);
+		INSERT INTO phone (token, patient_id) VALUES ('dead-1', 1), ('good-1', 1);
+		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESULT_READY', 'EMAIL', true), ('RESULT_READY', 'PUSH', true);
+		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('RESULT_READY', 'SMS', 'AGGREGATE', '1 second');
+		INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('DEPARTMENT', '3', 'EMAIL', '{ON_CALL}');
+		INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('RESULT_READY', '*', 'en', 'Result', 'A result for {{.recipient.name}}.')`)
+	return s
+}
+
+// The whole way of an event through a directory of views: planned, sent, in a digest,
+// retried, explained; and a dead token is switched off in the clinic's own table.
+func TestDirectoryOfViews(t *testing.T) {
+	t.Parallel()
+
+	s := newClinic(t)
+	s.startWorker()
+	s.starter("poller", "start")
+	result := s.emit(s.name+"-1", "RESULT_READY", "RESULT/1", `{"patient": {"id": 1}, "departmentId": 3}`)
+
+	s.awaitSuccess(result)
+	const head = "DOCTOR/d0c00000-0000-0000-0000-000000000001"
+	mail := result + "-doctord0c00000-0000-0000-0000-000000000001-EMAIL"
+	push, sms := result+"-patient1-PUSH", result+"-patient1-SMS"
+	require.Equal(t, 4, s.count("SELECT count(*) FROM notification WHERE status = 'SENT'"), "two mails, a push and a text in a digest: nobody who is no longer on call")
+	require.Equal(t, 1, s.count("SELECT count(*) FROM phone WHERE NOT usable AND token = 'dead-1'"))
+
+	require.Contains(t, s.starter("delivery", "list", "--recipient", head), mail)
+	require.Contains(t, s.starter("delivery", "why", mail), "named through DEPARTMENT/3, as MANAGER, ON_CALL")
+	require.Contains(t, s.starter("delivery", "show", sms), "digest")
+	require.Contains(t, s.starter("delivery", "why", "--event", result, "--recipient", "DOCTOR/d0c00000-0000-0000-0000-000000000002", "--channel", "email"), "and theirs is DOCTOR")
+	s.starter("status")
+
+	s.exec("DROP VIEW recipient_device; CREATE VIEW recipient_device AS SELECT DISTINCT 'PATIENT' AS user_type, patient_id AS user_id, token, true AS active FROM phone")
+	s.starter("delivery", "retry", push, mail, sms, "--again", "--yes")
+	s.awaitCount(3, "SELECT count(*) FROM delivery_attempt a JOIN notification n USING (delivery_id) WHERE a.attempt = 2 AND a.outcome = 'SENT' AND n.status = 'SENT'")
+	require.Contains(t, s.starter("delivery", "why", push), "a dead token could not be switched off in recipient_device: this view cannot be updated")
+}
+
+// The document says of each column what the code says.
+func TestDirectoryDocument(t *testing.T) {
+	t.Parallel()
+
+	text, err := os.ReadFile("../../docs/directory.md")
+	require.NoError(t, err)
+	table := ""
+	for _, c := range postgres.DirectoryColumns() {
+		name := ""
+		if c.Table != table {
+			name = " `" + c.Table + "`"
+		}
+		table = c.Table
+		require.Contains(t, string(text), fmt.Sprintf("|%s | `%s` | `%s` | %s |\n", name, c.Name, c.Type, c.Null))
+	}
+	require.Equal(t, len(postgres.DirectoryColumns()), strings.Count(string(text), "| `text` |")+strings.Count(string(text), "| `boolean` |"))
+	require.Contains(t, string(text), notification.NoLongerRecipient)
+}
