@@ -110,7 +110,7 @@ func documented(t *testing.T) map[string]measured {
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
-		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
+		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
 		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
 		"version": regexp.MustCompile(`^\S+$`),
 		"commit":  regexp.MustCompile(`^([0-9a-f]{40}(-dirty)?|unknown)$`),

@@ -85,15 +85,16 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 // soon as there is a connection. Those of a type that is added later are created by the
 // first message to it.
 func (b *Broker) Declare(types []notification.UserTypeRow) {
+	added := false
 	for _, t := range types {
 		if audience := t.EventAudience(); notification.IsAudience(audience) {
-			b.queues.addEvents(audience)
+			added = b.queues.addEvents(audience) || added
 		}
 		if notification.IsAudience(t.Audience) {
-			b.queues.addWebSocket(t.Audience)
+			added = b.queues.addWebSocket(t.Audience) || added
 		}
 	}
-	if s := b.current().session; s != nil {
+	if s := b.current().session; added && s != nil {
 		_ = s.repair(s.generation.Load()) // its failure ends the session, and another one begins with all queues
 	}
 }

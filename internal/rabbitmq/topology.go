@@ -86,23 +86,25 @@ func newTopology(bounds Bounds) *topology {
 }
 
 // addEvents adds the queue of an audience's domain messages.
-func (t *topology) addEvents(audience string) {
-	t.add(queue{EventQueue(audience), t.bounds.args(), true})
+func (t *topology) addEvents(audience string) (added bool) {
+	return t.add(queue{EventQueue(audience), t.bounds.args(), true})
 }
 
 // addWebSocket adds the queue of an audience's websocket messages. Gateways may have
 // declared it before Herald met it.
-func (t *topology) addWebSocket(audience string) {
-	t.add(queue{WebSocketQueue(audience), webSocketArgs(), true})
+func (t *topology) addWebSocket(audience string) (added bool) {
+	return t.add(queue{WebSocketQueue(audience), webSocketArgs(), true})
 }
 
 // add adds a queue that the topology does not have. The next declaration creates it.
-func (t *topology) add(q queue) {
+func (t *topology) add(q queue) (added bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !slices.ContainsFunc(t.queues, func(other queue) bool { return other.name == q.name }) {
-		t.queues = append(t.queues, q)
+	if slices.ContainsFunc(t.queues, func(other queue) bool { return other.name == q.name }) {
+		return false
 	}
+	t.queues = append(t.queues, q)
+	return true
 }
 
 func (t *topology) all() []queue {
