@@ -19,6 +19,8 @@ type Activities struct {
 	Deliveries  DeliveryStore
 	Digests     DigestStore
 	Joiner      DigestJoiner
+	Cancels     CancelStore
+	Canceller   EventCanceller
 	Retries     RetryStore
 	Events      EventStore
 	Sweeps      SweepStore

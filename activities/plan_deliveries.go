@@ -43,7 +43,7 @@ type PlanInput struct {
 type PlanResult struct {
 	EventType string
 	Aggregate notification.Entity
-	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS or NO_ROUTING; empty: there may be deliveries
+	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, or CANCELLED by another event; empty: there may be deliveries
 	Problem   string                    `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
 
 	Batch DeliveryBatch        // all that is to be delivered, where that is little; else empty
@@ -77,7 +77,10 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 		return PlanResult{}, failure(err)
 	}
 	p := newPlanning(setup, a.EventTexts(setup.Event, setup.Templates))
-	if p.result.Outcome == "" {
+	switch {
+	case p.result.Outcome == notification.EventCancelled: // not even what was planned before
+		return p.result, nil
+	case p.result.Outcome == "" && len(setup.Routing) > 0:
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err
 		}

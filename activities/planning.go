@@ -25,7 +25,13 @@ func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {
 	event := setup.Event
 	p := &planning{setup: setup, texts: texts}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
-	if len(setup.Routing) == 0 {
+	switch {
+	case event.CancelledBy != "":
+		p.result.Outcome, p.result.Problem = notification.EventCancelled, notification.CancelledBy(event.CancelledBy)
+		return p
+	case len(setup.Routing) == 0 && event.Cancels != "": // that is all that it is for
+		return p
+	case len(setup.Routing) == 0:
 		p.result.Outcome, p.result.Problem = notification.NoRouting, "event type "+event.Type+" has no rows in event_type_channel_routing"
 		return p
 	}

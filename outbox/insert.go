@@ -19,6 +19,7 @@ type Event struct {
 	AggregateID   string // at most 100 bytes
 	Payload       any    // what encoding/json makes a JSON object of, at most 256 KiB; a json.RawMessage is taken as it is
 	CorrelationID string // carried through to messages and histories, at most 255 bytes; empty: none
+	Cancels       string // the id of an event that this one takes back: what that one has not sent yet is cancelled, also if it comes later; empty: none
 }
 
 // maxRows is how many events one statement writes: Postgres takes 65,535 parameters.
@@ -80,9 +81,9 @@ func insertion(events []Event) (query string, values []any, err error) {
 			return "", nil, &RefusedError{Why: "the payload cannot be encoded: " + err.Error(), Err: err}
 		}
 		n := len(values)
-		rows = append(rows, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, ''))", n+1, n+2, n+3, n+4, n+5, n+6))
-		values = append(values, e.ID, e.Type, e.AggregateType, e.AggregateID, string(payload), e.CorrelationID)
+		rows = append(rows, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d::text::jsonb, nullif($%d::text, ''), nullif($%d::text, ''))", n+1, n+2, n+3, n+4, n+5, n+6, n+7))
+		values = append(values, e.ID, e.Type, e.AggregateType, e.AggregateID, string(payload), e.CorrelationID, e.Cancels)
 	}
-	return "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id) VALUES " +
+	return "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, cancels) VALUES " +
 		strings.Join(rows, ", "), values, nil
 }

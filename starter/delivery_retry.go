@@ -33,7 +33,7 @@ If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
   starter delivery retry --channel SMS --since 2h --yes`,
 	}
 	change := a.newDeliveryChange(cmd)
-	cmd.Flags().BoolVar(&again, "again", false, "also what was sent: the recipient gets it twice")
+	cmd.Flags().BoolVar(&again, "again", false, "also what was sent, so that the recipient gets it twice, or what another event cancelled")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
 	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
 		wait := retryWait

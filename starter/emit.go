@@ -52,6 +52,7 @@ ID-1, ID-2, … Batches of up to 1,000 are written in a transaction each.`,
 	flags.StringVar(&e.payload, "payload", "", "a JSON object; @FILE reads it from a file, - from the standard input")
 	flags.StringVar(&e.event.ID, "event-id", "", "the event's id (default: evt- and a random UUID)")
 	flags.StringVar(&e.event.CorrelationID, "correlation-id", "", "carried through to messages and histories")
+	flags.StringVar(&e.event.Cancels, "cancels", "", "the id of an event that this one takes back: what that one has not sent yet is cancelled, also if it comes later")
 	flags.IntVar(&e.count, "count", 1, "how many events to write, up to 1,000,000")
 	for _, name := range []string{"type", "aggregate-type", "aggregate-id", "payload"} {
 		_ = cmd.MarkFlagRequired(name) // it fails only for a flag that there is not

@@ -26,6 +26,7 @@ no addresses and no texts.`,
 func printEvent(w io.Writer, view explain.EventView) {
 	console.Row(w, "event", view.EventID)
 	printOutbox(w, view.Outbox)
+	printSet(w, fact{"cancels", view.Cancels()})
 	if p := view.Processed; p != nil {
 		console.Row(w, "processed_event", processedText(p))
 		if view.Workflow.Problem == "" { // Temporal has forgotten it, or is out of reach
@@ -73,6 +74,9 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 	console.Row(w, "created", console.Clock(&o.CreatedAt))
 	console.Row(w, "published", console.Clock(o.PublishedAt))
 	printSet(w, fact{"claimed until", console.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
+	if o.CancelledBy != "" {
+		console.Row(w, "cancelled", fmt.Sprintf("by event %s at %s", o.CancelledBy, console.Clock(o.CancelledAt)))
+	}
 }
 
 // fact is a line of what is known.

@@ -110,6 +110,8 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Deliveries:  deliveries,
 		Digests:     deliveries,
 		Joiner:      launcher,
+		Cancels:     events,
+		Canceller:   launcher,
 		Retries:     deliveries,
 		Events:      events,
 		Sweeps:      events,

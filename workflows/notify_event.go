@@ -20,6 +20,7 @@ type NotifyInput struct {
 	Pages     int                  `json:",omitempty"` // how many pages those were
 	Published bool                 `json:",omitempty"`
 	Commands  int                  `json:",omitempty"` // [Commands] as of the start; 0: release 0.1's, which alone uses After, Pages and Published
+	Cancels   string               `json:",omitempty"` // the event that it takes back; empty: none, as always in release 0.1
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -28,12 +29,15 @@ type NotifyResult struct {
 	Problem    string                        `json:",omitempty"` // why, or what was wrong with some of the rules
 	Deliveries map[notification.Status]int   // by status
 	Decisions  map[notification.Decision]int // by reason
+
+	Cancelled map[notification.Status]int `json:",omitempty"` // deliveries of the event that it takes back, by status
 }
 
 // The activities of an event are short, and are tried until they succeed: losing
 // an event is worse than waiting for a database or a broker.
 var (
-	planOptions    = planning(5*time.Minute, time.Minute)
+	planOptions    = heartbeating(5*time.Minute, time.Minute, "plan the deliveries to the next recipients")
+	cancelOptions  = heartbeating(5*time.Minute, time.Minute, "cancel what the other event has not sent yet")
 	listOptions    = eventOptions(30*time.Second, "read planned deliveries")
 	publishOptions = eventOptions(20*time.Second, "publish the event to RabbitMQ")
 	finishOptions  = eventOptions(time.Minute, "count the deliveries and mark the event as ended")
@@ -53,11 +57,11 @@ func eventOptions(timeout time.Duration, summary string) workflow.ActivityOption
 	}
 }
 
-// planning is the options of planning, which takes long and heartbeats; its longest
-// statement takes 30 s. A cancelled event waits for its end, so that no row is
-// stored after the event has counted them.
-func planning(timeout, heartbeat time.Duration) workflow.ActivityOptions {
-	options := eventOptions(timeout, "plan the deliveries to the next recipients")
+// heartbeating is the options of an activity that takes long and heartbeats; its
+// longest statement takes 30 s. A cancelled event waits for its end, so that no row is
+// changed after the event has counted them.
+func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.ActivityOptions {
+	options := eventOptions(timeout, summary)
 	options.HeartbeatTimeout, options.WaitForCancellation = heartbeat, true
 	return options
 }
@@ -70,8 +74,9 @@ const Commands = 1
 // broadcast to a million is a few hundred events in its workflow's history.
 const pagesAtOnce = 100
 
-// NotifyEvent tells everybody who should hear of one event. It publishes the
-// event's message beside the deliveries and plans them. Where the recipients fit
+// NotifyEvent tells everybody who should hear of one event. If the event takes back
+// another, it cancels that one first. It publishes the event's message beside the
+// deliveries and plans them. Where the recipients fit
 // on a page, it starts one child per recipient and channel. Otherwise it starts
 // one [NotifyChannel] per channel, so that each goes at its own pace. It ends
 // when all of them have. A delivery that fails does not fail its siblings or the
@@ -81,18 +86,37 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 		return notifyEventV01(ctx, in)
 	}
 	published := publishEvent(ctx, in)
-	result, err := deliverAll(ctx, in)
+	cancelled, err := cancelOther(ctx, in)
+	var result NotifyResult
+	if err == nil {
+		result, err = deliverAll(ctx, in)
+	}
+	result.Cancelled = cancelled
 	if publishErr := published.Get(ctx, nil); err == nil {
 		err = publishErr
 	}
 	return finishEvent(ctx, in, result, err)
 }
 
+// cancelOther cancels what the event takes back, and returns the deliveries of that by
+// status.
+func cancelOther(ctx workflow.Context, in NotifyInput) (map[notification.Status]int, error) {
+	if in.Cancels == "" {
+		return nil, nil
+	}
+	workflow.SetCurrentDetails(ctx, "cancelling what event "+in.Cancels+" has not sent yet")
+	input := activities.CancelEventInput{EventID: in.Cancels, By: in.EventID}
+	cancelled, err := execute[activities.CancelEventResult](ctx, cancelOptions, acts.CancelEvent, input)
+	return cancelled.Deliveries, cmp.Or(ctx.Err(), err)
+}
+
 // finishEvent records how the event ended, even when it was cancelled.
 func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err error) (NotifyResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	finish := activities.FinishEventInput{EventID: in.EventID, Success: err == nil, Outcome: eventOutcome(result, err), Problem: result.Problem}
+	finish := activities.FinishEventInput{
+		EventID: in.EventID, Success: err == nil && result.Outcome != notification.EventCancelled, Outcome: eventOutcome(result, err), Problem: result.Problem,
+	}
 	counts, finishErr := execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, finish)
 	if err == nil {
 		err = finishErr

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/advice"
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
@@ -54,6 +55,18 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 	view.Workflow, view.Pending = e.EventWorkflow(ctx, id)
 	view.Next = view.next()
 	return view, nil
+}
+
+// Cancels says what became of the event that this one takes back: "evt-1: 3 cancelled;
+// 1 sent, and stays sent"; empty: it takes none back.
+func (v EventView) Cancels() string {
+	if v.Outbox == nil || v.Outbox.Cancels == "" {
+		return ""
+	}
+	if len(v.Cancelled) == 0 {
+		return v.Outbox.Cancels + ": it had no deliveries yet, and gets none"
+	}
+	return v.Outbox.Cancels + ": " + notification.CountsText(v.Cancelled)
 }
 
 // DeliveryView is all that is known of a delivery.

@@ -27,6 +27,8 @@ func (w Why) next(now time.Time) string {
 // nextOfEvent is where nothing was decided.
 func (w Why) nextOfEvent() string {
 	switch {
+	case w.cancelledBy() != "" && !w.succeeded():
+		return "nothing: it is not sent any more. If it is to be sent all the same, its producer writes a new event"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxPending:
 		return "a poller starts it; `starter poller status` says whether one runs"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:
@@ -50,6 +52,8 @@ func (w Why) nextOfDelivery(now time.Time) string {
 		return "nothing: it was sent at " + clock(d.SentAt)
 	case d.Status == notification.Delivered:
 		return "nothing: it arrived at " + clock(d.DeliveredAt)
+	case d.Status == notification.Cancelled && w.cancelledBy() != "":
+		return fmt.Sprintf("nothing: its event was %s. To send it all the same, run %s", notification.CancelledBy(w.cancelledBy()), strings.TrimSuffix(retry, "`")+" --again`")
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
 	case d.Status == notification.Cancelled:

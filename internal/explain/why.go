@@ -102,6 +102,19 @@ func newWhy(key report.DecisionKey, decided report.Decided, plan planNow, delive
 // Undecided says that nothing was decided about the recipient and the channel.
 func (w Why) Undecided() bool { return w.Decision == "" }
 
+// cancelledBy is the event that takes this one back; empty: none, or its row was purged.
+func (w Why) cancelledBy() string {
+	if w.Outbox == nil {
+		return ""
+	}
+	return w.Outbox.CancelledBy
+}
+
+// succeeded says that the event ended before another could take it back.
+func (w Why) succeeded() bool {
+	return w.Processed != nil && w.Processed.Status == notification.ProcessedSuccess
+}
+
 // whyUndecided says why nothing was decided, as far as can be told from what is
 // there now.
 func (w Why) whyUndecided() string {
@@ -109,6 +122,8 @@ func (w Why) whyUndecided() string {
 	switch {
 	case w.DecidedAt != nil:
 		return fmt.Sprintf("nothing was decided about %s: the event's type was not routed over it when the event was planned", w.Channel)
+	case w.cancelledBy() != "" && !w.succeeded():
+		return "nothing was decided: the event was " + notification.CancelledBy(w.cancelledBy())
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxPending:
 		return "nothing was decided yet: the event waits in the outbox to be started"
 	case w.Outbox != nil && w.Outbox.Status == notification.OutboxFailed:

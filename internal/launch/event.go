@@ -2,8 +2,11 @@ package launch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -43,9 +46,25 @@ func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEve
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	in := workflows.NotifyInput{EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands}
+	in := workflows.NotifyInput{
+		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands, Cancels: event.Cancels,
+	}
 	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
+}
+
+// CancelEvent asks the workflow of an event to end, if one of this installation runs.
+// A workflow of another kind that has the id is left alone.
+func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
+	state, err := l.EventWorkflow(ctx, eventID)
+	if err != nil || state != activities.WorkflowRunning {
+		return err
+	}
+	var ended *serviceerror.NotFound
+	if err := l.Client.CancelWorkflow(ctx, eventID, ""); err != nil && !errors.As(err, &ended) {
+		return fmt.Errorf("cancel workflow: %w", err)
+	}
+	return nil
 }
 
 // EventWorkflow tells what became of an event's workflow.

@@ -14,12 +14,14 @@ type AttemptCheck struct {
 	Member     bool // of the entity through which they were to be told; true where that takes no membership
 	JudgeQuiet bool
 	Ordered    bool // by an operator: then only the recipient and their address are asked for
+
+	CancelledBy string // the event that takes its event back; empty: none
 }
 
 // Verdict is what the rules say about a delivery that waited. The zero value: it
 // may be sent.
 type Verdict struct {
-	Dropped   string    // not empty: it is not to be sent, for this reason: a [Decision], or one of the texts below
+	Dropped   string    // not empty: it is not to be sent, for this reason: a [Decision], [CancelledBy] an event, or one of the texts below
 	NotBefore time.Time // set: it is quiet until then
 	Wait      string    // the same for people
 }
@@ -50,6 +52,9 @@ func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 // those that planning settles for ever. Of what an operator orders, it asks only the
 // rules that stand above operators.
 func (c AttemptCheck) Judge(now time.Time) Verdict {
+	if c.CancelledBy != "" && !c.Ordered {
+		return Verdict{Dropped: CancelledBy(c.CancelledBy)}
+	}
 	if !c.Known || !c.Active || (!c.Member && !c.Ordered) {
 		return Verdict{Dropped: NoLongerRecipient}
 	}

@@ -76,4 +76,14 @@ type Event struct {
 	Payload       json.RawMessage
 	CorrelationID string // empty: none
 	CreatedAt     time.Time
+
+	Cancels     string // the event that it takes back; empty: none
+	CancelledBy string // the event that takes this one back; empty: none
 }
+
+// CancelledByEvent stands before the id of an event that takes another one back.
+const CancelledByEvent = "cancelled by event "
+
+// CancelledBy is why an event is not sent that another one takes back. It is also in
+// last_error of its deliveries.
+func CancelledBy(eventID string) string { return CancelledByEvent + eventID }

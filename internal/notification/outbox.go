@@ -11,6 +11,7 @@ type PendingEvent struct {
 	AggregateType string
 	AggregateID   string
 	CorrelationID string // empty: none
+	Cancels       string // the event that it takes back; empty: none
 	Claims        int    // how often it was claimed, this claim included
 	Processed     bool   // processed_event knows it: it must not be started again
 	Published     bool   // its message was published by a run that has completed

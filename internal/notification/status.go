@@ -1,5 +1,10 @@
 package notification
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Status is how far a delivery has come. It only climbs.
 type Status string
 
@@ -11,6 +16,26 @@ const (
 	Failed    Status = "FAILED"
 	Cancelled Status = "CANCELLED"
 )
+
+// CountsText says what became of deliveries: "3 cancelled; 2 sent, and stay sent";
+// empty: there are none.
+func CountsText(counts map[Status]int) string {
+	var parts []string
+	for _, part := range []struct {
+		count int
+		text  string
+	}{
+		{counts[Cancelled], "cancelled"},
+		{counts[Sent] + counts[Delivered], "sent, and stay sent"},
+		{counts[Failed], "failed"},
+		{counts[Pending], "still under way"},
+	} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.text))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
 
 // Strategy is when a delivery is sent.
 type Strategy string

@@ -31,15 +31,23 @@ func (o *Operator) planCancelEvent(ctx context.Context, id string) (plan, error)
 	case err != nil:
 		return plan{}, err
 	case status == running:
-		expected := Outcome{ID: id, Done: true, Result: "would be cancelled", Detail: "its workflow runs"}
+		expected := Outcome{ID: id, Done: true, Result: "would be cancelled", Detail: "its workflow runs" + staysCancelled(state)}
 		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.cancelEvent(ctx, id) }}, nil
 	case state.Outbox == notification.OutboxPending:
-		expected := Outcome{ID: id, Done: true, Result: "would be withdrawn", Detail: "it was not started yet"}
+		expected := Outcome{ID: id, Done: true, Result: "would be withdrawn", Detail: "it was not started yet" + staysCancelled(state)}
 		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.withdrawEvent(ctx, id) }}, nil
 	default:
 		ended, err := o.endedEvent(ctx, id, state)
 		return refusal(ended), err
 	}
+}
+
+// staysCancelled says that cancelling an event does not restore what it took back.
+func staysCancelled(state postgres.EventState) string {
+	if state.Cancels == "" {
+		return ""
+	}
+	return "; event " + state.Cancels + ", which it cancels, stays cancelled"
 }
 
 // withdrawEvent keeps an event from being started. If a poller has claimed it, the

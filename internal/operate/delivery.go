@@ -73,6 +73,9 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 	case notification.Failed:
 		return Outcome{ID: id, Result: "has failed", Detail: state.LastError, Next: "mend the cause, then `starter delivery retry " + quoted + "`"}
 	case notification.Cancelled:
+		if state.CancelledBy != "" {
+			return cancelledByEvent(id, state)
+		}
 		return Outcome{
 			ID: id, Result: "was cancelled", Detail: strings.TrimPrefix(state.LastError, cancelled),
 			Next: "`starter delivery retry " + quoted + "` sends it after all",
@@ -82,6 +85,14 @@ func unchanged(id string, state postgres.DeliveryState) Outcome {
 			ID: id, Result: "has no running workflow", Detail: "it has ended, or was not started yet",
 			Next: "see its event; once that is through, `starter delivery retry " + quoted + "` sends it",
 		}
+	}
+}
+
+// cancelledByEvent is the outcome of a delivery whose event another one took back.
+func cancelledByEvent(id string, state postgres.DeliveryState) Outcome {
+	return Outcome{
+		ID: id, Result: "is not to be sent", Detail: "its event was " + notification.CancelledBy(state.CancelledBy),
+		Next: "`starter delivery retry " + advice.Quote(id) + " --again` sends it all the same",
 	}
 }
 

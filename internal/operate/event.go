@@ -2,8 +2,6 @@ package operate
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"herald/internal/advice"
 	"herald/internal/notification"
@@ -32,24 +30,10 @@ func (o *Operator) SelectEventsToRetry(ctx context.Context, filter postgres.Retr
 // deliveriesText says what became of an event's deliveries: of its deliveries 3
 // cancelled; 2 sent, and stay sent.
 func deliveriesText(counts map[notification.Status]int) string {
-	var parts []string
-	for _, part := range []struct {
-		count int
-		text  string
-	}{
-		{counts[notification.Cancelled], "cancelled"},
-		{counts[notification.Sent] + counts[notification.Delivered], "sent, and stay sent"},
-		{counts[notification.Failed], "failed"},
-		{counts[notification.Pending], "still under way"},
-	} {
-		if part.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.text))
-		}
+	if text := notification.CountsText(counts); text != "" {
+		return "of its deliveries " + text
 	}
-	if len(parts) == 0 {
-		return "it has no deliveries"
-	}
-	return "of its deliveries " + strings.Join(parts, "; ")
+	return "it has no deliveries"
 }
 
 // showEvent tells where to look at an event.

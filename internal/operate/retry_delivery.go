@@ -12,7 +12,8 @@ import (
 )
 
 // RetryDelivery starts a fresh run of deliveries that have ended; with again, also
-// of those that were sent: the recipient gets them twice. It waits for their ends up
+// of those that were sent: the recipient gets them twice; and of those whose event
+// another event cancels. It waits for their ends up
 // to wait, in all.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
@@ -29,6 +30,9 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 		refused := unchanged(id, state)
 		refused.Next = "add --again to send it once more; the recipient gets it twice"
 		return refusal(refused), nil
+	}
+	if state.CancelledBy != "" && !again {
+		return refusal(cancelledByEvent(id, state)), nil
 	}
 	status, err := o.settledStatus(ctx, id, state.Status != notification.Pending)
 	if err != nil {

@@ -61,6 +61,8 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 		return "is incomplete", "the sweep starts what is PENDING again within 10 minutes"
 	case state.Processed == notification.ProcessedSuccess && !mendable(state):
 		return "has succeeded", "it told everybody whom the rules named; `starter delivery retry` repeats single deliveries"
+	case state.CancelledBy != "":
+		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery all the same"
 	case status == running:
 		return "is under way", "its workflow runs"
 	case beginsAnew(state, status):

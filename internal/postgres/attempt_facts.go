@@ -22,7 +22,7 @@ type attemptFacts struct {
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
-	       now(), n.delivery_id, n.status, n.channel,
+	       now(), n.delivery_id, n.status, n.channel, coalesce(` + canceller + `, ''),
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
@@ -66,7 +66,7 @@ func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
 	r := &f.Recipient
 	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.Known, &f.Active, &f.Member, &f.Setup)...)
+		&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.CancelledBy, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }
 

@@ -50,7 +50,8 @@ const tried = `n.attempt_count - $1,
 // BeginAttempt counts an attempt at a delivery, opens its row in delivery_attempt
 // and returns what to send.
 //
-// A delivery that was planned more than a minute ago, or that is to be judged, is
+// A delivery that was planned more than a minute ago, that is to be judged, or whose
+// event another one cancels, is
 // asked for all that may have changed since, in one transaction: it may be dropped,
 // or go to another address. Any other takes one statement.
 //
@@ -104,12 +105,12 @@ func putOff(ctx context.Context, tx pgx.Tx, deliveryID string, until time.Time) 
 }
 
 // beginAttempt begins an attempt with the address of now. Without one the delivery
-// must have been planned within a minute; else, and where it needs no sending, the
+// must have been planned within a minute, and no event may cancel its own; else, and where it needs no sending, the
 // error is [pgx.ErrNoRows].
 func beginAttempt(ctx context.Context, on querier, in notification.Begin, address *string) (notification.Attempt, error) {
 	const query = begun + `n.delivery_id = $4
 			AND    n.status IN ('PENDING', 'FAILED')
-			AND    ($2 OR n.created_at > now() - interval '1 minute')` + began + `
+			AND    ($2 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))` + began + `
 		SELECT n.status, n.attempt_count, ` + tried + `,
 		       n.id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
 		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), n.created_at,

@@ -20,6 +20,8 @@ type DeliveryState struct {
 	Attempts  int
 	LastError string // empty: none
 	SentAt    *time.Time
+
+	CancelledBy string // the event that cancels its event; empty: none
 }
 
 // DeliveryState reads how far a delivery has come. If there is no such delivery, the
@@ -28,35 +30,31 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 	const query = `
 		SELECT n.status, n.channel, n.event_id, n.event_type,
 		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
-		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at
+		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at,
+		       coalesce(` + canceller + `, '')
 		FROM   notification n
 		LEFT JOIN event_outbox e USING (event_id)
 		WHERE  n.delivery_id = $1`
 
 	var d DeliveryState
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
-		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt)
+		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy)
 	return d, err
 }
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns
-// its status after that. A delivery that was sent meanwhile stays sent. One that is
+// its status after that. Where another event cancels its own, that is the reason. A delivery that was sent meanwhile stays sent. One that is
 // to be cancelled while an attempt at its digest is under way stays PENDING.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
 		UPDATE notification n
 		SET    status     = CASE WHEN open THEN $2 ELSE status END,
-		       last_error = CASE WHEN open THEN $3 ELSE last_error END,
+		       last_error = CASE WHEN open THEN coalesce(CASE WHEN $2 = 'CANCELLED' THEN ` + cancellation + ` END, $3) ELSE last_error END,
 		       digest_id  = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END
 		FROM  (SELECT delivery_id,
 		              status = 'FAILED' OR (status = 'PENDING' AND NOT (
-		                  -- attempt_count includes an attempt that began while this statement waited for the row, which it cannot see
-		                  $2 = 'CANCELLED' AND digest_id IS NOT NULL AND attempt_count > 0 AND NOT EXISTS (
-		                      SELECT FROM delivery_attempt a
-		                      WHERE  a.delivery_id = $1
-		                      AND    a.attempt = attempt_count
-		                      AND    (a.ended_at IS NOT NULL OR a.started_at <= now() - $4::interval)))) AS open
-		       FROM   notification
+		                  $2 = 'CANCELLED' AND ` + digestUnderWay + `)) AS open
+		       FROM   notification n
 		       WHERE  delivery_id = $1
 		       FOR UPDATE) AS o
 		WHERE  n.delivery_id = o.delivery_id
@@ -66,6 +64,15 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason, longestAttempt), "give up delivery", &now)
 	return now, err
 }
+
+// digestUnderWay says that an attempt at the digest of a delivery n is under way; $4 is
+// how long one may take. attempt_count includes an attempt that began while the
+// statement waited for the row, whose own row it cannot see.
+const digestUnderWay = `n.digest_id IS NOT NULL AND n.attempt_count > 0 AND NOT EXISTS (
+		                      SELECT FROM delivery_attempt a
+		                      WHERE  a.delivery_id = n.delivery_id
+		                      AND    a.attempt = n.attempt_count
+		                      AND    (a.ended_at IS NOT NULL OR a.started_at <= now() - $4::interval))`
 
 // longestAttempt is far longer than any attempt takes unless its process died.
 const longestAttempt = 2 * time.Minute

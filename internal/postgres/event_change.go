@@ -18,18 +18,22 @@ type EventState struct {
 	Error     string // error_message; empty: none
 	Processed notification.ProcessedStatus
 	Outcome   notification.EventOutcome // of processed_event; empty: none
+
+	Cancels     string // the event that it takes back; empty: none
+	CancelledBy string // the event that takes it back; empty: none
 }
 
 // EventState reads how far an event has come. Where nothing is known of it, the
 // error is [notification.ErrNoEvent].
 func (s *Store) EventState(ctx context.Context, eventID string) (EventState, error) {
 	const query = `
-		SELECT coalesce(o.status, ''), coalesce(o.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, '')
-		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) o
+		SELECT coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, ''),
+		       coalesce(n.cancels, ''), coalesce(` + canceller + `, '')
+		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) n
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
 	var state EventState
-	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Outbox, &state.Error, &state.Processed, &state.Outcome)
+	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Outbox, &state.Error, &state.Processed, &state.Outcome, &state.Cancels, &state.CancelledBy)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return EventState{}, notification.ErrNoEvent
 	}
@@ -100,7 +104,8 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 		WHERE  p.event_id = $1
 		AND    o.event_id = p.event_id
 		AND    (p.status = 'PROCESSING' OR (p.status = 'SUCCESS' AND p.outcome = ANY ($2)))
-		RETURNING o.event_id AS id, o.event_type AS type, o.aggregate_type, o.aggregate_id, coalesce(o.correlation_id, '') AS correlation_id`
+		RETURNING o.event_id AS id, o.event_type AS type, o.aggregate_type, o.aggregate_id, coalesce(o.correlation_id, '') AS correlation_id,
+		          coalesce(o.cancels, '') AS cancels`
 
 	found, err := collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
 	if err != nil || len(found) == 0 {

@@ -112,12 +112,13 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
 	const query = `
-		SELECT event_id, event_type, aggregate_type, aggregate_id, payload, coalesce(correlation_id, ''), created_at
-		FROM   event_outbox
-		WHERE  event_id = $1`
+		SELECT n.event_id, n.event_type, n.aggregate_type, n.aggregate_id, n.payload, coalesce(n.correlation_id, ''), n.created_at,
+		       coalesce(n.cancels, ''), coalesce(` + canceller + `, '')
+		FROM   event_outbox n
+		WHERE  n.event_id = $1`
 
 	batch.Queue(query, eventID).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt)
+		err := row.Scan(&event.ID, &event.Type, &event.AggregateType, &event.AggregateID, &event.Payload, &event.CorrelationID, &event.CreatedAt, &event.Cancels, &event.CancelledBy)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notification.ErrNoEvent
 		}

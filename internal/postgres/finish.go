@@ -29,9 +29,9 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		       updated_at = now()
 		RETURNING coalesce(outcome, '')`
 	const cancel = `
-		UPDATE notification
+		UPDATE notification n
 		SET    status = 'CANCELLED',
-		       last_error = 'event cancelled'
+		       last_error = coalesce(` + cancellation + `, 'event cancelled')
 		WHERE  event_id = $1
 		AND    status = 'PENDING'
 		AND    NOT $2`

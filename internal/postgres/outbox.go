@@ -38,6 +38,7 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 		       c.aggregate_type,
 		       c.aggregate_id,
 		       coalesce(c.correlation_id, '') AS correlation_id,
+		       coalesce(c.cancels, '') AS cancels,
 		       c.attempt_count AS claims,
 		       p.event_id IS NOT NULL AS processed
 		FROM   claimed c

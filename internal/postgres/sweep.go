@@ -20,6 +20,7 @@ func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration
 		       coalesce(o.aggregate_type, '') AS aggregate_type,
 		       coalesce(o.aggregate_id, '') AS aggregate_id,
 		       coalesce(o.correlation_id, '') AS correlation_id,
+		       coalesce(o.cancels, '') AS cancels,
 		       p.restarts,
 		       o.event_id IS NULL AS purged
 		FROM   processed_event p

@@ -17,12 +17,18 @@ type EventDetail struct {
 	Processed  *ProcessedRow     `json:"processed_event"` // nil: it was not started yet
 	Recipients []RecipientDetail `json:"recipients"`
 	More       int               `json:"more_recipients"` // those who are not among Recipients
+
+	Cancelled map[notification.Status]int `json:"cancelled_deliveries,omitempty"` // of the event that it takes back, by status
 }
 
-// LeasedRow is a row of event_outbox, and until when a poller has it.
+// LeasedRow is a row of event_outbox, until when a poller has it, and which events
+// take it back or are taken back by it.
 type LeasedRow struct {
 	OutboxRow
-	LeaseUntil *time.Time `json:"lease_until"`
+	LeaseUntil  *time.Time `json:"lease_until"`
+	Cancels     string     `json:"cancels"`      // the event that it takes back; empty: none
+	CancelledBy string     `json:"cancelled_by"` // the event that takes it back; empty: none
+	CancelledAt *time.Time `json:"cancelled_at"` // when that was written
 }
 
 // ProcessedRow is a row of processed_event.
@@ -70,6 +76,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 	queueProcessedRow(batch, &detail)
 	queueDecisions(batch, &detail, &decided, maxRecipients)
 	queueDeliveries(batch, &detail, maxRecipients)
+	queueCancelled(batch, &detail)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return EventDetail{}, fmt.Errorf("read event: %w", err)
 	}
@@ -82,8 +89,10 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 
 func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
-		SELECT ` + outboxColumns + `, e.lease_until
+		SELECT ` + outboxColumns + `, e.lease_until,
+		       coalesce(e.cancels, '') AS cancels, coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
 		FROM   event_outbox e
+		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id ORDER BY y.seq LIMIT 1) y ON true
 		WHERE  e.event_id = $1`
 
 	queueRow(batch, &detail.Outbox, query, detail.EventID)
@@ -96,6 +105,29 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 		WHERE  event_id = $1`
 
 	queueRow(batch, &detail.Processed, query, detail.EventID)
+}
+
+// queueCancelled counts the deliveries of the event that this one takes back.
+func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
+	const query = `
+		SELECT n.status, count(*)
+		FROM   event_outbox e
+		JOIN   notification n ON n.event_id = e.cancels
+		WHERE  e.event_id = $1
+		GROUP BY n.status`
+
+	batch.Queue(query, detail.EventID).Query(func(rows pgx.Rows) error {
+		var status notification.Status
+		var count int
+		_, err := pgx.ForEachRow(rows, []any{&status, &count}, func() error {
+			if detail.Cancelled == nil {
+				detail.Cancelled = map[notification.Status]int{}
+			}
+			detail.Cancelled[status] = count
+			return nil
+		})
+		return err
+	})
 }
 
 // firstRecipients are the first recipients of the event $1, up to $2 of them.

@@ -1,0 +1,58 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// CancelStore is what cancelling an event for another needs of the database.
+type CancelStore interface {
+	// CancelDeliveries cancels up to limit deliveries of an event that were not sent
+	// yet, and returns how many.
+	CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error)
+	EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error)
+}
+
+// EventCanceller asks the workflow of an event to end, if one runs. It leaves alone
+// every other workflow that has the id.
+type EventCanceller interface {
+	CancelEvent(ctx context.Context, eventID string) error
+}
+
+// cancelledAtOnce is how many deliveries one statement cancels.
+const cancelledAtOnce = 1000
+
+// CancelEventInput is the input of [Activities.CancelEvent].
+type CancelEventInput struct {
+	EventID string // of the event to cancel
+	By      string // the event that cancels it
+}
+
+// CancelEventResult is the result of [Activities.CancelEvent].
+type CancelEventResult struct {
+	Deliveries map[notification.Status]int // of the cancelled event, by status; an attempt that is under way may still make one SENT
+}
+
+// CancelEvent cancels what another event has not sent yet. That the other one is
+// cancelled stands in the row of the event that cancels it: planning and every attempt
+// read it there. So this activity only brings the ends nearer of what waits, and a
+// crash at any place of it, or a repeat, does no harm. The rows come first, so that
+// they say by what they were cancelled.
+func (a *Activities) CancelEvent(ctx context.Context, in CancelEventInput) (CancelEventResult, error) {
+	for more := true; more; {
+		cancelled, err := a.Cancels.CancelDeliveries(ctx, in.EventID, notification.CancelledBy(in.By), cancelledAtOnce)
+		if err != nil {
+			return CancelEventResult{}, err
+		}
+		activity.RecordHeartbeat(ctx)
+		more = cancelled == cancelledAtOnce
+	}
+	if err := a.Canceller.CancelEvent(ctx, in.EventID); err != nil {
+		return CancelEventResult{}, retried(err)
+	}
+	counts, err := a.Cancels.EventCounts(ctx, in.EventID)
+	return CancelEventResult{Deliveries: counts}, err
+}

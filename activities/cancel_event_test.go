@@ -1,0 +1,93 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// cancelling is a database with deliveries that wait, and a Temporal, which may fail.
+type cancelling struct {
+	waiting    int
+	reason     string
+	statements int
+	asked      []string // the workflows that were asked to end
+	err        error    // of Temporal
+}
+
+func (c *cancelling) CancelDeliveries(_ context.Context, _, reason string, limit int) (int, error) {
+	cancelled := min(c.waiting, limit)
+	c.waiting -= cancelled
+	c.reason = reason
+	c.statements++
+	return cancelled, nil
+}
+
+func (c *cancelling) EventCounts(context.Context, string) (map[notification.Status]int, error) {
+	return map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: c.waiting}, nil
+}
+
+func (c *cancelling) CancelEvent(_ context.Context, eventID string) error {
+	c.asked = append(c.asked, eventID)
+	return c.err
+}
+
+// The rows come first, in statements of a bounded size, so that they say by what they
+// were cancelled. What fails after them is tried again, and finds nothing left to do.
+func TestCancelEvent(t *testing.T) {
+	t.Parallel()
+
+	c := &cancelling{waiting: 2500, err: errors.New("temporal is out of reach")}
+	a := &activities.Activities{Cancels: c, Canceller: c}
+	in := activities.CancelEventInput{EventID: "evt-1", By: "evt-2"}
+
+	_, err := run[activities.CancelEventResult](a, a.CancelEvent, in)
+	require.ErrorContains(t, err, "temporal is out of reach")
+	require.Zero(t, c.waiting)
+	require.Equal(t, "cancelled by event evt-2", c.reason)
+	require.Equal(t, 3, c.statements)
+
+	c.err = nil
+	result, err := run[activities.CancelEventResult](a, a.CancelEvent, in)
+	require.NoError(t, err)
+	require.Equal(t, []string{"evt-1", "evt-1"}, c.asked)
+	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
+}
+
+// Of an event that another one takes back nothing is planned, and nothing handed out
+// that was planned before; one that only takes another back needs no routing.
+func TestPlanDeliveriesOfCancellations(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		change  func(setup *notification.EventSetup)
+		outcome notification.EventOutcome
+		problem string
+	}{
+		{name: "taken back", change: func(s *notification.EventSetup) { s.Event.CancelledBy = "evt-2" }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
+		{name: "taken back, and not routed", change: func(s *notification.EventSetup) { s.Event.CancelledBy, s.Routing = "evt-2", nil }, outcome: notification.EventCancelled, problem: "cancelled by event evt-2"},
+		{name: "takes another back, and is not routed", change: func(s *notification.EventSetup) { s.Event.Cancels, s.Routing = "evt-0", nil }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db := reservation()
+			tt.change(&db.rules)
+			result, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+
+			require.NoError(t, err)
+			require.Equal(t, tt.outcome, result.Outcome)
+			require.Equal(t, tt.problem, result.Problem)
+			require.Empty(t, db.decided)
+			require.Empty(t, result.Batch.Deliveries)
+			require.Nil(t, result.Next)
+		})
+	}
+}

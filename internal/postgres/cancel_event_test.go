@@ -1,0 +1,197 @@
+package postgres_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+const byEvent2 = "cancelled by event evt-2"
+
+// cancel writes an event, evt-2, that takes evt-1 back.
+func cancel(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
+		VALUES ('evt-2', 'RESERVATION_CANCELLED', 'RESTAURANT', '5', '{}', 'evt-1')`)
+}
+
+// From its commit on every reader knows: the planner of an event that comes later, the
+// poller, the sweep and the operators.
+func TestCancelsIsSeenByAll(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	cancel(t, s)
+	emitEvent(t, s, "evt-1")
+	exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ('evt-2', now() - interval '1 hour')")
+
+	setup, err := s.EventSetup(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, "evt-2", setup.Event.CancelledBy)
+	by, _, err := s.Event(t.Context(), "evt-2")
+	require.NoError(t, err)
+	require.Equal(t, "evt-1", by.Cancels)
+	require.Empty(t, by.CancelledBy)
+	require.Equal(t, "evt-1", claimEvents(t, s, "a", 1)[0].Cancels)
+	stuck, err := s.StuckEvents(t.Context(), "", time.Minute, 10)
+	require.NoError(t, err)
+	require.Equal(t, "evt-1", stuck[0].Cancels)
+	event, err := s.EventState(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, "evt-2", event.CancelledBy)
+	event, err = s.EventState(t.Context(), "evt-2")
+	require.NoError(t, err)
+	require.Equal(t, "evt-1", event.Cancels)
+	mailState, err := s.DeliveryState(t.Context(), mail)
+	require.NoError(t, err)
+	require.Equal(t, "evt-2", mailState.CancelledBy)
+}
+
+// No attempt begins at what was taken back, however it would begin. An operator's order
+// stands above that.
+func TestBeginAttemptOfACancelledEvent(t *testing.T) {
+	t.Parallel()
+
+	for name, store := range map[string]func(*testing.T) *postgres.Store{"planned now": withMail, "waited": waitedMail} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := store(t)
+			addRecipientOnce(t, s)
+			cancel(t, s)
+			for _, judge := range []bool{false, true} {
+				attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, JudgeQuiet: judge})
+				require.NoError(t, err)
+				require.Equal(t, byEvent2, attempt.Dropped)
+			}
+			require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+
+			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: true})
+			require.NoError(t, err)
+			require.Empty(t, attempt.Dropped)
+			require.Equal(t, 1, attempt.Number)
+		})
+	}
+}
+
+// addRecipientOnce adds staff 10 to the directory, unless they are there.
+func addRecipientOnce(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
+}
+
+// An item of a digest that was taken back is not listed; the others are.
+func TestBeginDigestWithACancelledItem(t *testing.T) {
+	t.Parallel()
+
+	s := sealedItems(t, 3)
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	cancel(t, s)
+
+	attempt := beginDigest(t, s, "digest-1")
+
+	require.Equal(t, items(2, 3), listedIn(attempt))
+	require.Equal(t, map[string]string{item(1): byEvent2}, attempt.Dropped)
+}
+
+// Only what waits is cancelled; an item whose digest is with the provider is left to it.
+func TestCancelDeliveries(t *testing.T) {
+	t.Parallel()
+
+	underWay := func(t *testing.T, s *postgres.Store) { beginDigest(t, s, "digest-1") }
+	tests := []struct {
+		name   string
+		before func(t *testing.T, s *postgres.Store)
+		want   notification.Status
+	}{
+		{name: "waiting", before: func(*testing.T, *postgres.Store) {}, want: notification.Cancelled},
+		{name: "with the provider, in a digest", before: underWay, want: notification.Pending},
+		{name: "between two attempts", before: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestBusy) }, want: notification.Cancelled},
+		{name: "sent", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Sent) }, want: notification.Sent},
+		{name: "delivered", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Delivered) }, want: notification.Delivered},
+		{name: "failed", before: func(t *testing.T, s *postgres.Store) { setStatus(t, s, item(1), notification.Failed) }, want: notification.Failed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := sealedItems(t, 2)
+			addRecipient(t, s, notification.RestaurantUser, "10")
+			tt.before(t, s)
+
+			_, err := s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10)
+
+			require.NoError(t, err)
+			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
+			require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "it is of another event")
+			if tt.want == notification.Cancelled {
+				require.Equal(t, byEvent2, get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = $1", item(1)))
+			}
+		})
+	}
+}
+
+// What is with its provider becomes SENT after all.
+func TestCancelDeliveriesInMidCall(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	begin(t, s, mail, 0)
+	cancelled, err := s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, cancelled)
+
+	endAttempt(t, s, 1, notification.OutcomeSent, "")
+
+	require.Equal(t, "SENT", delivery(t, s, mail).Status)
+}
+
+func TestCancelDeliveriesInBatches(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"), toCustomer("evt-1", "2"))
+	for _, want := range []int{2, 1, 0} {
+		cancelled, err := s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 2)
+		require.NoError(t, err)
+		require.Equal(t, want, cancelled)
+	}
+}
+
+// Whoever ends a delivery that was taken back, its reason is that.
+func TestEndsOfACancelledEvent(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"))
+	cancel(t, s)
+
+	_, err := s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")
+	require.NoError(t, err)
+	_, err = s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
+	require.NoError(t, err)
+
+	require.Equal(t, []string{byEvent2, byEvent2}, list(t, s, "SELECT last_error FROM notification WHERE status = 'CANCELLED'"))
+}
+
+// Asking for the event that cancels another one reads an index, also before the
+// database knows anything of the column.
+func TestCancellerIsFoundByIndex(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT 'old-' || n, 'T', 'ADMIN', '0', '{}' FROM generate_series(1, 20000) n`)
+
+	plan := list(t, s, "EXPLAIN SELECT "+postgres.Canceller+" FROM notification n WHERE n.delivery_id = '"+mail+"'")
+
+	require.Contains(t, strings.Join(plan, "\n"), "event_outbox_cancels")
+	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan")
+}
