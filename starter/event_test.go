@@ -76,6 +76,27 @@ RESTAURANT_USER/10  PUSH     SELECTED     PENDING  1         2026-11-21 08:00:00
 `, table(t, func(w io.Writer) { printEvent(w, view) }))
 }
 
+// Both events tell of it: the one that was taken back, and the one that took it back.
+func TestPrintCancels(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name      string
+		row       report.LeasedRow
+		cancelled map[notification.Status]int
+		want      string
+	}{
+		{name: "taken back", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
+		{name: "takes back", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
+		{name: "takes back what has not come", row: report.LeasedRow{Cancels: "evt-1"}, want: "cancels          evt-1: it had no deliveries yet, and gets none"},
+	}
+	for _, tt := range tests {
+		view := explain.EventView{EventDetail: report.EventDetail{EventID: "e", Outbox: &tt.row, Cancelled: tt.cancelled}}
+		require.Contains(t, table(t, func(w io.Writer) { printEvent(w, view) }), tt.want, tt.name)
+	}
+}
+
 func TestShowOutcome(t *testing.T) {
 	t.Parallel()
 

@@ -149,6 +149,16 @@ func TestNextOfADelivery(t *testing.T) {
 	unknown := inState(Unknown)
 	view := Why{Delivery: &pending, Workflow: &unknown, Processed: &report.ProcessedRow{Status: "PROCESSING"}}
 	requireTells(t, []string{"event's workflow starts it", "`starter event show evt-1`"}, view.next(nextNow))
+	back := dropped("cancelled by event evt-2")
+	back.DeliveryID = "d"
+	view = Why{Delivery: &back, Workflow: &unknown, Outbox: takenBack("PROCESSED")}
+	requireTells(t, []string{"nothing", "its event was cancelled by event evt-2", "`starter delivery retry d --again`"}, view.next(nextNow))
+}
+
+func takenBack(status notification.OutboxStatus) *report.LeasedRow {
+	row := outbox(status, "")
+	row.CancelledBy = "evt-2"
+	return row
 }
 
 func TestNextWithoutADelivery(t *testing.T) {
@@ -170,6 +180,8 @@ func TestNextWithoutADelivery(t *testing.T) {
 	}{
 		{name: "waits", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"poller", "`starter poller status`"}},
 		{name: "cannot be started", view: Why{Outbox: outbox("FAILED", "")}, tells: []string{"mended", "`starter event retry evt-1`"}},
+		{name: "taken back", view: Why{Outbox: takenBack("PENDING")}, tells: []string{"nothing", "not sent any more", "producer writes a new event"}},
+		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"planned once"}},
 		{name: "runs", view: Why{EventWorkflow: &WorkflowView{Status: Running}}, tells: []string{"running", "`starter event show evt-1`"}},
 		{name: "failed", view: Why{Processed: &report.ProcessedRow{Status: "FAILED"}}, tells: []string{"nothing", "`starter event retry evt-1`"}},
 		{name: "over", view: Why{Processed: &report.ProcessedRow{Status: "SUCCESS"}}, tells: []string{"nothing", "planned once", "events to come"}},
@@ -195,6 +207,8 @@ func TestWhyUndecided(t *testing.T) {
 	}{
 		{name: "routed later", view: Why{DecidedAt: &nextNow, Rules: named}, tells: []string{"about SMS", "not routed", "when the event was planned"}},
 		{name: "pending", view: Why{Outbox: outbox("PENDING", "")}, tells: []string{"yet", "waits in the outbox"}},
+		{name: "taken back", view: Why{Outbox: takenBack("PROCESSED"), Processed: processed("FAILED")}, tells: []string{"the event was cancelled by event evt-2"}},
+		{name: "taken back after its end", view: Why{Outbox: takenBack("PROCESSED"), Rules: named, Processed: processed("SUCCESS")}, tells: []string{"when the event was planned", "would name them"}},
 		{name: "failed", view: Why{Outbox: outbox("FAILED", "claimed 10 times")}, tells: []string{"could not be started", "claimed 10 times"}},
 		{name: "routed nowhere", view: Why{Processed: processed("SUCCESS")}, tells: []string{"anybody", "event_type_channel_routing"}},
 		{name: "unknown", view: Why{Rules: RulesNow{RoutedChannels: sms}}, tells: []string{"not in the directory", "recipient"}},

@@ -47,7 +47,7 @@ func TestStartEvent(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, Commands: workflows.Commands}
+			in := workflows.NotifyInput{EventID: "evt-1", Source: "orders", Publish: !tt.silent, Commands: workflows.Commands, Cancels: "evt-0"}
 			server := mocks.NewClient(t)
 			server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY), mock.MatchedBy(isNotifyEvent), in).
 				Return(nil, tt.answer).Once()
@@ -73,8 +73,50 @@ func TestStartEventAgain(t *testing.T) {
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
 }
 
+// Only the workflow of an event of this installation is asked to end: a producer may
+// name anything.
+func TestCancelEvent(t *testing.T) {
+	t.Parallel()
+
+	unavailable, notFound := serviceerror.NewUnavailable("no connection"), serviceerror.NewNotFound("no such workflow")
+	running, completed := enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	tests := []struct {
+		name         string
+		workflowType string
+		queue        string
+		status       enums.WorkflowExecutionStatus
+		unknown      error
+		asked        bool
+		answer, want error
+	}{
+		{name: "runs", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true},
+		{name: "has ended", workflowType: "NotifyEvent", queue: "herald-events", status: completed},
+		{name: "ended meanwhile", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: notFound},
+		{name: "not started yet", unknown: notFound},
+		{name: "a poller", workflowType: "PollOutbox", queue: "herald-events", status: running},
+		{name: "another installation's", workflowType: "NotifyEvent", queue: "other-events", status: running},
+		{name: "out of reach", workflowType: "NotifyEvent", queue: "herald-events", status: running, asked: true, answer: unavailable, want: unavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			server, found := mocks.NewClient(t), described(tt.workflowType, tt.queue)
+			found.WorkflowExecutionInfo.Status = tt.status
+			server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(found, tt.unknown).Once()
+			if tt.asked {
+				server.On("CancelWorkflow", mock.Anything, "evt-1", "").Return(tt.answer).Once()
+			}
+
+			launcher := launch.Launcher{Client: server, Prefix: "herald"}
+
+			require.ErrorIs(t, launcher.CancelEvent(t.Context(), "evt-1"), tt.want)
+		})
+	}
+}
+
 var event = notification.PendingEvent{
-	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1",
+	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1", Cancels: "evt-0",
 }
 
 // eventWith matches the options of a start of event.

@@ -187,6 +187,32 @@ func TestRetryEvent(t *testing.T) {
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
 
+// What another event took back is sent only where an operator names a delivery and says
+// so; cancelling the other event does not restore it.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-2', 'T', 'CUSTOMER', '1', '{}', 'evt-1')`)
+	d.exec("INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'FAILED')")
+	d.workflow("evt-1", canceled)
+	d.workflow("evt-2", unknown)
+	for _, status := range []notification.Status{notification.Cancelled, notification.Failed} {
+		d.setStatus(status)
+		refused := d.run(RetryDelivery(false, time.Minute), "d1")
+		require.Equal(t, "is not to be sent: its event was cancelled by event evt-2", refused.String())
+		require.Contains(t, refused.Next, "`starter delivery retry d1 --again`")
+	}
+	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "cannot be retried: cancelled by event evt-2")
+	require.Contains(t, d.dryRun(CancelEvent(), "evt-2").String(), "event evt-1, which it cancels, stays cancelled")
+	require.Contains(t, d.run(CancelEvent(), "evt-2").String(), "withdrawn")
+	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "cannot be retried: cancelled by event evt-2")
+
+	d.workflow("d1", canceled)
+	d.starts(ends(func() { d.setStatus(notification.Sent) }, nil), nil)
+	require.Equal(t, "sent", d.run(RetryDelivery(true, time.Minute), "d1").Result)
+}
+
 // Many failed events, but for one that an operator cancelled.
 func TestRetryFailedEvents(t *testing.T) {
 	t.Parallel()
