@@ -74,6 +74,8 @@ answers 180 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
 
 bin/starter seed --yes --slack-url "$SANDBOX_URL"
 bin/starter poller start
+say "checking all that is configured"
+bin/starter check --since 1s # the events of an earlier demo hold mistakes on purpose
 code=0
 bin/starter demo --sandbox-url "$SANDBOX_URL" || code=$?
 

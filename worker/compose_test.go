@@ -14,6 +14,7 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/notification"
+	"herald/internal/wiring"
 )
 
 // composeService is what the tests look at of a service in docker-compose.yml.
@@ -50,7 +51,7 @@ func settingNames() map[string]bool {
 		}
 	}
 	add("", reflect.TypeFor[config.Config]())
-	for channel, settings := range newWiring() {
+	for channel, settings := range wiring.New() {
 		add("", reflect.TypeOf(settings).Elem())
 		add(string(channel)+"_", reflect.TypeFor[config.Policy]())
 	}
@@ -76,10 +77,10 @@ func TestComposeSettings(t *testing.T) {
 			continue
 		}
 		workers++
-		wiring := newWiring()
-		cfg, err := config.From(service.Environment, wiring.read)
+		wired := wiring.New()
+		cfg, err := config.From(service.Environment, wired.Read)
 		require.NoError(t, err, name)
-		senders, _, err := wiring.senders(cfg, nil, notification.Channels())
+		senders, _, err := newSenders(wired, cfg, nil, notification.Channels())
 		require.NoError(t, err, name)
 		for _, channel := range []notification.Channel{notification.WebSocket, notification.Email, notification.Push, notification.SMS, notification.Slack} {
 			require.Contains(t, senders, channel, "%s: the broker or the sandbox could take its messages", name)

@@ -21,7 +21,7 @@ const (
 
 // healthHandler serves /healthz, which says that the process runs, /readyz, which
 // says whether everything that it needs answers, and /metrics.
-func healthHandler(checks []check, metrics http.Handler) http.Handler {
+func healthHandler(checks []need, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.Handle("GET /readyz", newReadiness(checks))

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
 	"github.com/caarlos0/env/v11"
@@ -24,6 +23,7 @@ import (
 	"herald/internal/rabbitmq"
 	"herald/internal/template"
 	"herald/internal/version"
+	"herald/internal/wiring"
 )
 
 func main() {
@@ -47,8 +47,8 @@ func main() {
 }
 
 func run(ctx context.Context, part part) error {
-	wiring := newWiring()
-	cfg, options, err := readSettings(wiring)
+	wired := wiring.New()
+	cfg, options, err := readSettings(wired)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func run(ctx context.Context, part part) error {
 	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
-	if acts.Senders, acts.Off, err = wiring.senders(cfg, broker, part.channels); err != nil {
+	if acts.Senders, acts.Off, err = newSenders(wired, cfg, broker, part.channels); err != nil {
 		return err
 	}
 	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts}
@@ -84,14 +84,17 @@ func run(ctx context.Context, part part) error {
 	group, ctx := errgroup.WithContext(ctx)
 	health := healthHandler(checks(events, broker, temporal, running), metrics.page)
 	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
-	group.Go(func() error { return running.run(ctx) })
 	group.Go(func() error {
-		retry(ctx, "the queues of added user types are not declared yet", time.Minute, func(ctx context.Context) error {
-			types, err := events.UserTypes(ctx)
-			broker.Declare(types)
-			return err
+		awaitDatabase(ctx, events)
+		group.Go(func() error {
+			declareQueues(ctx, events, broker)
+			return nil
 		})
-		return nil
+		group.Go(func() error {
+			warnOfMistakes(ctx, events, wired, part)
+			return nil
+		})
+		return running.run(ctx)
 	})
 	if part.events { // an installation that was upgraded may have no schedule yet
 		group.Go(func() error {
@@ -127,12 +130,12 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 }
 
 // readSettings reads all settings, those of the channels and Temporal's included.
-func readSettings(channels wiring) (config.Config, client.Options, error) {
-	if err := channels.check(); err != nil {
+func readSettings(channels wiring.Wiring) (config.Config, client.Options, error) {
+	if err := channels.Complete(); err != nil {
 		return config.Config{}, client.Options{}, err
 	}
 	environment := env.ToMap(os.Environ())
-	cfg, err := config.From(environment, channels.read)
+	cfg, err := config.From(environment, channels.Read)
 	if err != nil {
 		return config.Config{}, client.Options{}, err
 	}
@@ -162,8 +165,8 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler) (c
 }
 
 // checks are what /readyz asks.
-func checks(store *postgres.Store, broker *rabbitmq.Broker, temporal client.Client, running *workers) []check {
-	return []check{
+func checks(store *postgres.Store, broker *rabbitmq.Broker, temporal client.Client, running *workers) []need {
+	return []need{
 		{"database", "does not answer, or has no schema of Herald's", store.Ready},
 		{"broker", "takes no messages", func(context.Context) error { return broker.Ready() }},
 		{"temporal", "does not answer", func(ctx context.Context) error {

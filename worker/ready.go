@@ -11,8 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// check is one thing that a ready worker needs.
-type check struct {
+// need is one thing that a ready worker needs.
+type need struct {
 	name string
 	down string // what /readyz says where it fails; the error may hold an address and goes to the log
 	run  func(context.Context) error
@@ -31,7 +31,7 @@ const (
 // readiness answers /readyz: 200, or 503 with the names of what does not answer.
 // However many ask at once, the checks run once.
 type readiness struct {
-	checks []check
+	checks []need
 
 	mu     sync.Mutex
 	looked time.Time                  // when the answer was found; zero: never
@@ -40,7 +40,7 @@ type readiness struct {
 	logs   map[string]*rate.Sometimes // by check: when its failure is logged
 }
 
-func newReadiness(checks []check) *readiness {
+func newReadiness(checks []need) *readiness {
 	r := &readiness{checks: checks, logs: map[string]*rate.Sometimes{}}
 	for _, c := range checks {
 		r.logs[c.name] = &rate.Sometimes{Interval: logInterval}

@@ -12,6 +12,7 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/notification"
+	"herald/internal/wiring"
 )
 
 // docs/reference.md names every setting of the worker and of starter, each with its
@@ -19,10 +20,10 @@ import (
 func TestSettingsOfTheReference(t *testing.T) {
 	t.Parallel()
 
-	wiring := newWiring()
+	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host"}
 	structs := []any{&config.Config{}}
-	for _, settings := range wiring {
+	for _, settings := range wired {
 		structs = append(structs, settings)
 	}
 	for _, settings := range structs {
@@ -35,7 +36,7 @@ func TestSettingsOfTheReference(t *testing.T) {
 			}
 		}
 	}
-	cfg, err := config.From(map[string]string{"DATABASE_URL": "postgres://localhost", "RABBITMQ_URL": "amqp://localhost"}, wiring.read)
+	cfg, err := config.From(map[string]string{"DATABASE_URL": "postgres://localhost", "RABBITMQ_URL": "amqp://localhost"}, wired.Read)
 	require.NoError(t, err)
 	want["RABBITMQ_QUEUE_LENGTH"], want["RABBITMQ_QUEUE_TTL"] = fmt.Sprint(cfg.QueueLength), fmt.Sprint(cfg.QueueTTL)
 	for channel, policy := range cfg.Policies {

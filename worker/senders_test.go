@@ -9,19 +9,8 @@ import (
 
 	"herald/internal/config"
 	"herald/internal/notification"
+	"herald/internal/wiring"
 )
-
-func TestEveryChannelIsWired(t *testing.T) {
-	t.Parallel()
-
-	require.NoError(t, newWiring().check())
-	require.Len(t, newWiring(), len(notification.Channels()))
-	for _, channel := range notification.Channels() {
-		wiring := newWiring()
-		delete(wiring, channel)
-		require.ErrorContains(t, wiring.check(), string(channel))
-	}
-}
 
 // workerEnvironment is the least that a worker needs, and changes to it.
 func workerEnvironment(changes map[string]string) map[string]string {
@@ -37,7 +26,7 @@ func TestSettingsOfChannelsAreComplete(t *testing.T) {
 	_, err := config.From(workerEnvironment(map[string]string{
 		"OUTBOX_BATCH_SIZE": "many", "SENDGRID_API_KEY": "hunter2", "TWILIO_AUTH_TOKEN": "hunter2", "FCM_PROJECT_ID": "p",
 		"SLACK_ALLOWED_HOSTS": "https://hooks.slack.com", "WEBSOCKET_TIMEOUT": "1h", "PUBLIC_URL": "http://localhost",
-	}), newWiring().read)
+	}), wiring.New().Read)
 	wrong := []string{
 		"OUTBOX_BATCH_SIZE must be", "EMAIL_FROM is not set", "GOOGLE_APPLICATION_CREDENTIALS is not set", "TWILIO_ACCOUNT_SID is not set",
 		"SLACK_ALLOWED_HOSTS must be", "PUBLIC_URL must be https", "WEBSOCKET_TIMEOUT must be",
@@ -53,10 +42,10 @@ func TestSettingsOfChannelsAreComplete(t *testing.T) {
 func TestSenders(t *testing.T) {
 	t.Parallel()
 
-	wiring := newWiring()
-	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}), wiring.read)
+	wired := wiring.New()
+	cfg, err := config.From(workerEnvironment(map[string]string{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://localhost:9090/v1"}), wired.Read)
 	require.NoError(t, err)
-	senders, off, err := wiring.senders(cfg, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
+	senders, off, err := newSenders(wired, cfg, nil, []notification.Channel{notification.WebSocket, notification.Email, notification.Push})
 	require.NoError(t, err)
 	require.Contains(t, senders, notification.WebSocket)
 	require.Contains(t, senders, notification.Push)

@@ -81,6 +81,13 @@ func Broker(values map[string]string) (environment.Secret, error) {
 	return url, nil
 }
 
+// SendersFrom reads the settings of the senders for the commands that send nothing.
+func SendersFrom(values map[string]string, readSenders func(*environment.Reader)) error {
+	r := partialReader(values)
+	readSenders(r)
+	return r.Err()
+}
+
 // Installation is the name of the installation that has these settings in a namespace
 // of Temporal.
 func (c Starter) Installation(namespace string) string { return namespace + "/" + c.TaskQueuePrefix }

@@ -47,6 +47,22 @@ func RegisterSearchAttributes(ctx context.Context, temporal client.Client, names
 	return nil
 }
 
+// MissingSearchAttributes returns those of Herald's that a query cannot name.
+func MissingSearchAttributes(ctx context.Context, temporal client.Client, namespace string) ([]string, error) {
+	var missing []string
+	for _, name := range workflows.SearchAttributes() {
+		_, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: name + `="?"`})
+		var unknown *serviceerror.InvalidArgument
+		switch {
+		case errors.As(err, &unknown):
+			missing = append(missing, name)
+		case err != nil:
+			return nil, fmt.Errorf("look for search attribute %s: %w", name, err)
+		}
+	}
+	return missing, nil
+}
+
 // usable asks with a query that names all search attributes: their list shows an
 // addition before the servers act on it.
 func usable(ctx context.Context, temporal client.Client, namespace string) error {

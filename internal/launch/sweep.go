@@ -7,6 +7,7 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -19,6 +20,20 @@ const (
 	// sweepCatchup: sweeps that were missed longer ago are not made up for.
 	sweepCatchup = time.Minute
 )
+
+// SweepSchedule says whether the sweep is scheduled, and whether its schedule is paused.
+func (l *Launcher) SweepSchedule(ctx context.Context) (scheduled, paused bool, err error) {
+	description, err := l.Client.ScheduleClient().GetHandle(ctx, workflows.SweepID(l.Prefix)).Describe(ctx)
+	var notFound *serviceerror.NotFound
+	switch {
+	case errors.As(err, &notFound):
+		return false, false, nil
+	case err != nil:
+		return false, false, fmt.Errorf("look at schedule %s: %w", workflows.SweepID(l.Prefix), err)
+	default:
+		return true, description.Schedule.State.Paused, nil
+	}
+}
 
 // ScheduleSweep makes Temporal start a [workflows.Sweep] every ten minutes, unless
 // it does so already. A sweep that takes longer delays the next.

@@ -7,9 +7,9 @@ import (
 	"herald/internal/notification"
 )
 
-// digest is the event_type under which notification_template holds the words of
+// DigestName is the event_type under which notification_template holds the words of
 // digests.
-const digest = "digest"
+const DigestName = "digest"
 
 // Digest writes the text that lists the items of a digest, in their order, from the
 // most specific template named digest among rows. The template may use .recipient,
@@ -26,5 +26,5 @@ func Digest(rows []notification.Template, eventType string, channel notification
 		}
 	}
 	data := map[string]any{"event": map[string]any{"type": eventType}, "Items": list}
-	return newSet(rows).write(context.Background(), digest, channel, recipient, data)
+	return newSet(rows).write(context.Background(), DigestName, channel, recipient, data)
 }

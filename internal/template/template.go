@@ -81,10 +81,22 @@ func (s *Set) write(ctx context.Context, name string, channel notification.Chann
 	text, err := s.render(ctx, k, channel, data)
 	if err != nil {
 		row := s.rows[k]
-		return notification.Text{}, fmt.Errorf("template %s/%s/%s: %w", row.EventType, row.Channel, row.Locale, err)
+		return notification.Text{}, &RowError{row.EventType, row.Channel, row.Locale, err}
 	}
 	return text, nil
 }
+
+// RowError is what is wrong with one row of notification_template.
+type RowError struct {
+	EventType, Channel, Locale string
+	Err                        error
+}
+
+func (e *RowError) Error() string {
+	return fmt.Sprintf("template %s/%s/%s: %v", e.EventType, e.Channel, e.Locale, e.Err)
+}
+
+func (e *RowError) Unwrap() error { return e.Err }
 
 func (s *Set) render(ctx context.Context, k key, channel notification.Channel, data map[string]any) (notification.Text, error) {
 	if s.problem != nil {

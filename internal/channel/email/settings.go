@@ -31,6 +31,9 @@ func (s *Settings) Read(r *environment.Reader) {
 	r.Match("EMAIL_FROM_NAME", s.FromName, asciiLine, "must be one line of ASCII")
 }
 
+// Servers returns where SendGrid is.
+func (s *Settings) Servers() []string { return []string{s.BaseURL} }
+
 // NewSender returns the sender, or a [channel.OffError].
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.APIKey == "" {

@@ -34,6 +34,9 @@ func (s *Settings) atGoogle() bool {
 	return err == nil && strings.HasSuffix(base.Hostname(), "googleapis.com")
 }
 
+// Servers returns where FCM is.
+func (s *Settings) Servers() []string { return []string{s.endpoint()} }
+
 // NewSender returns the sender, a [channel.OffError], or another error where the
 // credentials cannot be read. It reaches nobody.
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {

@@ -1,6 +1,8 @@
 package slack
 
 import (
+	"net/url"
+
 	"herald/internal/channel"
 	"herald/internal/environment"
 )
@@ -16,6 +18,22 @@ func (s *Settings) Read(r *environment.Reader) {
 	r.Read("", s)
 	s.AllowedHosts = r.ProviderHosts("SLACK_ALLOWED_HOSTS", s.AllowedHosts)
 }
+
+// Servers returns the hosts that a webhook may be at. Only this machine's is asked without TLS.
+func (s *Settings) Servers() []string {
+	var urls []string
+	for _, host := range s.AllowedHosts {
+		scheme := "https://"
+		if u, err := url.Parse("//" + host); err == nil && environment.IsLocal(u.Hostname()) {
+			scheme = "http://"
+		}
+		urls = append(urls, scheme+host)
+	}
+	return urls
+}
+
+// Flaw says why no message would be posted to a webhook; empty: it would.
+func (s *Settings) Flaw(webhook string) string { return flaw(webhook, s.AllowedHosts) }
 
 // NewSender returns the sender.
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {

@@ -23,7 +23,7 @@ type Sender struct {
 // Send posts msg to its webhook, once, within the sender's timeout. Every
 // error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
-	if code := s.flaw(msg.To); code != "" {
+	if code := flaw(msg.To, s.hosts); code != "" {
 		return notification.Receipt{}, channel.Refuse(provider, code)
 	}
 	payload, ok := compose(msg)

@@ -17,12 +17,12 @@ const hostNotAllowed = "the host of the recipient's webhook is not in SLACK_ALLO
 // flaw names what is wrong with webhook, or returns "". Others write the addresses
 // into the database: without this check they could make us post to any server that
 // we can reach.
-func (s *Sender) flaw(webhook string) string {
+func flaw(webhook string, hosts []string) string {
 	u, err := url.Parse(webhook)
 	switch {
 	case err != nil, u.Host == "", u.User != nil, u.Opaque != "":
 		return "invalid webhook"
-	case !s.allowed(u):
+	case !allowed(u, hosts):
 		return hostNotAllowed
 	case u.Scheme != "https" && (u.Scheme != "http" || !environment.IsLocal(u.Hostname())):
 		return "webhook is not https"
@@ -31,8 +31,8 @@ func (s *Sender) flaw(webhook string) string {
 	}
 }
 
-func (s *Sender) allowed(u *url.URL) bool {
-	return slices.ContainsFunc(s.hosts, func(host string) bool {
+func allowed(u *url.URL, hosts []string) bool {
+	return slices.ContainsFunc(hosts, func(host string) bool {
 		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
 	})
 }

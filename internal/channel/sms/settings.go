@@ -45,6 +45,9 @@ func isNumber(text string) bool {
 	return err == nil && phonenumbers.IsValidNumber(number) && phonenumbers.Format(number, phonenumbers.E164) == text
 }
 
+// Servers returns where Twilio is.
+func (s *Settings) Servers() []string { return []string{s.BaseURL} }
+
 // NewSender returns the sender, or a [channel.OffError].
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.AccountSID == "" {

@@ -18,6 +18,9 @@ type Settings struct{}
 // Read reads nothing.
 func (*Settings) Read(*environment.Reader) {}
 
+// Servers is empty: the broker is not a provider.
+func (*Settings) Servers() []string { return nil }
+
 // NewSender returns the sender.
 func (*Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	return &Sender{publisher: p.Broker}, nil

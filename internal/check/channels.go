@@ -1,0 +1,192 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"herald/internal/channel"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+	"herald/internal/wiring"
+)
+
+// Senders are the channels that a process would send over.
+type Senders struct {
+	Wired    wiring.Wiring          // whose settings were read
+	Problem  error                  // with these settings
+	Channels []notification.Channel // that the process serves
+}
+
+// routed are the channels that a routing row names and the process serves, with the
+// types of event that go over them.
+func (s Senders) routed(ctx context.Context, reader report.Reader) (map[notification.Channel][]string, error) {
+	routes, err := reader.Routes(ctx)
+	types := map[notification.Channel][]string{}
+	for _, route := range routes {
+		if slices.Contains(s.Channels, route.Channel) && s.Wired[route.Channel] != nil {
+			types[route.Channel] = append(types[route.Channel], route.EventType)
+		}
+	}
+	return types, err
+}
+
+// channelsOf checks that each routed channel may serve somebody and has its credentials.
+func channelsOf(db *postgres.Store, s Senders) Subject {
+	reader := report.Reader{Pool: db.Pool}
+	return Subject{"channels", func(ctx context.Context) ([]Mistake, error) {
+		var mistakes []Mistake
+		if s.Problem != nil {
+			mistakes = append(mistakes, Mistake{Place: "settings", Problem: s.Problem.Error(), Remedy: "correct them in the environment; README.md lists them"})
+		}
+		routed, err := s.routed(ctx, reader)
+		if err != nil {
+			return mistakes, err
+		}
+		serving, err := reader.ServingChannels(ctx)
+		if err != nil {
+			return mistakes, err
+		}
+		for _, name := range s.Channels {
+			types := routed[name]
+			if len(types) == 0 {
+				continue
+			}
+			if !slices.Contains(serving, name) {
+				mistakes = append(mistakes, Mistake{Place: "channel_user_type", Row: string(name), Problem: fmt.Sprintf("%s are routed over it, and it serves no user type: every delivery is UNSUPPORTED", some(types)),
+					Remedy: "insert a row for each user type that it may serve"})
+			}
+			mistakes = append(mistakes, s.unset(name, types)...)
+		}
+		return mistakes, nil
+	}}
+}
+
+// unset says which setting a channel lacks.
+func (s Senders) unset(name notification.Channel, types []string) []Mistake {
+	_, err := s.sender(name)
+	var off *channel.OffError
+	switch {
+	case err == nil, s.Problem != nil:
+		return nil
+	case errors.As(err, &off):
+		return []Mistake{{Place: "settings of " + string(name), Problem: fmt.Sprintf("%v, so that the channel is off; %s are routed over it: these deliveries fail with ChannelNotConfigured", off, some(types)),
+			Remedy: "set what is missing where the worker runs, and here; or delete the rows of " + routingRules + " for " + string(name)}}
+	default:
+		return []Mistake{{Place: "settings of " + string(name), Problem: err.Error(), Remedy: "correct them where the worker runs, and here"}}
+	}
+}
+
+// sender makes a sender as the worker does, which reaches nobody. It sends nothing.
+func (s Senders) sender(name notification.Channel) (channel.Sender, error) {
+	return s.Wired[name].NewSender(channel.Process{Timeout: serverTimeout, Slots: 1})
+}
+
+// some is "ORDER_PAID", or "ORDER_PAID and 3 other event types".
+func some(types []string) string {
+	if len(types) == 1 {
+		return "events of type " + types[0]
+	}
+	return fmt.Sprintf("events of type %s and %d more", types[0], len(types)-1)
+}
+
+// serverTimeout bounds the wait for one server.
+const serverTimeout = 5 * time.Second
+
+// providersOf checks that the providers of the routed channels answer. It asks for the
+// header of a page, without credentials, which sends nothing.
+func providersOf(db *postgres.Store, s Senders) Subject {
+	return Subject{"providers", func(ctx context.Context) ([]Mistake, error) {
+		routed, err := s.routed(ctx, report.Reader{Pool: db.Pool})
+		if err != nil || s.Problem != nil {
+			return nil, err
+		}
+		var asked []provider
+		for _, name := range s.Channels {
+			if _, err := s.sender(name); len(routed[name]) == 0 || err != nil {
+				continue
+			}
+			for _, server := range s.Wired[name].Servers() {
+				asked = append(asked, provider{name, server})
+			}
+		}
+		return silent(ctx, asked), nil
+	}}
+}
+
+// provider is a server that a channel sends to.
+type provider struct {
+	channel notification.Channel
+	url     string
+}
+
+// silent asks all providers at once, and names those that do not answer.
+func silent(ctx context.Context, providers []provider) (mistakes []Mistake) {
+	problems := make([]string, len(providers))
+	var asking sync.WaitGroup
+	for i, p := range providers {
+		asking.Go(func() { problems[i] = p.ask(ctx) })
+	}
+	asking.Wait()
+	for i, p := range providers {
+		if problems[i] != "" {
+			mistakes = append(mistakes, Mistake{Place: "provider of " + string(p.channel), Row: p.host(), Problem: "it does not answer: " + problems[i],
+				Remedy: "look at the network between the worker and the provider, at HTTPS_PROXY, and at the setting that names the host"})
+		}
+	}
+	return few(mistakes)
+}
+
+// ask says why the provider gives no answer; empty: it does. Whatever it answers, there
+// is somebody.
+func (p provider) ask(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, p.url, http.NoBody)
+	if err != nil {
+		return "the setting is no URL"
+	}
+	wire := channel.NewTransport(1)
+	defer wire.CloseIdleConnections()
+	exchange := channel.NewExchange(wire)
+	response, err := exchange.Client().Do(request)
+	if err == nil {
+		_ = response.Body.Close() // it is in memory
+	}
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case exchange.Status != 0:
+		return ""
+	case errors.As(err, &untrusted):
+		return "its certificate is not one that this machine trusts"
+	default:
+		return cmp.Or(exchange.Failure(ctx, "").Code, "no answer")
+	}
+}
+
+// host is where the provider is, without the path.
+func (p provider) host() string {
+	if u, err := url.Parse(p.url); err == nil {
+		return strings.ToLower(u.Host)
+	}
+	return ""
+}
+
+// slackFlaw says why nothing would be sent to a webhook; empty: it would, or this process
+// sends nothing over Slack.
+func (s Senders) slackFlaw(webhook string) string {
+	settings, judges := s.Wired[notification.Slack].(interface{ Flaw(webhook string) string })
+	if !judges || !slices.Contains(s.Channels, notification.Slack) || s.Problem != nil {
+		return ""
+	}
+	return settings.Flaw(webhook)
+}

@@ -1,0 +1,206 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
+
+// directoryTables are the three that may be views.
+var directoryTables = []string{"recipient", "recipient_device", "entity_member"}
+
+// directoryOf checks recipient, recipient_device and entity_member: views in their place
+// have the columns that planning reads, in types that can be cast, and rows that it can
+// use.
+func directoryOf(db *postgres.Store, s Senders) Subject {
+	d := directory{db: db, reader: report.Reader{Pool: db.Pool}, flaw: s.slackFlaw}
+	return Subject{"directory", d.find}
+}
+
+type directory struct {
+	db     *postgres.Store
+	reader report.Reader
+	flaw   func(webhook string) string
+}
+
+func (d directory) find(ctx context.Context) ([]Mistake, error) {
+	var mistakes []Mistake
+	whole := true // no column is missing or cannot be cast
+	views := false
+	for _, table := range directoryTables {
+		relation, err := d.reader.Relation(ctx, table)
+		if err != nil {
+			return mistakes, err
+		}
+		found, err := d.columns(ctx, table, relation)
+		mistakes = append(mistakes, found...)
+		if err != nil {
+			return mistakes, err
+		}
+		whole, views = whole && len(found) == 0, views || relation.View
+	}
+	if !whole {
+		return mistakes, nil
+	}
+	parts := []func(context.Context) ([]Mistake, error){d.userTypes, d.timezones, d.webhooks}
+	if views { // tables have constraints
+		parts = append(parts, d.ids, d.planned)
+	}
+	for _, part := range parts {
+		found, err := part(ctx)
+		mistakes = append(mistakes, found...)
+		if err != nil {
+			return mistakes, err
+		}
+	}
+	return mistakes, nil
+}
+
+// columns finds those that are missing, or that cannot be cast.
+func (d directory) columns(ctx context.Context, table string, relation report.Relation) ([]Mistake, error) {
+	if len(relation.Columns) == 0 {
+		return []Mistake{{Place: table, Problem: "there is no such table or view", Remedy: "create a view of that name over your own table, with the columns of Herald's"}}, nil
+	}
+	var mistakes []Mistake
+	for _, column := range postgres.DirectoryColumns() {
+		if column.Table != table {
+			continue
+		}
+		has, found := relation.Columns[column.Name]
+		if !found {
+			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: "it is missing", Remedy: fmt.Sprintf("add it to the view as %s; where you have no such thing, as NULL::%[1]s", column.Type)})
+			continue
+		}
+		if has == column.Type {
+			continue
+		}
+		var refused *report.CastError
+		err := d.reader.Cast(ctx, table, column.Name, column.Type)
+		switch {
+		case errors.As(err, &refused):
+			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: fmt.Sprintf("it is %s where Herald reads %s: %v", has, column.Type, refused),
+				Remedy: "write an expression of type " + column.Type + " for it in the view"})
+		case err != nil:
+			return mistakes, err
+		}
+	}
+	return mistakes, nil
+}
+
+// ids finds users with whom no delivery can be made.
+func (d directory) ids(ctx context.Context) ([]Mistake, error) {
+	var mistakes []Mistake
+	for _, table := range directoryTables {
+		flaws, err := d.reader.IDFlaws(ctx, table)
+		if err != nil {
+			return mistakes, err
+		}
+		for _, kind := range []struct {
+			count                int
+			row, problem, remedy string
+		}{
+			{flaws.NoType, "user_type", "no user_type, so that nobody tells them anything", "give each row a user_type in the view, or leave such rows out"},
+			{flaws.NoID, "user_id", "no user_id, so that nobody tells them anything", "give each row a user_id in the view, or leave such rows out"},
+			{flaws.LongID, "user_id", "a user_id of more than 64 bytes, so that nobody tells them anything", "use a shorter key in the view: a number, or a uuid"},
+			{flaws.UnshownID, "user_id", "control characters in their user_id", "use another key in the view: a number, or a uuid"},
+			{flaws.Twice, "user_type, user_id", "the user of another row; either counts", "let the view have one row for each user"},
+		} {
+			if kind.count > 0 {
+				mistakes = append(mistakes, Mistake{Place: table, Row: kind.row, Problem: have(kind.count) + " " + kind.problem, Remedy: kind.remedy})
+			}
+		}
+	}
+	return mistakes, nil
+}
+
+// userTypeTables are those with a user_type.
+var userTypeTables = append([]string{"event_type_recipients", "channel_user_type", "user_notification_preferences"}, directoryTables...)
+
+// userTypes finds types of user that nobody knows.
+func (d directory) userTypes(ctx context.Context) ([]Mistake, error) {
+	known, err := d.db.UserTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var mistakes []Mistake
+	for _, table := range userTypeTables {
+		values, err := d.reader.Values(ctx, table, "user_type")
+		if err != nil {
+			return mistakes, err
+		}
+		var unknown []Mistake
+		for _, value := range values {
+			if !slices.ContainsFunc(known, func(row notification.UserTypeRow) bool { return string(row.UserType) == value.Value }) {
+				unknown = append(unknown, Mistake{Place: table, Row: "user_type " + shown(value.Value),
+					Problem: have(value.Count) + " this type, which is not in user_type, so that nobody of it is told anything",
+					Remedy:  "correct it, or insert it into user_type and channel_user_type"})
+			}
+		}
+		mistakes = append(mistakes, few(unknown)...)
+	}
+	return mistakes, nil
+}
+
+// timezones finds those that the quiet hours take for UTC.
+func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
+	var mistakes []Mistake
+	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}} {
+		values, err := d.reader.Values(ctx, of.table, of.column)
+		if err != nil {
+			return mistakes, err
+		}
+		var unknown []Mistake
+		for _, value := range values {
+			if _, known := notification.KnownZone(value.Value); !known {
+				unknown = append(unknown, Mistake{Place: of.table, Row: of.column + " " + shown(value.Value),
+					Problem: have(value.Count) + " this time zone, which the worker does not know, so that their quiet hours are those of UTC",
+					Remedy:  "use the name of the IANA database, in its spelling: Europe/Rome"})
+			}
+		}
+		mistakes = append(mistakes, few(unknown)...)
+	}
+	return mistakes, nil
+}
+
+// webhooks finds those that Slack's sender refuses. It sees no more of them than where
+// they are.
+func (d directory) webhooks(ctx context.Context) ([]Mistake, error) {
+	bases, err := d.reader.SlackBases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, base := range bases {
+		if problem := d.flaw(base.Value); problem != "" {
+			counts[problem] += base.Count
+		}
+	}
+	var mistakes []Mistake
+	for _, problem := range slices.Sorted(maps.Keys(counts)) {
+		mistakes = append(mistakes, Mistake{Place: "recipient", Row: "slack_webhook_url", Problem: fmt.Sprintf("%s a webhook to which nothing is sent: %s", have(counts[problem]), problem),
+			Remedy: "correct the webhooks, or add their host to SLACK_ALLOWED_HOSTS where the worker runs, and here"})
+	}
+	return mistakes, nil
+}
+
+// planned reads a recipient and a member as planning does, which finds whatever the
+// other checks do not look for.
+func (d directory) planned(ctx context.Context) ([]Mistake, error) {
+	targets := []notification.Target{
+		{Entity: notification.Entity{Type: notification.EntityBroadcast, ID: "0"}},
+		{Entity: notification.Entity{Type: notification.EntityRestaurant, ID: "0"}, Roles: []string{"MANAGER"}},
+		{Entity: notification.Entity{Type: notification.EntityCustomer, ID: "0"}, UserType: notification.Customer},
+	}
+	for _, target := range targets {
+		if _, err := d.db.Recipients(ctx, "", []notification.Target{target}, notification.Cursor{}, 1); err != nil {
+			return []Mistake{{Place: "recipient, recipient_device, entity_member", Problem: "planning cannot read them: " + cause(err), Remedy: "correct the views; docs/directory.md describes each column"}}, nil
+		}
+	}
+	return nil, nil
+}

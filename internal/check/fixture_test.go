@@ -1,0 +1,90 @@
+package check_test
+
+import (
+	"context"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/check"
+	"herald/internal/config"
+	"herald/internal/example"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/sandbox"
+	"herald/internal/wiring"
+	"herald/migrations"
+)
+
+// installation is the example directory in a database of its own, with the sandbox for
+// its providers. It has no mistakes.
+type installation struct {
+	*postgres.Store
+	environment map[string]string
+	ledger      string
+}
+
+func newInstallation(t *testing.T) *installation {
+	t.Helper()
+	i := &installation{Store: postgrestest.New(t), ledger: filepath.Join(t.TempDir(), "ledger")}
+	providers, err := sandbox.New(sandbox.Config{Ledger: i.ledger, Local: true})
+	require.NoError(t, err)
+	server := httptest.NewServer(providers)
+	t.Cleanup(func() {
+		server.Close()
+		_ = providers.Close()
+	})
+	i.environment = map[string]string{
+		"SENDGRID_BASE_URL": server.URL, "SENDGRID_API_KEY": "SG.check", "EMAIL_FROM": "herald@example.com",
+		"TWILIO_BASE_URL": server.URL, "TWILIO_ACCOUNT_SID": "AC0", "TWILIO_AUTH_TOKEN": "check", "TWILIO_FROM": "+15005550006",
+		"FCM_BASE_URL": server.URL + "/v1", "FCM_PROJECT_ID": "herald-check", "SLACK_ALLOWED_HOSTS": strings.TrimPrefix(server.URL, "http://"),
+	}
+	scripts, settings := example.Scripts(server.URL)
+	agree := func(context.Context, map[string]int) error { return nil }
+	require.NoError(t, i.RunScripts(t.Context(), scripts, settings, agree))
+	return i
+}
+
+// exec makes a mistake.
+func (i *installation) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := i.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+}
+
+// check looks at all that is configured with changes to the environment.
+func (i *installation) check(t *testing.T, changes map[string]string) check.Result {
+	t.Helper()
+	environment := maps.Clone(i.environment)
+	maps.Copy(environment, changes)
+	wired := wiring.New()
+	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(environment, wired.Read), Channels: notification.Channels()}
+	schema, usable := check.Schema(t.Context(), i.Store, migrations.FS)
+	subjects := []check.Subject{schema}
+	if usable {
+		subjects = append(subjects, check.Planning(i.Store, senders, time.Hour)...)
+		subjects = append(subjects, check.Sending(i.Store, senders)...)
+	}
+	return (&check.Check{Subjects: subjects}).Run(t.Context())
+}
+
+// event writes an event.
+func (i *installation) event(t *testing.T, id, eventType, aggregateType, payload string) {
+	t.Helper()
+	i.exec(t, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, $2, $3, '5', $4)`, id, eventType, aggregateType, payload)
+}
+
+// sent is what the sandbox's providers got.
+func (i *installation) sent(t *testing.T) string {
+	t.Helper()
+	ledger, err := os.ReadFile(i.ledger)
+	require.NoError(t, err)
+	return string(ledger)
+}

@@ -1,0 +1,121 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ownDirectory puts views over somebody's own table in the place of two tables of the
+// directory; those that a test makes.
+const ownDirectory = `
+	ALTER TABLE recipient_device DROP CONSTRAINT IF EXISTS recipient_device_of_recipient;
+	ALTER TABLE entity_member DROP CONSTRAINT IF EXISTS entity_member_is_recipient;
+	ALTER TABLE recipient RENAME TO person;
+	ALTER TABLE entity_member RENAME TO membership;
+	CREATE VIEW entity_member AS SELECT * FROM membership;`
+
+// ours is the view with which the example stays as it is.
+const ours = `CREATE VIEW recipient AS SELECT * FROM person;`
+
+// people are rows of a view of people; each query has the columns of recipient.
+const people = `CREATE VIEW recipient AS SELECT * FROM person UNION ALL `
+
+// TestMistakes makes each mistake in a database of its own. The check finds it, and
+// nothing else.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		sql     string
+		event   string            // the payload of an event of type ORDER_PAID, which then comes
+		changes map[string]string // to the environment
+		where   string
+		problem string
+		remedy  string
+	}{
+		// The schema.
+		{name: "unmigrated", sql: `DROP SCHEMA public CASCADE; CREATE SCHEMA public`, where: "the schema", problem: "has no tables", remedy: "starter migrate up"},
+		{name: "behind", sql: `DELETE FROM ` + versions + ` WHERE version_id = (SELECT max(version_id) FROM ` + versions + `)`, where: "the schema", problem: "behind this build by 1 migration", remedy: "starter migrate up"},
+		{name: "ahead", sql: `INSERT INTO ` + versions + ` (version_id, is_applied) VALUES (9999, true)`, where: "the schema", problem: "does not know version 9999", remedy: "run a build that knows it"},
+
+		// The directory.
+		{name: "no table", sql: `DROP TABLE recipient_device`, where: "recipient_device", problem: "no such table or view", remedy: "create a view"},
+		{name: "column missing", sql: ownDirectory + `CREATE VIEW recipient AS SELECT user_type, user_id, name, email, phone, slack_webhook_url, locale, active FROM person`,
+			where: "recipient column timezone", problem: "missing", remedy: "NULL::text"},
+		{name: "type that cannot be cast", sql: ownDirectory + `CREATE VIEW recipient AS SELECT user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, now() AS active FROM person`,
+			where: "recipient column active", problem: "timestamp with time zone where Herald reads boolean", remedy: "expression of type boolean"},
+		{name: "values that cannot be cast", sql: ownDirectory + `CREATE VIEW recipient AS SELECT user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, email AS active FROM person`,
+			where: "recipient column active", problem: "some of its values cannot be cast", remedy: "expression of type boolean"},
+		{name: "no user type", sql: ownDirectory + people + `SELECT NULL, '1', '', '', '', '', 'en', 'UTC', true`, where: "recipient user_type", problem: "1 row has no user_type", remedy: "leave such rows out"},
+		{name: "empty id", sql: ownDirectory + people + `SELECT 'CUSTOMER', '', '', '', '', '', 'en', 'UTC', true`, where: "recipient user_id", problem: "no user_id", remedy: "leave such rows out"},
+		{name: "long id", sql: ownDirectory + people + `SELECT 'CUSTOMER', repeat('x', 65), '', '', '', '', 'en', 'UTC', true`, where: "recipient user_id", problem: "more than 64 bytes", remedy: "shorter key"},
+		{name: "twice", sql: ownDirectory + people + `SELECT 'CUSTOMER', '42', '', '', '', '', 'en', 'UTC', true`, where: "recipient user_type, user_id", problem: "the user of another row", remedy: "one row for each user"},
+		{name: "unknown user type", sql: ownDirectory + people + `SELECT 'DOCTOR', 'd1', '', '', '', '', 'en', 'UTC', true FROM generate_series(1, 1)`, where: "recipient user_type DOCTOR", problem: "not in user_type", remedy: "insert it into user_type"},
+		{name: "member of an unknown type", sql: ownDirectory + ours + `INSERT INTO membership VALUES ('CLINIC', '1', 'DOCTOR', 'd1', 'MANAGER')`, where: "entity_member user_type DOCTOR", problem: "not in user_type", remedy: "insert it into user_type"},
+		{name: "zone", sql: `UPDATE recipient SET timezone = 'europe/rome' WHERE user_id = '42'`, where: "recipient timezone europe/rome", problem: "does not know", remedy: "Europe/Rome"},
+		{name: "zone of a group", sql: `UPDATE entity_notification_settings SET quiet_hours_timezone = 'PST' WHERE entity_id = '5'`, where: "entity_notification_settings quiet_hours_timezone PST", problem: "does not know", remedy: "Europe/Rome"},
+		{name: "value that may be an address", sql: ownDirectory + people + `SELECT 'CUSTOMER', '1', '', '', '', '', 'en', 'ada@example.com', true`, where: "recipient timezone (a value that is not shown)", problem: "does not know", remedy: "IANA"},
+		{name: "webhook elsewhere", sql: `UPDATE recipient SET slack_webhook_url = 'https://evil.example.com/services/secret' WHERE user_id IN ('42', '43')`, where: "recipient slack_webhook_url", problem: "2 rows have a webhook to which nothing is sent: the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS", remedy: "SLACK_ALLOWED_HOSTS"},
+
+		// The rules.
+		{name: "no routing", event: `{}`, sql: "", where: "event_type_channel_routing ORDER_PAID", problem: "evt-1", remedy: "insert a row for each channel"},
+		{name: "no recipients", event: `{}`, sql: route + `UPDATE event_outbox SET aggregate_type = 'ORDER'`, where: "event_type_recipients ORDER_PAID", problem: "aggregate type ORDER has no recipients of its own", remedy: "insert a row"},
+		{name: "path", event: `{"customerId": 42}`, sql: route + recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', 'customer_id')`,
+			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customer_id", problem: "customer_id is not in the payload", remedy: "different keys"},
+		{name: "time of its own", event: `{"at": "tomorrow"}`, sql: `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('ORDER_PAID', 'EMAIL', 'DELAYED', 'at')`,
+			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "at is not a time with a zone", remedy: "send_at_path"},
+		{name: "nobody is a member", sql: recipients + `('ORDER_PAID', NULL, 'CLINIC', 'clinicId')`, where: "event_type_recipients ORDER_PAID/any/CLINIC/clinicId", problem: "no active member of any CLINIC", remedy: "entity_member"},
+		{name: "no member of the type", sql: recipients + `('ORDER_PAID', 'GUEST', 'RESTAURANT', 'restaurantId')`, where: "event_type_recipients ORDER_PAID/GUEST/RESTAURANT/restaurantId", problem: "is of type GUEST", remedy: "entity_member"},
+		{name: "no member with the role", sql: recipientsWithRoles + `('ORDER_PAID', NULL, 'RESTAURANT', 'restaurantId', '{MANAGERS}')`, where: "event_type_recipients ORDER_PAID/any/RESTAURANT/restaurantId", problem: "roles MANAGERS", remedy: "entity_member"},
+		{name: "customers of another type", sql: recipients + `('ORDER_PAID', 'GUEST', 'CUSTOMER', 'guestId')`, where: "event_type_recipients ORDER_PAID/GUEST/CUSTOMER/guestId", problem: "the row wants GUEST", remedy: "correct user_type"},
+		{name: "allowed roles", sql: `UPDATE entity_notification_settings SET allowed_roles = '{BOSS}' WHERE entity_id = '5'`, where: "entity_notification_settings RESTAURANT/5/SMS/every event type", problem: "only the roles BOSS", remedy: "correct allowed_roles"},
+
+		// The templates.
+		{name: "no template", sql: route + `DELETE FROM notification_template WHERE event_type = '*'; ` + template + `('CHAT_MESSAGE_SENT', '*', 'en', 'x', 'x'), ('ORDER_PAID', '*', 'it', 'x', 'x')`,
+			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "no template ORDER_PAID/EMAIL in en", remedy: "notification_template"},
+		{name: "no template for digests", sql: `DELETE FROM notification_template WHERE event_type IN ('*', 'digest'); ` + template + `('CHAT_MESSAGE_SENT', '*', 'en', 'x', 'x')`,
+			where: "event_type_channel_routing REVIEW_POSTED/EMAIL", problem: "no template digest/EMAIL", remedy: "event_type digest"},
+		{name: "template that does not parse", sql: template + `('ORDER_PAID', 'SMS', 'en', 'x', '{{.payload.')`, where: "notification_template ORDER_PAID/SMS/en", problem: "cannot be parsed", remedy: "correct the template"},
+		{name: "missing key", event: `{"title": "x"}`, sql: route + template + `('ORDER_PAID', '*', 'en', '{{.payload.title}}', '{{.payload.name}}')`,
+			where: "notification_template ORDER_PAID/*/en", problem: `key "name" is missing, in 1 of the last 1 events of type ORDER_PAID, such as evt-1`, remedy: "index .payload"},
+		{name: "words of digests", sql: template + `('digest', 'EMAIL', 'de', 'x', '{{.payload.name}}'); UPDATE recipient SET locale = 'de' WHERE user_id = '42'`,
+			where: "notification_template digest/EMAIL/de", problem: `key "payload" is missing, in every digest of REVIEW_POSTED`, remedy: ".Items"},
+
+		// The channels.
+		{name: "no key of SendGrid", changes: map[string]string{"SENDGRID_API_KEY": ""}, where: "settings of EMAIL", problem: "SENDGRID_API_KEY is not set", remedy: "where the worker runs"},
+		{name: "no account of Twilio", changes: map[string]string{"TWILIO_ACCOUNT_SID": "", "TWILIO_AUTH_TOKEN": ""}, where: "settings of SMS", problem: "TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN are not set", remedy: "where the worker runs"},
+		{name: "no project of Firebase", changes: map[string]string{"FCM_PROJECT_ID": ""}, where: "settings of PUSH", problem: "FCM_PROJECT_ID is not set", remedy: "event_type_channel_routing for PUSH"},
+		{name: "malformed setting", changes: map[string]string{"EMAIL_FROM": "nobody"}, where: "settings", problem: "EMAIL_FROM must be", remedy: "environment"},
+		{name: "channel that serves nobody", sql: `DELETE FROM channel_user_type WHERE channel_type = 'SLACK'`, where: "channel_user_type SLACK", problem: "serves no user type", remedy: "insert a row"},
+		{name: "provider that does not answer", changes: map[string]string{"SENDGRID_BASE_URL": "http://127.0.0.1:1"}, where: "provider of EMAIL 127.0.0.1:1", problem: "no connection", remedy: "network"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			i := newInstallation(t)
+			if tt.event != "" {
+				i.event(t, "evt-1", "ORDER_PAID", "CUSTOMER", tt.event)
+			}
+			i.exec(t, tt.sql)
+			found := i.check(t, tt.changes).Mistakes
+
+			require.Len(t, found, 1)
+			require.Equal(t, tt.where, found[0].Where())
+			require.Contains(t, found[0].Problem, tt.problem)
+			require.Contains(t, found[0].Remedy, tt.remedy)
+			require.Empty(t, i.sent(t), "a check sends nothing")
+		})
+	}
+}
+
+// Beginnings of statements.
+const (
+	versions            = "herald_migrations"
+	route               = `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PAID', 'EMAIL'); `
+	recipients          = `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES `
+	recipientsWithRoles = `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles) VALUES `
+	template            = `INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES `
+)

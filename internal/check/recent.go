@@ -1,0 +1,84 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
+
+// recentEvents are the last events of each type, with what planning would read for them
+// now. They are read once, however many ask.
+type recentEvents struct {
+	db    *postgres.Store
+	since time.Duration
+
+	once  sync.Once
+	types []recentType
+	err   error
+}
+
+// recentType is a type of event that came.
+type recentType struct {
+	name   string
+	setup  notification.EventSetup // of the newest
+	events []notification.Event    // the newest first
+}
+
+// readsAtOnce is how many types are read side by side.
+const readsAtOnce = 4
+
+func (r *recentEvents) read(ctx context.Context) ([]recentType, error) {
+	r.once.Do(func() { r.types, r.err = r.readTypes(ctx) })
+	return r.types, r.err
+}
+
+func (r *recentEvents) readTypes(ctx context.Context) ([]recentType, error) {
+	names, err := report.Reader{Pool: r.db.Pool}.RecentTypes(ctx, r.since)
+	if err != nil {
+		return nil, err
+	}
+	types := make([]recentType, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readsAtOnce)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			types[i], err = r.readType(ctx, name)
+			return err
+		})
+	}
+	return types, group.Wait()
+}
+
+// readType passes over events that were deleted meanwhile.
+func (r *recentEvents) readType(ctx context.Context, named report.RecentType) (recentType, error) {
+	read := recentType{name: named.EventType}
+	for _, id := range named.EventIDs {
+		setup, err := r.readEvent(ctx, id, len(read.events) == 0)
+		if errors.Is(err, notification.ErrNoEvent) {
+			continue
+		}
+		if err != nil {
+			return read, err
+		}
+		if len(read.events) == 0 {
+			read.setup = setup
+		}
+		read.events = append(read.events, setup.Event)
+	}
+	return read, nil
+}
+
+func (r *recentEvents) readEvent(ctx context.Context, id string, whole bool) (setup notification.EventSetup, err error) {
+	if whole {
+		return r.db.EventSetup(ctx, id)
+	}
+	setup.Event, _, err = r.db.Event(ctx, id)
+	return setup, err
+}

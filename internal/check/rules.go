@@ -1,0 +1,158 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
+
+const (
+	recipientRules = "event_type_recipients"
+	routingRules   = "event_type_channel_routing"
+)
+
+// rulesOf checks who is told of what: by the last events, as planning reads them, and by
+// who is in the directory.
+func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
+	reader := report.Reader{Pool: db.Pool}
+	return Subject{"rules", func(ctx context.Context) ([]Mistake, error) {
+		types, err := recent.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		mistakes := append(few(unrouted(types)), few(nameless(types))...)
+		mistakes = append(mistakes, few(vainPaths(types))...)
+		mistakes = append(mistakes, few(timeless(types))...)
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){rulesOfNobody, settingsOfNobody} {
+			found, err := find(ctx, reader)
+			if err != nil {
+				return mistakes, err
+			}
+			mistakes = append(mistakes, few(found)...)
+		}
+		return mistakes, nil
+	}}
+}
+
+// unrouted finds types of event that come, and go nowhere.
+func unrouted(types []recentType) (mistakes []Mistake) {
+	for _, t := range types {
+		if len(t.events) > 0 && len(t.setup.Routing) == 0 {
+			mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name, Problem: fmt.Sprintf("events of this type come, such as %s, and no row routes them: they tell nobody", t.events[0].ID),
+				Remedy: "insert a row for each channel that it goes over"})
+		}
+	}
+	return mistakes
+}
+
+// nameless finds types of event without rows in event_type_recipients whose aggregate
+// decides nothing.
+func nameless(types []recentType) (mistakes []Mistake) {
+	for _, t := range types {
+		if len(t.setup.Recipients) > 0 {
+			continue
+		}
+		for _, event := range t.events {
+			if _, problems := notification.Targets(event, nil); len(problems) > 0 {
+				mistakes = append(mistakes, Mistake{Place: recipientRules, Row: t.name, Problem: fmt.Sprintf("event %s tells nobody: %s", event.ID, strings.Join(problems, "; ")),
+					Remedy: "insert a row that says whom this type of event concerns, and where its payload has their id"})
+				break
+			}
+		}
+	}
+	return mistakes
+}
+
+// vainPaths finds rows whose entity_id_path none of the last events has.
+func vainPaths(types []recentType) (mistakes []Mistake) {
+	for _, t := range types {
+		for _, row := range t.setup.Recipients {
+			if problem := vain(row, t.events); problem != "" {
+				mistakes = append(mistakes, Mistake{Place: recipientRules, Row: ruleKey(t.name, row.UserType, row.EntityType, row.EntityIDPath),
+					Problem: fmt.Sprintf("it finds nobody in the last %d events of its type, such as %s: %s", len(t.events), t.events[0].ID, problem),
+					Remedy:  "correct entity_id_path to where the payload has the id; restaurantId and restaurant_id are different keys, and @aggregate is the event's aggregate_id"})
+			}
+		}
+	}
+	return mistakes
+}
+
+// vain says why a row finds nobody in any of the events; empty: it finds somebody.
+func vain(row notification.EventRecipients, events []notification.Event) (problem string) {
+	for _, event := range events {
+		targets, problems := notification.Targets(event, []notification.EventRecipients{row})
+		if len(targets) > 0 {
+			return ""
+		}
+		problem = cmp.Or(problem, strings.Join(problems, "; "))
+	}
+	return problem
+}
+
+// timeless finds routing rows for whose time one of the last events has nothing: that
+// delivery fails.
+func timeless(types []recentType) (mistakes []Mistake) {
+	for _, t := range types {
+		named := map[notification.Channel]bool{}
+		for _, event := range t.events {
+			setup := notification.EventSetup{Event: event, Routing: slices.Clone(t.setup.Routing)}
+			setup.ReadTimes()
+			for _, route := range setup.Routing {
+				if route.DueProblem != "" && !named[route.Channel] {
+					named[route.Channel] = true
+					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("of event %s the time is not known: %s", event.ID, route.DueProblem),
+						Remedy: "correct send_at_path to where the payload has the time, or the producer"})
+				}
+			}
+		}
+	}
+	return mistakes
+}
+
+// ruleKey is ORDER_PAID/CUSTOMER/CUSTOMER/customer.id, with any where a column is null.
+func ruleKey(eventType string, userType notification.UserType, entityType, path string) string {
+	return strings.Join([]string{eventType, cmp.Or(string(userType), "any"), entityType, cmp.Or(path, "no path")}, "/")
+}
+
+func rulesOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	found, err := reader.RulesOfNobody(ctx)
+	for _, rule := range found {
+		mistake := Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath)}
+		if rule.EntityType == notification.EntityCustomer || rule.EntityType == notification.EntityAdmin {
+			mistake.Problem = fmt.Sprintf("it tells nobody: %s means people of that type, and the row wants %s", rule.EntityType, rule.UserType)
+			mistake.Remedy = "correct user_type, or name an entity type of your own and write its members into entity_member"
+		} else {
+			mistake.Problem = "it tells nobody: no active member of any " + rule.EntityType + members(rule)
+			mistake.Remedy = "write the members into entity_member, or correct the row"
+		}
+		mistakes = append(mistakes, mistake)
+	}
+	return mistakes, err
+}
+
+func members(rule report.RecipientRule) string {
+	text := ""
+	if rule.UserType != "" {
+		text = " is of type " + string(rule.UserType)
+	}
+	if rule.Roles != nil {
+		text += cmp.Or(map[bool]string{true: " and"}[text != ""], "") + " has one of the roles " + strings.Join(rule.Roles, ", ")
+	}
+	return cmp.Or(text, " is in entity_member")
+}
+
+func settingsOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	found, err := reader.SettingsOfNobody(ctx)
+	for _, s := range found {
+		row := fmt.Sprintf("%s/%s/%s/%s", s.EntityType, s.EntityID, s.Channel, cmp.Or(s.EventType, "every event type"))
+		mistakes = append(mistakes, Mistake{Place: "entity_notification_settings", Row: row, Problem: "it allows only the roles " + strings.Join(s.Roles, ", ") + ", which no active member of the entity has: it keeps the channel from everybody",
+			Remedy: "correct allowed_roles; NULL allows every role, and enabled = false is how a channel is switched off"})
+	}
+	return mistakes, err
+}

@@ -1,0 +1,61 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/postgres"
+)
+
+const migrate = "run `starter migrate up`"
+
+// Schema compares the schema with the migrations of this build. Where the database does
+// not answer, or has no schema, nothing else that is in it can be checked.
+func Schema(ctx context.Context, db *postgres.Store, files fs.FS) (subject Subject, usable bool) {
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	gap, err := db.SchemaGap(ctx, files)
+	mistakes := schemaMistakes(gap, err)
+	usable = (err == nil || postgres.MayNotRead(err)) && len(gap.Missing) == 0
+	return Subject{"schema", func(context.Context) ([]Mistake, error) { return mistakes, nil }}, usable
+}
+
+func schemaMistakes(gap postgres.SchemaGap, err error) []Mistake {
+	const place = "the schema"
+	var mistakes []Mistake
+	var inTheWay *postgres.SchemaError
+	switch {
+	case postgres.MayNotRead(err):
+		return nil // a worker's role; whether the tables are there, the others find out
+	case errors.As(err, &inTheWay):
+		return []Mistake{{Place: place, Problem: inTheWay.Problem, Remedy: inTheWay.Remedy}}
+	case err != nil:
+		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database does not answer: " + unreachable(err), Remedy: "start Postgres, or set DATABASE_URL to where it is"}}
+	case gap.Empty:
+		return []Mistake{{Place: place, Problem: "the database has no tables of Herald's", Remedy: migrate}}
+	case len(gap.Missing) > 0:
+		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is behind this build by %d migrations, from %s on", len(gap.Missing), gap.Missing[0]), Remedy: migrate})
+	}
+	if len(gap.Ahead) > 0 {
+		mistakes = append(mistakes, Mistake{Place: place, Problem: fmt.Sprintf("it is ahead of this build, which does not know version %d", gap.Ahead[len(gap.Ahead)-1]),
+			Remedy: "run a build that knows it, or take the migration back with the newer build: `starter migrate down`"})
+	}
+	return mistakes
+}
+
+// unreachable says in a word why the database gave no answer. The driver's own error has
+// addresses.
+func unreachable(err error) string {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return "SQLSTATE " + refused.Code
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "timeout"
+	}
+	return "no connection"
+}

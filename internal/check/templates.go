@@ -1,0 +1,193 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+	"herald/internal/template"
+)
+
+const templateRows = "notification_template"
+
+// templatesOf checks the texts: that every routed channel has one in every locale of the
+// recipients, that each can be parsed, and that the last events have all that they name.
+func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
+	return Subject{"templates", func(ctx context.Context) ([]Mistake, error) {
+		t, err := readTemplates(ctx, report.Reader{Pool: db.Pool})
+		if err != nil {
+			return nil, err
+		}
+		mistakes := append(few(t.unusable()), few(t.missing())...)
+		mistakes = append(mistakes, few(t.digests())...)
+		types, err := recent.read(ctx)
+		if err != nil {
+			return mistakes, err
+		}
+		return append(mistakes, few(t.unfit(ctx, types))...), nil
+	}}
+}
+
+type templates struct {
+	rows    []notification.Template
+	routes  []report.Route
+	locales []string
+	set     *template.Set // of no event
+}
+
+// mostLocales bounds how often one event is written.
+const mostLocales = 20
+
+func readTemplates(ctx context.Context, reader report.Reader) (t templates, err error) {
+	if t.rows, err = reader.Templates(ctx); err != nil {
+		return t, err
+	}
+	if t.routes, err = reader.Routes(ctx); err != nil {
+		return t, err
+	}
+	used, err := reader.Values(ctx, "recipient", "locale")
+	if err != nil { // a mistake of the directory, which is named there
+		used = nil
+	}
+	for _, locale := range used[:min(mostLocales, len(used))] {
+		t.locales = append(t.locales, locale.Value)
+	}
+	if len(t.locales) == 0 {
+		t.locales = []string{"en"}
+	}
+	t.set = template.NewSet(notification.Event{Payload: []byte("{}")}, t.rows)
+	return t, nil
+}
+
+// unusable finds templates of which no text can be made.
+func (t templates) unusable() (mistakes []Mistake) {
+	for _, row := range t.rows {
+		if err := template.Usable(row); err != nil {
+			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(row.EventType, row.Channel, row.Locale), Problem: err.Error(), Remedy: "correct the template: every delivery that needs it fails"})
+		}
+	}
+	return mistakes
+}
+
+func templateKey(eventType, channel, locale string) string {
+	return eventType + "/" + channel + "/" + locale
+}
+
+// missing finds routed channels without a text for somebody.
+func (t templates) missing() (mistakes []Mistake) {
+	for _, route := range t.routes {
+		names := []string{route.EventType}
+		if route.Strategy == notification.Aggregate {
+			names = append(names, template.DigestName)
+		}
+		for _, name := range names {
+			lacking := slices.DeleteFunc(slices.Clone(t.locales), func(locale string) bool { return t.set.Serves(name, route.Channel, locale) })
+			if len(lacking) > 0 {
+				mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: fmt.Sprintf("there is no template %s/%s in %s, nor in en", name, route.Channel, localeList(lacking)),
+					Remedy: fmt.Sprintf("insert one into %s: event_type %s or *, channel %s or *, and locale en for all who have none of their own", templateRows, name, route.Channel)})
+			}
+		}
+	}
+	return mistakes
+}
+
+func localeList(locales []string) string {
+	names := make([]string, len(locales))
+	for i, locale := range locales {
+		names[i] = shown(locale)
+	}
+	return strings.Join(names, ", ")
+}
+
+// digests finds words of digests that do not fit any digest.
+func (t templates) digests() (mistakes []Mistake) {
+	items := []notification.DigestItem{{DeliveryID: "evt-1-customer1-EMAIL", EventID: "evt-1", Title: "Title", Body: "Body", CreatedAt: time.Now()}}
+	known := map[string]bool{}
+	for _, route := range t.routes {
+		if route.Strategy != notification.Aggregate {
+			continue
+		}
+		for _, locale := range t.locales {
+			_, err := template.Digest(t.rows, route.EventType, route.Channel, sample(locale), items)
+			var unfit *template.RowError
+			if !errors.As(err, &unfit) || t.isUnusable(unfit) || known[unfit.Error()] {
+				continue
+			}
+			known[unfit.Error()] = true
+			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(unfit.EventType, unfit.Channel, unfit.Locale), Problem: fmt.Sprintf("%v, in every digest of %s over %s", unfit.Err, route.EventType, route.Channel),
+				Remedy: fmt.Sprintf("insert a template of event_type %s for %s, or correct this one: it has .Items, .recipient and .event.type", template.DigestName, route.Channel)})
+		}
+	}
+	return mistakes
+}
+
+// unfit finds templates that the last events do not fit.
+func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake) {
+	for _, recent := range types {
+		found := &misfits{byRow: map[string]*misfit{}}
+		for _, event := range recent.events {
+			set := template.NewSet(event, recent.setup.Templates)
+			for _, route := range recent.setup.Routing {
+				for _, locale := range t.locales {
+					var unfit *template.RowError
+					if _, err := set.Render(ctx, route.Channel, sample(locale)); errors.As(err, &unfit) && !t.isUnusable(unfit) {
+						found.add(unfit, event.ID)
+					}
+				}
+			}
+		}
+		for _, m := range found.inOrder {
+			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(m.row.EventType, m.row.Channel, m.row.Locale),
+				Problem: fmt.Sprintf("%v, in %d of the last %d events of type %s, such as %s", m.row.Err, m.events, len(recent.events), recent.name, m.first),
+				Remedy:  `correct the template or the producer; a key that a payload may lack is read by {{index .payload "key"}}, which then yields nothing`})
+		}
+	}
+	return mistakes
+}
+
+// isUnusable says that a row was named already, since it fits no event at all.
+func (t templates) isUnusable(bad *template.RowError) bool {
+	i := slices.IndexFunc(t.rows, func(row notification.Template) bool {
+		return row.EventType == bad.EventType && row.Channel == bad.Channel && row.Locale == bad.Locale
+	})
+	return i >= 0 && template.Usable(t.rows[i]) != nil
+}
+
+// sample is a recipient with all that a template may use.
+func sample(locale string) notification.Recipient {
+	return notification.Recipient{UserType: notification.Customer, UserID: "1", Name: "Ada", Locale: locale}
+}
+
+// misfit is a template with what some events lack for it.
+type misfit struct {
+	row    *template.RowError
+	first  string // of the events
+	last   string
+	events int
+}
+
+// misfits are those of one type of event.
+type misfits struct {
+	byRow   map[string]*misfit // by what the error says
+	inOrder []*misfit
+}
+
+// add counts an event once for each row, however many locales and channels it serves.
+func (m *misfits) add(row *template.RowError, eventID string) {
+	found := m.byRow[row.Error()]
+	if found == nil {
+		found = &misfit{row: row, first: eventID}
+		m.byRow[row.Error()] = found
+		m.inOrder = append(m.inOrder, found)
+	}
+	if found.last != eventID {
+		found.last = eventID
+		found.events++
+	}
+}

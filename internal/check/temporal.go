@@ -1,0 +1,131 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+	"herald/workflows"
+)
+
+// Engine is what is checked of Temporal.
+type Engine struct {
+	Launcher  *launch.Launcher // nil: Temporal is out of reach
+	Problem   error            // why
+	Namespace string
+	Pollers   int // OUTBOX_POLLERS
+}
+
+const temporalPlace = "Temporal"
+
+// Temporal checks that Temporal answers, has the namespace, the search attributes and
+// the sweep's schedule, and that pollers and workers run.
+func Temporal(db *postgres.Store, e Engine) Subject {
+	return Subject{"temporal", func(ctx context.Context) ([]Mistake, error) {
+		if e.Launcher == nil {
+			return []Mistake{{Place: "setting TEMPORAL_ADDRESS", Problem: e.Problem.Error(), Remedy: "start Temporal, or set TEMPORAL_ADDRESS to where it is"}}, nil
+		}
+		var mistakes []Mistake
+		parts := []func(context.Context) ([]Mistake, error){
+			e.searchAttributes, e.sweep, e.pollers,
+			func(ctx context.Context) ([]Mistake, error) { return e.workers(ctx, db) },
+		}
+		for _, part := range parts {
+			found, err := part(ctx)
+			if err != nil {
+				return append(mistakes, e.failed(err)), nil
+			}
+			mistakes = append(mistakes, found...)
+		}
+		return mistakes, nil
+	}}
+}
+
+// failed is a call to Temporal that was refused or not answered.
+func (e Engine) failed(err error) Mistake {
+	var namespace *serviceerror.NamespaceNotFound
+	var denied *serviceerror.PermissionDenied
+	switch {
+	case errors.As(err, &namespace):
+		return Mistake{Place: "setting TEMPORAL_NAMESPACE", Row: e.Namespace, Problem: "Temporal has no such namespace", Remedy: "create it, or set TEMPORAL_NAMESPACE to one that this Temporal has"}
+	case errors.As(err, &denied):
+		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: err.Error(), Remedy: "permit it to the identity of TEMPORAL_API_KEY or of the certificate"}
+	default:
+		return Mistake{Place: temporalPlace, Row: "namespace " + e.Namespace, Problem: "it could not be asked: " + err.Error(), Remedy: "see Temporal's log, then check again"}
+	}
+}
+
+func (e Engine) searchAttributes(ctx context.Context) (mistakes []Mistake, err error) {
+	missing, err := launch.MissingSearchAttributes(ctx, e.Launcher.Client, e.Namespace)
+	if len(missing) > 0 {
+		mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "search attributes " + strings.Join(missing, ", "), Problem: "the namespace " + e.Namespace + " does not have them, and no workflow can be started without",
+			Remedy: "start a worker, which adds them; where it may not, as on Temporal Cloud, add them by hand, as keywords"})
+	}
+	return mistakes, err
+}
+
+func (e Engine) sweep(ctx context.Context) ([]Mistake, error) {
+	scheduled, paused, err := e.Launcher.SweepSchedule(ctx)
+	row := "schedule " + workflows.SweepID(e.Launcher.Prefix)
+	switch {
+	case err != nil:
+		return nil, err
+	case !scheduled:
+		return []Mistake{{Place: temporalPlace, Row: row, Problem: "there is no such schedule, so that nobody looks for lost workflows", Remedy: "start a worker that serves events, which creates it"}}, nil
+	case paused:
+		return []Mistake{{Place: temporalPlace, Row: row, Problem: "it is paused, so that nobody looks for lost workflows", Remedy: "unpause it in the Temporal Web UI"}}, nil
+	default:
+		return nil, nil
+	}
+}
+
+func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
+	pollers, err := operate.ReadPollers(ctx, e.Launcher, e.Pollers)
+	if err != nil {
+		return nil, err
+	}
+	for _, poller := range pollers.Pollers {
+		switch poller.Status {
+		case operate.PollerRunning:
+		case operate.PollerPaused, operate.PollerPausing:
+			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: "it is paused: events stay in the outbox", Remedy: "when the maintenance is over, run `starter poller resume`"})
+		default:
+			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "poller " + poller.ID, Problem: fmt.Sprintf("it does not run (%s): events stay in the outbox", poller.Status), Remedy: "run `starter poller start`"})
+		}
+	}
+	return few(mistakes), nil
+}
+
+// workers looks for those of the events, and of each channel that is routed.
+func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mistake, err error) {
+	queues := []string{workflows.EventsQueue(e.Launcher.Prefix)}
+	routes, err := report.Reader{Pool: db.Pool}.Routes(ctx)
+	if err != nil {
+		routes = nil // the database's mistakes are named elsewhere
+	}
+	for _, name := range notification.Channels() {
+		if slices.ContainsFunc(routes, func(route report.Route) bool { return route.Channel == name }) {
+			queues = append(queues, workflows.ChannelQueue(e.Launcher.Prefix, name))
+		}
+	}
+	for _, queue := range queues {
+		serving, err := launch.WorkersOf(ctx, e.Launcher.Client, e.Namespace, queue)
+		if err != nil {
+			return mistakes, err
+		}
+		if serving.Running() == 0 {
+			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "what is in it waits: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and --channels for all that are routed"})
+		}
+	}
+	return mistakes, nil
+}

@@ -1,0 +1,139 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/check"
+)
+
+// TestCheck checks an installation of the example, which has no mistakes, and then one
+// mistake after the other that only the servers know.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.fails(1, "RabbitMQ exchange notifications.exchange: it is missing", "check")
+	s.fails(1, "task queue "+s.name+"-events: what is in it waits: no worker polls", "check")
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	w := s.startWorker()
+	s.fails(1, "run `starter poller start`", "check")
+	s.starter("poller", "start")
+	s.eventually(func() bool { return strings.Contains(w.output.String(), "checked what is configured") }, "the worker checked nothing")
+
+	require.Contains(t, s.starter("check"), "no mistakes in schema, directory, rules, templates, channels, providers, broker, temporal")
+	var result check.Result
+	require.NoError(t, json.Unmarshal([]byte(s.starter("check", "-o", "json")), &result))
+	require.Empty(t, result.Mistakes)
+
+	s.starter("poller", "pause")
+	s.exec("DELETE FROM channel_user_type WHERE channel_type = 'SMS'")
+	s.env = append(s.env, "TEMPORAL_NAMESPACE=nowhere", "RABBITMQ_URL=amqp://guest:guest@127.0.0.1:1/")
+	for _, mistake := range []string{
+		"channel_user_type SMS: ", "setting RABBITMQ_URL: RabbitMQ cannot be looked at: no connection", "setting TEMPORAL_NAMESPACE nowhere: Temporal has no such namespace",
+	} {
+		s.fails(1, mistake, "check")
+	}
+	require.Empty(t, s.messages(), "neither the check nor the worker's sends anything")
+}
+
+// TestWorkerSaysWhatIsWrong starts a worker on rules with a mistake. It says so, and works.
+func TestWorkerSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "TWILIO_ACCOUNT_SID=", "TWILIO_AUTH_TOKEN=", "TWILIO_FROM=")
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.exec("INSERT INTO notification_template (event_type, channel, title, body) VALUES ('PROMOTION', 'PUSH', 'x', '{{.payload.')")
+	all, email := s.startWorker("--events", "--channels", "sms,push,websocket,slack"), s.startWorker("--channels", "email")
+	for _, mistake := range []string{`"where":"notification_template PROMOTION/PUSH/en"`, `"where":"settings of SMS","problem":"TWILIO_ACCOUNT_SID`} {
+		s.eventually(func() bool { return strings.Contains(all.output.String(), mistake) }, "the worker does not say %s", mistake)
+	}
+	s.eventually(func() bool { return strings.Contains(email.output.String(), `"mistakes":0`) }, "what is not of its part concerns no worker")
+	require.Equal(t, http.StatusOK, all.ready())
+}
+
+// TestWorkerAwaitsItsDatabase starts a worker whose database first refuses connections, and
+// then has no tables. It says so once, and works as soon as they are there.
+func TestWorkerAwaitsItsDatabase(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	gate := newGate(t, s.servers.databaseURL)
+	direct := s.env
+	s.env = append(direct[:len(direct):len(direct)], "DATABASE_URL="+gate.url)
+	w := s.launchWorker()
+	s.env = direct
+	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
+	s.eventually(func() bool { return strings.Contains(w.output.String(), waiting) }, "the worker does not say that its database is away")
+	s.eventually(func() bool { return gate.cut.Load() >= 2 }, "the worker does not try again")
+	s.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable }, "a worker without a database is ready")
+
+	gate.opened.Store(true)
+	s.eventually(func() bool { return gate.held.Load() > 0 }, "the worker does not try again")
+	require.Equal(t, http.StatusServiceUnavailable, w.ready(), "there are no tables yet")
+	s.starter("migrate", "up")
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.starter("poller", "start")
+	id := s.emit(s.name+"-evt", "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
+	s.awaitSuccess(id)
+	s.awaitDeliveries(id, "SENT", 4)
+	require.Equal(t, http.StatusOK, w.ready())
+	require.Equal(t, 1, strings.Count(w.output.String(), waiting), "once a minute is enough")
+}
+
+// gate is an address of the database that cuts every connection, until it is opened.
+type gate struct {
+	url       string
+	opened    atomic.Bool
+	cut, held atomic.Int64 // connections
+}
+
+func newGate(t *testing.T, database string) *gate {
+	t.Helper()
+	behind, err := url.Parse(database)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	front := *behind
+	front.Host = listener.Addr().String()
+	g := &gate{url: front.String()}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go g.serve(client, behind.Host)
+		}
+	}()
+	return g
+}
+
+// serve lasts as long as both sides do.
+func (g *gate) serve(client net.Conn, address string) {
+	defer func() { _ = client.Close() }()
+	if !g.opened.Load() {
+		g.cut.Add(1)
+		return
+	}
+	server, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	g.held.Add(1)
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	_, _ = io.Copy(client, server)
+}

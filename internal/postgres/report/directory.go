@@ -1,0 +1,138 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// MostLookedAt bounds how many rows of one table are looked at for mistakes.
+const MostLookedAt = 100_000
+
+// Relation is a table, or a view in place of one.
+type Relation struct {
+	View    bool
+	Columns map[string]string // their types
+}
+
+// Relation describes a table that the search_path finds; without columns: there is none.
+func (r Reader) Relation(ctx context.Context, name string) (Relation, error) {
+	const query = `
+		SELECT a.attname AS name,
+		       format_type(a.atttypid, NULL) AS type,
+		       c.relkind NOT IN ('r', 'p') AS view
+		FROM   pg_class c
+		JOIN   pg_attribute a ON a.attrelid = c.oid
+		WHERE  c.oid = to_regclass($1)
+		AND    a.attnum > 0
+		AND    NOT a.attisdropped`
+
+	type column struct {
+		Name, Type string
+		View       bool
+	}
+	columns, err := list(ctx, r, "columns of "+name, pgx.RowToStructByName[column], query, name)
+	relation := Relation{Columns: map[string]string{}}
+	for _, c := range columns {
+		relation.View, relation.Columns[c.Name] = c.View, c.Type
+	}
+	return relation, err
+}
+
+// CastError is a column that cannot be read as the type that Herald wants.
+type CastError struct {
+	Values bool   // some values cannot; else the type
+	Code   string // SQLSTATE
+}
+
+func (e *CastError) Error() string {
+	if e.Values {
+		return "some of its values cannot be cast (SQLSTATE " + e.Code + ")"
+	}
+	return "its type cannot be cast (SQLSTATE " + e.Code + ")"
+}
+
+// Cast casts the values of a column as planning does. Where that fails, the error is a
+// [CastError], which quotes no value.
+func (r Reader) Cast(ctx context.Context, table, column, wanted string) error {
+	query := fmt.Sprintf("SELECT count(c::%s) FROM (SELECT %s AS c FROM %s LIMIT $1) AS looked_at",
+		wanted, pgx.Identifier{column}.Sanitize(), pgx.Identifier{table}.Sanitize())
+	var count int
+	err := r.Pool.QueryRow(ctx, query, MostLookedAt).Scan(&count)
+	var refused *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Code == "42846": // cannot_coerce
+		return &CastError{Code: refused.Code}
+	case errors.As(err, &refused) && refused.Code[:2] == "22": // data_exception
+		return &CastError{Values: true, Code: refused.Code}
+	default:
+		return fmt.Errorf("read %s of %s: %w", column, table, err)
+	}
+}
+
+// IDFlaws counts rows whose keys no delivery can have.
+type IDFlaws struct {
+	NoType    int // of user: NULL, or empty
+	NoID      int
+	LongID    int // of more bytes than a workflow ID has room for
+	UnshownID int // with control characters
+	Twice     int // users with several rows
+}
+
+// IDFlaws looks at the keys of the users in a table of the directory. Users may have
+// several devices and memberships, so only recipient is asked for those that come twice.
+func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
+	query := `
+		SELECT count(*) FILTER (WHERE coalesce(user_type, '') = '') AS no_type,
+		       count(*) FILTER (WHERE coalesce(user_id, '') = '') AS no_id,
+		       count(*) FILTER (WHERE octet_length(user_id) > 64) AS long_id,
+		       count(*) FILTER (WHERE user_id ~ '[[:cntrl:]]') AS unshown_id,
+		       CASE WHEN $1 = 'recipient' THEN count(user_id) - count(DISTINCT (user_type, user_id)) FILTER (WHERE user_id IS NOT NULL) ELSE 0 END AS twice
+		FROM  (SELECT user_type::text, user_id::text FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $2) AS looked_at`
+
+	rows, _ := r.Pool.Query(ctx, query, table, MostLookedAt) // CollectExactlyOneRow returns its error
+	flaws, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[IDFlaws])
+	if err != nil {
+		return IDFlaws{}, fmt.Errorf("look at the ids of %s: %w", table, err)
+	}
+	return flaws, nil
+}
+
+// ValueCount counts the rows that have a value.
+type ValueCount struct {
+	Value string
+	Count int
+}
+
+// mostValues bounds how many different values are listed.
+const mostValues = 1000
+
+// Values counts the rows of each value of a column; NULL and the empty text are none.
+func (r Reader) Values(ctx context.Context, table, column string) ([]ValueCount, error) {
+	return r.values(ctx, table, pgx.Identifier{column}.Sanitize()+"::text")
+}
+
+// SlackBases counts the recipients by what their webhooks begin with: scheme and host. A
+// webhook that begins otherwise counts as "?". The rest of it is a secret, and stays in
+// the database.
+func (r Reader) SlackBases(ctx context.Context) ([]ValueCount, error) {
+	return r.values(ctx, "recipient", `coalesce(substring(nullif(slack_webhook_url::text, '') FROM '^[a-zA-Z]+://[A-Za-z0-9.:\[\]-]+(?=/|$)'),
+		CASE WHEN slack_webhook_url::text <> '' THEN '?' END)`)
+}
+
+func (r Reader) values(ctx context.Context, table, expression string) ([]ValueCount, error) {
+	query := `
+		SELECT value, count(*) AS count
+		FROM  (SELECT ` + expression + ` AS value FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $1) AS looked_at
+		WHERE  value <> ''
+		GROUP BY value
+		ORDER BY count DESC, value
+		LIMIT  $2`
+
+	return list(ctx, r, "values of "+table, pgx.RowToStructByName[ValueCount], query, MostLookedAt, mostValues)
+}

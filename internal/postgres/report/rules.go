@@ -1,0 +1,158 @@
+package report
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// mostRules bounds how many rows of a table of the rules are read at once. It is far
+// above what a person would configure.
+const mostRules = 2000
+
+// Route is the key of a row of event_type_channel_routing, and how it is sent.
+type Route struct {
+	EventType string
+	Channel   notification.Channel
+	Strategy  notification.Strategy
+}
+
+// Routes reads which event type is sent over which channel.
+func (r Reader) Routes(ctx context.Context) ([]Route, error) {
+	const query = `
+		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy
+		FROM   event_type_channel_routing
+		ORDER BY event_type, channel_type
+		LIMIT  $1`
+
+	return list(ctx, r, "routing", pgx.RowToStructByName[Route], query, mostRules)
+}
+
+// ServingChannels are the channels that may serve somebody.
+func (r Reader) ServingChannels(ctx context.Context) ([]notification.Channel, error) {
+	const query = `
+		SELECT DISTINCT channel_type
+		FROM   channel_user_type
+		ORDER BY channel_type`
+
+	return list(ctx, r, "whom channels serve", pgx.RowTo[notification.Channel], query)
+}
+
+// Templates reads the templates.
+func (r Reader) Templates(ctx context.Context) ([]notification.Template, error) {
+	const query = `
+		SELECT event_type, channel, locale, title, body
+		FROM   notification_template
+		ORDER BY event_type, channel, locale
+		LIMIT  $1`
+
+	return list(ctx, r, "templates", pgx.RowToStructByName[notification.Template], query, mostRules)
+}
+
+// RecipientRule is a row of event_type_recipients.
+type RecipientRule struct {
+	EventType    string
+	UserType     notification.UserType // empty: any
+	EntityType   string
+	EntityIDPath string   // empty: none
+	Roles        []string // nil: any
+}
+
+// RulesOfNobody reads the rows of event_type_recipients that name nobody, whatever the
+// event says: no active member of such an entity fits, or CUSTOMER and ADMIN, which mean
+// people of these types, are to be of another one.
+func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
+	const query = `
+		SELECT e.event_type,
+		       coalesce(e.user_type, '') AS user_type,
+		       e.entity_type,
+		       coalesce(e.entity_id_path, '') AS entity_id_path,
+		       e.roles
+		FROM   event_type_recipients e
+		WHERE  CASE
+		           WHEN e.entity_type IN ('CUSTOMER', 'ADMIN') THEN e.user_type <> e.entity_type
+		           WHEN e.entity_type = 'BROADCAST' THEN false
+		           ELSE NOT EXISTS (
+		               SELECT FROM entity_member m
+		               WHERE  m.entity_type::text = e.entity_type
+		               AND    m.active::boolean
+		               AND    (e.user_type IS NULL OR m.user_type::text = e.user_type)
+		               AND    (e.roles IS NULL OR m.role::text = ANY (e.roles)))
+		       END
+		ORDER BY e.id
+		LIMIT  $1`
+
+	return list(ctx, r, "rules without members", pgx.RowToStructByName[RecipientRule], query, mostRules)
+}
+
+// RestrictedSetting is a row of entity_notification_settings with roles that nobody has.
+type RestrictedSetting struct {
+	EntityType, EntityID string
+	Channel              notification.Channel
+	EventType            string // empty: every one
+	Roles                []string
+}
+
+// SettingsOfNobody reads the settings of entities whose allowed_roles no active member
+// of the entity has. Nobody who is told as a customer has a role.
+func (r Reader) SettingsOfNobody(ctx context.Context) ([]RestrictedSetting, error) {
+	const query = `
+		SELECT s.entity_type,
+		       s.entity_id,
+		       s.channel_type AS channel,
+		       coalesce(s.event_type, '') AS event_type,
+		       s.allowed_roles AS roles
+		FROM   entity_notification_settings s
+		WHERE  s.enabled
+		AND    cardinality(s.allowed_roles) > 0
+		AND    NOT EXISTS (
+		           SELECT FROM entity_member m
+		           WHERE  m.entity_type::text = s.entity_type
+		           AND    m.entity_id::text = s.entity_id
+		           AND    m.active::boolean
+		           AND    m.role::text = ANY (s.allowed_roles))
+		ORDER BY s.entity_type, s.entity_id, s.channel_type, s.event_type
+		LIMIT  $1`
+
+	return list(ctx, r, "settings with roles that nobody has", pgx.RowToStructByName[RestrictedSetting], query, mostRules)
+}
+
+// RecentType is a type of event, and the ids of the last events of it, the newest first.
+type RecentType struct {
+	EventType string
+	EventIDs  []string
+}
+
+// How many events are looked at: the last ones of all, the types among these, and the
+// last events of each type.
+const (
+	mostRecentEvents = 5000
+	mostRecentTypes  = 100
+	eventsOfType     = 5
+)
+
+// RecentTypes reads which events came last, of those in the time since.
+func (r Reader) RecentTypes(ctx context.Context, since time.Duration) ([]RecentType, error) {
+	const query = `
+		WITH recent AS (
+		    SELECT event_id, event_type, seq
+		    FROM   event_outbox
+		    WHERE  created_at >= now() - $1::interval
+		    ORDER BY seq DESC
+		    LIMIT  $2
+		), numbered AS (
+		    SELECT *, row_number() OVER (PARTITION BY event_type ORDER BY seq DESC) AS n
+		    FROM   recent
+		)
+		SELECT event_type, array_agg(event_id ORDER BY seq DESC) AS event_ids
+		FROM   numbered
+		WHERE  n <= $4
+		GROUP BY event_type
+		ORDER BY max(seq) DESC
+		LIMIT  $3`
+
+	return list(ctx, r, "the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType)
+}

@@ -1,0 +1,98 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Flaw is a part of the topology that is not as Herald needs it.
+type Flaw struct {
+	Name    string // queue notification.admin
+	Missing bool   // else it has other settings
+}
+
+// Flaws compares the exchange and the queues of a vhost with those that Herald always
+// needs. The first message creates those of added user types. It creates nothing. The connection is its own, and ends when ctx does, or after 10 s.
+func Flaws(ctx context.Context, url string) ([]Flaw, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	conn, err := dial(ctx, url, "herald-check")
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = conn.CloseDeadline(time.Now().Add(closeTimeout)) }() // it has nothing to lose
+	exchange := func(ch *amqp.Channel, declare exchangeDeclare) error {
+		return declare(ch, Exchange, amqp.ExchangeTopic, true, false, false, false, nil)
+	}
+	var flaws []Flaw
+	found, err := compare(conn, "exchange "+Exchange,
+		func(ch *amqp.Channel) error { return exchange(ch, (*amqp.Channel).ExchangeDeclarePassive) },
+		func(ch *amqp.Channel) error { return exchange(ch, (*amqp.Channel).ExchangeDeclare) })
+	if err != nil {
+		return nil, err
+	}
+	flaws = append(flaws, found...)
+	for _, q := range newTopology(Bounds{}).all() {
+		found, err := compare(conn, "queue "+q.name,
+			func(ch *amqp.Channel) error { return q.look(ch, (*amqp.Channel).QueueDeclarePassive) },
+			func(ch *amqp.Channel) error { return q.look(ch, (*amqp.Channel).QueueDeclare) })
+		if err != nil {
+			return nil, err
+		}
+		flaws = append(flaws, found...)
+	}
+	return flaws, nil
+}
+
+type (
+	exchangeDeclare func(ch *amqp.Channel, name, kind string, durable, autoDelete, internal, noWait bool, args amqp.Table) error
+	queueDeclare    func(ch *amqp.Channel, name string, durable, autoDelete, exclusive, noWait bool, args amqp.Table) (amqp.Queue, error)
+)
+
+// look declares the queue; one that exists with other bounds is as good.
+func (q queue) look(ch *amqp.Channel, declare queueDeclare) error {
+	_, err := declare(ch, q.name, true, false, false, false, q.args)
+	if q.otherBounds && hasOtherBounds(err) {
+		return nil
+	}
+	return err
+}
+
+// compare asks whether something exists, and only then declares it: what has the same
+// settings stays as it is, and the broker refuses others. Each refusal costs a channel.
+func compare(conn *amqp.Connection, name string, exists, declare func(ch *amqp.Channel) error) ([]Flaw, error) {
+	for _, ask := range []func(ch *amqp.Channel) error{exists, declare} {
+		ch, err := conn.Channel()
+		if err != nil {
+			return nil, fmt.Errorf("open channel: %w", err)
+		}
+		err = ask(ch)
+		switch {
+		case isRefusal(err, amqp.NotFound):
+			return []Flaw{{Name: name, Missing: true}}, nil
+		case isRefusal(err, amqp.PreconditionFailed):
+			return []Flaw{{Name: name}}, nil
+		case err != nil:
+			return nil, fmt.Errorf("look at %s: %w", name, err)
+		}
+		_ = ch.Close() // it has nothing to lose
+	}
+	return nil, nil
+}
+
+// Cause names an error of [Flaws] in words that hold no address.
+func Cause(err error) string {
+	var refused *amqp.Error
+	switch {
+	case errors.As(err, &refused):
+		return refused.Reason
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	default:
+		return "no connection"
+	}
+}

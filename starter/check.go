@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/advice"
+	"herald/internal/check"
+	"herald/internal/config"
+	"herald/internal/console"
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/wiring"
+	"herald/migrations"
+)
+
+// checkTimeout is more than all subjects take, which are looked at side by side.
+const checkTimeout = time.Minute
+
+func (a *app) checkCommand() *cobra.Command {
+	since := console.Age{Duration: 7 * 24 * time.Hour, Text: "7d"}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Look for mistakes in all that is configured",
+		Long: `Look for mistakes in all that is configured: the schema, the directory or the views
+in its place, the rules, the templates, the channels and their providers, RabbitMQ,
+Temporal, pollers and workers. Each is named with its row and with what to do about it.
+The exit code is 1 if there are any.
+
+The last events of each type are read as planning would read them now: whom their
+payloads name, and what the templates make of them. It changes nothing and sends
+nothing. Run it with the settings of the worker, since credentials are looked for in the
+environment.`,
+		Example: `  starter check
+  starter check --since 1h
+  starter check -o json`,
+		RunE: a.within(checkTimeout, func(ctx context.Context, _ []string) error {
+			return a.check(ctx, since)
+		}),
+	}
+	console.AgeFlag(cmd.Flags(), &since, "since", "look at the events that were written since: an age (24h, 7d)")
+	return cmd
+}
+
+func (a *app) check(ctx context.Context, since console.Age) error {
+	db, cfg, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	temporal, done, err := a.engine(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer done()
+	checking := &check.Check{Subjects: a.subjects(ctx, db, since, temporal)}
+	stop := a.Progress(checking.Doing)
+	result := checking.Run(ctx)
+	stop()
+	if err := a.Print(result, func(w io.Writer) { printCheck(w, result) }); err != nil {
+		return err
+	}
+	switch count := len(result.Mistakes); count {
+	case 0:
+		return nil
+	case 1:
+		return advice.With(fmt.Errorf("there is a mistake"), "mend it, and run `starter check` again")
+	default:
+		return advice.With(fmt.Errorf("there are %d mistakes", count), "mend them, and run `starter check` again")
+	}
+}
+
+// engine connects to Temporal; the caller calls done in the end.
+func (a *app) engine(ctx context.Context, cfg config.Starter) (e check.Engine, done func(), err error) {
+	options, err := config.Temporal(a.environment)
+	if err != nil {
+		return e, nil, misset(err)
+	}
+	e = check.Engine{Namespace: options.Namespace, Pollers: cfg.OutboxPollers}
+	temporal, err := a.temporal(ctx)
+	if err != nil {
+		e.Problem = err
+		return e, func() {}, nil
+	}
+	e.Launcher = &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}
+	return e, temporal.Close, nil
+}
+
+// subjects are all that can be looked at: without the tables, the servers alone.
+func (a *app) subjects(ctx context.Context, db *postgres.Store, since console.Age, temporal check.Engine) []check.Subject {
+	wired := wiring.New()
+	senders := check.Senders{Wired: wired, Problem: config.SendersFrom(a.environment, wired.Read), Channels: notification.Channels()}
+	schema, usable := check.Schema(ctx, db, migrations.FS)
+	subjects := []check.Subject{schema}
+	if usable {
+		subjects = append(subjects, check.Planning(db, senders, since.Duration)...)
+		subjects = append(subjects, check.Sending(db, senders)...)
+	}
+	return append(subjects, a.brokerSubject(), check.Temporal(db, temporal))
+}
+
+func (a *app) brokerSubject() check.Subject {
+	url, err := config.Broker(a.environment)
+	switch {
+	case err != nil:
+		return check.Skip("broker", err.Error())
+	case url == "":
+		return check.Skip("broker", "RABBITMQ_URL is not set")
+	default:
+		return check.Broker(string(url))
+	}
+}
+
+func printCheck(w io.Writer, result check.Result) {
+	for _, mistake := range result.Mistakes {
+		console.Row(w, mistake.Where()+": "+mistake.Problem)
+		console.Row(w, "  next: "+mistake.Remedy)
+	}
+	for _, skipped := range result.NotChecked {
+		console.Row(w, skipped.Subject+" was not checked: "+skipped.Reason)
+	}
+	if len(result.Mistakes) == 0 {
+		console.Row(w, "no mistakes in "+console.Join(result.Checked))
+	}
+}
