@@ -195,7 +195,7 @@ const recipientsQuery = `
 		ORDER BY rank, number, user_id, user_type
 		LIMIT  $6
 	)
-	SELECT ` + recipientFacts + `, (SELECT u.who FROM user_type u WHERE u.user_type = n.user_type),
+	SELECT ` + recipientFacts + `, (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type,
 	       m.roles, n.entity_type, n.entity_id, n.rank, n.number
 	FROM   page n
 	` + recipientOf + `
