@@ -35,7 +35,7 @@ func (r KafkaRoute) Check() error {
 		return fmt.Errorf("the topic is empty")
 	}
 	sample := map[string]string{}
-	for _, field := range recordFields(SourceConfig{}, SourceRow{}) {
+	for _, field := range (SourceConfig{}).recordFields("", SourceRow{}) {
 		sample[field.Name] = "a"
 	}
 	topic, err := fill("topic", r.Topic, sample)
@@ -54,10 +54,10 @@ var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 // isTopic says whether Kafka takes the name.
 func isTopic(name string) bool { return topicForm.MatchString(name) && name != "." && name != ".." }
 
-// Record is the row as its topic gets it. traceparent may be empty. The error is a
-// [SinkRefusedError] that is permanent: no topic can have the name that the row leads to.
-func (c SourceConfig) Record(row SourceRow, traceparent string) (Record, error) {
-	fields := recordFields(c, row)
+// Record is the row of an event as its topic gets it. traceparent may be empty. The error
+// is a [SinkRefusedError] that is permanent: no topic can have the name that the row leads to.
+func (c SourceConfig) Record(eventID string, row SourceRow, traceparent string) (Record, error) {
+	fields := c.recordFields(eventID, row)
 	values := map[string]string{}
 	for _, field := range fields {
 		values[field.Name] = field.Value
@@ -81,10 +81,10 @@ func (c SourceConfig) Record(row SourceRow, traceparent string) (Record, error) 
 }
 
 // recordFields are what templates may name, and headers too.
-func recordFields(c SourceConfig, row SourceRow) []Header {
+func (c SourceConfig) recordFields(eventID string, row SourceRow) []Header {
 	aggregateType, aggregateID := c.aggregateOf(row)
 	return []Header{
-		{"event_id", c.EventID(row.Key)},
+		{"event_id", eventID},
 		{"event_type", row.EventType},
 		{"aggregate_type", aggregateType},
 		{"aggregate_id", aggregateID},

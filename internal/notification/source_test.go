@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			record, err := test.source.Record(test.row, test.traceparent)
+			record, err := test.source.Record(test.source.EventID(test.row.Key), test.row, test.traceparent)
 			require.NoError(t, err)
 			require.Equal(t, test.want, record)
 		})
@@ -92,7 +92,7 @@ func TestRecordWithoutATopic(t *testing.T) {
 	t.Parallel()
 	source := SourceConfig{Name: "wallet", Dialect: WalletHub, Kafka: &KafkaRoute{Topic: "{{.event_type}}"}}
 	for _, eventType := range []string{"", ".", "..", "Funds added", "a/b"} {
-		_, err := source.Record(SourceRow{Key: "1", EventType: eventType}, "")
+		_, err := source.Record("wallet-1", SourceRow{Key: "1", EventType: eventType}, "")
 		var refused *SinkRefusedError
 		require.ErrorAs(t, err, &refused, eventType)
 		require.True(t, refused.Permanent, eventType)

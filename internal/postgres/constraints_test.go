@@ -40,6 +40,9 @@ var refusals = map[string][]string{
 	"event_outbox_correlation_id_printable":  {`UPDATE event_outbox SET correlation_id = E'c\u202e'`},
 	"event_outbox_payload_object":            {insertEvent + `('e', 'T', 'RESTAURANT', 5, '[]')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, 'null')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, '"text"')`},
 	"event_outbox_payload_size":              {insertEvent + `('e', 'T', 'RESTAURANT', 5, jsonb_build_object('text', repeat('x', 262144)))`},
+	"event_outbox_source":                    {`UPDATE event_outbox SET source = ''`, `UPDATE event_outbox SET source = 'Orders'`, `UPDATE event_outbox SET source = repeat('x', 31)`},
+	"event_outbox_sink_attempts":             {`UPDATE event_outbox SET sink_attempts = -1`},
+	"event_outbox_complete":                  {insertEvent + `('e', 'T', NULL, 5, '{}')`, insertEvent + `('e', 'T', 'RESTAURANT', NULL, '{}')`, insertEvent + `('e', 'T', 'RESTAURANT', 5, NULL)`},
 	"processed_event_status":                 {`INSERT INTO processed_event (event_id, status) VALUES ('e', 'DONE')`},
 	"recipient_user_type":                    {`INSERT INTO recipient (user_type, user_id) VALUES ('STAFF', '1')`},
 	"recipient_user_id_length":               {`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '')`, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', repeat('1', 65))`},
@@ -181,6 +184,8 @@ func TestConstraintsLetPass(t *testing.T) {
 	const payload = 262144 - len(`{"text": ""}`)
 	exec(t, s, insertEvent+`($1, $2, $2, $2, jsonb_build_object('text', repeat('x', $3::int)))`, strings.Repeat("x", 150), strings.Repeat("x", 100), payload)
 	exec(t, s, `UPDATE event_outbox SET correlation_id = repeat('x', 255), cancels = repeat('y', 150)`)
+	exec(t, s, `INSERT INTO event_outbox (event_id, source, event_type) VALUES ('of-orders', 'orders', repeat('x', 255))`)
+	exec(t, s, `UPDATE event_outbox SET aggregate_type = repeat('x', 255), aggregate_id = repeat('x', 255) WHERE source = 'orders'`)
 	exec(t, s, `INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', repeat('1', 64), 'America/Argentina/Buenos_Aires')`)
 	exec(t, s, `INSERT INTO event_type_recipients (event_type, entity_type, entity_id_path) VALUES ('T', 'ADMIN', NULL), ('T', 'BROADCAST', NULL), ('T', 'RESTAURANT', 'restaurantId')`)
 	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('T', 'SMS', 'DELAYED', '30 days')`)

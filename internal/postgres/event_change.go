@@ -70,6 +70,7 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 			UPDATE event_outbox o
 			SET    status        = 'PENDING',
 			       attempt_count = 0,
+			       sink_attempts = 0,
 			       error_message = NULL,
 			       published_at  = NULL,
 			       lease_owner   = NULL,
@@ -104,8 +105,9 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 		WHERE  p.event_id = $1
 		AND    o.event_id = p.event_id
 		AND    (p.status = 'PROCESSING' OR (p.status = 'SUCCESS' AND p.outcome = ANY ($2)))
-		RETURNING o.event_id AS id, o.event_type AS type, o.aggregate_type, o.aggregate_id, coalesce(o.correlation_id, '') AS correlation_id,
-		          coalesce(o.cancels, '') AS cancels`
+		RETURNING o.event_id AS id, o.source, o.event_type AS type,
+		          coalesce(o.aggregate_type, '') AS aggregate_type, coalesce(o.aggregate_id, '') AS aggregate_id,
+		          coalesce(o.correlation_id, '') AS correlation_id, coalesce(o.cancels, '') AS cancels`
 
 	found, err := collect(ctx, s.Pool, "begin event anew", pgx.RowToStructByNameLax[notification.PendingEvent], query, eventID, notification.MendableOutcomes())
 	if err != nil || len(found) == 0 {

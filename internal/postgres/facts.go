@@ -112,7 +112,7 @@ func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, 
 
 func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
 	const query = `
-		SELECT n.event_id, n.event_type, n.aggregate_type, n.aggregate_id, n.payload, coalesce(n.correlation_id, ''), n.created_at,
+		SELECT n.event_id, n.event_type, coalesce(n.aggregate_type, ''), coalesce(n.aggregate_id, ''), n.payload, coalesce(n.correlation_id, ''), n.created_at,
 		       coalesce(n.cancels, ''), coalesce(` + canceller + `, '')
 		FROM   event_outbox n
 		WHERE  n.event_id = $1`

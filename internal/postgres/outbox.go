@@ -9,16 +9,22 @@ import (
 	"herald/internal/notification"
 )
 
-// ClaimEvents leases up to limit pending events to owner, in the order in which
-// they arrived. A lease that has run out is free again: its poller died, or
+// ClaimEvents claims events of Herald's own table, as [Store.ClaimEventsOf] does.
+func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+	return s.ClaimEventsOf(ctx, notification.HeraldSource, owner, limit, lease)
+}
+
+// ClaimEventsOf leases up to limit pending events of a source to owner, in the order in
+// which they arrived. A lease that has run out is free again: its poller died, or
 // lost its connection. Owner must be unique to this claim, since it is the
 // fence that [Store.EndClaim] checks. Only the database's clock decides.
-func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
 	const query = `
 		WITH batch AS (
 			SELECT seq
 			FROM   event_outbox
-			WHERE  status = 'PENDING'
+			WHERE  source = $4
+			AND    status = 'PENDING'
 			AND    (lease_until IS NULL OR lease_until < now())
 			ORDER BY seq
 			LIMIT  $2
@@ -35,8 +41,8 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 		)
 		SELECT c.event_id AS id,
 		       c.event_type AS type,
-		       c.aggregate_type,
-		       c.aggregate_id,
+		       coalesce(c.aggregate_type, '') AS aggregate_type,
+		       coalesce(c.aggregate_id, '') AS aggregate_id,
 		       coalesce(c.correlation_id, '') AS correlation_id,
 		       coalesce(c.cancels, '') AS cancels,
 		       c.attempt_count AS claims,
@@ -45,7 +51,7 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 		LEFT JOIN processed_event p USING (event_id)
 		ORDER BY c.seq`
 
-	return collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[notification.PendingEvent], query, owner, limit, lease)
+	return collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[notification.PendingEvent], query, owner, limit, lease, source)
 }
 
 // EndClaim records what became of the events that owner claimed, in one
@@ -128,7 +134,7 @@ func (s *Store) listenOnce(ctx context.Context, wake func()) error {
 // MostCounted bounds what one look at the outbox costs the database.
 const MostCounted = 100_000
 
-// OutboxState reads how far behind the outbox is.
+// OutboxState reads how far behind Herald's own outbox is.
 func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, error) {
 	const query = `
 		SELECT p.pending, f.failed, p.oldest
@@ -136,13 +142,15 @@ func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, erro
 		              coalesce(greatest(clock_timestamp() - min(created_at), '0'), '0') AS oldest
 		       FROM  (SELECT created_at
 		              FROM   event_outbox
-		              WHERE  status = 'PENDING'
+		              WHERE  source = 'herald'
+		              AND    status = 'PENDING'
 		              ORDER BY seq
 		              LIMIT  $1) AS first) AS p,
 		      (SELECT count(*) AS failed
 		       FROM  (SELECT
 		              FROM   event_outbox
-		              WHERE  status = 'FAILED'
+		              WHERE  source = 'herald'
+		              AND    status = 'FAILED'
 		              LIMIT  $1) AS any_of_them) AS f`
 
 	var state notification.OutboxState

@@ -38,7 +38,7 @@ const (
 func (table PurgeTable) rule() (age, mayGo string) {
 	switch table {
 	case PurgeOutbox:
-		return "created_at", `t.status = 'PROCESSED' AND ` + notUnderWay
+		return "created_at", `t.status = 'PROCESSED' AND (t.source = 'herald' OR t.acknowledged_at IS NOT NULL) AND ` + notUnderWay
 	case PurgeProcessed:
 		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
 	case PurgeNotifications:

@@ -16,6 +16,7 @@ import (
 func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration, limit int) ([]notification.StuckEvent, error) {
 	const query = `
 		SELECT p.event_id AS id,
+		       coalesce(o.source, '') AS source,
 		       coalesce(o.event_type, '') AS type,
 		       coalesce(o.aggregate_type, '') AS aggregate_type,
 		       coalesce(o.aggregate_id, '') AS aggregate_id,

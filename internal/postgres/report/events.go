@@ -37,7 +37,7 @@ func (o OutboxRow) Aggregate() string { return o.AggregateType + "/" + o.Aggrega
 
 // outboxColumns are the fields of [OutboxRow].
 const outboxColumns = `
-	       e.event_type, e.aggregate_type, e.aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, e.created_at,
+	       e.event_type, coalesce(e.aggregate_type, '') AS aggregate_type, coalesce(e.aggregate_id, '') AS aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, e.created_at,
 	       e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message`
 
 // EventRow is an event in a list: its row of event_outbox, and how far its workflow
