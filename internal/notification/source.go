@@ -88,7 +88,12 @@ type SourceRow struct {
 func (c SourceConfig) EventID(key string) string { return c.idPrefix() + key }
 
 // Key is the key of the row whose event has this id.
-func (c SourceConfig) Key(eventID string) string { return strings.TrimPrefix(eventID, c.idPrefix()) }
+func (c SourceConfig) Key(eventID string) string {
+	if c.Name == HeraldSource {
+		return eventID
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(eventID, c.idPrefix()), clashMark+c.Name)
+}
 
 // idPrefix keeps ids that are unique in their table alone apart from those of others.
 func (c SourceConfig) idPrefix() string {

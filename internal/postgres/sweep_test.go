@@ -39,7 +39,7 @@ func TestStuckEvents(t *testing.T) {
 	rest, err := s.StuckEvents(t.Context(), "evt-5", quarter, 2)
 	require.NoError(t, err)
 
-	pending := notification.PendingEvent{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
+	pending := notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
 	require.Equal(t, []notification.StuckEvent{
 		{PendingEvent: pending, Restarts: 2},
 		{PendingEvent: notification.PendingEvent{ID: "evt-5"}, Purged: true},

@@ -1,0 +1,91 @@
+package notification
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What becomes of a row that is pending in its own table depends on what Herald knows of it.
+func TestStep(t *testing.T) {
+	t.Parallel()
+	orders := SourceConfig{Name: "orders", Dialect: OrderService}
+	wallet := SourceConfig{Name: "wallet", Dialect: WalletHub}
+	failed := KnownEvent{Source: "orders", Status: OutboxFailed, Ended: true}
+	underWay := failed
+	underWay.Ended = false
+	withdrawn := failed
+	withdrawn.Withdrawn = true
+	tests := []struct {
+		name    string
+		source  SourceConfig
+		known   map[string]KnownEvent
+		eventID string
+		step    AdoptionStep
+	}{
+		{"a new row", orders, nil, "7", AdoptRow},
+		{"an event that waits for its start", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxPending}}, "7", PassRow},
+		{"an event that waits for its broker", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed}}, "7", PassRow},
+		{"a crash between acknowledgement and mark", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed, Acknowledged: true}}, "7", MarkRow},
+		{"set back to NEW by its service", orders, map[string]KnownEvent{"7": failed}, "7", BeginRow},
+		{"set back while its workflow ends", orders, map[string]KnownEvent{"7": underWay}, "7", PassRow},
+		{"cancelled by an operator", orders, map[string]KnownEvent{"7": withdrawn}, "7", FailRow},
+		{"failed in a table that marks no failures", wallet, map[string]KnownEvent{"wallet-7": {Source: "wallet", Status: OutboxFailed, Ended: true}}, "wallet-7", PassRow},
+		{"an id of another source", orders, map[string]KnownEvent{"7": {Source: "herald", Status: OutboxProcessed}}, "7~orders", AdoptClash},
+		{"an id of another source, marked", wallet, map[string]KnownEvent{"wallet-7": {Source: "herald"}, "wallet-7~wallet": {Source: "wallet", Status: OutboxFailed}}, "wallet-7~wallet", PassRow},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			eventID, step := test.source.Step("7", test.known)
+			require.Equal(t, test.step, step)
+			require.Equal(t, test.eventID, eventID)
+			require.Equal(t, "7", test.source.Key(eventID))
+			require.Contains(t, test.source.EventIDs("7"), eventID)
+		})
+	}
+}
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	orders := SourceConfig{Name: "orders", Dialect: OrderService}
+	row := func(change func(*SourceRow)) SourceRow {
+		row := SourceRow{Key: "7", EventType: "OrderCreated", AggregateType: "Order", AggregateID: "5", Payload: []byte(`{"a":1}`)}
+		change(&row)
+		return row
+	}
+	tests := []struct {
+		name    string
+		eventID string
+		row     SourceRow
+		kept    bool   // the payload
+		problem string // empty: it is PENDING
+	}{
+		{"an order", "7", row(func(*SourceRow) {}), true, ""},
+		{"no JSON", "7", row(func(r *SourceRow) { r.Payload = []byte("hello") }), false, ""},
+		{"no object", "7", row(func(r *SourceRow) { r.Payload = []byte("[1]") }), false, ""},
+		{"JSON null", "7", row(func(r *SourceRow) { r.Payload = []byte("null") }), false, ""},
+		{"null", "7", row(func(r *SourceRow) { r.Payload = nil }), false, ""},
+		{"too large", "7", row(func(r *SourceRow) { r.Payload = []byte(`{"a":"` + strings.Repeat("x", 256<<10) + `"}`) }), false, ""},
+		{"no aggregate", "7", row(func(r *SourceRow) { r.AggregateType, r.AggregateID = "", "" }), true, ""},
+		{"a type that would clear a terminal", "7", row(func(r *SourceRow) { r.EventType = "Order\x1b[2J" }), true, "event type"},
+		{"a type that is too long", "7", row(func(r *SourceRow) { r.EventType = strings.Repeat("é", 128) }), true, "event type"},
+		{"no type", "7", row(func(r *SourceRow) { r.EventType = "" }), true, "event type"},
+		{"an id of another source", "7~orders", row(func(*SourceRow) {}), true, "7"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			event := orders.Adopt(test.eventID, test.row)
+			require.Equal(t, test.kept, event.Payload != nil)
+			require.LessOrEqual(t, len(event.Type), 255)
+			require.NotContains(t, event.Type, "\x1b")
+			if test.problem == "" {
+				require.Empty(t, event.Problem)
+			} else {
+				require.Contains(t, event.Problem, test.problem)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/notification"
+)
+
+// KnownEvents reads what became of those of the events that event_outbox has.
+func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notification.KnownEvent, error) {
+	const query = `
+		SELECT o.event_id AS id,
+		       o.source,
+		       o.status,
+		       coalesce(o.error_message = $2, false) AS withdrawn,
+		       o.acknowledged_at IS NOT NULL AS acknowledged,
+		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.
+		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended
+		FROM   event_outbox o
+		LEFT JOIN processed_event p USING (event_id)
+		WHERE  o.event_id = ANY ($1)`
+
+	found, err := collect(ctx, s.Pool, "read known events", pgx.RowToStructByName[notification.KnownEvent], query, ids, CancelledByOperator)
+	known := map[string]notification.KnownEvent{}
+	for _, event := range found {
+		known[event.ID] = event
+	}
+	return known, err
+}
+
+// OpenEvents counts the events of another outbox that wait for their start or for their
+// broker, up to [notification.MaxOpenRows]. Those that an operator cancelled, or that
+// failed, are not open.
+func (s *Store) OpenEvents(ctx context.Context, source string) (int, error) {
+	const query = `
+		SELECT count(*)
+		FROM  (SELECT
+		       FROM   event_outbox o
+		       WHERE  source = $1
+		       AND    source <> 'herald'
+		       AND    acknowledged_at IS NULL
+		       AND    status IN ('PENDING', 'PROCESSED')
+		       AND    NOT EXISTS (SELECT FROM processed_event p WHERE p.event_id = o.event_id AND p.status <> 'PROCESSING')
+		       LIMIT  $2) AS open`
+
+	var count int
+	err := s.Pool.QueryRow(ctx, query, source, notification.MaxOpenRows).Scan(&count)
+	return count, wrap(err, "count open events")
+}
+
+// AdoptEvents inserts the events of another outbox, all that are new in one statement.
+// Where the database refuses a value that looked right, the event goes in without its
+// payload.
+func (s *Store) AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) error {
+	err := s.insertAdopted(ctx, source, events)
+	if !refusesValue(err) {
+		return err
+	}
+	for _, event := range events {
+		one := []notification.AdoptedEvent{event}
+		err := s.insertAdopted(ctx, source, one)
+		if refusesValue(err) && event.Payload != nil {
+			one[0].Payload = nil
+			err = s.insertAdopted(ctx, source, one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) insertAdopted(ctx context.Context, source string, events []notification.AdoptedEvent) error {
+	const query = `
+		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, status, error_message)
+		SELECT event_id, $1, event_type, nullif(aggregate_type, ''), nullif(aggregate_id, ''), nullif(correlation_id, ''), payload::jsonb, created_at,
+		       CASE WHEN problem = '' THEN 'PENDING' ELSE 'FAILED' END, nullif(problem, '')
+		FROM   unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::text[])
+		       WITH ORDINALITY AS r (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, problem, n)
+		ORDER BY n
+		ON CONFLICT DO NOTHING`
+
+	var columns adoptedColumns
+	for _, event := range events {
+		columns.add(event)
+	}
+	_, err := s.Pool.Exec(ctx, query, source, columns.ids, columns.types, columns.aggregateTypes, columns.aggregateIDs, columns.correlationIDs,
+		columns.payloads, columns.createdAt, columns.problems)
+	return wrap(err, "adopt events")
+}
+
+// refusesValue says whether the database refused a value, such as a payload with \u0000,
+// or one that is larger as the database writes it.
+func refusesValue(err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || len(refused.Code) < 2 {
+		return false
+	}
+	switch refused.Code[:2] {
+	case "22", "23", "54": // data exception, integrity constraint violation, program limit exceeded
+		return true
+	default:
+		return false
+	}
+}
+
+// Acknowledge records that the topics of events have them, or that they go to none and
+// were started, unless that is recorded.
+func (s *Store) Acknowledge(ctx context.Context, ids []string) error {
+	const query = `
+		UPDATE event_outbox
+		SET    acknowledged_at = now()
+		WHERE  event_id = ANY ($1)
+		AND    acknowledged_at IS NULL`
+
+	_, err := s.Pool.Exec(ctx, query, ids)
+	return wrap(err, "acknowledge events")
+}
