@@ -138,20 +138,20 @@ const (
 func (r Reader) RecentTypes(ctx context.Context, since time.Duration) ([]RecentType, error) {
 	const query = `
 		WITH recent AS (
-		    SELECT event_id, event_type, seq
+		    SELECT event_id, event_type, created_at, seq
 		    FROM   event_outbox
 		    WHERE  created_at >= now() - $1::interval
-		    ORDER BY seq DESC
+		    ORDER BY created_at DESC, seq DESC
 		    LIMIT  $2
 		), numbered AS (
-		    SELECT *, row_number() OVER (PARTITION BY event_type ORDER BY seq DESC) AS n
+		    SELECT *, row_number() OVER (PARTITION BY event_type ORDER BY created_at DESC, seq DESC) AS n
 		    FROM   recent
 		)
-		SELECT event_type, array_agg(event_id ORDER BY seq DESC) AS event_ids
+		SELECT event_type, array_agg(event_id ORDER BY created_at DESC, seq DESC) AS event_ids
 		FROM   numbered
 		WHERE  n <= $4
 		GROUP BY event_type
-		ORDER BY max(seq) DESC
+		ORDER BY max(created_at) DESC, max(seq) DESC
 		LIMIT  $3`
 
 	return list(ctx, r, "the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType)
