@@ -1,35 +1,20 @@
 package e2e_test
 
 import (
-	"context"
-	"errors"
-	"math/rand/v2"
-	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// nightShift is the installation of docs/operations.md. The document's events are night-1,
-// night-2 …; since all tests share one Temporal, another word of the same length stands
-// for `night`, and one for the prefix `herald`, so that tables keep their width.
+// nightShift is the installation of docs/operations.md, whose events are night-1, night-2 ….
 type nightShift struct {
-	*system
-	word   string // instead of night
-	prefix string // instead of herald
-	dir    string // where the operator's shell is
+	*desk
 }
 
 func newNightShift(t *testing.T) *nightShift {
 	t.Helper()
-	n := &nightShift{word: randomWord(len("night")), prefix: randomWord(len("herald")), dir: t.TempDir()}
-	n.system = newSystem(t, "TASK_QUEUE_PREFIX="+n.prefix, "HERALD_ACTOR=ada@ops", "PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	n := &nightShift{newDesk(t, "night")}
 	n.starter("migrate", "up")
 	n.starter("seed", "--slack-url", n.sandbox.URL)
 	n.exec(nightDirectory)
@@ -37,16 +22,6 @@ func newNightShift(t *testing.T) *nightShift {
 	n.startWorker()
 	n.starter("poller", "start")
 	return n
-}
-
-// randomWord contains no hexadecimal digits, so that it is part of no generated id.
-func randomWord(length int) string {
-	const letters = "ghjkmnpqrstvwxyz"
-	word := make([]byte, length)
-	for i := range word {
-		word[i] = letters[rand.IntN(len(letters))]
-	}
-	return string(word)
 }
 
 // nightDirectory is what the document adds to the example: a restaurant with a staff of
@@ -97,47 +72,6 @@ func nightZone(t *testing.T, now time.Time) string {
 	}
 	t.Fatal("it is night nowhere")
 	return ""
-}
-
-// own turns a text of the document into this installation's; seen does the reverse.
-func (n *nightShift) own(text string) string { return nightID.ReplaceAllString(text, n.word+"-") }
-
-func (n *nightShift) seen(text string) string {
-	return strings.NewReplacer(n.word, "night", n.prefix, "herald").Replace(text)
-}
-
-var nightID = regexp.MustCompile(`\bnight-`)
-
-// shell runs a command as an operator's shell would, and returns its output and exit code.
-func (n *nightShift) shell(command string) string {
-	n.t.Helper()
-	ctx, cancel := context.WithTimeout(n.t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", n.own(command))
-	cmd.Dir = n.dir
-	cmd.Env = append(n.env, "DATABASE_URL="+withoutPoolSize(n.t, n.servers.databaseURL))
-	out, err := cmd.CombinedOutput()
-	text := trailingBlanks.ReplaceAllString(n.seen(string(out)), "") // of which a page has none
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.Exited() {
-		return text + strings.Replace(exit.Error(), "exit status", "(exit code", 1) + ")\n"
-	}
-	require.NoError(n.t, err, "$ %s\n%s", command, text)
-	return text
-}
-
-var trailingBlanks = regexp.MustCompile(`(?m)[ \t]+$`)
-
-// withoutPoolSize returns a database's address for psql, which does not know
-// pool_max_conns.
-func withoutPoolSize(t *testing.T, address string) string {
-	t.Helper()
-	parsed, err := url.Parse(address)
-	require.NoError(t, err)
-	query := parsed.Query()
-	query.Del("pool_max_conns")
-	parsed.RawQuery = query.Encode()
-	return parsed.String()
 }
 
 // emit writes an event as a business service would.

@@ -6,13 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// writeDocs makes TestOperations write the commands' output into the document.
-var writeDocs = flag.Bool("write-docs", false, "write the commands' output into docs/operations.md")
+// writeDocs makes TestOperations and TestYourOwn write the output of commands into their document.
+var writeDocs = flag.Bool("write-docs", false, "write the output of commands into the document")
 
 const operationsDoc = "../../docs/operations.md"
 
@@ -102,69 +101,4 @@ func (b book) String() string {
 		}
 	}
 	return text.String()
-}
-
-const (
-	// settle is how long a command may take to show the expected state.
-	settle = 2 * time.Minute
-	// settleToWrite is the same with -write-docs, when the document may be wrong.
-	settleToWrite = 30 * time.Second
-)
-
-// looking matches commands that change nothing, so that they can be repeated until they
-// show what the document says.
-var looking = regexp.MustCompile(`^starter (status|audit|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
-
-// expectOutput runs a command of the document and returns its output, which must be the
-// document's. A command that changes something runs only once.
-func (n *nightShift) expectOutput(part bookPart) string {
-	n.t.Helper()
-	patience := settle
-	if *writeDocs {
-		patience = settleToWrite
-	}
-	var got string
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		got = n.shell(part.command)
-		if comparable(got) == comparable(part.output) {
-			return part.output
-		}
-		if !looking.MatchString(part.command) || time.Now().After(deadline) {
-			break
-		}
-	}
-	if !*writeDocs {
-		require.Equal(n.t, comparable(part.output), comparable(got), "$ %s", part.command)
-	}
-	return noise.ReplaceAllString(got, "")
-}
-
-// noise are lines that come and go: progress, where it takes longer, and what other tests
-// are running.
-var noise = regexp.MustCompile(`(?m)^(\d[\d,]* of \d[\d,]* |warning: other installations ).*\n`)
-
-// changing are the texts that change with each run, and what replaces them.
-var changing = []struct {
-	pattern *regexp.Regexp
-	stand   string
-}{
-	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                           // one may come at any time
-	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"}, // of a history
-	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
-	{regexp.MustCompile(`\b(SM[0-9a-f]{32}|[A-Z2-7]{26})\b`), "MESSAGE"},
-	{regexp.MustCompile(`\b\d+@\S+`), "WORKER"},
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?`), "TIME"},
-	{regexp.MustCompile(`\b\d\d:\d\d(:\d\d(\.\d+)?)?Z?\b`), "CLOCK"},
-	{regexp.MustCompile(`\b(\d+(\.\d+)?(h|ms|µs|m|s))+\b`), "DURATION"},
-	{regexp.MustCompile(`\b(` + strings.Join(nightZones, "|") + `)\b`), "ZONE"},
-	{regexp.MustCompile(`[ \t]+`), " "},
-}
-
-// comparable returns an output without what changes with each run.
-func comparable(output string) string {
-	output = noise.ReplaceAllString(output, "")
-	for _, c := range changing {
-		output = c.pattern.ReplaceAllString(output, c.stand)
-	}
-	return strings.TrimSpace(output)
 }

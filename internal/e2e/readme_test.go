@@ -20,15 +20,17 @@ func TestReadme(t *testing.T) {
 	t.Parallel()
 
 	steps := runnable(t, "README.md")
-	require.Len(t, steps, 4, "an example in README.md that this test does not know")
+	require.Len(t, steps, 5, "an example in README.md that this test does not know")
 	r := newReader(t)
 	r.hasTargets(steps[0])
-	insert, install, reminder := steps[1], steps[2], steps[3]
+	insert, takeBack, install, reminder := steps[1], steps[2], steps[3], steps[4]
 	r.shell(install)
 	r.starter("seed", "--slack-url", r.sandbox.URL)
 	r.exec(reminder)
 	r.insert(insert)
 	r.allSent("evt-1", 9)
+	r.insert(takeBack)
+	r.awaitSuccess(r.name + "-evt-2")
 }
 
 // reader does what a document says, in a folder with the programs in bin/.
@@ -46,11 +48,13 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// placeholders are the lines of README.md that a reader replaces, or that the test has
+// placeholders are the lines of documents that a reader replaces, or that the test has
 // done already.
 var placeholders = map[string]string{
 	"export DATABASE_URL=postgres://… RABBITMQ_URL=amqps://… TEMPORAL_ADDRESS=…   # and the settings below": "", // are set
-	"make build": "test -x bin/worker -a -x bin/starter",
+	"make build":            "test -x bin/worker -a -x bin/starter",
+	"make up build":         "test -x bin/worker -a -x bin/starter",
+	`eval "$(make -s env)"`: "", // are set
 }
 
 // shell runs commands as they are, and ends what they leave running at the end of the
@@ -99,12 +103,12 @@ func requireTarget(t *testing.T, name string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// insert runs a producer's SQL with another id than evt-1, since all tests share one
-// Temporal.
+// insert runs a producer's SQL with other ids than evt-1 and evt-2, since all tests share
+// one Temporal.
 func (r *reader) insert(sql string) {
 	r.t.Helper()
 	require.Contains(r.t, sql, "'evt-1'")
-	r.exec(strings.ReplaceAll(sql, "'evt-1'", "'"+r.name+"-evt-1'"))
+	r.exec(strings.ReplaceAll(sql, "'evt-", "'"+r.name+"-evt-"))
 }
 
 // allSent waits until an event has ended, and all its deliveries are sent.
@@ -124,9 +128,11 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"CONTRIBUTING.md":    true, // TestContributing
 		"README.md":          true, // TestReadme
 		"docs/containers.md": true, // TestContainersDocument
+		"docs/directory.md":  true, // TestDirectoryOfViews
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
 		"docs/roles.md":      true, // TestRoles
+		"docs/your-own.md":   true, // TestYourOwn
 	}
 	documents, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)

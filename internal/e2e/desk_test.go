@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// desk is where the commands of a document are run. The ids of its events begin with one
+// word; since all tests share one Temporal, another word of the same length stands for it,
+// and one for the prefix `herald`, so that tables keep their width.
+type desk struct {
+	*system
+	says   string         // the word
+	id     *regexp.Regexp // it, at the beginning of an id
+	word   string         // instead
+	prefix string         // instead of herald
+	more   [2]string      // another text of the document, and what stands for it here
+	dir    string         // where the shell is
+	before string         // what each command begins with
+}
+
+func newDesk(t *testing.T, says string) *desk {
+	t.Helper()
+	d := &desk{says: says, id: regexp.MustCompile(`\b` + says + `-`), word: randomWord(len(says)), prefix: randomWord(len("herald")), dir: t.TempDir()}
+	d.system = newSystem(t, "TASK_QUEUE_PREFIX="+d.prefix, "HERALD_ACTOR=ada@ops", "PATH="+binaries+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return d
+}
+
+// randomWord contains no hexadecimal digits, so that it is part of no generated id.
+func randomWord(length int) string {
+	const letters = "ghjkmnpqrstvwxyz"
+	word := make([]byte, length)
+	for i := range word {
+		word[i] = letters[rand.IntN(len(letters))]
+	}
+	return string(word)
+}
+
+// own turns a text of the document into this installation's; seen does the reverse.
+func (d *desk) own(text string) string {
+	return strings.ReplaceAll(d.id.ReplaceAllString(text, d.word+"-"), d.more[0], d.more[1])
+}
+
+func (d *desk) seen(text string) string {
+	return strings.NewReplacer(d.word, d.says, d.prefix, "herald", d.more[1], d.more[0]).Replace(text)
+}
+
+// shell runs a command as an operator's shell would, and returns its output and exit code.
+func (d *desk) shell(command string) string {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", d.before+d.own(command))
+	cmd.Dir = d.dir
+	cmd.Env = append(d.env, "DATABASE_URL="+withoutPoolSize(d.t, d.servers.databaseURL))
+	out, err := cmd.CombinedOutput()
+	text := trailingBlanks.ReplaceAllString(d.seen(string(out)), "") // of which a page has none
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		return text + strings.Replace(exit.Error(), "exit status", "(exit code", 1) + ")\n"
+	}
+	require.NoError(d.t, err, "$ %s\n%s", command, text)
+	return text
+}
+
+var trailingBlanks = regexp.MustCompile(`(?m)[ \t]+$`)
+
+// withoutPoolSize returns a database's address for psql, which does not know
+// pool_max_conns.
+func withoutPoolSize(t *testing.T, address string) string {
+	t.Helper()
+	parsed, err := url.Parse(address)
+	require.NoError(t, err)
+	query := parsed.Query()
+	query.Del("pool_max_conns")
+	parsed.RawQuery = query.Encode()
+	return parsed.String()
+}
+
+const (
+	// settle is how long a command may take to show the expected state.
+	settle = 2 * time.Minute
+	// settleToWrite is the same with -write-docs, when the document may be wrong.
+	settleToWrite = 30 * time.Second
+)
+
+// looking matches commands that change nothing, so that they can be repeated until they
+// show what the document says.
+var looking = regexp.MustCompile(`^starter (status|audit|check|template|event (list|show)|delivery (list|show|why)|poller status|replay)\b|--dry-run\b`)
+
+// expectOutput runs a command of the document and returns its output, which must be the
+// document's. A command that changes something runs only once.
+func (d *desk) expectOutput(part bookPart) string {
+	d.t.Helper()
+	patience := settle
+	if *writeDocs {
+		patience = settleToWrite
+	}
+	var got string
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		got = d.shell(part.command)
+		if comparable(got) == comparable(part.output) {
+			return part.output
+		}
+		if !looking.MatchString(part.command) || time.Now().After(deadline) {
+			break
+		}
+	}
+	if !*writeDocs {
+		require.Equal(d.t, comparable(part.output), comparable(got), "$ %s", part.command)
+	}
+	return noise.ReplaceAllString(got, "")
+}
+
+// noise are lines that come and go: progress, where it takes longer, and what other tests
+// are running.
+var noise = regexp.MustCompile(`(?m)^(\d[\d,]* of \d[\d,]* |warning: other installations ).*\n`)
+
+// changing are the texts that change with each run, and what replaces them.
+var changing = []struct {
+	pattern *regexp.Regexp
+	stand   string
+}{
+	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                           // one may come at any time
+	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"}, // of a history
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
+	{regexp.MustCompile(`\b(SM[0-9a-f]{32}|[A-Z2-7]{26})\b`), "MESSAGE"},
+	{regexp.MustCompile(`\b\d+@\S+`), "WORKER"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?`), "TIME"},
+	{regexp.MustCompile(`\b\d\d:\d\d(:\d\d(\.\d+)?)?Z?\b`), "CLOCK"},
+	{regexp.MustCompile(`\b(\d+(\.\d+)?(h|ms|µs|m|s))+\b`), "DURATION"},
+	{regexp.MustCompile(`\b(` + strings.Join(nightZones, "|") + `)\b`), "ZONE"},
+	{regexp.MustCompile(`[ \t]+`), " "},
+}
+
+// comparable returns an output without what changes with each run.
+func comparable(output string) string {
+	output = noise.ReplaceAllString(output, "")
+	for _, c := range changing {
+		output = c.pattern.ReplaceAllString(output, c.stand)
+	}
+	return strings.TrimSpace(output)
+}

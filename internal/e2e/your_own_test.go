@@ -1,0 +1,76 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const yourOwnDoc = "../../docs/your-own.md"
+
+// TestYourOwn does what docs/your-own.md tells a newcomer to do, from an empty database on,
+// and compares what the commands print with the document.
+//
+// To update the document: go test ./internal/e2e -run TestYourOwn -write-docs
+func TestYourOwn(t *testing.T) {
+	t.Parallel()
+
+	n := newNewcomer(t)
+	source, err := os.ReadFile(yourOwnDoc)
+	require.NoError(t, err)
+	parts := parseBook(string(source))
+	require.Equal(t, string(source), parts.String(), "the document is not read as it stands")
+	blocks := codeBlocks(t, "docs/your-own.md")
+	for i, part := range parts {
+		if part.command != "" {
+			parts[i].output = n.expectOutput(part)
+			continue
+		}
+		if !strings.HasPrefix(part.text, "```") || part.text == "```\n" {
+			continue
+		}
+		block := blocks[0]
+		blocks = blocks[1:]
+		switch block.language {
+		case "sh":
+			n.reader.shell(n.before + n.own(block.text))
+		case "sql":
+			n.exec(n.own(block.text))
+		}
+	}
+	if *writeDocs {
+		require.NoError(t, os.WriteFile(yourOwnDoc, []byte(parts.String()), 0o644))
+	}
+}
+
+// newcomer is the reader of docs/your-own.md. What one of their commands exports the next
+// ones have.
+type newcomer struct {
+	*desk
+	reader *reader
+}
+
+func newNewcomer(t *testing.T) *newcomer {
+	t.Helper()
+	n := &newcomer{desk: newDesk(t, "clinic")}
+	n.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	n.more = [2]string{"127.0.0.1:9090", freeAddress(t)}
+	n.before = "[ ! -e exports ] || . ./exports; trap 'export -p > exports' EXIT\n"
+	n.env = append(n.env, "WORKER_HTTP_ADDR=127.0.0.1:0")
+	require.NoError(t, os.Symlink(binaries, filepath.Join(n.dir, "bin")))
+	n.reader = &reader{system: n.system, dir: n.dir}
+	return n
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	return fmt.Sprint(listener.Addr())
+}
