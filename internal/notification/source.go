@@ -19,14 +19,20 @@ func Dialects() []Dialect { return []Dialect{OrderService, WalletHub} }
 
 // dialectTable has one row for each dialect.
 var dialectTable = map[Dialect]dialectRow{
-	OrderService: {ownIDs: true, marksFailed: true},
+	OrderService: {ownIDs: true, marksFailed: true, hasAggregate: true},
 	WalletHub:    {},
 }
 
 type dialectRow struct {
 	ownIDs      bool // its ids are unique everywhere, so that they are event ids as they are
 	marksFailed bool // a row that failed is no longer pending in its own table
+
+	hasAggregate bool // its table says what an event is about
 }
+
+// HasAggregate says whether a table says what its events are about. Where it does not,
+// [SourceConfig.Aggregate] may.
+func (d Dialect) HasAggregate() bool { return dialectTable[d].hasAggregate }
 
 // MarksFailed says whether a row that failed is marked in its own table. A row of such a
 // table that is pending although its event has failed was set back by its service.

@@ -1,0 +1,56 @@
+package source
+
+import "herald/internal/notification"
+
+// dialects has one entry for each of [notification.Dialects].
+var dialects = map[notification.Dialect]dialect{
+	notification.OrderService: orderService,
+	notification.WalletHub:    walletHub,
+}
+
+// dialect is what a table must have, and the statements over it. {table} in them stands
+// for its name.
+type dialect struct {
+	columns []column
+	indexes []index
+
+	first   string // the cursor before all rows
+	pending string // $1 …: the parts of a cursor, with slashes between them; last a limit
+	rows    string // $1: keys
+
+	sent   string // $1: keys
+	failed string // $1: key, $2: message; empty: its table has no word for it
+	reopen string // $1: keys; empty likewise
+
+	state string // $1: how many rows it counts at most
+}
+
+// column is one that a dialect needs.
+type column struct {
+	name    string
+	types   []string // that it may have; the first is the one that the service documents
+	notNull bool     // a row with null there would never be read
+	written bool     // by Herald
+}
+
+// index is one that a dialect needs.
+type index struct {
+	name    string   // of the table with the name outbox
+	columns []string // that it is created on
+	leading int      // an index that begins with that many of them will do
+
+	// A partial index over the pending rows alone does as well.
+	partialOn string   // begins with this column; empty: none does
+	pending   []string // its condition is one of these, without brackets and casts
+}
+
+// The types that columns of several dialects may have.
+var (
+	texts    = []string{"text", "character varying"}
+	payloads = []string{"text", "character varying", "json", "jsonb"}
+	times    = []string{"timestamp without time zone", "timestamp with time zone"}
+)
+
+// errorLength is how much of a message a table gets, in characters: as many as the usual
+// column of a service holds. Herald's own table has all of it.
+const errorLength = 255
