@@ -60,7 +60,7 @@ func TestBadInput(t *testing.T) {
 	s.requireDelivery(crlf+"-customer1-EMAIL", "FAILED", "line break in the title")
 	s.requireDelivery(crlf+"-customer1-SMS", "SENT", "")
 	s.requireDelivery(addresses+"-customer2-EMAIL", "FAILED", "invalid address")
-	s.requireDelivery(addresses+"-customer2-SMS", "FAILED", "twilio refused")
+	s.requireDelivery(addresses+"-customer2-SMS", "FAILED", "invalid number")
 	s.requireDelivery(addresses+"-customer2-PUSH", "FAILED", "no working device")
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_device WHERE token = 'dead-token' AND NOT active`))
 	s.requireDelivery(zone+"-customer3-EMAIL", "SENT", "")
