@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"herald/internal/config"
+	"herald/internal/kafka"
 	"herald/internal/notification"
 	"herald/internal/wiring"
 )
@@ -51,6 +52,7 @@ func settingNames() map[string]bool {
 		}
 	}
 	add("", reflect.TypeFor[config.Config]())
+	add("", reflect.TypeFor[kafka.Settings]())
 	for channel, settings := range wiring.New() {
 		add("", reflect.TypeOf(settings).Elem())
 		add(string(channel)+"_", reflect.TypeFor[config.Policy]())

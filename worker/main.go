@@ -17,6 +17,8 @@ import (
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/environment"
+	"herald/internal/kafka"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -129,17 +131,21 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 	}
 }
 
-// readSettings reads all settings, those of the channels and Temporal's included.
+// readSettings reads all settings, those of the channels, Kafka's and Temporal's included.
 func readSettings(channels wiring.Wiring) (config.Config, client.Options, error) {
 	if err := channels.Complete(); err != nil {
 		return config.Config{}, client.Options{}, err
 	}
-	environment := env.ToMap(os.Environ())
-	cfg, err := config.From(environment, channels.Read)
+	values := env.ToMap(os.Environ())
+	var topics kafka.Settings
+	cfg, err := config.From(values, func(r *environment.Reader) {
+		channels.Read(r)
+		topics.Read(r)
+	})
 	if err != nil {
 		return config.Config{}, client.Options{}, err
 	}
-	options, err := config.Temporal(environment)
+	options, err := config.Temporal(values)
 	return cfg, options, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
+	"herald/internal/kafka"
 	"herald/internal/notification"
 	"herald/internal/wiring"
 )
@@ -22,7 +23,7 @@ func TestSettingsOfTheReference(t *testing.T) {
 
 	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host"}
-	structs := []any{&config.Config{}}
+	structs := []any{&config.Config{}, &kafka.Settings{}}
 	for _, settings := range wired {
 		structs = append(structs, settings)
 	}

@@ -1,0 +1,94 @@
+// Package kafkatest gives tests brokers, topics, and what arrived there.
+package kafkatest
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// patience bounds each wait for a broker.
+const patience = time.Minute
+
+// Cluster is one broker of the test's own, in this process. It keeps its data over a stop.
+type Cluster struct {
+	Address string // host:port
+	options []kfake.Opt
+	running *kfake.Cluster
+}
+
+// NewCluster starts a broker, which the end of the test stops.
+func NewCluster(t testing.TB, options ...kfake.Opt) *Cluster {
+	t.Helper()
+	c := &Cluster{options: append(options, kfake.NumBrokers(1), kfake.DataDir(t.TempDir()))}
+	c.Start(t)
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// Start starts the broker again, where it was.
+func (c *Cluster) Start(t testing.TB) {
+	t.Helper()
+	options := c.options
+	if c.Address != "" {
+		_, port, err := net.SplitHostPort(c.Address)
+		require.NoError(t, err)
+		number, err := strconv.Atoi(port)
+		require.NoError(t, err)
+		options = append(options, kfake.Ports(number))
+	}
+	running, err := kfake.NewCluster(options...)
+	require.NoError(t, err)
+	c.running, c.Address = running, running.ListenAddrs()[0]
+}
+
+// Stop stops the broker, and keeps its data.
+func (c *Cluster) Stop() { c.running.Close() }
+
+// CreateTopic creates a topic of one partition, with settings such as max.message.bytes.
+func CreateTopic(t testing.TB, broker, topic string, settings map[string]string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	wanted := kmsg.NewCreateTopicsRequestTopic()
+	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, 1, 1
+	for name, value := range settings {
+		wanted.Configs = append(wanted.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: name, Value: &value})
+	}
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Topics = append(request.Topics, wanted)
+	response, err := request.RequestWith(ctx, client(t, broker))
+	require.NoError(t, err)
+	require.NoError(t, kerr.ErrorForCode(response.Topics[0].ErrorCode))
+}
+
+// Records waits until a topic has a number of records, and returns all that it has.
+func Records(t testing.TB, broker, topic string, number int) []*kgo.Record {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	consumer := client(t, broker, kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
+	var records []*kgo.Record
+	for len(records) < number {
+		fetches := consumer.PollFetches(ctx)
+		require.NoError(t, fetches.Err0(), "%s has %d records of %d", topic, len(records), number)
+		records = append(records, fetches.Records()...)
+	}
+	return records
+}
+
+func client(t testing.TB, broker string, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(broker))...)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
