@@ -13,22 +13,25 @@ import (
 
 var taskQueuePrefix = regexp.MustCompile(`^[a-z0-9-]{1,50}$`)
 
+// The limits of how an outbox is polled.
+const (
+	minPollInterval = 100 * time.Millisecond
+	maxPollInterval = time.Minute
+	maxBatchSize    = 1000
+	maxPollers      = 16
+)
+
 func (c *Starter) check(r *environment.Reader) {
 	r.AllowCleartext = c.AllowCleartext
-	// The cause is not shown: it quotes the URL, which has a password.
-	database, err := pgconn.ParseConfig(string(c.DatabaseURL))
-	if err != nil {
-		r.Refuse("DATABASE_URL", "must be a Postgres URL such as postgres://user:password@host:5432/herald")
-	} else {
-		checkDatabaseEncryption(r, database)
-	}
+	checkDatabase(r, "DATABASE_URL", string(c.DatabaseURL))
 	if _, err := temporal(r); err != nil {
 		r.Refuse("TEMPORAL_*", err.Error())
 	}
 	r.Match("TASK_QUEUE_PREFIX", c.TaskQueuePrefix, taskQueuePrefix, "must be of a-z, 0-9 and -, 50 at most")
-	environment.Within(r, "OUTBOX_POLL_INTERVAL", c.OutboxPollInterval, 100*time.Millisecond, time.Minute)
-	environment.Within(r, "OUTBOX_BATCH_SIZE", c.OutboxBatchSize, 1, 1000)
-	environment.Within(r, "OUTBOX_POLLERS", c.OutboxPollers, 1, 16)
+	environment.Within(r, "OUTBOX_POLL_INTERVAL", c.OutboxPollInterval, minPollInterval, maxPollInterval)
+	environment.Within(r, "OUTBOX_BATCH_SIZE", c.OutboxBatchSize, 1, maxBatchSize)
+	environment.Within(r, "OUTBOX_POLLERS", c.OutboxPollers, 1, maxPollers)
+	c.Sources = c.sources(r)
 }
 
 // check checks the settings that only the worker has.
@@ -43,14 +46,19 @@ func (c *Config) check(r *environment.Reader) {
 	}
 }
 
-// checkDatabaseEncryption checks each way in which the driver may connect. With
+// checkDatabase checks a URL, and each way in which the driver may connect to it. With
 // sslmode=prefer, its default, it falls back to clear text if the server has no TLS.
-func checkDatabaseEncryption(r *environment.Reader, parsed *pgconn.Config) {
+func checkDatabase(r *environment.Reader, key, url string) {
+	parsed, err := pgconn.ParseConfig(url)
+	if err != nil { // it quotes the URL, which has a password
+		r.Refuse(key, "must be a Postgres URL such as postgres://user:password@host:5432/herald")
+		return
+	}
 	ok := parsed.TLSConfig != nil || environment.IsLocal(parsed.Host)
 	for _, fallback := range parsed.Fallbacks {
 		ok = ok && (fallback.TLSConfig != nil || environment.IsLocal(fallback.Host))
 	}
-	r.Encrypted("DATABASE_URL", ok, "sslmode=require, verify-ca or verify-full")
+	r.Encrypted(key, ok, "sslmode=require, verify-ca or verify-full")
 }
 
 func checkBroker(r *environment.Reader, url environment.Secret) {

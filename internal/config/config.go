@@ -19,6 +19,9 @@ type Starter struct {
 	OutboxPollInterval time.Duration `env:"OUTBOX_POLL_INTERVAL" envDefault:"1s"` // 100 ms to 1 min
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
 	OutboxPollers      int           `env:"OUTBOX_POLLERS" envDefault:"1"`        // 1 to 16
+
+	OutboxSources string                      `env:"OUTBOX_SOURCES"` // a file; empty: there are no other outboxes
+	Sources       []notification.SourceConfig `env:"-"`              // the first is Herald's own
 }
 
 // Config is the settings of the worker, without those of its senders.

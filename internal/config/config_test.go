@@ -26,6 +26,7 @@ func TestDefaults(t *testing.T) {
 			OutboxPollInterval: time.Second,
 			OutboxBatchSize:    100,
 			OutboxPollers:      1,
+			Sources:            []notification.SourceConfig{herald()},
 		},
 		RabbitMQURL:    "amqp://guest:guest@localhost:5672/",
 		PublishEvents:  true,
@@ -66,6 +67,7 @@ func TestEverySetting(t *testing.T) {
 		Starter: config.Starter{
 			DatabaseURL: "postgres://u:p@db:5433/h?sslmode=disable", TaskQueuePrefix: "test-7", AllowCleartext: true,
 			OutboxPollInterval: 250 * time.Millisecond, OutboxBatchSize: 1000, OutboxPollers: 16,
+			Sources: cfg.Sources, // see TestSources
 		},
 		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
 		Policies: cfg.Policies,
@@ -83,7 +85,7 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.NoError(t, err)
 	empty := required()
 	for _, key := range []string{
-		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "PUBLISH_EVENTS", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "WORKER_HTTP_ADDR",
+		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES", "PUBLISH_EVENTS", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "WORKER_HTTP_ADDR",
 		"EMAIL_MAX_ATTEMPTS", "PUSH_RETRY_INTERVAL", "SMS_RETRY_COEFFICIENT", "WEBSOCKET_TIMEOUT", "SLACK_RATE_LIMIT", "SLACK_MAX_ATTEMPTS",
 	} {
 		empty[key] = ""
@@ -119,7 +121,7 @@ func TestStarter(t *testing.T) {
 	require.NoError(t, err, "what it does not need does not matter")
 	require.Equal(t, config.Starter{
 		DatabaseURL: "postgres://herald@localhost/herald", TaskQueuePrefix: "herald",
-		OutboxPollInterval: time.Second, OutboxBatchSize: 100, OutboxPollers: 2,
+		OutboxPollInterval: time.Second, OutboxBatchSize: 100, OutboxPollers: 2, Sources: cfg.Sources,
 	}, cfg)
 
 	cfg, err = config.StarterFrom(map[string]string{"OUTBOX_POLLERS": "0"})

@@ -1,0 +1,211 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/config"
+	"herald/internal/notification"
+)
+
+// withSources are the settings of a starter whose file of sources has this text.
+func withSources(t *testing.T, text string) map[string]string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "sources.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return map[string]string{
+		"DATABASE_URL": "postgres://herald@localhost/herald", "OUTBOX_SOURCES": file,
+		"ORDERS_DATABASE_URL": "postgres://herald:hunter2@localhost/orders",
+	}
+}
+
+// herald is Herald's own outbox, which is always a source.
+func herald() notification.SourceConfig {
+	return notification.SourceConfig{
+		Name: "herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, People: true,
+	}
+}
+
+func TestSources(t *testing.T) {
+	t.Parallel()
+
+	rome, err := time.LoadLocation("Europe/Rome")
+	require.NoError(t, err)
+	values := withSources(t, `
+# the least, and all
+- name: orders
+  dialect: order-service
+  table: orders.outbox
+  kafka: { topic: order-events }
+- name: wallet-2
+  dialect: wallet-hub
+  database_url_env: ORDERS_DATABASE_URL
+  table: public.Outbox_1
+  timezone: Europe/Rome
+  poll_interval: 5s
+  batch_size: 10
+  pollers: 2
+  kafka:
+    topic: "{{.event_type}}-out-0"
+    key: "{{.aggregate_id}}"
+  retries: forever
+  retry_interval: 1s
+  people: true
+  aggregate: { type: CUSTOMER, id_path: "customer.id, customerId" }
+  retention: 720h
+`)
+	values["OUTBOX_POLL_INTERVAL"] = "2s"
+
+	cfg, err := config.StarterFrom(values)
+
+	require.NoError(t, err)
+	own := herald()
+	own.PollInterval = 2 * time.Second
+	require.Equal(t, []notification.SourceConfig{
+		own,
+		{
+			Name: "orders", Dialect: notification.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.outbox", Zone: time.UTC,
+			PollInterval: 2 * time.Second, BatchSize: 100, Pollers: 1,
+			Kafka: &notification.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
+		},
+		{
+			Name: "wallet-2", Dialect: notification.WalletHub, DatabaseURL: values["ORDERS_DATABASE_URL"], Table: "public.Outbox_1", Zone: rome,
+			PollInterval: 5 * time.Second, BatchSize: 10, Pollers: 2,
+			Kafka: &notification.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: notification.RetryForever, RetryInterval: time.Second,
+			People: true, Aggregate: &notification.SourceAggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
+		},
+	}, cfg.Sources)
+}
+
+func TestOwnOutboxAsSource(t *testing.T) {
+	t.Parallel()
+
+	cfg, err := config.StarterFrom(withSources(t, "- { name: herald, kafka: { topic: \"herald.{{.event_type}}\" }, retries: 0, retention: 48h }"))
+
+	require.NoError(t, err)
+	want := herald()
+	want.Kafka, want.Retries, want.Retention = &notification.KafkaRoute{Topic: "herald.{{.event_type}}"}, 0, 48*time.Hour
+	require.Equal(t, []notification.SourceConfig{want}, cfg.Sources)
+}
+
+// Each mistake is named by its line.
+func TestBadSources(t *testing.T) {
+	t.Parallel()
+
+	// orders is a good entry; what follows begins in line 5.
+	const orders = "- name: orders\n  dialect: order-service\n  table: orders.outbox\n  kafka: { topic: order-events }\n"
+	tests := []struct{ name, text, want string }{
+		{"empty", "", "line 1: it must be a list of sources"},
+		{"an empty list", "[]", "line 1: it must be a list of sources"},
+		{"a mapping", "name: orders", "line 1: it must be a list of sources"},
+		{"two documents", orders + "---\n" + orders, "line 1: it must be one document"},
+		{"no YAML", orders + "  kafka: [\n", "line 5: "},
+		{"a word", "- orders", "line 1: a source must be keys and values"},
+		{"an unknown key", orders + "  kakfa: {}", `line 5: a source has no key "kakfa"; it may have name, dialect, `},
+		{"an unknown key of kafka", orders + "- { name: b, dialect: wallet-hub, table: a.b, kafka: { topic: t, partition: 1 } }", `line 5: kafka has no key "partition"; it may have topic, key`},
+		{"what is not built", orders + "  mode: batch", `line 5: a source has no key "mode"`},
+		{"a key twice", orders + "  table: a.b", "line 5: table is there twice: before in line 3"},
+		{"a name twice", orders + "\n" + strings.Replace(orders, "orders.o", "b.o", 1), "line 6: the source of line 1 has the same name"},
+		{"herald twice", "- name: herald\n- name: herald", "line 2: the source of line 1 has the same name"},
+		{"a table twice", orders + strings.Replace(orders, "orders", "b", 1), "line 7: source orders has the same table of the same database"},
+		{"no name", "- dialect: order-service\n  table: a.b\n  people: true", "line 1: the source has no `name:`"},
+		{"no dialect, no table", "- name: b\n  people: true", "line 1: the source has no `dialect:`\nline 1: the source has no `table:`"},
+		{"a name in capitals", strings.Replace(orders, "orders", "Orders", 1), "line 1: name must be of a-z, 0-9 and -, 30 at most, and not outbox"},
+		{"a long name", strings.Replace(orders, "orders", strings.Repeat("o", 31), 1), "line 1: name must be"},
+		{"the name of pollers", strings.Replace(orders, "orders", "outbox", 1), "line 1: name must be"},
+		{"a name that is a number", strings.Replace(orders, "orders", "7", 1), "line 1: name must be text"},
+		{"a name that is null", strings.Replace(orders, "orders", "", 1), "line 1: name must be text"},
+		{"an empty name", strings.Replace(orders, "orders", `" "`, 1), "line 1: name is empty"},
+		{"another dialect", strings.Replace(orders, "order-service", "debezium", 1), "line 2: dialect must be order-service or wallet-hub"},
+		{"a table without a schema", strings.Replace(orders, "orders.outbox", "outbox", 1), "line 3: table must be schema.table"},
+		{"a quoted table", strings.Replace(orders, "orders.outbox", `'orders."outbox"'`, 1), "line 3: table must be schema.table"},
+		{"an unset variable", orders + "  database_url_env: SHOP_DATABASE_URL", "line 5: SHOP_DATABASE_URL is not set in the environment"},
+		{"a URL instead of a variable", orders + "  database_url_env: postgres://u:hunter2@h/d", "line 5: database_url_env must be the name of a variable"},
+		{"another zone", orders + "  timezone: Mars/Olympus", "line 5: timezone must be the name of a zone"},
+		{"the machine's zone", orders + "  timezone: Local", "line 5: timezone must be the name of a zone"},
+		{"an interval without a unit", orders + "  poll_interval: 5", "line 5: poll_interval must be a duration such as 5s"},
+		{"an interval too short", orders + "  poll_interval: 99ms", "line 5: poll_interval must be a duration from 100ms to 1m0s"},
+		{"a batch too large", orders + "  batch_size: 1001", "line 5: batch_size must be a whole number from 1 to 1000"},
+		{"half a batch", orders + "  batch_size: 1.5", "line 5: batch_size must be a whole number"},
+		{"no pollers", orders + "  pollers: 0", "line 5: pollers must be a whole number from 1 to 16"},
+		{"negative retries", orders + "  retries: -1", "line 5: retries must be a whole number from 0 to 100"},
+		{"retries without end", orders + "  retries: always", "line 5: retries must be a whole number from 0 to 100, or forever"},
+		{"retries too soon", orders + "  retry_interval: 1ms", "line 5: retry_interval must be a duration from 10ms to 1h0m0s"},
+		{"people perhaps", orders + "  people: yes", "line 5: people must be true or false"},
+		{"rows for no time", orders + "  retention: 59m", "line 5: retention must be a duration from 1h0m0s"},
+		{"kafka without a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { key: k } }", "line 2: kafka has no `topic:`"},
+		{"kafka is a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: t }", "line 2: kafka must be keys and values"},
+		{"a topic without quotes", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: {{.event_type}} } }", "line 2: "},
+		{"no name for a topic", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: order events } }", "line 2: the topic"},
+		{"an unknown field", "- { name: b, dialect: wallet-hub, table: a.b,\n kafka: { topic: \"{{.type}}\" } }", "line 2: the template of the topic"},
+		{"nothing to do", "- name: b\n  dialect: order-service\n  table: a.b", "line 1: the source does nothing: give it `kafka:` or `people: true`"},
+		{"retries of nothing", "- name: b\n  dialect: order-service\n  table: a.b\n  people: true\n  retries: 3", "line 5: retries is how often Kafka is asked again"},
+		{"people without an aggregate", "- { name: b, dialect: wallet-hub, table: a.b,\n people: true }", "line 2: people are found by the aggregate"},
+		{"two aggregates", orders + "  aggregate: { type: A, id_path: b }", "line 5: tables of order-service have an aggregate of their own"},
+		{"half an aggregate", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A } }", "line 2: aggregate has no `id_path:`"},
+		{"an aggregate of two words", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A B, id_path: c } }", "line 2: type must be a word"},
+		{"a path into nothing", "- { name: b, dialect: wallet-hub, table: a.b, people: true,\n aggregate: { type: A, id_path: c..d } }", "line 2: id_path must be keys"},
+		{"herald's table", "- name: herald\n  table: a.b", "line 2: herald is Herald's own outbox: its entry may have name, kafka, retries"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			values := withSources(t, tt.text)
+			_, err := config.StarterFrom(values)
+
+			require.ErrorContains(t, err, "settings: OUTBOX_SOURCES has mistakes, in "+values["OUTBOX_SOURCES"]+":\n"+tt.want)
+			require.Equal(t, strings.Count(tt.want, "\n")+2, len(strings.Split(err.Error(), "\n")), err)
+			require.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+}
+
+// All mistakes are named at once: those of the file by line, and those of the environment
+// beside it.
+func TestBadSourcesAreNamedAtOnce(t *testing.T) {
+	t.Parallel()
+
+	values := withSources(t, `- name: orders
+  dialect: order
+  database_url_env: ORDERS_DATABASE_URL
+  table: outbox
+  polling: 5s
+  kafka: { topic: "{{.x}}", keys: a }
+- name: orders
+  dialect: wallet-hub
+  database_url_env: CLEAR_DATABASE_URL
+  table: public.outbox
+  batch_size: many
+`)
+	values["ORDERS_DATABASE_URL"], values["CLEAR_DATABASE_URL"], values["OUTBOX_POLLERS"] = "mysql://u:hunter2@h/d", "postgres://u:hunter2@db/d", "0"
+	_, err := config.StarterFrom(values)
+
+	require.Error(t, err)
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if number, _, found := strings.Cut(line, ": "); found && strings.HasPrefix(number, "line ") {
+			lines = append(lines, number)
+		}
+	}
+	require.Equal(t, []string{"line 2", "line 4", "line 5", "line 6", "line 6", "line 7", "line 7", "line 11"}, lines, err)
+	for _, fact := range []string{
+		"OUTBOX_POLLERS must be from 1 to 16", "ORDERS_DATABASE_URL must be a Postgres URL",
+		"CLEAR_DATABASE_URL is another host's and not encrypted: it needs sslmode=require",
+	} {
+		require.ErrorContains(t, err, fact)
+	}
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+func TestSourcesFileIsMissing(t *testing.T) {
+	t.Parallel()
+
+	_, err := config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://localhost", "OUTBOX_SOURCES": "/nowhere/sources.yaml"})
+	require.EqualError(t, err, "settings: OUTBOX_SOURCES must be a file that can be read: no such file or directory")
+}
