@@ -29,8 +29,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Look for mistakes in all that is configured",
 		Long: `Look for mistakes in all that is configured: the schema, the directory or the views
 in its place, the rules, the templates, the channels and their providers, RabbitMQ,
-Temporal, pollers and workers. Each is named with its row and with what to do about it.
-The exit code is 1 if there are any.
+Temporal, pollers and workers, and the outboxes of other services. Each is named with
+its row and with what to do about it. The exit code is 1 if there are any.
 
 The last events of each type are read as planning would read them now: whom their
 payloads name, and what the templates make of them. It changes nothing and sends
@@ -58,7 +58,12 @@ func (a *app) check(ctx context.Context, since console.Age) error {
 		return err
 	}
 	defer done()
-	checking := &check.Check{Subjects: a.subjects(ctx, db, since, temporal)}
+	return a.runCheck(ctx, append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...), "starter check")
+}
+
+// runCheck looks at the subjects, and fails if there are mistakes. command does it again.
+func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string) error {
+	checking := &check.Check{Subjects: subjects}
 	stop := a.Progress(checking.Doing)
 	result := checking.Run(ctx)
 	stop()
@@ -69,9 +74,9 @@ func (a *app) check(ctx context.Context, since console.Age) error {
 	case 0:
 		return nil
 	case 1:
-		return advice.With(fmt.Errorf("there is a mistake"), "mend it, and run `starter check` again")
+		return advice.With(fmt.Errorf("there is a mistake"), "mend it, and run `"+command+"` again")
 	default:
-		return advice.With(fmt.Errorf("there are %d mistakes", count), "mend them, and run `starter check` again")
+		return advice.With(fmt.Errorf("there are %d mistakes", count), "mend them, and run `"+command+"` again")
 	}
 }
 
@@ -124,7 +129,7 @@ func printCheck(w io.Writer, result check.Result) {
 	for _, skipped := range result.NotChecked {
 		console.Row(w, skipped.Subject+" was not checked: "+skipped.Reason)
 	}
-	if len(result.Mistakes) == 0 {
+	if len(result.Mistakes) == 0 && len(result.Checked) > 0 {
 		console.Row(w, "no mistakes in "+console.Join(result.Checked))
 	}
 }

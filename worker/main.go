@@ -54,6 +54,9 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
+	if others := cfg.Sources[1:]; len(others) > 0 {
+		slog.Warn("OUTBOX_SOURCES lists outboxes of other services, which this build does not poll yet", "sources", len(others))
+	}
 	events, deliveries, err := postgres.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries")
 	if err != nil {
 		return err

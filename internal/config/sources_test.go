@@ -209,3 +209,23 @@ func TestSourcesFileIsMissing(t *testing.T) {
 	_, err := config.StarterFrom(map[string]string{"DATABASE_URL": "postgres://localhost", "OUTBOX_SOURCES": "/nowhere/sources.yaml"})
 	require.EqualError(t, err, "settings: OUTBOX_SOURCES must be a file that can be read: no such file or directory")
 }
+
+// The file in docs/outboxes.md is one that can be used.
+func TestSourcesOfTheDocument(t *testing.T) {
+	t.Parallel()
+
+	document, err := os.ReadFile("../../docs/outboxes.md")
+	require.NoError(t, err)
+	_, file, _ := strings.Cut(string(document), "```yaml\n")
+	file, _, _ = strings.Cut(file, "```")
+	values := withSources(t, file)
+	values["WALLET_DATABASE_URL"] = "postgres://localhost/wallet"
+
+	cfg, err := config.StarterFrom(values)
+
+	require.NoError(t, err)
+	require.Len(t, cfg.Sources, 3)
+	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers kafka retries retry_interval people aggregate retention", " ") {
+		require.Contains(t, string(document), "\n| `"+key+"` |")
+	}
+}

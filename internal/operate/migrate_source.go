@@ -1,0 +1,62 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/source"
+)
+
+// MigrateSource creates the indexes that the outbox of another service lacks for its
+// dialect, and returns them. It calls begun before each, which takes its time on a large
+// table. It changes nothing else of the table.
+func (o *Operator) MigrateSource(ctx context.Context, config notification.SourceConfig, begun func(source.Index)) ([]source.Index, error) {
+	table, err := source.Open(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	missing, err := table.MissingIndexes(ctx)
+	if err != nil || len(missing) == 0 {
+		return nil, unmigrated(config, missing, err)
+	}
+	var names []string
+	for _, index := range missing {
+		names = append(names, index.Name)
+	}
+	if err := o.Record(ctx, fmt.Sprintf("source %s: %s", config.Name, strings.Join(names, ", ")), config.Table); err != nil {
+		return nil, err
+	}
+	if err := table.CreateIndexes(ctx, missing, begun); err != nil {
+		return nil, unmigrated(config, missing, err)
+	}
+	return missing, nil
+}
+
+// unmigrated says what to do about an error of a source's database.
+func unmigrated(config notification.SourceConfig, missing []source.Index, err error) error {
+	var refused *pgconn.PgError
+	var connect *pgconn.ConnectError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, source.ErrMigrating):
+		return advice.With(err, "wait until it is done, and run it again")
+	case errors.As(err, &connect):
+		return advice.With(err, "start the database, or set the variable that `database_url_env:` names to where it is")
+	case errors.As(err, &refused) && len(missing) > 0:
+		var statements []string
+		for _, index := range missing {
+			statements = append(statements, index.Statement)
+		}
+		return advice.With(err, "have the table's owner run: "+strings.Join(statements, "; "))
+	default:
+		return advice.With(err, fmt.Sprintf("see `starter source check %s`", config.Name))
+	}
+}

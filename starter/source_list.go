@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"herald/internal/console"
+	"herald/internal/notification"
+)
+
+// sourceView is a source as `starter source list` prints it: without the URL of its
+// database, which is a secret.
+type sourceView struct {
+	Name         string               `json:"name"`
+	Dialect      notification.Dialect `json:"dialect,omitempty"` // none: it is Herald's own
+	Table        string               `json:"table"`
+	Topic        string               `json:"topic,omitempty"`
+	Key          string               `json:"key,omitempty"`
+	Retries      string               `json:"retries,omitempty"`
+	People       bool                 `json:"people"`
+	PollInterval string               `json:"poll_interval"`
+	BatchSize    int                  `json:"batch_size"`
+	Pollers      int                  `json:"pollers"`
+	Timezone     string               `json:"timezone,omitempty"`
+	Retention    string               `json:"retention,omitempty"` // none: rows are kept
+}
+
+func viewOf(source notification.SourceConfig) sourceView {
+	view := sourceView{
+		Name: source.Name, Dialect: source.Dialect, Table: source.Table, People: source.People,
+		PollInterval: source.PollInterval.String(), BatchSize: source.BatchSize, Pollers: source.Pollers,
+	}
+	if source.Name == notification.HeraldSource {
+		view.Table = "event_outbox"
+	}
+	if source.Kafka != nil {
+		view.Topic, view.Key, view.Retries = source.Kafka.Topic, source.Kafka.Key, retriesOf(source)
+	}
+	if source.Zone != nil {
+		view.Timezone = source.Zone.String()
+	}
+	if source.Retention > 0 {
+		view.Retention = source.Retention.String()
+	}
+	return view
+}
+
+// retriesOf is 5 (100ms … 1.6s), or forever.
+func retriesOf(source notification.SourceConfig) string {
+	if source.Retries == notification.RetryForever {
+		return "forever"
+	}
+	return fmt.Sprintf("%d from %s on", source.Retries, source.RetryInterval.Round(time.Millisecond))
+}
+
+func printSources(w io.Writer, views []sourceView) {
+	rows := make([][]string, len(views))
+	for i, view := range views {
+		people := "no"
+		if view.People {
+			people = "told"
+		}
+		rows[i] = []string{
+			view.Name, string(console.Dash(view.Dialect)), view.Table, console.Dash(view.Retries), people,
+			fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), console.Dash(view.Retention), topicOf(view),
+		}
+	}
+	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
+}
+
+// topicOf is the topic's template, with that of the key.
+func topicOf(view sourceView) string {
+	if view.Key == "" {
+		return console.Dash(view.Topic)
+	}
+	return view.Topic + " by " + view.Key
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// withSources is a terminal whose database has an order service's outbox beside Herald's,
+// without its indexes, and whose file of sources names it.
+func withSources(t *testing.T) terminal {
+	t.Helper()
+	c := withDatabase(t)
+	c.exec(t, `
+		CREATE SCHEMA orders;
+		CREATE TABLE orders.outbox (
+			id uuid PRIMARY KEY, aggregate_type varchar(255) NOT NULL, aggregate_id uuid NOT NULL, event_type varchar(255) NOT NULL,
+			payload text NOT NULL, status varchar(50) NOT NULL, created_at timestamp NOT NULL, sent_at timestamp, error_message text
+		)`)
+	c.environment["WALLET_DATABASE_URL"] = "postgres://herald:verysecret@" + unreachable + "/wallet"
+	c.environment["OUTBOX_SOURCES"] = filepath.Join(t.TempDir(), "sources.yaml")
+	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte(`
+- name: orders
+  dialect: order-service
+  table: orders.outbox
+  kafka: { topic: order-events, key: "{{.aggregate_id}}" }
+  retention: 720h
+- name: wallet
+  dialect: wallet-hub
+  database_url_env: WALLET_DATABASE_URL
+  table: public.outbox
+  kafka: { topic: "{{.event_type}}-out-0" }
+  retries: forever
+`), 0o600))
+	return c
+}
+
+func TestSourceList(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	out := c.must(t, "source", "list")
+	for _, want := range []string{
+		`herald +- +event_outbox +- +told +1s, 1 × 100 +- +-\n`,
+		`orders +order-service +orders.outbox +5 from 100ms on +no +1s, 1 × 100 +720h0m0s +order-events by {{.aggregate_id}}\n`,
+		`wallet +wallet-hub +public.outbox +forever +no +1s, 1 × 100 +- +{{.event_type}}-out-0\n`,
+	} {
+		require.Regexp(t, want, out)
+	}
+	listed := read[struct{ Sources []sourceView }](t, c, "source", "list")
+	require.Len(t, listed.Sources, 3)
+	require.Equal(t, "order-events", listed.Sources[1].Topic)
+	require.NotContains(t, out+c.must(t, "source", "list", "-o", "json"), "verysecret")
+
+	delete(c.environment, "OUTBOX_SOURCES")
+	require.Len(t, read[struct{ Sources []sourceView }](t, c, "source", "list").Sources, 1)
+}
+
+func TestSourceCheckAndMigrate(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	got := c.run(t, "source", "check", "orders")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.out, "source orders orders.outbox: there is no index on status, created_at")
+	require.Contains(t, got.out, "run `starter source migrate orders`, or as the table's owner: CREATE INDEX CONCURRENTLY")
+	require.Contains(t, got.err, "next: mend them, and run `starter source check orders` again")
+
+	out := c.must(t, "source", "migrate", "orders")
+	require.Contains(t, out, "created  idx_outbox_status_created")
+	require.Contains(t, out, "created  idx_outbox_aggregate")
+	require.Contains(t, c.must(t, "source", "migrate", "orders"), "nothing to create: orders.outbox has its indexes")
+	require.Contains(t, c.must(t, "source", "check", "orders"), "no mistakes in source orders")
+	require.Regexp(t, `source migrate +orders.outbox +source orders: idx_outbox_status_created, idx_o`, c.must(t, "audit"))
+	require.Len(t, c.actions(t, "source migrate"), 1, "the second one changed nothing")
+
+	c.exec(t, "ALTER TABLE orders.outbox DROP COLUMN sent_at")
+	got = c.run(t, "check")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.out, "source orders orders.outbox: there is no column sent_at")
+	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be looked at")
+}
+
+// actions are the targets of what was recorded of a command.
+func (c terminal) actions(t *testing.T, command string) (targets []string) {
+	t.Helper()
+	require.NoError(t, c.store(t).Pool.QueryRow(t.Context(), "SELECT array_agg(target) FROM operator_action WHERE command = $1", command).Scan(&targets))
+	return targets
+}
+
+// One database that does not answer keeps the others from nothing.
+func TestSourceOutOfReach(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	got := c.run(t, "source", "check")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.out, "source orders orders.outbox: there is no index")
+	require.Contains(t, got.out, "source wallet public.outbox: its database cannot be looked at")
+	require.Contains(t, got.out, "`database_url_env:`")
+
+	migrated := c.run(t, "source", "migrate", "wallet")
+	require.Equal(t, failed, migrated.code)
+	require.Contains(t, migrated.err, "next: start the database, or set the variable")
+	require.NotContains(t, got.out+got.err+migrated.err, "verysecret")
+}
+
+// A role that does not own the table learns what its owner has to run.
+func TestSourceMigrateWithoutOwnership(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	c.exec(t, "GRANT USAGE ON SCHEMA orders TO pg_monitor")
+	c.environment["WALLET_DATABASE_URL"] = c.environment["DATABASE_URL"] + "&role=pg_monitor"
+	file := c.environment["OUTBOX_SOURCES"]
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "table: orders.outbox", "table: orders.outbox\n  database_url_env: WALLET_DATABASE_URL", 1)), 0o600))
+
+	got := c.run(t, "source", "migrate", "orders")
+
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "must be owner of table outbox")
+	require.Contains(t, got.err, `next: have the table's owner run: CREATE INDEX CONCURRENTLY "idx_outbox_status_created"`)
+}
+
+func TestSourceNames(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	require.Equal(t, []string{"orders", "wallet"}, completed(t, c, "source", "check", ""))
+	require.Equal(t, []string{"wallet"}, completed(t, c, "source", "check", "orders", ""))
+	require.Equal(t, []string{"orders"}, completed(t, c, "source", "migrate", "or"))
+	require.Empty(t, completed(t, c, "source", "migrate", "orders", ""))
+
+	for name, want := range map[string]string{
+		"order":  `there is no source "order": there are orders, wallet; did you mean "orders"?`,
+		"herald": "herald is Herald's own outbox: see `starter migrate status`",
+	} {
+		got := c.run(t, "source", "migrate", name)
+		require.Equal(t, calledWrong, got.code)
+		require.Contains(t, got.err, want)
+	}
+	delete(c.environment, "OUTBOX_SOURCES")
+	require.Contains(t, c.run(t, "source", "check", "orders").err, `there is no source "orders": OUTBOX_SOURCES is not set`)
+	got := c.run(t, "source", "check")
+	require.Equal(t, succeeded, got.code)
+	require.Contains(t, got.err, "lists no outbox of another service")
+}
+
+// A mistake in the file keeps every command from running, and shows as lines of its own.
+func TestBadSourcesFile(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte("- name: orders\n  kafka: {}\n"), 0o600))
+	got := c.run(t, "source", "list")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "\n  line 1: the source has no `dialect:`\n  line 1: the source has no `table:`\n  line 2: kafka has no `topic:`\n")
+}
