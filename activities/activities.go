@@ -23,6 +23,7 @@ type Activities struct {
 	Canceller   EventCanceller
 	Retries     RetryStore
 	Events      EventStore
+	Sinks       SinkStore
 	Sweeps      SweepStore
 	Sweeper     Sweeper
 	Executions  Executions

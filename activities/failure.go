@@ -21,6 +21,7 @@ const (
 	UnknownSource        = "UnknownSource"        // the worker has no outbox source of that name
 	NoText               = "NoText"               // it cannot be written, or its recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
+	SinkRefused          = "SinkRefused"          // the broker of its topic refused the event
 )
 
 // failure turns err into one that Temporal can act on. Return its result as it
@@ -64,6 +65,31 @@ func retried(err error) error {
 		return err
 	}
 	return later(provider, provider.RetryAfter)
+}
+
+// maxSinkRetry bounds the time between two attempts at a topic that refuses a record.
+const maxSinkRetry = 5 * time.Minute
+
+// refusal is the failure of a record that its topic has refused so often by now, made
+// permanent where no other attempt follows.
+func (p TopicPolicy) refusal(refused *notification.SinkRefusedError, refusals int) error {
+	if refused.Permanent || (p.Retries != notification.RetryForever && refusals > p.Retries) {
+		return permanent(refused, SinkRefused)
+	}
+	delay := p.RetryInterval
+	for range refusals - 1 {
+		delay = min(2*delay, maxSinkRetry)
+	}
+	return temporal.NewApplicationErrorWithOptions(refused.Error(), SinkRefused, temporal.ApplicationErrorOptions{
+		NextRetryDelay: delay,
+		Category:       temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// isPermanent says whether a failure is never retried.
+func isPermanent(err error) bool {
+	var application *temporal.ApplicationError
+	return errors.As(err, &application) && application.NonRetryable()
 }
 
 // later is a failure that is followed by another attempt after a delay; 0: the

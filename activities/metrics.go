@@ -27,12 +27,16 @@ const (
 	DigestItemsMetric     = "herald_digest_items"
 	ProviderLatencyMetric = "herald_provider_latency" // a timer
 	CommitToSentMetric    = "herald_commit_to_sent"   // a timer
+	SinkRefusalsMetric    = "herald_sink_refusals"
+	NoJSONMetric          = "herald_payloads_no_json"
+	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
 )
 
 // The only labels of these metrics. Each has few values, however much is sent.
 const (
 	ChannelLabel = "channel"
 	OutcomeLabel = "outcome"
+	SourceLabel  = "source"
 )
 
 // eventTold is the outcome, in EventsMetric, of an event that has none in

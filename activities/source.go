@@ -15,6 +15,28 @@ type Source struct {
 	Sinks     []Sink        // where the message of each event is published
 	Interval  time.Duration // between two looks at an outbox that sends no hints
 	BatchSize int           // events claimed at once
+
+	Config notification.SourceConfig // where its events come from and go to; the zero value: Herald's own, without a topic
+	Table  SourceTable               // its own table; nil: event_outbox
+	Topics Topics                    // nil: its events go to no topic
+}
+
+// Topics take the records of events. A nil error means that all replicas have one. The
+// error is a [notification.SinkUnavailableError] where the record was not judged, and a
+// [notification.SinkRefusedError] where it was refused.
+type Topics interface {
+	Produce(ctx context.Context, record notification.Record) error
+}
+
+// SourceTable is the table of an outbox that is not Herald's.
+type SourceTable interface {
+	// Pending reads the keys of up to limit pending rows, behind the one with a cursor.
+	Pending(ctx context.Context, after string, limit int) ([]notification.SourceKey, error)
+	// Rows reads rows in the order of their table, without those that are gone.
+	Rows(ctx context.Context, keys []string) ([]notification.SourceRow, error)
+	MarkSent(ctx context.Context, keys []string) error
+	// MarkFailed does nothing where the table has no word for it.
+	MarkFailed(ctx context.Context, key, message string) error
 }
 
 // Outbox is a table of events whose workflows are to be started.

@@ -55,6 +55,10 @@ func ChannelQueue(prefix string, channel notification.Channel) string {
 // and does not slow these down.
 func RecordsQueue(channelQueue string) string { return channelQueue + "-records" }
 
+// TopicsQueue is the task queue of the activities that send events to topics. Only workers
+// that have a broker for topics serve it: events wait for one.
+func TopicsQueue(eventsQueue string) string { return eventsQueue + "-topics" }
+
 // onRecordsQueue sends the activities of a delivery or digest to [RecordsQueue],
 // unless their options name another queue.
 func onRecordsQueue(ctx workflow.Context) workflow.Context {

@@ -21,6 +21,9 @@ type NotifyInput struct {
 	Published bool                 `json:",omitempty"`
 	Commands  int                  `json:",omitempty"` // [Commands] as of the start; 0: release 0.1's, which alone uses After, Pages and Published
 	Cancels   string               `json:",omitempty"` // the event that it takes back; empty: none, as always in release 0.1
+
+	Topic     *activities.TopicPolicy `json:",omitempty"` // the event goes to the topic of its source; nil: its source has none
+	TopicOnly bool                    `json:",omitempty"` // nobody is told of it
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -75,8 +78,8 @@ const Commands = 1
 const pagesAtOnce = 100
 
 // NotifyEvent tells everybody who should hear of one event. If the event takes back
-// another, it cancels that one first. It publishes the event's message beside the
-// deliveries and plans them. Where the recipients fit
+// another, it cancels that one first. It publishes the event's message, and sends the
+// event to the topic of its source, beside the deliveries, and plans them. Where the recipients fit
 // on a page, it starts one child per recipient and channel. Otherwise it starts
 // one [NotifyChannel] per channel, so that each goes at its own pace. It ends
 // when all of them have. A delivery that fails does not fail its siblings or the
@@ -85,15 +88,17 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	if in.Commands == 0 {
 		return notifyEventV01(ctx, in)
 	}
-	published := publishEvent(ctx, in)
+	published, produced := publishEvent(ctx, in), produceEvent(ctx, in)
 	cancelled, err := cancelOther(ctx, in)
 	var result NotifyResult
-	if err == nil {
+	if err == nil && !in.TopicOnly {
 		result, err = deliverAll(ctx, in)
 	}
 	result.Cancelled = cancelled
-	if publishErr := published.Get(ctx, nil); err == nil {
-		err = publishErr
+	for _, beside := range []workflow.Future{published, produced} {
+		if besideErr := beside.Get(ctx, nil); err == nil {
+			err = besideErr
+		}
 	}
 	return finishEvent(ctx, in, result, err)
 }

@@ -8,7 +8,6 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -31,25 +30,22 @@ func (l *Launcher) StartEventAgain(ctx context.Context, event notification.Pendi
 }
 
 func (l *Launcher) startEvent(ctx context.Context, event notification.PendingEvent, reuse enums.WorkflowIdReusePolicy) error {
-	aggregate := notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
+	in, err := l.notifyInput(event)
+	if err != nil {
+		return err
+	}
 	options := client.StartWorkflowOptions{
-		ID:                    event.ID,
-		TaskQueue:             workflows.EventsQueue(l.Prefix),
-		WorkflowIDReusePolicy: reuse,
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			workflows.EventTypeAttribute.ValueSet(event.Type),
-			workflows.AggregateAttribute.ValueSet(aggregate.String()),
-		),
-		StaticSummary:                            event.Type + " of " + aggregate.String(),
+		ID:                                       event.ID,
+		TaskQueue:                                workflows.EventsQueue(l.Prefix),
+		WorkflowIDReusePolicy:                    reuse,
+		TypedSearchAttributes:                    searchAttributes(event),
+		StaticSummary:                            summary(event),
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}
 	if event.CorrelationID != "" {
 		options.Memo = map[string]any{"correlation_id": event.CorrelationID}
 	}
-	in := workflows.NotifyInput{
-		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands, Cancels: event.Cancels,
-	}
-	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.NotifyEvent, in)
+	_, err = l.Client.ExecuteWorkflow(ctx, options, workflows.NotifyEvent, in)
 	return l.unlessStarted(ctx, err, options, workflows.NotifyEventType)
 }
 

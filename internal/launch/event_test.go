@@ -54,7 +54,7 @@ func TestStartEvent(t *testing.T) {
 			if tt.holder != nil {
 				server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "").Return(tt.holder, tt.lost).Once()
 			}
-			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent}
+			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: !tt.silent, Sources: sources}
 
 			require.Equal(t, tt.want, launcher.StartEvent(t.Context(), event))
 		})
@@ -68,7 +68,7 @@ func TestStartEventAgain(t *testing.T) {
 	server := mocks.NewClient(t)
 	server.On("ExecuteWorkflow", mock.Anything, eventWith(enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE), mock.MatchedBy(isNotifyEvent), mock.Anything).
 		Return(nil, nil).Once()
-	launcher := launch.Launcher{Client: server, Prefix: "herald"}
+	launcher := launch.Launcher{Client: server, Prefix: "herald", Sources: sources}
 
 	require.NoError(t, launcher.StartEventAgain(t.Context(), event))
 }
@@ -114,6 +114,8 @@ func TestCancelEvent(t *testing.T) {
 		})
 	}
 }
+
+var sources = map[string]notification.SourceConfig{"orders": {Name: "orders", People: true}}
 
 var event = notification.PendingEvent{
 	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1", Cancels: "evt-0",

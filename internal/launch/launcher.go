@@ -20,6 +20,8 @@ type Launcher struct {
 	Namespace     string // of Client; empty: Temporal's default
 	Prefix        string // TASK_QUEUE_PREFIX
 	PublishEvents bool   // PUBLISH_EVENTS
+
+	Sources map[string]notification.SourceConfig // by name; without one for Herald's own, that goes to no topic
 }
 
 // errForgotten is a failure that the caller tries again, as it does when Temporal

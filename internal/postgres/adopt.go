@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -109,14 +110,14 @@ func refusesValue(err error) bool {
 }
 
 // Acknowledge records that the topics of events have them, or that they go to none and
-// were started, unless that is recorded.
-func (s *Store) Acknowledge(ctx context.Context, ids []string) error {
+// were started, unless that is recorded. It returns how old each of the events is.
+func (s *Store) Acknowledge(ctx context.Context, ids []string) (ages []time.Duration, err error) {
 	const query = `
 		UPDATE event_outbox
 		SET    acknowledged_at = now()
 		WHERE  event_id = ANY ($1)
-		AND    acknowledged_at IS NULL`
+		AND    acknowledged_at IS NULL
+		RETURNING greatest(now() - created_at, '0')`
 
-	_, err := s.Pool.Exec(ctx, query, ids)
-	return wrap(err, "acknowledge events")
+	return collect(ctx, s.Pool, "acknowledge events", pgx.RowTo[time.Duration], query, ids)
 }

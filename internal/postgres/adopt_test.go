@@ -24,6 +24,18 @@ func adopt(t *testing.T, s *postgres.Store, source string, events ...notificatio
 	require.NoError(t, s.AdoptEvents(t.Context(), source, events))
 }
 
+// acknowledge records an acknowledgement, once however often it is told.
+func acknowledge(t *testing.T, s *postgres.Store, id string) {
+	t.Helper()
+	ages, err := s.Acknowledge(t.Context(), []string{id})
+	require.NoError(t, err)
+	require.Len(t, ages, 1)
+	require.Positive(t, ages[0])
+	again, err := s.Acknowledge(t.Context(), []string{id})
+	require.NoError(t, err)
+	require.Empty(t, again)
+}
+
 func claimOf(t *testing.T, s *postgres.Store, source, owner string) []string {
 	t.Helper()
 	events, err := s.ClaimEventsOf(t.Context(), source, owner, 10, lease)
@@ -93,7 +105,7 @@ func TestKnownEvents(t *testing.T) {
 	failed := adopted("failed")
 	failed.Problem = "no"
 	adopt(t, s, "orders", adopted("pending"), failed, adopted("sent"), adopted("withdrawn"), adopted("ending"), adopted("ended"))
-	require.NoError(t, s.Acknowledge(t.Context(), []string{"sent"}))
+	acknowledge(t, s, "sent")
 	withdrawn, err := s.WithdrawEvent(t.Context(), "withdrawn")
 	require.NoError(t, err)
 	require.True(t, withdrawn)
@@ -122,7 +134,7 @@ func TestOpenEvents(t *testing.T) {
 	failed.Problem = "no"
 	adopt(t, s, "orders", adopted("pending"), adopted("started"), adopted("sent"), adopted("cancelled"), failed)
 	adopt(t, s, "wallet", adopted("of another"))
-	require.NoError(t, s.Acknowledge(t.Context(), []string{"sent"}))
+	acknowledge(t, s, "sent")
 	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now() WHERE event_id IN ('started', 'cancelled')")
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('started', 'PROCESSING'), ('cancelled', 'FAILED')")
 
@@ -155,7 +167,7 @@ func TestFailAtSink(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, retried)
 	require.Zero(t, get[int](t, s, "SELECT sink_attempts FROM event_outbox"))
-	require.NoError(t, s.Acknowledge(t.Context(), []string{"o-1"}))
+	acknowledge(t, s, "o-1")
 	require.NoError(t, s.FailAtSink(t.Context(), "o-1", "too late"))
 	require.Equal(t, outboxRow{Status: notification.OutboxPending}, outbox(t, s, "o-1"))
 

@@ -1,0 +1,55 @@
+package activities
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// take adopts the first of the rows, as many as may be open, and returns how many of
+// them it has dealt with.
+func (o *AdoptedOutbox) take(ctx context.Context, fresh []freshRow, limit int) (taken int, err error) {
+	if len(fresh) == 0 {
+		return 0, nil
+	}
+	open, err := o.Store.OpenEvents(ctx, o.Source.Name)
+	if err != nil {
+		return 0, err
+	}
+	fresh = fresh[:max(0, min(len(fresh), limit, notification.MaxOpenRows-open))]
+	if len(fresh) == 0 {
+		return 0, nil
+	}
+	ids, keys := map[string]string{}, []string{}
+	for _, row := range fresh {
+		ids[row.Key], keys = row.eventID, append(keys, row.Key)
+	}
+	rows, err := o.Table.Rows(ctx, keys)
+	if err != nil {
+		return 0, err
+	}
+	var events []notification.AdoptedEvent
+	for _, row := range rows {
+		event := o.Source.Adopt(ids[row.Key], row)
+		if err := o.report(ctx, row, event); err != nil {
+			return 0, err
+		}
+		events = append(events, event)
+	}
+	return len(fresh), o.Store.AdoptEvents(ctx, o.Source.Name, events)
+}
+
+// report marks a row in its own table that cannot be adopted as it is, before its event
+// is FAILED, and counts payloads that people cannot be told of.
+func (o *AdoptedOutbox) report(ctx context.Context, row notification.SourceRow, event notification.AdoptedEvent) error {
+	if event.Payload == nil {
+		ofSource(ctx, o.Source.Name).Counter(NoJSONMetric).Inc(1)
+	}
+	if event.Problem == "" {
+		return nil
+	}
+	activity.GetLogger(ctx).Error("row cannot be adopted", "event_id", event.ID, "source", o.Source.Name, "error", event.Problem)
+	return o.Table.MarkFailed(ctx, row.Key, event.Problem)
+}

@@ -1,0 +1,74 @@
+package launch
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// notifyInput is what the workflow of an event does, by its source. An event of Herald's
+// own without a topic gets what it got before there were others.
+func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
+	in := workflows.NotifyInput{
+		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands, Cancels: event.Cancels,
+	}
+	heralds := event.Source == "" || event.Source == notification.HeraldSource
+	name := event.Source
+	if heralds {
+		name = notification.HeraldSource
+	}
+	source, known := l.Sources[name]
+	if !known && !heralds {
+		return in, fmt.Errorf("OUTBOX_SOURCES has no source named %q here: give every process the same", event.Source)
+	}
+	if !heralds && !source.People {
+		in.Publish, in.TopicOnly = false, true
+	}
+	if source.Kafka != nil {
+		in.Source = name
+		in.Topic = &activities.TopicPolicy{Retries: source.Retries, RetryInterval: source.RetryInterval}
+	}
+	return in, nil
+}
+
+const (
+	// maxKeyword is how much of a keyword Temporal keeps on Postgres, in bytes.
+	maxKeyword = 255
+	// maxSummary is well below Temporal's limit of a summary, 400 bytes.
+	maxSummary = 300
+)
+
+// searchAttributes leaves out what the event does not have, and what is too long: an
+// aggregate of another outbox has no limits of Herald's.
+func searchAttributes(event notification.PendingEvent) temporal.SearchAttributes {
+	attributes := []temporal.SearchAttributeUpdate{workflows.EventTypeAttribute.ValueSet(event.Type)}
+	if aggregate := aggregateOf(event); aggregate != "" && len(aggregate) <= maxKeyword {
+		attributes = append(attributes, workflows.AggregateAttribute.ValueSet(aggregate))
+	}
+	return temporal.NewSearchAttributes(attributes...)
+}
+
+// summary is what the Web UI shows beside the id.
+func summary(event notification.PendingEvent) string {
+	text := event.Type
+	if aggregate := aggregateOf(event); aggregate != "" {
+		text += " of " + aggregate
+	}
+	if len(text) > maxSummary {
+		text = strings.ToValidUTF8(text[:maxSummary], "")
+	}
+	return text
+}
+
+// aggregateOf is RESTAURANT/5; empty: the event has none.
+func aggregateOf(event notification.PendingEvent) string {
+	if event.AggregateType == "" || event.AggregateID == "" {
+		return ""
+	}
+	return notification.Entity{Type: event.AggregateType, ID: event.AggregateID}.String()
+}
