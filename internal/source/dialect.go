@@ -11,11 +11,12 @@ var dialects = map[notification.Dialect]dialect{
 // dialect is what a table must have, and the statements over it. {table} in them stands
 // for its name.
 type dialect struct {
+	key     string // the column by which rows are marked; unique
 	columns []column
 	indexes []index
 
 	first   string // the cursor before all rows
-	pending string // $1 …: the parts of a cursor, with slashes between them; last a limit
+	pending string // $1 …: the parts of a cursor, which has slashes between them; last a limit
 	rows    string // $1: keys
 
 	sent   string // $1: keys

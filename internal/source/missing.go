@@ -74,12 +74,12 @@ func (t *Table) lackingNotNull(r relation) []Finding {
 }
 
 func (t *Table) lackingID(r relation) []Finding {
-	if slices.ContainsFunc(r.indexes, func(i tableIndex) bool { return i.identifies("id") }) {
+	if slices.ContainsFunc(r.indexes, func(i tableIndex) bool { return i.identifies(t.dialect.key) }) {
 		return nil
 	}
 	return []Finding{{
-		"column id is not unique, and events have its values as their ids",
-		fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (id)", t.source.Table),
+		fmt.Sprintf("column %s is not unique, and rows are marked by it", t.dialect.key),
+		fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", t.source.Table, t.dialect.key),
 	}}
 }
 

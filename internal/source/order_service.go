@@ -3,6 +3,7 @@ package source
 // orderService is the outbox of an order service. A row is NEW until it is SENT or FAILED,
 // and rows are read in the order in which they were created.
 var orderService = dialect{
+	key: "id",
 	columns: []column{
 		{name: "id", types: []string{"uuid"}, notNull: true},
 		{name: "aggregate_type", types: texts},

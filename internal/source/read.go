@@ -17,7 +17,7 @@ func (t *Table) Pending(ctx context.Context, after string, limit int) ([]notific
 		after = t.dialect.first
 	}
 	var args []any
-	for part := range strings.SplitSeq(after, "/") {
+	for _, part := range strings.SplitN(after, "/", strings.Count(t.dialect.first, "/")+1) { // a key may have slashes, too
 		args = append(args, part)
 	}
 	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.pending), append(args, limit)...) // CollectRows returns its error

@@ -39,6 +39,10 @@ func Open(ctx context.Context, source notification.SourceConfig) (*Table, error)
 	if !known {
 		return nil, fmt.Errorf("source %s: there is no dialect %q", source.Name, source.Dialect)
 	}
+	return open(ctx, source, dialect)
+}
+
+func open(ctx context.Context, source notification.SourceConfig, dialect dialect) (*Table, error) {
 	config, err := pgxpool.ParseConfig(source.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: the URL of its database cannot be read", source.Name) // the cause quotes it

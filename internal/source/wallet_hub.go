@@ -3,6 +3,7 @@ package source
 // walletHub is the outbox of a wallet hub. A row is sent or it is not: one that failed has
 // no word of its own, and stays unsent. Rows are read in the order of their ids.
 var walletHub = dialect{
+	key: "id",
 	columns: []column{
 		{name: "id", types: []string{"bigint", "integer"}, notNull: true},
 		{name: "event_type", types: texts},
