@@ -13,7 +13,7 @@ lint_tool = go tool -modfile=tools/lint/go.mod
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: ## start Postgres, RabbitMQ and Temporal with its Web UI, installing what is missing
+up: ## start Postgres, RabbitMQ, Kafka and Temporal with its Web UI, installing what is missing
 	@tools/stack.sh up
 	@$(with_stack) go run ./starter migrate up
 

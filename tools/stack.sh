@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The local stack: Postgres, RabbitMQ and Temporal with its Web UI, each a process
+# The local stack: Postgres, RabbitMQ, Kafka and Temporal with its Web UI, each a process
 # of this checkout, on ports of its own, with its data in a folder of its own.
 # It disturbs nothing else on the machine and needs no service manager.
 set -euo pipefail
@@ -18,11 +18,11 @@ usage: tools/stack.sh COMMAND [SERVICE ...]
   env       print the settings as `export` lines, for eval
   yours     print the settings that name a server of yours
 
-Services: postgres, rabbitmq, temporal; without any, all of them.
+Services: postgres, rabbitmq, kafka, temporal; without any, all of them.
 
 HERALD_DEV        where binaries, data and logs are (default: .dev of this checkout)
 HERALD_PORT_BASE  the first of 16 ports (default: 17000)
-DATABASE_URL, RABBITMQ_URL, TEMPORAL_ADDRESS
+DATABASE_URL, RABBITMQ_URL, KAFKA_BROKERS, TEMPORAL_ADDRESS
                   a server of yours, used in place of one of ours
 EOF
 }
@@ -44,13 +44,14 @@ elif [[ -n $USED && $USED != "$BASE" ]]; then
   exit 2
 fi
 
-# The ports; base+9 to base+14 are reserved for Temporal.
+# The ports; base+9 to base+13 are reserved for Temporal.
 PG_PORT=$BASE
 AMQP_PORT=$((BASE + 1))
 DIST_PORT=$((BASE + 2))
 EPMD_PORT=$((BASE + 3))
 MANAGEMENT_PORT=$((BASE + 4))
 TEMPORAL_PORT=$((BASE + 5)) # and the three that follow
+KAFKA_PORT=$((BASE + 14))
 UI_PORT=$((BASE + 15))
 
 # shellcheck source=tools/stack/process.sh
@@ -61,6 +62,8 @@ source "$REPO/tools/stack/packages.sh"
 source "$REPO/tools/stack/postgres.sh"
 # shellcheck source=tools/stack/rabbitmq.sh
 source "$REPO/tools/stack/rabbitmq.sh"
+# shellcheck source=tools/stack/kafka.sh
+source "$REPO/tools/stack/kafka.sh"
 # shellcheck source=tools/stack/temporal.sh
 source "$REPO/tools/stack/temporal.sh"
 # shellcheck source=tools/stack/settings.sh
@@ -72,6 +75,7 @@ source "$REPO/tools/stack/programs.sh"
 ours() {
   if need_postgres; then echo postgres; fi
   if wanted rabbitmq && ! external RABBITMQ_URL; then echo rabbitmq; fi
+  if wanted kafka && ! external KAFKA_BROKERS; then echo kafka; fi
   if wanted temporal && ! external TEMPORAL_ADDRESS; then echo temporal; fi
 }
 
@@ -144,7 +148,7 @@ STOP=graceful
 SERVICES=()
 for argument in "${@:2}"; do
   case $argument in
-  postgres | rabbitmq | temporal) SERVICES+=("$argument") ;;
+  postgres | rabbitmq | kafka | temporal) SERVICES+=("$argument") ;;
   --immediate) STOP=immediate ;;
   *)
     usage >&2

@@ -8,6 +8,7 @@ local_value() { # NAME BASE
   DATABASE_URL) echo "postgres://herald@127.0.0.1:$2/herald?sslmode=disable" ;;
   RABBITMQ_URL) echo "amqp://guest:guest@127.0.0.1:$(($2 + 1))/" ;;
   RABBITMQ_MANAGEMENT_URL) echo "http://guest:guest@127.0.0.1:$(($2 + 4))" ;;
+  KAFKA_BROKERS) echo "127.0.0.1:$(($2 + 14))" ;;
   TEMPORAL_ADDRESS) echo "127.0.0.1:$(($2 + 5))" ;;
   TEMPORAL_UI_URL) echo "http://127.0.0.1:$(($2 + 15))" ;;
   esac
@@ -32,7 +33,7 @@ with_password() { # URL
 # yours prints the settings in the environment that name a server that is not ours.
 yours() {
   local name
-  for name in DATABASE_URL RABBITMQ_URL TEMPORAL_ADDRESS; do
+  for name in DATABASE_URL RABBITMQ_URL KAFKA_BROKERS TEMPORAL_ADDRESS; do
     if external "$name"; then echo "$name"; fi
   done
 }
@@ -44,6 +45,7 @@ settings() {
     setting RABBITMQ_URL RABBITMQ_URL
     setting RABBITMQ_MANAGEMENT_URL RABBITMQ_URL
   fi
+  if wanted kafka; then setting KAFKA_BROKERS KAFKA_BROKERS; fi
   if wanted temporal; then
     setting TEMPORAL_ADDRESS TEMPORAL_ADDRESS
     setting TEMPORAL_UI_URL TEMPORAL_ADDRESS
