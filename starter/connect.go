@@ -35,7 +35,7 @@ func outOfReach(what, next string, err error) error {
 
 // misset is an error in the environment.
 func misset(err error) error {
-	return advice.With(err, `set it in the environment; for the local stack: eval "$(make -s env)"`)
+	return advice.With(err, `set it in the environment, or correct the file that it names; for the local stack: eval "$(make -s env)"`)
 }
 
 func (a *app) settings() (config.Starter, error) {
