@@ -50,6 +50,7 @@ func open(ctx context.Context, source notification.SourceConfig, dialect dialect
 	if !strings.Contains(source.DatabaseURL, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns
 	}
+	config.MinConns = min(config.MinConns, config.MaxConns)
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = "herald-source-" + source.Name
