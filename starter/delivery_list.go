@@ -25,7 +25,7 @@ func (a *app) listDeliveriesCommand() *cobra.Command {
 		name: "deliveries", none: "no deliveries",
 		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
 		cells: func(d report.DeliveryRow) []string {
-			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Seconds(d.CreatedAt), console.Dash(d.LastError)}
+			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Clock(&d.CreatedAt), console.Dash(d.LastError)}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.DeliveryRow, error) {
 			if err := checkTimes(filter); err != nil {

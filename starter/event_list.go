@@ -33,7 +33,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
 			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Dash(string(e.Outcome)),
-				console.Seconds(e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem))}
+				console.Clock(&e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem))}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
 			return r.LatestEvents(ctx, filter, limit)

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
+	"herald/internal/notification"
 )
 
 // pollOptions: an activity polls for a minute and hands over to the next. A missing
@@ -114,7 +115,7 @@ func (p *pollLoop) selector(ctx workflow.Context) workflow.Selector {
 func (p *pollLoop) show(ctx workflow.Context) error {
 	since, details := any(nil), "polling"
 	if p.paused() {
-		since, details = p.PausedSince, "paused by an operator since "+p.PausedSince.UTC().Format(time.RFC3339)
+		since, details = p.PausedSince, "paused by an operator since "+p.PausedSince.UTC().Format(notification.ClockLayout)
 	}
 	workflow.SetCurrentDetails(ctx, details)
 	if _, shown := workflow.GetInfo(ctx).Memo.GetFields()[PausedMemo]; shown == p.paused() {

@@ -50,9 +50,6 @@ func Clock(t *time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05.000Z")
 }
 
-// Seconds prints a time in a list.
-func Seconds(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
 // Dash prints a word, or "-" where there is none.
 func Dash[T ~string](word T) T {
 	if word == "" {

@@ -65,9 +65,9 @@ func quietText(hours QuietHours, timezone string, now time.Time) string {
 	if !known {
 		text += fmt.Sprintf(" (the time zone %q is unknown here, and taken as UTC)", timezone)
 	}
-	text += fmt.Sprintf(", it is %s there now, ", now.In(zone).Format("15:04"))
+	text += fmt.Sprintf(", it is %s now, ", WallText(now, now, timezone))
 	if s.contains(now) {
-		return text + "quiet until " + clockText(wallClock(s.until(now)))
+		return text + "quiet until " + clockText(wallClock(s.until(now))) + " " + zone.String()
 	}
 	return text + "not quiet"
 }
