@@ -52,9 +52,9 @@ func TestListDeliveries(t *testing.T) {
 	t.Parallel()
 
 	c := withDelivery(t)
-	require.Equal(t, `DELIVERY             TYPE    STATUS   ATTEMPTS  PLANNED               LAST ERROR
-evt-1-staff10-SMS    BOOKED  PENDING  0         2026-11-21 08:00:00Z  -
-evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00Z  sendgrid refused: 400
+	require.Equal(t, `DELIVERY             TYPE    STATUS   ATTEMPTS  PLANNED                   LAST ERROR
+evt-1-staff10-SMS    BOOKED  PENDING  0         2026-11-21 08:00:00.000Z  -
+evt-1-staff10-EMAIL  BOOKED  FAILED   3         2026-11-21 08:00:00.000Z  sendgrid refused: 400
 `, c.must(t, "delivery", "list"))
 	require.Contains(t, c.must(t, "delivery", "list", "--limit", "1"), "… and more: narrow it down")
 	require.Equal(t, "no deliveries\n", c.must(t, "delivery", "list", "--status", "sent"))
@@ -90,8 +90,8 @@ func TestListEvents(t *testing.T) {
 	c := withDelivery(t)
 	c.must(t, "emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--event-id", "evt-2")
 
-	require.Equal(t, `EVENT  TYPE    AGGREGATE     OUTBOX     WORKFLOW    OUTCOME  CREATED               ERROR
-evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00Z  -
+	require.Equal(t, `EVENT  TYPE    AGGREGATE     OUTBOX     WORKFLOW    OUTCOME  CREATED                   ERROR
+evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00.000Z  -
 `, c.must(t, "event", "list", "--aggregate", "RESTAURANT/5", "--status", "processed", "--type", "BOOKED"))
 	require.Equal(t, "no events\n", c.must(t, "event", "list", "--status", "failed"))
 	list := read[struct {

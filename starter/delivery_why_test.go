@@ -95,7 +95,7 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 	quiet := why("restaurant_user/10", "push")
 	require.Contains(t, quiet, "decision   QUIET_HOURS, at 2026-11-21 08:00:00.000Z: it was quiet hours for them")
 	require.Contains(t, quiet, "quiet hours  00:00:00.000001-00:00 Europe/Rome, it is ")
-	require.Contains(t, quiet, "quiet until 00:00")
+	require.Contains(t, quiet, "quiet until 00:00 Europe/Rome")
 	require.Contains(t, quiet, "delivery  none was planned")
 	requireNothingSecret(t, quiet)
 

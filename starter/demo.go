@@ -18,6 +18,7 @@ import (
 	"herald/internal/demo"
 	"herald/internal/example"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/internal/operate"
 )
 
@@ -60,7 +61,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	}
 	d := &demo.Demo{
 		Run: uuid.NewString()[:8], Events: events, Explainer: e, Ledger: demo.LedgerClient{BaseURL: sandboxURL},
-		Changed: func(line string) { a.line("%s  %s", time.Now().Format("15:04:05.000"), line) },
+		Changed: func(line string) { a.line("%s  %s", notification.InstantText(time.Now()), line) },
 	}
 	if err := a.demoReady(ctx, d); err != nil {
 		return err

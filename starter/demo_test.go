@@ -15,7 +15,7 @@ func TestPrintDemo(t *testing.T) {
 
 	result := &demo.Result{
 		Results: []demo.RecipientResult{
-			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Push, Decision: notification.DecisionSelected, Status: notification.Pending, Why: "until 2026-11-22T08:00:00Z"},
+			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Push, Decision: notification.DecisionSelected, Status: notification.Pending, Why: "until 2026-11-22 08:00:00.000Z"},
 			{Event: "hello", Recipient: "CUSTOMER/42", Channel: notification.Slack, Decision: notification.DecisionSelected, Status: notification.Sent, Digest: "digest-1"},
 			{Event: "nobody", Why: "NO_ROUTING"},
 		},
@@ -26,7 +26,7 @@ func TestPrintDemo(t *testing.T) {
 	printed := func() string { return table(t, func(w io.Writer) { printDemo(w, result) }) }
 	require.Equal(t, `
 EVENT   RECIPIENT    CHANNEL  DECISION  STATUS   WHY
-hello   CUSTOMER/42  PUSH     SELECTED  PENDING  until 2026-11-22T08:00:00Z
+hello   CUSTOMER/42  PUSH     SELECTED  PENDING  until 2026-11-22 08:00:00.000Z
 hello   CUSTOMER/42  SLACK    SELECTED  SENT     in digest-1 (2)
 nobody  -            -        -         -        NO_ROUTING
 

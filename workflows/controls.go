@@ -22,7 +22,7 @@ type wait struct {
 
 // rescheduled is the wait that the signal Reschedule asks for.
 func rescheduled(until time.Time) wait {
-	return wait{until: until, why: until.UTC().Format(notification.ClockLayout) + ": rescheduled by an operator"}
+	return wait{until: until, why: notification.InstantText(until) + ": rescheduled by an operator"}
 }
 
 // addControls adds the operators' signals to a selector. Each is handed to obey as
@@ -50,7 +50,7 @@ func (w wait) run(ctx workflow.Context) (judgeQuiet bool, err error) {
 		judgeQuiet = true
 		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
 		timer, stop := workflow.WithCancel(ctx)
-		summary := workflow.TimerOptions{Summary: "send after " + w.until.UTC().Format(notification.ClockLayout)}
+		summary := workflow.TimerOptions{Summary: "send after " + notification.InstantText(w.until)}
 		selector := workflow.NewSelector(ctx).
 			AddFuture(workflow.NewTimerWithOptions(timer, w.until.Sub(workflow.Now(ctx)), summary), func(f workflow.Future) {
 				err = f.Get(ctx, nil)

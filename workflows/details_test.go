@@ -51,7 +51,7 @@ func TestDeliverNotificationDetails(t *testing.T) {
 		{name: "rescheduled", begin: func(env *environment) workflows.DeliverInput {
 			env.signals(time.Second, workflows.Reschedule, time.Date(2099, 11, 22, 8, 0, 0, 0, time.FixedZone("", 3600)))
 			return later(env)
-		}, after: time.Hour, want: "waiting until 2099-11-22T07:00:00Z: rescheduled by an operator"},
+		}, after: time.Hour, want: "waiting until 2099-11-22 07:00:00.000Z: rescheduled by an operator"},
 		{name: "retried", begin: func(env *environment) workflows.DeliverInput {
 			env.answersInTurn(outage)
 			return deliverInput(notification.Email)
@@ -83,7 +83,7 @@ func TestDigestDetails(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{name: "collecting", begin: func(env *environment) { env.seals(sealed(0)) }, after: time.Minute, want: "2 of at most 100 joined; collecting until 2099-11-22T07:00:00Z"},
+		{name: "collecting", begin: func(env *environment) { env.seals(sealed(0)) }, after: time.Minute, want: "2 of at most 100 joined; collecting until 2099-11-22 07:00:00.000Z"},
 		{name: "quiet hours", begin: func(env *environment) {
 			env.signals(time.Second, workflows.Reschedule, env.Now())
 			env.seals(quietUntil(env.Now().Add(8*time.Hour)), sealed(0))

@@ -65,7 +65,7 @@ func TestDigestIsContinued(t *testing.T) {
 				next := digestInput()
 				next.Until, next.Joined, next.Hastened = start.Add(tt.until), tt.joined, tt.signal == workflows.SendNow
 				if tt.signal == workflows.Reschedule {
-					next.Wait = next.Until.UTC().Format(time.RFC3339) + ": rescheduled by an operator"
+					next.Wait = notification.InstantText(next.Until) + ": rescheduled by an operator"
 				}
 				env.requireNext(t, next)
 			}
@@ -162,7 +162,7 @@ func TestDigestWithALongHistory(t *testing.T) {
 			env.SignalWorkflow(workflows.Reschedule, start.Add(time.Hour).UTC())
 		}, next: func(start time.Time, next *workflows.DigestInput) {
 			next.Until, next.Joined = start.Add(time.Hour), 3
-			next.Wait = next.Until.UTC().Format(time.RFC3339) + ": rescheduled by an operator"
+			next.Wait = notification.InstantText(next.Until) + ": rescheduled by an operator"
 		}},
 	}
 	for _, tt := range tests {

@@ -81,7 +81,7 @@ func (d *digest) details() string {
 	if d.Wait != "" {
 		return fmt.Sprintf("%d joined; waiting until %s", d.Joined, d.Wait)
 	}
-	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems, d.Until.UTC().Format(notification.ClockLayout))
+	return fmt.Sprintf("%d of at most %d joined; collecting until %s", d.Joined, notification.MaxDigestItems, notification.InstantText(d.Until))
 }
 
 func (d *digest) seal(ctx workflow.Context, judgeQuiet bool) (activities.SealResult, error) {

@@ -115,7 +115,7 @@ func (p *pollLoop) selector(ctx workflow.Context) workflow.Selector {
 func (p *pollLoop) show(ctx workflow.Context) error {
 	since, details := any(nil), "polling"
 	if p.paused() {
-		since, details = p.PausedSince, "paused by an operator since "+p.PausedSince.UTC().Format(notification.ClockLayout)
+		since, details = p.PausedSince, "paused by an operator since "+notification.InstantText(p.PausedSince)
 	}
 	workflow.SetCurrentDetails(ctx, details)
 	if _, shown := workflow.GetInfo(ctx).Memo.GetFields()[PausedMemo]; shown == p.paused() {

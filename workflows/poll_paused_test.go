@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"herald/activities"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -53,7 +54,7 @@ func TestPollOutboxPaused(t *testing.T) {
 	env.after(time.Hour, func() {
 		require.Equal(t, 2, *begun)
 		require.WithinDuration(t, start.Add(90*time.Second), since, time.Second)
-		require.Equal(t, "paused by an operator since "+since.Format(time.RFC3339), env.details(t))
+		require.Equal(t, "paused by an operator since "+notification.InstantText(since), env.details(t))
 		env.SignalWorkflow(workflows.PausePoller, nil) // changes nothing
 	})
 	env.after(2*time.Hour, func() { env.SignalWorkflow(workflows.ResumePoller, nil) })

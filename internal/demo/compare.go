@@ -116,7 +116,7 @@ func describe(d report.RecipientDelivery) string {
 // why is the last error of a delivery, or until when it waits; else "".
 func why(d report.RecipientDelivery) string {
 	if d.LastError == "" && d.Status == notification.Pending && d.SendAfter != nil {
-		return "until " + d.SendAfter.UTC().Format(time.RFC3339)
+		return "until " + notification.InstantText(*d.SendAfter)
 	}
 	return d.LastError
 }

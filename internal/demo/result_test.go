@@ -51,7 +51,7 @@ func TestResult(t *testing.T) {
 		Results: []RecipientResult{
 			{Event: "hello", Recipient: who, Channel: notification.WebSocket, Decision: notification.DecisionUserDisabled},
 			{Event: "hello", Recipient: who, Channel: notification.Email, Decision: selected, Status: notification.Sent},
-			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Why: "until 2026-11-22T08:00:00Z"},
+			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Why: "until 2026-11-22 08:00:00.000Z"},
 			{Event: "hello", Recipient: who, Channel: notification.SMS, Decision: selected, Status: notification.Failed, Why: "twilio refused: 400 21211"},
 			{Event: "hello", Recipient: who, Channel: notification.Slack, Decision: selected, Status: notification.Sent, Digest: "digest-1"},
 			{Event: "nobody", Why: "NO_ROUTING"},
@@ -80,7 +80,7 @@ func TestTellChanges(t *testing.T) {
 	detail.Recipients[0].Deliveries[notification.Email] = pending
 
 	require.Equal(t, []string{
-		"demo-r-hello-customer42-PUSH PENDING until 2026-11-22T08:00:00Z",
+		"demo-r-hello-customer42-PUSH PENDING until 2026-11-22 08:00:00.000Z",
 		"demo-r-hello-customer42-SLACK SENT in digest",
 		"demo-r-hello-customer42-SMS FAILED (twilio refused: 400 21211)",
 	}, lines())

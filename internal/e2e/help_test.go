@@ -190,6 +190,7 @@ func (h *help) try(example string) {
 	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", command)
 	cmd.Dir, cmd.Env = h.dir, h.env
 	out, err := cmd.CombinedOutput()
+	checkTimes(h.t, command, string(out))
 	if want, preview := helpPreviews[example]; preview {
 		require.Error(h.t, err)
 		require.Contains(h.t, string(out), want)

@@ -144,6 +144,7 @@ func (s *system) tryStarter(args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(binaries, "starter"), args...)
 	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
+	checkTimes(s.t, strings.Join(args, " "), string(out))
 	return string(out), err
 }
 

@@ -179,5 +179,4 @@ func (w Why) rowSays(now time.Time) string {
 	}
 }
 
-// clock is a time to the millisecond.
-func clock(t *time.Time) string { return t.UTC().Format(notification.ClockLayout) }
+func clock(t *time.Time) string { return notification.InstantText(*t) }

@@ -73,7 +73,7 @@ func (w Workers) LastSeen() *time.Time {
 func (w Workers) Absent(queue string, now time.Time) string {
 	text := "no worker polls the task queue " + queue
 	if seen := w.LastSeen(); seen != nil {
-		text += fmt.Sprintf(": the last one was seen at %s, %s ago", seen.UTC().Format(notification.ClockLayout), max(now.Sub(*seen), 0).Round(time.Second))
+		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(*seen), max(now.Sub(*seen), 0).Round(time.Second))
 	}
 	return text
 }

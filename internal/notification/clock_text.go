@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ClockLayout is how people are shown a time in UTC. Where it is somebody's clock on
-// the wall that matters, [WaitText] names the zone.
-const ClockLayout = "2006-01-02 15:04:05.000Z"
+// InstantText is how people are shown a moment: "2026-11-22 10:00:05.000Z", in UTC.
+// Where it is somebody's clock on the wall that matters, [WallText] names the zone.
+func InstantText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }
 
 // WaitText says until when a delivery waits, by the recipient's clock, and for
 // what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
@@ -59,7 +59,7 @@ const (
 	WaitQuietHours = "quiet hours"
 )
 
-// String is 22:00-07:00.
+// String is 22:00-07:00, by no zone.
 func (q QuietHours) String() string { return clockText(q.Start) + "-" + clockText(q.End) }
 
 // clockText is a time of day: 07:00, and with seconds only where they are not 0.

@@ -46,10 +46,10 @@ func TestQuietText(t *testing.T) {
 		zone    string
 		want    string
 	}{
-		{name: "quiet over midnight", channel: notification.SMS, hours: &night, zone: "Europe/Rome", want: "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00"},
-		{name: "not quiet", channel: notification.Push, hours: &day, zone: "Europe/Rome", want: "09:00-17:00 Europe/Rome, it is 23:14 there now, not quiet"},
-		{name: "no zone", channel: notification.Email, hours: &night, want: "22:00-07:00 UTC, it is 22:14 there now, quiet until 07:00"},
-		{name: "unknown zone", channel: notification.Email, hours: &night, zone: "Mars/Olympus", want: `22:00-07:00 UTC (the time zone "Mars/Olympus" is unknown here, and taken as UTC), it is 22:14 there now, quiet until 07:00`},
+		{name: "quiet over midnight", channel: notification.SMS, hours: &night, zone: "Europe/Rome", want: "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now, quiet until 07:00 Europe/Rome"},
+		{name: "not quiet", channel: notification.Push, hours: &day, zone: "Europe/Rome", want: "09:00-17:00 Europe/Rome, it is 23:14 Europe/Rome now, not quiet"},
+		{name: "no zone", channel: notification.Email, hours: &night, want: "22:00-07:00 UTC, it is 22:14 UTC now, quiet until 07:00 UTC"},
+		{name: "unknown zone", channel: notification.Email, hours: &night, zone: "Mars/Olympus", want: `22:00-07:00 UTC (the time zone "Mars/Olympus" is unknown here, and taken as UTC), it is 22:14 UTC now, quiet until 07:00 UTC`},
 		{name: "off", channel: notification.SMS, zone: "Europe/Rome", want: "none"},
 		{name: "never", channel: notification.Slack, hours: &night, zone: "Europe/Rome", want: "SLACK is never quieted"},
 	}
@@ -57,9 +57,9 @@ func TestQuietText(t *testing.T) {
 		require.Equal(t, tt.want, ownQuietHours(tt.channel, tt.hours, tt.zone, now), tt.name)
 	}
 	group := notification.Setting{Channel: notification.Email, QuietHours: &night}
-	require.Equal(t, "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00", group.QuietText("Europe/Rome", now))
+	require.Equal(t, "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now, quiet until 07:00 Europe/Rome", group.QuietText("Europe/Rome", now))
 	group.QuietTimezone = "America/New_York"
-	require.Equal(t, "22:00-07:00 America/New_York, it is 17:14 there now, not quiet", group.QuietText("Europe/Rome", now))
+	require.Equal(t, "22:00-07:00 America/New_York, it is 17:14 America/New_York now, not quiet", group.QuietText("Europe/Rome", now))
 	group.Channel = notification.Slack
 	require.Equal(t, "SLACK is never quieted", group.QuietText("Europe/Rome", now))
 	group.QuietHours = nil

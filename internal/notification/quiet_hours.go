@@ -145,6 +145,9 @@ func stretches(p Preference, timezone string, groups []Setting) []stretch {
 	return all
 }
 
+// String is 22:00-07:00 Europe/Rome.
+func (s stretch) String() string { return s.hours.String() + " " + s.zone.String() }
+
 func (s stretch) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zone)) }
 
 // until is the end, by the clock of the place.

@@ -1,6 +1,9 @@
 package notification
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // DecisionGroupDisabled says that the entity switched the channel off.
 const DecisionGroupDisabled Decision = "GROUP_DISABLED"
@@ -22,7 +25,7 @@ var groupDisabled = rule{
 		case len(f.Settings) == 0:
 			return fmt.Sprintf("%s has no row: on", f.Setting.Entity)
 		case len(f.Settings) > 1:
-			return fmt.Sprintf("%s for this event type: %s; this replaces its row for every event type (%s)", f.Setting.Entity, onOff(f.Setting.Enabled), f.Settings[1].text())
+			return fmt.Sprintf("%s for this event type: %s; this replaces its row for every event type (%s)", f.Setting.Entity, onOff(f.Setting.Enabled), f.Settings[1].text(f.Recipient.Timezone))
 		case f.Setting.EventSpecific:
 			return fmt.Sprintf("%s for this event type: %s", f.Setting.Entity, onOff(f.Setting.Enabled))
 		default:
@@ -31,8 +34,8 @@ var groupDisabled = rule{
 	},
 }
 
-// text is all that a setting says.
-func (s Setting) text() string {
+// text is all that a setting says. The zone counts where it has none of its own.
+func (s Setting) text(timezone string) string {
 	text := onOff(s.Enabled)
 	if s.AllowedRoles != nil {
 		text += ", only the roles " + listed(s.AllowedRoles, "none")
@@ -41,7 +44,7 @@ func (s Setting) text() string {
 		text += fmt.Sprintf(", at most %d recipients", *s.MaxRecipients)
 	}
 	if s.QuietHours != nil {
-		text += ", quiet hours " + s.QuietHours.String()
+		text += ", quiet hours " + stretch{*s.QuietHours, zone(cmp.Or(s.QuietTimezone, timezone))}.String()
 	}
 	return text
 }

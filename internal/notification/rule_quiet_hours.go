@@ -33,7 +33,8 @@ var inQuietHours = rule{
 }
 
 // OwnQuietHours says what the recipient's quiet hours are, and what they mean now,
-// by their clock: "22:00-07:00 Europe/Rome, it is 23:14 there now, quiet until 07:00".
+// by their clock: "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now, quiet
+// until 07:00 Europe/Rome".
 func (f Facts) OwnQuietHours() string {
 	switch {
 	case !f.Routing.Channel.Quieted():
@@ -61,7 +62,7 @@ func (s Setting) QuietText(timezone string, now time.Time) string {
 func quietText(hours QuietHours, timezone string, now time.Time) string {
 	zone, known := KnownZone(timezone)
 	s := stretch{hours, zone}
-	text := fmt.Sprintf("%s %s", hours, zone)
+	text := s.String()
 	if !known {
 		text += fmt.Sprintf(" (the time zone %q is unknown here, and taken as UTC)", timezone)
 	}

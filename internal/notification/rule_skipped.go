@@ -21,7 +21,7 @@ var skipped = rule{
 }
 
 // dueText says when the delivery is due, by the recipient's clock: "24h0m0s before
-// startsAt, which is 22 Nov 09:30 Europe/Rome: it waits until then".
+// startsAt, which is 09:30 Europe/Rome: it waits until then".
 func (f Facts) dueText() string {
 	r := f.Routing
 	if r.SendAtPath == "" {

@@ -108,16 +108,16 @@ func TestFindings(t *testing.T) {
 		{name: "the channel serves some", rule: notification.DecisionUnsupported, finds: "SMS may serve CUSTOMER, RESTAURANT_USER"},
 		{name: "the channel serves nobody", change: func(s *notification.EventSetup, _ *notification.Recipient) { s.Supported = nil }, rule: notification.DecisionUnsupported, finds: "SMS may serve nobody"},
 		{name: "no preference", rule: notification.DecisionUserDisabled, finds: "no row: on"},
-		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}), rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00, priority HIGH"},
+		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}), rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00 UTC, priority HIGH"},
 		{name: "no setting", rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 has no row: on"},
 		{name: "a setting for every type", change: group(func(*notification.Setting) {}), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for every event type: on"},
 		{name: "a setting for the type", change: group(func(s *notification.Setting) { s.EventSpecific, s.Enabled = true, false }), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: off"},
 		{name: "two settings", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			group(func(row *notification.Setting) {
-				row.AllowedRoles, row.MaxRecipients, row.QuietHours = []string{"CHEF"}, &one, &night
+				row.AllowedRoles, row.MaxRecipients, row.QuietHours, row.QuietTimezone = []string{"CHEF"}, &one, &night, "Europe/Rome"
 			})(s, r)
 			group(func(row *notification.Setting) { row.EventSpecific = true })(s, r)
-		}, rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 recipients, quiet hours 22:00-07:00)"},
+		}, rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: on; this replaces its row for every event type (on, only the roles CHEF, at most 1 recipients, quiet hours 22:00-07:00 Europe/Rome)"},
 		{name: "an entity that is not known", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Entity = notification.Entity{} }, rule: notification.DecisionGroupDisabled, finds: "not known, and neither are its settings"},
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
 		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
@@ -127,12 +127,12 @@ func TestFindings(t *testing.T) {
 		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			preference(notification.Preference{QuietHours: &night})(s, r)
 			group(func(row *notification.Setting) { row.QuietHours, row.QuietTimezone = &night, "Europe/Rome" })(s, r)
-		}, rule: notification.DecisionQuietHours, finds: "22:00-07:00 UTC, it is 12:00 there now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 there now, not quiet"},
+		}, rule: notification.DecisionQuietHours, finds: "22:00-07:00 UTC, it is 12:00 UTC now, not quiet; of their entity 22:00-07:00 Europe/Rome, it is 14:00 Europe/Rome now, not quiet"},
 		{name: "quiet hours that do not matter yet", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			day := hours("09:00", "17:00")
 			preference(notification.Preference{QuietHours: &day})(s, r)
 			s.Routing[0].Due = noon.Add(time.Hour)
-		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 there now, quiet until 17:00; judged when its time comes"},
+		}, rule: notification.DecisionQuietHours, finds: "09:00-17:00 UTC, it is 12:00 UTC now, quiet until 17:00 UTC; judged when its time comes"},
 		{name: "any number", rule: notification.DecisionMaxRecipients, finds: "any number is allowed"},
 		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
 		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},

@@ -115,5 +115,5 @@ func clock(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return t.UTC().Format(notification.ClockLayout)
+	return notification.InstantText(*t)
 }
