@@ -22,6 +22,7 @@ Services: postgres, rabbitmq, kafka, temporal; without any, all of them.
 
 HERALD_DEV        where binaries, data and logs are (default: .dev of this checkout)
 HERALD_PORT_BASE  the first of 16 ports (default: 17000)
+HERALD_KAFKA      apache: Kafka is Apache's, which needs Java 17 and Maven (default: tools/kafka)
 DATABASE_URL, RABBITMQ_URL, KAFKA_BROKERS, TEMPORAL_ADDRESS
                   a server of yours, used in place of one of ours
 EOF
@@ -44,13 +45,14 @@ elif [[ -n $USED && $USED != "$BASE" ]]; then
   exit 2
 fi
 
-# The ports; base+9 to base+13 are reserved for Temporal.
+# The ports; base+9 to base+12 are reserved for Temporal.
 PG_PORT=$BASE
 AMQP_PORT=$((BASE + 1))
 DIST_PORT=$((BASE + 2))
 EPMD_PORT=$((BASE + 3))
 MANAGEMENT_PORT=$((BASE + 4))
 TEMPORAL_PORT=$((BASE + 5)) # and the three that follow
+KAFKA_CONTROLLER_PORT=$((BASE + 13)) # of Apache Kafka
 KAFKA_PORT=$((BASE + 14))
 UI_PORT=$((BASE + 15))
 

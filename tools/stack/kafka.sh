@@ -1,19 +1,58 @@
 # shellcheck shell=bash
-# Kafka: the program of tools/kafka, built into the dev folder.
+# Kafka: the program of tools/kafka, built into the dev folder. With HERALD_KAFKA=apache it
+# is Apache Kafka, of which that program only asks whether it is ready. Each has data of
+# its own.
 
 KAFKA=$DEV/bin/kafka
+KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; stands in the command line as KAFKA does
 KAFKA_PID=$DEV/run/kafka.pid
 
 kafka_install() {
   command -v go >/dev/null || fail "please install Go, see https://go.dev/dl"
   (cd "$REPO/tools/kafka" && GOFLAGS=-buildvcs=false GOWORK=off go build -ldflags='-s -w' -o "$KAFKA" . 9>&-) ||
     fail "the Kafka broker does not build"
+  if kafka_is_apache; then kafka_install_apache; fi
+}
+
+kafka_is_apache() { [[ ${HERALD_KAFKA:-} == apache ]]; }
+
+kafka_install_apache() {
+  if ! command -v java >/dev/null || ! command -v mvn >/dev/null; then fail "HERALD_KAFKA=apache needs Java 17 and Maven"; fi
+  mvn -q -B -f "$REPO/tools/kafka/apache/pom.xml" dependency:copy-dependencies -DoutputDirectory="$KAFKA_APACHE" >&2 9>&- ||
+    fail "Apache Kafka could not be fetched"
 }
 
 kafka_start() {
   free "$KAFKA_PORT"
-  detach "$KAFKA_PID" "$DEV/log/kafka.log" "$KAFKA" -port "$KAFKA_PORT" -data "$DEV/kafka"
+  if kafka_is_apache; then
+    kafka_start_apache
+  else
+    detach "$KAFKA_PID" "$DEV/log/kafka.log" "$KAFKA" -port "$KAFKA_PORT" -data "$DEV/kafka"
+  fi
   answers 120 "$KAFKA_PID" "$KAFKA" -check -port "$KAFKA_PORT"
+}
+
+# kafka_start_apache starts one node, which is its own controller.
+kafka_start_apache() {
+  local data=$DEV/kafka-apache
+  local java=(java -Xmx512m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp "$KAFKA_APACHE/*")
+  free "$KAFKA_CONTROLLER_PORT"
+  cat >"$DEV/run/kafka.properties" <<EOF
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:$KAFKA_CONTROLLER_PORT
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://127.0.0.1:$KAFKA_PORT,CONTROLLER://127.0.0.1:$KAFKA_CONTROLLER_PORT
+advertised.listeners=PLAINTEXT://127.0.0.1:$KAFKA_PORT
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.dirs=$data
+EOF
+  "${java[@]}" kafka.tools.StorageTool format --ignore-formatted --cluster-id heraldheraldheraldhera \
+    --config "$DEV/run/kafka.properties" >>"$DEV/log/kafka.log" 2>&1 9>&- || return 1
+  detach "$KAFKA_PID" "$DEV/log/kafka.log" "${java[@]}" kafka.Kafka "$DEV/run/kafka.properties"
 }
 
 kafka_running() { runs "$KAFKA_PID" "$KAFKA"; }
@@ -22,4 +61,4 @@ kafka_log() { echo "$DEV/log/kafka.log"; }
 
 kafka_stop() { finish "$KAFKA_PID" "$KAFKA" "$1"; }
 
-kafka_delete() { rm -rf "$DEV/kafka"; }
+kafka_delete() { rm -rf "$DEV/kafka" "$DEV/kafka-apache"; }
