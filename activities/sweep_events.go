@@ -31,6 +31,7 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	case event.Purged || event.Restarts >= maxRestarts:
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
+	event.Published = state == WorkflowCompleted // only the start of another run was lost
 	err = s.Sweeper.StartEventAgain(ctx, event.PendingEvent)
 	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
 		return s.failEvent(ctx, event.ID, taken.Error())

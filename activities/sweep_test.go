@@ -149,6 +149,9 @@ func TestSweepEvents(t *testing.T) {
 			require.Equal(t, tt.found, sweepOnce(t, s, temporal).Sweep)
 			require.Equal(t, tt.want, row(t, s, "evt-1"))
 			require.Len(t, temporal.events, tt.found.StartedAgain)
+			for _, event := range temporal.events {
+				require.Equal(t, tt.state == activities.WorkflowCompleted, event.Published, "a run that has completed has published it")
+			}
 		})
 	}
 }
