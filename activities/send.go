@@ -25,6 +25,7 @@ type SendInput struct {
 	AttemptsBefore int  // of earlier runs of this delivery
 	JudgeQuiet     bool // the delivery has waited: judge its quiet hours again
 	Ordered        bool `json:",omitempty"` // by an operator, whose order stands above preferences and group settings
+	Again          bool `json:",omitempty"` // with --again: also in spite of another event that takes its event back
 }
 
 // SendResult is the result of [Activities.Send].
@@ -72,7 +73,7 @@ func (a *Activities) begin(ctx context.Context, in SendInput) (notification.Atte
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	return a.Deliveries.BeginAttempt(ctx, notification.Begin{
-		DeliveryID: in.DeliveryID, Before: in.AttemptsBefore, JudgeQuiet: in.JudgeQuiet, Ordered: in.Ordered,
+		DeliveryID: in.DeliveryID, Before: in.AttemptsBefore, JudgeQuiet: in.JudgeQuiet, Ordered: in.Ordered, Again: in.Again,
 	})
 }
 

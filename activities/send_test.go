@@ -164,13 +164,13 @@ func TestSendHeld(t *testing.T) {
 		db, mail := due(1, 0), &provider{}
 		db.attempt.Verdict = verdict
 		in := sendInput
-		in.JudgeQuiet, in.Ordered = true, true
+		in.JudgeQuiet, in.Ordered, in.Again = true, true, true
 
 		result, err := send(t, db, mail, in)
 
 		require.NoError(t, err)
 		require.Equal(t, want, result)
-		require.Equal(t, notification.Begin{DeliveryID: "d1", JudgeQuiet: true, Ordered: true}, db.asked)
+		require.Equal(t, notification.Begin{DeliveryID: "d1", JudgeQuiet: true, Ordered: true, Again: true}, db.asked)
 		require.Zero(t, mail.calls)
 		require.Zero(t, db.begun)
 		require.Empty(t, db.results)

@@ -23,7 +23,7 @@ type DeliverInput struct {
 	Digest     bool                      `json:",omitempty"` // it is sent in a digest
 	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry learns its own
 	Retry      bool                      `json:",omitempty"` // a fresh run, for which an operator asked
-	Again      bool                      `json:",omitempty"` // also where it was sent
+	Again      bool                      `json:",omitempty"` // also where it was sent, or another event takes its event back
 }
 
 // DeliverResult is the result of [DeliverNotification].
@@ -124,7 +124,7 @@ func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet 
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	input := activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
-		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry,
+		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry, Again: in.Again,
 	}
 	options := sendOptions(ctx, in.Policy, fmt.Sprintf("send by %s", in.Channel))
 	var result activities.SendResult

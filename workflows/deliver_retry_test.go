@@ -48,7 +48,7 @@ func TestRetriedDelivery(t *testing.T) {
 			env.reopens(tt.again).Return(activities.ReopenResult{}, panicky.err)
 			env.reopens(tt.again).Return(activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: today}, nil)
 			want := sendInput(notification.Email)
-			want.MaxAttempts, want.AttemptsBefore, want.Ordered = 7, 3, true
+			want.MaxAttempts, want.AttemptsBefore, want.Ordered, want.Again = 7, 3, true, tt.again
 			env.sends(want, tt.answers...)
 			if tt.failure != "" {
 				env.givesUp(notification.Email, notification.Failed, tt.want.Reason).Return(notification.Failed, nil).Once()

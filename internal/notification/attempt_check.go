@@ -14,6 +14,7 @@ type AttemptCheck struct {
 	Member     bool // of the entity through which they were to be told; true where that takes no membership
 	JudgeQuiet bool
 	Ordered    bool // by an operator: then only the recipient and their address are asked for
+	Again      bool // ordered in spite of CancelledBy
 
 	CancelledBy string // the event that takes its event back; empty: none
 }
@@ -52,7 +53,7 @@ func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 // those that planning settles for ever. Of what an operator orders, it asks only the
 // rules that stand above operators.
 func (c AttemptCheck) Judge(now time.Time) Verdict {
-	if c.CancelledBy != "" && !c.Ordered {
+	if c.CancelledBy != "" && !c.Again {
 		return Verdict{Dropped: CancelledBy(c.CancelledBy)}
 	}
 	if !c.Known || !c.Active || (!c.Member && !c.Ordered) {

@@ -8,6 +8,7 @@ type Begin struct {
 	Before     int  // attempts of earlier runs of the delivery
 	JudgeQuiet bool // it has waited: judge its quiet hours again
 	Ordered    bool // by an operator, who stands above preferences and groups
+	Again      bool // ordered in spite of another event that takes its event back
 }
 
 // Attempt is an attempt at a delivery that was begun and counted, with all that it

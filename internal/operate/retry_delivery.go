@@ -11,10 +11,9 @@ import (
 	"herald/internal/postgres"
 )
 
-// RetryDelivery starts a fresh run of deliveries that have ended; with again, also
-// of those that were sent: the recipient gets them twice; and of those whose event
-// another event cancels. It waits for their ends up
-// to wait, in all.
+// RetryDelivery starts a fresh run of deliveries that have ended. With again, it does
+// so too for those that were sent, which the recipient gets twice, and for those whose
+// event another event cancels. It waits for their ends up to wait, in all.
 func RetryDelivery(again bool, wait time.Duration) Verb {
 	return Verb{Name: "retry", Noun: Deliveries, Repeats: again, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
 		return o.planRetryDelivery(ctx, id, again, wait)

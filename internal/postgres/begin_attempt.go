@@ -51,9 +51,9 @@ const tried = `n.attempt_count - $1,
 // and returns what to send.
 //
 // A delivery that was planned more than a minute ago, that is to be judged, or whose
-// event another one cancels, is
-// asked for all that may have changed since, in one transaction: it may be dropped,
-// or go to another address. Any other takes one statement.
+// event another one cancels, is asked for all that may have changed since, in one
+// transaction: it may be dropped, or go to another address. Any other takes one
+// statement.
 //
 // A delivery that needs no sending, or may not be sent, is returned as that and
 // nothing is counted. Where there is none, the error is [notification.ErrNoDelivery].
@@ -74,7 +74,7 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 			return notification.ErrNoDelivery
 		}
 		found := rows[0]
-		found.JudgeQuiet, found.Ordered = in.JudgeQuiet, in.Ordered
+		found.JudgeQuiet, found.Ordered, found.Again = in.JudgeQuiet, in.Ordered, in.Again
 		attempt.Status = found.status
 		if !attempt.Due() {
 			return nil
@@ -104,9 +104,9 @@ func putOff(ctx context.Context, tx pgx.Tx, deliveryID string, until time.Time) 
 	return wrap(err, "put off delivery")
 }
 
-// beginAttempt begins an attempt with the address of now. Without one the delivery
-// must have been planned within a minute, and no event may cancel its own; else, and where it needs no sending, the
-// error is [pgx.ErrNoRows].
+// beginAttempt begins an attempt with the address of now. Without one the delivery must
+// have been planned within a minute, and no event may cancel its own; else, and where
+// it needs no sending, the error is [pgx.ErrNoRows].
 func beginAttempt(ctx context.Context, on querier, in notification.Begin, address *string) (notification.Attempt, error) {
 	const query = begun + `n.delivery_id = $4
 			AND    n.status IN ('PENDING', 'FAILED')

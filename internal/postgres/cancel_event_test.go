@@ -53,8 +53,8 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	require.Equal(t, "evt-2", mailState.CancelledBy)
 }
 
-// No attempt begins at what was taken back, however it would begin. An operator's order
-// stands above that.
+// No attempt begins at what was taken back, however it would begin. Only the order of an
+// operator who knew of it stands above that.
 func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 	t.Parallel()
 
@@ -65,14 +65,15 @@ func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 			s := store(t)
 			addRecipientOnce(t, s)
 			cancel(t, s)
-			for _, judge := range []bool{false, true} {
-				attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, JudgeQuiet: judge})
+			for _, in := range []notification.Begin{{}, {JudgeQuiet: true}, {Ordered: true}} {
+				in.DeliveryID = mail
+				attempt, err := s.BeginAttempt(t.Context(), in)
 				require.NoError(t, err)
 				require.Equal(t, byEvent2, attempt.Dropped)
 			}
 			require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 
-			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: true})
+			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: true, Again: true})
 			require.NoError(t, err)
 			require.Empty(t, attempt.Dropped)
 			require.Equal(t, 1, attempt.Number)

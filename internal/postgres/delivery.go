@@ -42,9 +42,10 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 	return d, err
 }
 
-// GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns
-// its status after that. Where another event cancels its own, that is the reason. A delivery that was sent meanwhile stays sent. One that is
-// to be cancelled while an attempt at its digest is under way stays PENDING.
+// GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
+// status after that. If it is cancelled and another event cancels its own, that is the
+// reason. A delivery that was sent meanwhile stays sent. One that is to be cancelled
+// while an attempt at its digest is under way stays PENDING.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
 		UPDATE notification n
@@ -69,10 +70,10 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 // how long one may take. attempt_count includes an attempt that began while the
 // statement waited for the row, whose own row it cannot see.
 const digestUnderWay = `n.digest_id IS NOT NULL AND n.attempt_count > 0 AND NOT EXISTS (
-		                      SELECT FROM delivery_attempt a
-		                      WHERE  a.delivery_id = n.delivery_id
-		                      AND    a.attempt = n.attempt_count
-		                      AND    (a.ended_at IS NOT NULL OR a.started_at <= now() - $4::interval))`
+	SELECT FROM delivery_attempt a
+	WHERE  a.delivery_id = n.delivery_id
+	AND    a.attempt = n.attempt_count
+	AND    (a.ended_at IS NOT NULL OR a.started_at <= now() - $4::interval))`
 
 // longestAttempt is far longer than any attempt takes unless its process died.
 const longestAttempt = 2 * time.Minute
