@@ -32,7 +32,8 @@ rules and the directory as they are now. What was decided about a recipient stay
 Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
 Those that failed are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
 attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that
-an operator cancelled: name them. More than 100 at once need --yes.`,
+an operator cancelled: name them. What another event takes back cannot be retried. More
+than 100 at once need --yes.`,
 		Example: `  starter event retry evt-1
   starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
   starter event retry --all-failed --yes

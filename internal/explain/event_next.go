@@ -13,7 +13,7 @@ func (v EventView) next() string {
 	if v.Workflow.Status == Running {
 		return nextOfFailing(v.Pending)
 	}
-	if v.Processed == nil || v.Outbox == nil {
+	if v.Processed == nil || v.Outbox == nil || v.Outbox.CancelledBy != "" {
 		return ""
 	}
 	return nextOfOutcome(v.EventID, v.Processed.Outcome)
@@ -55,6 +55,8 @@ func stepOf(activity string) string {
 		return "planning"
 	case registeredName(acts.PublishEvent):
 		return "publishing its message"
+	case registeredName(acts.CancelEvent):
+		return "cancelling the other event"
 	case registeredName(acts.FinishEvent):
 		return "recording its end"
 	default:

@@ -22,11 +22,15 @@ func TestNextOfOutcome(t *testing.T) {
 		view := EventView{EventDetail: report.EventDetail{EventID: "evt 1", Outbox: &report.LeasedRow{}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: outcome}}}
 		require.Contains(t, view.next(), want)
 		require.Contains(t, view.next(), "`starter event retry 'evt 1'`", outcome)
+		view.Outbox.CancelledBy = "evt-2"
+		require.Empty(t, view.next(), "a retry would be refused")
 		view.Outbox = nil
 		require.Empty(t, view.next(), "there is nothing that could be planned")
 	}
 	why := Why{EventID: "evt-1", Outbox: &report.LeasedRow{OutboxRow: report.OutboxRow{Status: "PROCESSED"}}, Processed: &report.ProcessedRow{Status: "SUCCESS", Outcome: notification.NoRouting}}
 	require.Contains(t, why.nextOfEvent(), "`starter event retry evt-1`", "why says the same of somebody whom it did not reach")
+	why.Outbox.CancelledBy = "evt-2"
+	require.NotContains(t, why.nextOfEvent(), "event retry")
 	require.Contains(t, nextOfOutcome("evt-1", notification.Incomplete), "sweep")
 	for _, outcome := range []notification.EventOutcome{"", notification.EventCancelled, notification.EventFailed} {
 		require.Empty(t, nextOfOutcome("evt-1", outcome), outcome)
@@ -68,4 +72,5 @@ func TestNextOfFailing(t *testing.T) {
 	}
 	require.Empty(t, EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PlanDeliveries", Attempt: 1}}}.next())
 	require.Contains(t, nextOfFailing([]PendingActivity{{Activity: "PublishEvent", State: Started, Attempt: 2, LastFailure: "rabbitmq is busy"}}), "publishing its message failed once, and is being tried again")
+	require.Contains(t, nextOfFailing([]PendingActivity{{Activity: "CancelEvent", Attempt: 2, LastFailure: "temporal is busy"}}), "cancelling the other event failed once")
 }

@@ -37,7 +37,7 @@ func (w Why) nextOfEvent() string {
 		return fmt.Sprintf("its workflow is running; `starter event show %s` says how far it is", advice.Quote(w.EventID))
 	case w.Processed != nil && w.Processed.Status == notification.ProcessedFailed:
 		return fmt.Sprintf("nothing, until it is put back with `starter event retry %s`", advice.Quote(w.EventID))
-	case w.Processed != nil && w.Outbox != nil && w.Processed.Outcome.Mendable():
+	case w.Processed != nil && w.Outbox != nil && w.Processed.Outcome.Mendable() && w.cancelledBy() == "":
 		return nextOfOutcome(w.EventID, w.Processed.Outcome)
 	default:
 		return "nothing: an event is planned once. Mended rows are for the events to come"
@@ -46,14 +46,18 @@ func (w Why) nextOfEvent() string {
 
 func (w Why) nextOfDelivery(now time.Time) string {
 	d := *w.Delivery
-	retry := fmt.Sprintf("`starter delivery retry %s`", advice.Quote(d.DeliveryID))
+	again := ""
+	if w.cancelledBy() != "" {
+		again = " --again"
+	}
+	retry := fmt.Sprintf("`starter delivery retry %s%s`", advice.Quote(d.DeliveryID), again)
 	switch {
 	case d.Status == notification.Sent:
 		return "nothing: it was sent at " + clock(d.SentAt)
 	case d.Status == notification.Delivered:
 		return "nothing: it arrived at " + clock(d.DeliveredAt)
 	case d.Status == notification.Cancelled && w.cancelledBy() != "":
-		return fmt.Sprintf("nothing: its event was %s. To send it all the same, run %s", notification.CancelledBy(w.cancelledBy()), strings.TrimSuffix(retry, "`")+" --again`")
+		return fmt.Sprintf("nothing: its event was %s. To send it all the same, run %s", notification.CancelledBy(w.cancelledBy()), retry)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
 		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
 	case d.Status == notification.Cancelled:

@@ -153,6 +153,8 @@ func TestNextOfADelivery(t *testing.T) {
 	back.DeliveryID = "d"
 	view = Why{Delivery: &back, Workflow: &unknown, Outbox: takenBack("PROCESSED")}
 	requireTells(t, []string{"nothing", "its event was cancelled by event evt-2", "`starter delivery retry d --again`"}, view.next(nextNow))
+	back.Status = notification.Failed
+	requireTells(t, []string{"it failed", "`starter delivery retry d --again`"}, view.next(nextNow))
 }
 
 func takenBack(status notification.OutboxStatus) *report.LeasedRow {

@@ -25,15 +25,15 @@ type RetryFilter struct {
 const failedEvents = `
 	SELECT event_id, bool_or(meant) AS meant
 	FROM   ((
-		SELECT o.event_id, o.error_message <> $4 AND ` + eventMeant + `
-		       AND (SELECT true FROM processed_event p WHERE p.event_id = o.event_id) IS NULL AS meant
-		FROM   event_outbox o
-		WHERE  o.status = 'FAILED'
-		AND    o.event_id > $5
-		ORDER BY o.event_id
+		SELECT n.event_id, n.error_message <> $4 AND ` + eventMeant + `
+		       AND (SELECT true FROM processed_event p WHERE p.event_id = n.event_id) IS NULL AS meant
+		FROM   event_outbox n
+		WHERE  n.status = 'FAILED'
+		AND    n.event_id > $5
+		ORDER BY n.event_id
 		LIMIT  $6
 	) UNION ALL (
-		SELECT p.event_id, (SELECT ` + eventMeant + ` FROM event_outbox o WHERE o.event_id = p.event_id)
+		SELECT p.event_id, (SELECT ` + eventMeant + ` FROM event_outbox n WHERE n.event_id = p.event_id)
 		FROM   processed_event p
 		WHERE  p.status = 'FAILED'
 		AND    p.event_id > $5
@@ -46,16 +46,18 @@ const failedEvents = `
 
 // eventsWithOutcome is like failedEvents, for the events whose outcome is $4.
 const eventsWithOutcome = `
-	SELECT event_id, (SELECT ` + eventMeant + ` FROM event_outbox o WHERE o.event_id = p.event_id) AS meant
+	SELECT event_id, (SELECT ` + eventMeant + ` FROM event_outbox n WHERE n.event_id = p.event_id) AS meant
 	FROM   processed_event p
 	WHERE  p.outcome = $4
 	AND    p.event_id > $5
 	ORDER BY p.event_id
 	LIMIT  $6`
 
-const eventMeant = `($1::text IS NULL OR o.event_type = $1)
-		       AND ($2::timestamptz IS NULL OR o.created_at >= $2)
-		       AND ($3::timestamptz IS NULL OR o.created_at <= $3)`
+// eventMeant leaves out what another event takes back: nothing brings that to people.
+const eventMeant = `($1::text IS NULL OR n.event_type = $1)
+		       AND ($2::timestamptz IS NULL OR n.created_at >= $2)
+		       AND ($3::timestamptz IS NULL OR n.created_at <= $3)
+		       AND ` + canceller + ` IS NULL`
 
 // lookedAtOnce is how many events one query looks at, of each half. It takes a
 // few milliseconds, and tens of them if the rows come from disk.

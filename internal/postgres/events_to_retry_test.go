@@ -21,7 +21,7 @@ func TestEventsToRetry(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	emit(t, s, 9)
+	emit(t, s, 11)
 	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
 	exec(t, s, "UPDATE event_outbox SET error_message = $1 WHERE event_id = 'evt-3'", postgres.CancelledByOperator) // withdrawn
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
@@ -30,6 +30,9 @@ func TestEventsToRetry(t *testing.T) {
 	exec(t, s, `INSERT INTO processed_event (event_id, status, outcome)
 		VALUES ('evt-6', 'SUCCESS', 'NO_ROUTING'), ('evt-8', 'SUCCESS', 'NO_ROUTING'), ('evt-9', 'SUCCESS', 'NO_RECIPIENTS'), ('purged', 'SUCCESS', 'NO_ROUTING')`)
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
+	exec(t, s, "INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-10', 'FAILED', 'CANCELLED'), ('evt-11', 'SUCCESS', 'NO_ROUTING')")
+	exec(t, s, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
+		VALUES ('by-10', 'T', 'ADMIN', '1', '{}', 'evt-10'), ('by-11', 'T', 'ADMIN', '1', '{}', 'evt-11')`) // taken back: they stay as they are
 
 	tests := []struct {
 		filter postgres.RetryFilter
