@@ -76,7 +76,13 @@ $$;
 ALTER TABLE user_notification_preferences
     ADD CONSTRAINT user_notification_preferences_user_type FOREIGN KEY (user_type) REFERENCES user_type NOT VALID;
 
+-- Deliveries have the user types of the tables that planning reads, which have foreign keys or are checked by it. A key of their own would lock
+-- the row of a user type for each of them, as measured for channels.
+ALTER TABLE notification DROP CONSTRAINT notification_user_type;
+
 -- +goose Down
+ALTER TABLE notification
+    ADD CONSTRAINT notification_user_type CHECK (user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')) NOT VALID;
 ALTER TABLE event_type_recipients
     DROP CONSTRAINT event_type_recipients_user_type,
     ADD CONSTRAINT event_type_recipients_user_type CHECK (user_type IN ('RESTAURANT_USER', 'CUSTOMER', 'AGENCY_USER', 'ADMIN', 'GUEST')) NOT VALID;

@@ -190,3 +190,38 @@ func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 		}
 	}
 }
+
+// A migration in a transaction gives way to whoever holds its tables, and begins anew. One
+// that reads whole tables would read them anew as well, so it takes no other locks.
+func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
+	t.Parallel()
+
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	require.NoError(t, err)
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		require.NoError(t, err)
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		up = regexp.MustCompile(`--.*`).ReplaceAllString(up, "")
+		if strings.Contains(up, "VALIDATE CONSTRAINT") {
+			require.NotRegexp(t, `(?i)\b(ADD|DROP) (CONSTRAINT|COLUMN)\b`, up, name)
+		}
+	}
+}
+
+// Each index costs every write of its table. One that is the beginning of another saves
+// nothing that the other does not.
+func TestNoIndexIsTheBeginningOfAnother(t *testing.T) {
+	t.Parallel()
+
+	require.Empty(t, list(t, postgrestest.New(t), `
+		SELECT shorter.indexrelid::regclass || ' of ' || longer.indexrelid::regclass
+		FROM   pg_index shorter
+		JOIN   pg_index longer USING (indrelid)
+		JOIN   pg_class c ON c.oid = indrelid AND c.relnamespace = 'public'::regnamespace
+		WHERE  NOT shorter.indisunique
+		AND    shorter.indexprs IS NULL
+		AND    starts_with(longer.indkey::text, shorter.indkey::text || ' ')
+		AND    starts_with(longer.indoption::text, shorter.indoption::text || ' ')
+		AND    pg_get_expr(shorter.indpred, indrelid) IS NOT DISTINCT FROM pg_get_expr(longer.indpred, indrelid)`))
+}
