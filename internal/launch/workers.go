@@ -17,12 +17,13 @@ import (
 	"herald/internal/notification"
 )
 
-// WorkerHeartbeat is how often a worker tells Temporal that it lives.
-const WorkerHeartbeat = 2 * time.Second
+// WorkerHeartbeat is how often a worker tells Temporal that it lives: one request for all
+// task queues of its process. A worker that is dead for 10 seconds is to be seen.
+const WorkerHeartbeat = 3 * time.Second
 
 const (
-	// heartbeatGone is how long a worker counts after its last heartbeat.
-	heartbeatGone = 4 * WorkerHeartbeat
+	// heartbeatGone is how long a worker counts after its last heartbeat. Two may be lost.
+	heartbeatGone = 3 * WorkerHeartbeat
 	// pollGone is how long a worker without heartbeats counts after it asked for
 	// tasks: each of its questions waits for a minute at most.
 	pollGone = 90 * time.Second
@@ -44,7 +45,7 @@ type WorkerStatus string
 const (
 	WorkerRunning WorkerStatus = "RUNNING"
 	WorkerStopped WorkerStatus = "STOPPED" // it was told to stop, and takes no more tasks
-	WorkerGone    WorkerStatus = "GONE"    // it has not been heard of for 8 seconds or more
+	WorkerGone    WorkerStatus = "GONE"    // it has not been heard of for 9 seconds or more
 )
 
 // Workers are those of one task queue, the last seen first.
@@ -85,36 +86,28 @@ type queueDescriber interface {
 }
 
 // WorkersOf finds the workers of a task queue. Temporal remembers them for some
-// minutes after their end. Those without a heartbeat, since their server keeps none
-// or since they have just begun, are known by when they last asked for tasks.
+// minutes after their end. Those without a heartbeat, since their server keeps or shows
+// none or since they have just begun, are known by when they last asked for tasks.
 func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue string) (Workers, error) {
 	beating, kept, err := heartbeats(ctx, temporal.WorkflowService(), cmp.Or(namespace, client.DefaultNamespace), queue)
-	if err != nil {
+	if err != nil && !withheld(err) {
 		return nil, fmt.Errorf("list the workers of task queue %s: %w", queue, err)
+	}
+	polled, err := lastPolls(ctx, temporal, queue)
+	if err != nil {
+		return nil, fmt.Errorf("describe task queue %s: %w", queue, err)
+	}
+	now, found := time.Now(), Workers{}
+	for _, h := range beating {
+		found = append(found, workerOf(h, polled[h.GetWorkerIdentity()], now))
+		delete(polled, h.GetWorkerIdentity()) // an older one of this identity is the process before a restart
 	}
 	patience := pollGone
 	if kept {
 		patience = heartbeatGone // the first heartbeat comes sooner
 	}
-	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	var notFound *serviceerror.NotFound
-	if err != nil && !errors.As(err, &notFound) {
-		return nil, fmt.Errorf("describe task queue %s: %w", queue, err)
-	}
-	now, found, known := time.Now(), Workers{}, map[string]bool{}
-	for _, h := range beating {
-		known[h.GetWorkerIdentity()] = true
-		found = append(found, Worker{h.GetWorkerIdentity(), statusOf(h, now), h.GetHeartbeatTime().AsTime()})
-	}
-	for _, p := range description.GetPollers() {
-		if known[p.GetIdentity()] {
-			continue
-		}
-		worker := Worker{p.GetIdentity(), WorkerRunning, p.GetLastAccessTime().AsTime()}
-		if now.Sub(worker.LastSeen) >= patience {
-			worker.Status = WorkerGone
-		}
-		found = append(found, worker)
+	for identity, seen := range polled {
+		found = append(found, Worker{identity, statusAfter(now.Sub(seen), patience), seen})
 	}
 	slices.SortFunc(found, func(a, b Worker) int {
 		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Identity, b.Identity))
@@ -122,7 +115,29 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	return found, nil
 }
 
-// heartbeats are the last ones of a queue's workers. It says whether the server keeps any.
+// lastPolls is when each worker of a queue last asked for tasks, by its identity.
+func lastPolls(ctx context.Context, temporal queueDescriber, queue string) (map[string]time.Time, error) {
+	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	var notFound *serviceerror.NotFound
+	if err != nil && !errors.As(err, &notFound) {
+		return nil, err
+	}
+	polled := map[string]time.Time{}
+	for _, p := range description.GetPollers() {
+		polled[p.GetIdentity()] = p.GetLastAccessTime().AsTime()
+	}
+	return polled, nil
+}
+
+// withheld says that a server keeps no heartbeats, or does not show them to us.
+func withheld(err error) bool {
+	var denied *serviceerror.PermissionDenied
+	var unknown *serviceerror.Unimplemented
+	return errors.As(err, &denied) || errors.As(err, &unknown)
+}
+
+// heartbeats are the last ones of a queue's workers, the newest first. It says whether
+// the server keeps and shows any.
 func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace, queue string) (found []*workerpb.WorkerHeartbeat, kept bool, err error) {
 	described, err := temporal.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
 	if err != nil || !described.GetNamespaceInfo().GetCapabilities().GetWorkerHeartbeats() {
@@ -131,6 +146,9 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 	listed, err := temporal.ListWorkers(ctx, &workflowservice.ListWorkersRequest{
 		Namespace: namespace, PageSize: maxWorkers, Query: fmt.Sprintf("TaskQueue = '%s'", queue),
 	})
+	if err != nil {
+		return nil, false, err
+	}
 	for _, worker := range listed.GetWorkers() {
 		described, err := temporal.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
 		var forgotten *serviceerror.NotFound
@@ -138,23 +156,37 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 		case errors.As(err, &forgotten):
 			continue
 		case err != nil:
-			return nil, true, err
+			return nil, false, err
 		}
 		found = append(found, described.GetWorkerInfo().GetWorkerHeartbeat())
 	}
-	return found, true, err
+	slices.SortFunc(found, func(a, b *workerpb.WorkerHeartbeat) int {
+		return b.GetHeartbeatTime().AsTime().Compare(a.GetHeartbeatTime().AsTime())
+	})
+	return found, true, nil
 }
 
-// statusOf judges a worker by its last heartbeat. One that sends them at longer
-// intervals, as those of release 0.1 do, says so in each but its first.
-func statusOf(h *workerpb.WorkerHeartbeat, now time.Time) WorkerStatus {
-	patience := max(heartbeatGone, h.GetElapsedSinceLastHeartbeat().AsDuration()*3/2)
-	switch {
-	case h.GetStatus() == enums.WORKER_STATUS_SHUTTING_DOWN, h.GetStatus() == enums.WORKER_STATUS_SHUTDOWN:
-		return WorkerStopped
-	case now.Sub(h.GetHeartbeatTime().AsTime()) >= patience:
-		return WorkerGone
-	default:
-		return WorkerRunning
+// workerOf judges a worker by its last heartbeat, or by when it last asked for tasks if
+// that is later: a server that has too much to do refuses heartbeats first. One that sends
+// them at longer intervals, as those of release 0.1 do, says so in each but its first.
+func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
+	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime()}
+	if polled.After(worker.LastSeen) {
+		worker.LastSeen = polled
 	}
+	switch h.GetStatus() {
+	case enums.WORKER_STATUS_SHUTTING_DOWN, enums.WORKER_STATUS_SHUTDOWN:
+		worker.Status = WorkerStopped
+	default:
+		worker.Status = statusAfter(now.Sub(worker.LastSeen), max(heartbeatGone, h.GetElapsedSinceLastHeartbeat().AsDuration()*3/2))
+	}
+	return worker
+}
+
+// statusAfter judges a worker that was last seen some time ago.
+func statusAfter(ago, patience time.Duration) WorkerStatus {
+	if ago >= patience {
+		return WorkerGone
+	}
+	return WorkerRunning
 }

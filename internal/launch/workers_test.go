@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ type queueServer struct {
 	polled map[string]time.Duration // by identity: since it last asked for tasks
 	beats  []beat
 	old    bool // it knows no heartbeats
+
+	refusal error // of heartbeats
 }
 
 // beat is the last heartbeat of a worker.
@@ -61,19 +64,22 @@ func (s queueService) DescribeNamespace(context.Context, *workflowservice.Descri
 }
 
 func (s queueService) ListWorkers(_ context.Context, in *workflowservice.ListWorkersRequest, _ ...grpc.CallOption) (*workflowservice.ListWorkersResponse, error) {
+	if s.server.refusal != nil {
+		return nil, s.server.refusal
+	}
 	listed := &workflowservice.ListWorkersResponse{}
 	if in.GetNamespace() != "default" || in.GetQuery() != "TaskQueue = 'herald-email'" {
 		return listed, nil
 	}
-	for _, b := range s.server.beats {
-		listed.Workers = append(listed.Workers, &workerpb.WorkerListInfo{WorkerInstanceKey: "key of " + b.identity})
+	for n := range s.server.beats {
+		listed.Workers = append(listed.Workers, &workerpb.WorkerListInfo{WorkerInstanceKey: fmt.Sprint("key ", n)})
 	}
 	return listed, nil
 }
 
 func (s queueService) DescribeWorker(_ context.Context, in *workflowservice.DescribeWorkerRequest, _ ...grpc.CallOption) (*workflowservice.DescribeWorkerResponse, error) {
-	for _, b := range s.server.beats {
-		if in.GetNamespace() != "default" || in.GetWorkerInstanceKey() != "key of "+b.identity || b.forgotten {
+	for n, b := range s.server.beats {
+		if in.GetNamespace() != "default" || in.GetWorkerInstanceKey() != fmt.Sprint("key ", n) || b.forgotten {
 			continue
 		}
 		heartbeat := &workerpb.WorkerHeartbeat{
@@ -100,15 +106,20 @@ func TestWorkersOf(t *testing.T) {
 		want   map[string]launch.WorkerStatus
 	}{
 		{name: "nobody"},
-		{name: "alive", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, interval: 2 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "alive", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, interval: 3 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "one of two is dead for ten seconds, though it asked for tasks a moment before",
-			server: queueServer{polled: map[string]time.Duration{"a": 11 * time.Second}, beats: []beat{{identity: "a", ago: 10 * time.Second, interval: 2 * time.Second}, {identity: "b"}}},
+			server: queueServer{polled: map[string]time.Duration{"a": 11 * time.Second}, beats: []beat{{identity: "a", ago: 10 * time.Second, interval: 3 * time.Second}, {identity: "b"}}},
 			want:   map[string]launch.WorkerStatus{"a": gone, "b": running}},
 		{name: "stopping", server: queueServer{beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
 		{name: "of a release that sends a heartbeat each minute", server: queueServer{beats: []beat{{identity: "a", ago: 50 * time.Second, interval: time.Minute}}}, want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "no heartbeat yet", server: queueServer{polled: map[string]time.Duration{"a": 0}}, want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "forgotten meanwhile", server: queueServer{beats: []beat{{identity: "a", forgotten: true}}}},
 		{name: "killed before its first heartbeat", server: queueServer{polled: map[string]time.Duration{"a": 9 * time.Second}}, want: map[string]launch.WorkerStatus{"a": gone}},
+		{name: "heartbeats are refused, as by a server under load, and it asks for tasks",
+			server: queueServer{polled: map[string]time.Duration{"a": time.Second}, beats: []beat{{identity: "a", ago: 20 * time.Second, interval: 3 * time.Second}}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "stopping, after it asked for tasks", server: queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: time.Second, stopping: true}}}, want: map[string]launch.WorkerStatus{"a": stopped}},
+		{name: "a role that may not list workers", server: queueServer{refusal: serviceerror.NewPermissionDenied("no", ""), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
+		{name: "a server that lists no workers", server: queueServer{refusal: serviceerror.NewUnimplemented("no"), polled: map[string]time.Duration{"a": time.Minute}}, want: map[string]launch.WorkerStatus{"a": running}},
 		{name: "a server without heartbeats", server: queueServer{old: true, polled: map[string]time.Duration{"a": time.Minute, "b": 2 * time.Minute}}, want: map[string]launch.WorkerStatus{"a": running, "b": gone}},
 	}
 	for _, tt := range tests {
@@ -142,4 +153,16 @@ func TestAbsent(t *testing.T) {
 		require.Contains(t, workers.Absent("herald-email", now), fact)
 	}
 	require.NotContains(t, launch.Workers{}.Absent("herald-email", now), "ago")
+}
+
+// A process that was started again in the same place has the identity of the one before,
+// which is not alive because the new one asks for tasks.
+func TestWorkersOfARestartedProcess(t *testing.T) {
+	t.Parallel()
+
+	restarted := queueServer{polled: map[string]time.Duration{"a": 0}, beats: []beat{{identity: "a", ago: 20 * time.Second}, {identity: "a", ago: 2 * time.Second}}}
+	workers, err := launch.WorkersOf(t.Context(), restarted, "", "herald-email")
+	require.NoError(t, err)
+	require.Equal(t, []launch.WorkerStatus{launch.WorkerRunning, launch.WorkerGone}, []launch.WorkerStatus{workers[0].Status, workers[1].Status})
+	require.Greater(t, time.Since(workers[1].LastSeen), 15*time.Second)
 }
