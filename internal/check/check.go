@@ -94,9 +94,7 @@ func (c *Check) Doing() string {
 func (c *Check) Run(ctx context.Context) Result {
 	found := make([][]Mistake, len(c.Subjects))
 	failed := make([]error, len(c.Subjects))
-	for _, subject := range c.Subjects {
-		c.doing = append(c.doing, subject.Name)
-	}
+	c.begin()
 	var looking sync.WaitGroup
 	for i, subject := range c.Subjects {
 		looking.Go(func() {
@@ -112,6 +110,14 @@ func (c *Check) Run(ctx context.Context) Result {
 		result.add(subject.Name, found[i], failed[i])
 	}
 	return result
+}
+
+func (c *Check) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, subject := range c.Subjects {
+		c.doing = append(c.doing, subject.Name)
+	}
 }
 
 func (c *Check) done(name string) {

@@ -30,7 +30,8 @@ func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
 		if err != nil {
 			return mistakes, err
 		}
-		return append(mistakes, few(t.unfit(ctx, types))...), nil
+		unfit, err := t.unfit(ctx, types)
+		return append(mistakes, few(unfit)...), err
 	}}
 }
 
@@ -127,8 +128,9 @@ func (t templates) digests() (mistakes []Mistake) {
 	return mistakes
 }
 
-// unfit finds templates that the last events do not fit.
-func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake) {
+// unfit finds templates that the last events do not fit. Those of a type that there was
+// no time for are not called mistakes.
+func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake, err error) {
 	for _, recent := range types {
 		found := &misfits{byRow: map[string]*misfit{}}
 		for _, event := range recent.events {
@@ -142,13 +144,16 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 				}
 			}
 		}
+		if err := ctx.Err(); err != nil {
+			return mistakes, err
+		}
 		for _, m := range found.inOrder {
 			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(m.row.EventType, m.row.Channel, m.row.Locale),
 				Problem: fmt.Sprintf("%v, in %d of the last %d events of type %s, such as %s", m.row.Err, m.events, len(recent.events), recent.name, m.first),
 				Remedy:  `correct the template or the producer; a key that a payload may lack is read by {{index .payload "key"}}, which then yields nothing`})
 		}
 	}
-	return mistakes
+	return mistakes, nil
 }
 
 // isUnusable says that a row was named already, since it fits no event at all.
