@@ -10,6 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
 )
 
 // TestRoles creates the roles of docs/roles.md: the migrator migrates, the worker delivers
@@ -34,6 +37,7 @@ func TestRoles(t *testing.T) {
 	r.as("operator", "demo", "--sandbox-url", r.sandbox.URL)
 	r.producerInsertsOnly()
 	r.operatorOperates()
+	r.workerAdopts()
 	r.workerDeletesNothing()
 }
 
@@ -152,6 +156,13 @@ func (r *roles) operatorOperates() {
 	r.denied("operator", "DELETE FROM operator_action")
 	r.denied("operator", "UPDATE recipient SET email = 'x'")
 	require.ErrorContains(r.t, r.try("operator", "DROP TABLE notification"), "must be owner")
+}
+
+func (r *roles) workerAdopts() {
+	adopting, err := postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting")
+	require.NoError(r.t, err)
+	defer adopting.Close()
+	require.NoError(r.t, adopting.AdoptEvents(r.t.Context(), "orders", []notification.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", CreatedAt: time.Now(), Problem: "of a test"}}))
 }
 
 func (r *roles) workerDeletesNothing() {
