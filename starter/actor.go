@@ -16,6 +16,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/operate"
 	"herald/internal/postgres"
+	"herald/internal/source"
 )
 
 // maxActor is how long a name of an actor may be, in bytes.
@@ -100,7 +101,7 @@ func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operat
 		return err
 	}
 	defer db.Close()
-	launcher, _, err := a.launcher(ctx)
+	launcher, cfg, err := a.launcher(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,5 +110,8 @@ func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operat
 	if err != nil {
 		return err
 	}
+	tables := sourceTables{sources: cfg.BySource(), opened: map[string]*source.Table{}}
+	defer tables.close()
+	o.Reopen = tables.reopen
 	return f(ctx, o)
 }

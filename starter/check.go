@@ -86,7 +86,7 @@ func (a *app) engine(ctx context.Context, cfg config.Starter) (e check.Engine, d
 	if err != nil {
 		return e, nil, misset(err)
 	}
-	e = check.Engine{Namespace: options.Namespace, Pollers: cfg.OutboxPollers}
+	e = check.Engine{Namespace: options.Namespace, Sources: cfg.Sources}
 	temporal, err := a.temporal(ctx)
 	if err != nil {
 		e.Problem = err

@@ -85,7 +85,7 @@ func (a *app) launcher(ctx context.Context) (*launch.Launcher, config.Starter, e
 		return nil, cfg, err
 	}
 	temporal, err := a.temporal(ctx)
-	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix}, cfg, err
+	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, cfg, err
 }
 
 // namespace is the one that temporal connects to.

@@ -95,7 +95,7 @@ func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
 		return err
 	}
 	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
-	state, err := operate.ReadPollers(ctx, launcher, 0)
+	state, err := operate.RunningPollers(ctx, launcher, cfg.Sources)
 	switch {
 	case err != nil:
 		return err

@@ -19,12 +19,14 @@ func (a *app) listEventsCommand() *cobra.Command {
 		Example: `  starter event list
   starter event list --status failed --since 24h
   starter event list --outcome no_recipients
+  starter event list --source orders --status failed
   starter event list --type RESERVATION_REQUESTED --aggregate RESTAURANT/5 -o json`,
 	}
 	flags := cmd.Flags()
 	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
 	console.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only those whose workflow ended so, the latest end first")
 	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
+	a.sourceFlag(cmd, &filter.Source, "only those of this source")
 	entityFlag(flags, &filter.Aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
 	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
 	console.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
@@ -32,7 +34,7 @@ func (a *app) listEventsCommand() *cobra.Command {
 		name: "events", none: "no events",
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
-			return []string{e.EventID, e.EventType, e.Aggregate(), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Dash(string(e.Outcome)),
+			return []string{e.EventID, e.EventType, console.Dash(e.Aggregate()), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Dash(string(e.Outcome)),
 				console.Clock(&e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem))}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {

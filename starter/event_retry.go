@@ -37,6 +37,7 @@ than 100 at once need --yes.`,
 		Example: `  starter event retry evt-1
   starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
   starter event retry --all-failed --yes
+  starter event retry --all-failed --source orders --dry-run
   starter event retry --outcome no_routing --type RESERVATION_REQUESTED`,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              a.within(0, func(ctx context.Context, ids []string) error { return a.retryEvents(ctx, ids, flags) }),
@@ -45,6 +46,7 @@ than 100 at once need --yes.`,
 	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
 	console.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
 	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
+	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only those of this source")
 	console.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
 	flags.register(cmd)
 	flags.registerAfter(cmd)
@@ -66,10 +68,14 @@ func (a *app) retryEvents(ctx context.Context, ids []string, flags retryFlags) e
 		return misused(errors.New("name --all-failed or --outcome, not both"))
 	}
 	if !bulk && flags.filter != (postgres.RetryFilter{}) {
-		return misused(errors.New("--type and --since go with --all-failed or --outcome"))
+		return misused(errors.New("--type, --source and --since go with --all-failed or --outcome"))
+	}
+	sources, err := a.sourcesNamed(flags.filter.Source)
+	if err != nil {
+		return err
 	}
 	return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
-		if pollers, err := operate.ReadPollers(ctx, o.Launcher, 0); err == nil { // what matters fails by itself
+		if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil { // what matters fails by itself
 			a.warnOfPollers(pollers)
 		}
 		if len(ids) > 0 {

@@ -68,14 +68,30 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 		return
 	}
 	console.Row(w, "type", o.EventType)
-	console.Row(w, "aggregate", o.Aggregate())
+	console.Row(w, "aggregate", console.Dash(o.Aggregate()))
 	console.Row(w, "correlation id", console.Dash(o.CorrelationID))
 	console.Row(w, "outbox", fmt.Sprintf("%s, claims: %d", o.Status, o.AttemptCount))
 	console.Row(w, "created", console.Clock(&o.CreatedAt))
 	console.Row(w, "published", console.Clock(o.PublishedAt))
 	printSet(w, fact{"claimed until", console.Clock(o.LeaseUntil)}, fact{"error", o.ErrorMessage})
+	printSource(w, o)
 	if o.CancelledBy != "" {
 		console.Row(w, "cancelled", fmt.Sprintf("by event %s at %s", o.CancelledBy, console.Clock(o.CancelledAt)))
+	}
+}
+
+// printSource prints where the event came from and whether its topic has it, unless it is
+// Herald's own and goes to none.
+func printSource(w io.Writer, o *report.LeasedRow) {
+	if o.Source != notification.HeraldSource {
+		console.Row(w, "source", o.Source)
+	}
+	printSet(w, fact{"acknowledged", console.Clock(o.AcknowledgedAt)})
+	if o.SinkAttempts > 0 {
+		console.Row(w, "refused by its topic", fmt.Sprintf("%d×", o.SinkAttempts))
+	}
+	if o.NoPayload {
+		console.Row(w, "payload", "is no JSON object of at most 256 KiB: its topic gets it as it is, and people cannot be told by it")
 	}
 }
 

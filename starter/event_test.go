@@ -43,7 +43,7 @@ func TestPrintEvent(t *testing.T) {
 	view := explain.EventView{
 		EventDetail: report.EventDetail{
 			EventID:   "evt-1",
-			Outbox:    &report.LeasedRow{OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
+			Outbox:    &report.LeasedRow{Source: notification.HeraldSource, OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
 			Processed: &report.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
 			Recipients: []report.RecipientDetail{{
 				UserType: notification.RestaurantUser, UserID: "10",
@@ -87,6 +87,10 @@ func TestPrintCancels(t *testing.T) {
 		cancelled map[notification.Status]int
 		want      string
 	}{
+		{name: "of another outbox", row: report.LeasedRow{Source: "orders"}, want: "source           orders"},
+		{name: "acknowledged", row: report.LeasedRow{AcknowledgedAt: &at}, want: "acknowledged     2026-11-21 08:00:00.000Z"},
+		{name: "refused", row: report.LeasedRow{SinkAttempts: 3}, want: "refused by its topic  3×"},
+		{name: "no payload for people", row: report.LeasedRow{NoPayload: true}, want: "is no JSON object"},
 		{name: "taken back", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
 		{name: "takes back", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
 		{name: "takes back what has not come", row: report.LeasedRow{Cancels: "evt-1"}, want: "cancels          evt-1: it had no deliveries yet, and gets none"},

@@ -10,6 +10,7 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/internal/operate"
 )
 
@@ -17,42 +18,61 @@ import (
 const pollerTimeout = time.Minute
 
 func (a *app) pollerCommand() *cobra.Command {
+	var source string
 	status := &cobra.Command{
 		Use:     "status",
 		Short:   "Show the pollers, and whether a worker serves them",
 		Example: "  starter poller status -o json",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			launcher, cfg, err := a.launcher(ctx)
+			sources, err := a.sourcesNamed(source)
+			if err != nil {
+				return err
+			}
+			launcher, _, err := a.launcher(ctx)
 			if err != nil {
 				return err
 			}
 			defer launcher.Client.Close()
-			return a.showPollers(ctx, launcher, cfg.OutboxPollers)
+			return a.showPollers(ctx, launcher, sources)
 		}),
 	}
-	return group("poller", "Start, stop, pause and watch the outbox pollers",
-		a.orderCommand("start", "Start OUTBOX_POLLERS pollers, unless they run already", "Those that are paused stay so.", a.startPollers),
-		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", a.stopPollers),
+	pollers := group("poller", "Start, stop, pause and watch the outbox pollers",
+		a.orderCommand("start", "Start the pollers of each source, unless they run already", `Herald's own outbox has OUTBOX_POLLERS, and
+others have "pollers:" of the file of OUTBOX_SOURCES, or one. Those that are paused stay so.`, &source, a.startPollers),
+		a.orderCommand("stop", "Stop all pollers, and wait until they have ended", "Events stay in the outbox until the next start.", &source, a.stopPollers),
 		a.orderCommand("pause", "Pause all pollers, and wait until they have paused", `They start the events that they have
 claimed, and no others: those wait in the outbox. Deliveries that were begun go on. A
-pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it.`, a.carriedOut("paused", (*operate.Operator).PausePollers)),
-		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
+pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it.`, &source, a.carriedOut("paused", (*operate.Operator).PausePollers)),
+		a.orderCommand("resume", "Resume paused pollers, and wait until they run", "", &source, a.carriedOut("resumed", (*operate.Operator).ResumePollers)),
 		status)
+	for _, cmd := range pollers.Commands() {
+		a.sourceFlag(cmd, &source, "only those of this source")
+	}
+	return pollers
 }
+
+// order is what the pollers of some sources are ordered.
+type order func(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error
 
 // orderCommand is a command that orders the pollers something. Its help is the short
 // one, and what more there is to say.
-func (a *app) orderCommand(name, short, more string, order func(ctx context.Context, o *operate.Operator) error) *cobra.Command {
+func (a *app) orderCommand(name, short, more string, source *string, give order) *cobra.Command {
 	return &cobra.Command{
-		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name,
-		RunE: a.within(pollerTimeout, func(ctx context.Context, _ []string) error { return a.operate(ctx, order) }),
+		Use: name, Short: short, Long: strings.TrimSpace(short + ". " + more), Example: "  starter poller " + name + "\n  starter poller " + name + " --source herald",
+		RunE: a.within(pollerTimeout, func(ctx context.Context, _ []string) error {
+			sources, err := a.sourcesNamed(*source)
+			if err != nil {
+				return err
+			}
+			return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error { return give(ctx, o, sources) })
+		}),
 	}
 }
 
 // carriedOut gives an order, and prints which pollers have carried it out.
-func (a *app) carriedOut(done string, order func(*operate.Operator, context.Context) ([]string, error)) func(context.Context, *operate.Operator) error {
-	return func(ctx context.Context, o *operate.Operator) error {
-		ids, err := order(o, ctx)
+func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []notification.SourceConfig) ([]string, error)) order {
+	return func(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error {
+		ids, err := give(o, ctx, sources)
 		if err != nil {
 			return err
 		}
@@ -60,19 +80,15 @@ func (a *app) carriedOut(done string, order func(*operate.Operator, context.Cont
 	}
 }
 
-func (a *app) startPollers(ctx context.Context, o *operate.Operator) error {
-	cfg, err := a.settings()
-	if err != nil {
+func (a *app) startPollers(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error {
+	if err := o.StartPollers(ctx, sources); err != nil {
 		return err
 	}
-	if err := o.StartPollers(ctx, cfg.OutboxPollers); err != nil {
-		return err
-	}
-	return a.showPollers(ctx, o.Launcher, cfg.OutboxPollers)
+	return a.showPollers(ctx, o.Launcher, sources)
 }
 
-func (a *app) stopPollers(ctx context.Context, o *operate.Operator) error {
-	pollers, err := operate.ReadPollers(ctx, o.Launcher, 0)
+func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error {
+	pollers, err := operate.RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return err
 	}
@@ -97,8 +113,8 @@ func (a *app) printPollerIDs(done string, ids []string) error {
 	})
 }
 
-func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, expected int) error {
-	pollers, err := operate.ReadPollers(ctx, launcher, expected)
+func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []notification.SourceConfig) error {
+	pollers, err := operate.ReadPollers(ctx, launcher, sources)
 	if err != nil {
 		return err
 	}
@@ -115,9 +131,12 @@ func (a *app) warnOfWorkers(pollers operate.Pollers) {
 // warnOfPollers says what to do where nothing is started.
 func (a *app) warnOfPollers(pollers operate.Pollers) {
 	a.warnOfWorkers(pollers)
+	idle := pollers.Idle()
 	switch {
 	case !pollers.Any(operate.PollerRunning, operate.PollerPausing, operate.PollerPaused):
 		a.Note("warning: no outbox poller is running, so nothing is started; run `starter poller start`")
+	case len(idle) > 0:
+		a.Note("warning: no poller of the sources %s is running, so nothing of theirs is started; run `starter poller start`", strings.Join(idle, ", "))
 	case pollers.Any(operate.PollerPausing):
 		a.Note("warning: a poller is about to pause: it starts the events that it has claimed, and no others")
 	case pollers.Any(operate.PollerPaused):

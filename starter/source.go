@@ -39,6 +39,28 @@ is missing is named with what to do about it, and the exit code is 1. It changes
 	return group("source", "List, check and migrate the outboxes of other services", list, checked, a.migrateSourceCommand())
 }
 
+// sourceFlag adds the flag --source.
+func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
+	cmd.Flags().StringVar(target, "source", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("source", a.completeSources()) // the flag is there
+}
+
+// sourcesNamed is the source with a name, or all of them, Herald's own included.
+func (a *app) sourcesNamed(name string) ([]notification.SourceConfig, error) {
+	cfg, err := a.settings()
+	if err != nil || name == "" {
+		return cfg.Sources, err
+	}
+	var listed []string
+	for _, source := range cfg.Sources {
+		if source.Name == name {
+			return []notification.SourceConfig{source}, nil
+		}
+		listed = append(listed, source.Name)
+	}
+	return nil, misused(fmt.Errorf("there is no source %q: there are %s%s", name, console.Join(listed), console.DidYouMean(name, listed)))
+}
+
 // others are the sources that the command names, or all but Herald's own.
 func (a *app) others(names []string) ([]notification.SourceConfig, error) {
 	cfg, err := a.settings()

@@ -67,7 +67,7 @@ func (a *app) pollersNow(ctx context.Context) (*operate.Pollers, error) {
 		return nil, err
 	}
 	defer launcher.Client.Close()
-	pollers, err := operate.ReadPollers(ctx, launcher, cfg.OutboxPollers)
+	pollers, err := operate.ReadPollers(ctx, launcher, cfg.Sources)
 	if err != nil {
 		return nil, err
 	}

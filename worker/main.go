@@ -50,12 +50,9 @@ func main() {
 
 func run(ctx context.Context, part part) error {
 	wired := wiring.New()
-	cfg, options, err := readSettings(wired)
+	cfg, brokers, options, err := readSettings(wired)
 	if err != nil {
 		return err
-	}
-	if others := cfg.Sources[1:]; len(others) > 0 {
-		slog.Warn("OUTBOX_SOURCES lists outboxes of other services, which this build does not poll yet", "sources", len(others))
 	}
 	events, deliveries, err := postgres.OpenTwo(ctx, string(cfg.DatabaseURL), "herald-events", "herald-deliveries")
 	if err != nil {
@@ -68,7 +65,17 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer broker.Close()
-	sources := newSources(cfg, events, broker)
+	topics, err := connectTopics(brokers, part)
+	if err != nil {
+		return err
+	}
+	defer closeTopics(topics)
+	outboxes := sourcesWiring{cfg: cfg, events: events, broker: broker, topics: topics}
+	defer outboxes.close()
+	sources, err := outboxes.sources(ctx)
+	if err != nil {
+		return err
+	}
 	metrics, err := newMetrics(watched{sources: sources, broker: broker.Ready, queues: broker.Depths})
 	if err != nil {
 		return err
@@ -78,16 +85,16 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer temporal.Close()
-	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents}
+	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
 	if acts.Senders, acts.Off, err = newSenders(wired, cfg, broker, part.channels); err != nil {
 		return err
 	}
-	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts}
+	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts, topics: topics != nil}
 	activities.ZeroMetrics(metrics.temporal, part.channels)
 	group, ctx := errgroup.WithContext(ctx)
-	health := healthHandler(checks(events, broker, temporal, running), metrics.page)
+	health := healthHandler(checks(events, broker, topics, temporal, running), metrics.page)
 	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
 	group.Go(func() error {
 		awaitDatabase(ctx, events)
@@ -122,6 +129,7 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Canceller:   launcher,
 		Retries:     deliveries,
 		Events:      events,
+		Sinks:       events,
 		Sweeps:      events,
 		Sweeper:     launcher,
 		Executions:  launcher,
@@ -135,21 +143,19 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 }
 
 // readSettings reads all settings, those of the channels, Kafka's and Temporal's included.
-func readSettings(channels wiring.Wiring) (config.Config, client.Options, error) {
-	if err := channels.Complete(); err != nil {
-		return config.Config{}, client.Options{}, err
+func readSettings(channels wiring.Wiring) (cfg config.Config, topics kafka.Settings, options client.Options, err error) {
+	if err = channels.Complete(); err != nil {
+		return cfg, topics, options, err
 	}
 	values := env.ToMap(os.Environ())
-	var topics kafka.Settings
-	cfg, err := config.From(values, func(r *environment.Reader) {
+	cfg, err = config.From(values, func(r *environment.Reader) {
 		channels.Read(r)
 		topics.Read(r)
 	})
-	if err != nil {
-		return config.Config{}, client.Options{}, err
+	if err == nil {
+		options, err = config.Temporal(values)
 	}
-	options, err := config.Temporal(values)
-	return cfg, options, err
+	return cfg, topics, options, err
 }
 
 func connectBroker(ctx context.Context, cfg config.Config, namespace string) (*rabbitmq.Broker, error) {
@@ -174,8 +180,8 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler) (c
 }
 
 // checks are what /readyz asks.
-func checks(store *postgres.Store, broker *rabbitmq.Broker, temporal client.Client, running *workers) []need {
-	return []need{
+func checks(store *postgres.Store, broker *rabbitmq.Broker, topics *kafka.Producer, temporal client.Client, running *workers) []need {
+	needs := []need{
 		{"database", "does not answer, or has no schema of Herald's", store.Ready},
 		{"broker", "takes no messages", func(context.Context) error { return broker.Ready() }},
 		{"temporal", "does not answer", func(ctx context.Context) error {
@@ -184,4 +190,8 @@ func checks(store *postgres.Store, broker *rabbitmq.Broker, temporal client.Clie
 		}},
 		{"workers", "not started", running.ready},
 	}
+	if topics != nil {
+		needs = append(needs, need{"kafka", "does not answer", topics.Ready})
+	}
+	return needs
 }

@@ -41,8 +41,8 @@ const (
 	// watchTimeout bounds the look at the broker and at each source, so that one
 	// which hangs costs the reader its own figures and no others.
 	watchTimeout = 2 * time.Second
-	// queueLabel names a queue of the broker, sourceLabel a source.
-	queueLabel, sourceLabel = "queue", "source"
+	// queueLabel names a queue of the broker.
+	queueLabel = "queue"
 	// scrapesAtOnce bounds the readers; more are refused.
 	scrapesAtOnce = 4
 )
@@ -88,7 +88,7 @@ var seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 	stream := sdk.Stream{Name: instrument.Name, Description: instrument.Description, Unit: instrument.Unit}
 	if strings.HasPrefix(instrument.Name, "herald_") {
-		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, sourceLabel)
+		stream.AttributeFilter = attribute.NewAllowKeysFilter(activities.ChannelLabel, activities.OutcomeLabel, queueLabel, activities.SourceLabel)
 		if stream.Description == "" {
 			stream.Description = meanings[instrument.Name]
 		}
@@ -111,6 +111,9 @@ var meanings = map[string]string{
 	activities.DigestsMetric:         "Digests that ended.",
 	activities.DigestItemsMetric:     "Deliveries that were sent in digests.",
 	activities.ProviderLatencyMetric: "Time of one call to a provider, whatever it answered.",
+	activities.SinkRefusalsMetric:    "Records that the broker of a topic refused.",
+	activities.NoJSONMetric:          "Events of another outbox that people cannot be told of: their payload is no JSON object of 256 KiB.",
+	activities.CommitToTopicMetric:   "Time from an event's creation to the acknowledgement by the broker of its topic.",
 	activities.CommitToSentMetric:    "Time from an event's transaction to the record that a message of it was sent.",
 }
 
@@ -161,7 +164,7 @@ func labelOf(source string) metric.MeasurementOption {
 	if source == notification.HeraldSource {
 		return metric.WithAttributes()
 	}
-	return metric.WithAttributes(attribute.String(sourceLabel, source))
+	return metric.WithAttributes(attribute.String(activities.SourceLabel, source))
 }
 
 // observeDepths shows no queues while the broker does not answer.

@@ -23,7 +23,7 @@ type Engine struct {
 	Launcher  *launch.Launcher // nil: Temporal is out of reach
 	Problem   error            // why
 	Namespace string
-	Pollers   int // OUTBOX_POLLERS
+	Sources   []notification.SourceConfig // whose pollers should run
 }
 
 const temporalPlace = "Temporal"
@@ -90,7 +90,7 @@ func (e Engine) sweep(ctx context.Context) ([]Mistake, error) {
 }
 
 func (e Engine) pollers(ctx context.Context) (mistakes []Mistake, err error) {
-	pollers, err := operate.ReadPollers(ctx, e.Launcher, e.Pollers)
+	pollers, err := operate.ReadPollers(ctx, e.Launcher, e.Sources)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,15 @@ func SendersFrom(values map[string]string, readSenders func(*environment.Reader)
 	return r.Err()
 }
 
+// BySource is the sources by their names.
+func (c Starter) BySource() map[string]notification.SourceConfig {
+	sources := map[string]notification.SourceConfig{}
+	for _, source := range c.Sources {
+		sources[source.Name] = source
+	}
+	return sources
+}
+
 // Installation is the name of the installation that has these settings in a namespace
 // of Temporal.
 func (c Starter) Installation(namespace string) string { return namespace + "/" + c.TaskQueuePrefix }

@@ -12,18 +12,22 @@ import (
 	"herald/workflows"
 )
 
-// StartPollers starts the first count pollers, unless they run.
-func (o *Operator) StartPollers(ctx context.Context, count int) error {
+// StartPollers starts the pollers that the sources should have, unless they run.
+func (o *Operator) StartPollers(ctx context.Context, sources []notification.SourceConfig) error {
 	var ids []string
-	for n := 1; n <= count; n++ {
-		ids = append(ids, workflows.PollerID(o.Launcher.Prefix, notification.HeraldSource, n))
+	for _, source := range sources {
+		for n := 1; n <= source.Pollers; n++ {
+			ids = append(ids, workflows.PollerID(o.Launcher.Prefix, source.Name, n))
+		}
 	}
 	if err := o.Record(ctx, "", ids...); err != nil {
 		return err
 	}
-	for n := 1; n <= count; n++ {
-		if err := o.Launcher.StartPoller(ctx, notification.HeraldSource, n); err != nil {
-			return err
+	for _, source := range sources {
+		for n := 1; n <= source.Pollers; n++ {
+			if err := o.Launcher.StartPoller(ctx, source.Name, n); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -43,21 +47,21 @@ func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
 	return o.awaitPollers(ctx, ids, Poller.hasEnded, "still running", next)
 }
 
-// PausePollers has all pollers start nothing more, and waits until they have
+// PausePollers has all pollers of the sources start nothing more, and waits until they have
 // paused.
-func (o *Operator) PausePollers(ctx context.Context) (ids []string, err error) {
-	return o.signalPollers(ctx, workflows.PausePoller, PollerPaused, "not paused yet")
+func (o *Operator) PausePollers(ctx context.Context, sources []notification.SourceConfig) (ids []string, err error) {
+	return o.signalPollers(ctx, sources, workflows.PausePoller, PollerPaused, "not paused yet")
 }
 
-// ResumePollers lets paused pollers go on, and waits until they do.
-func (o *Operator) ResumePollers(ctx context.Context) (ids []string, err error) {
-	return o.signalPollers(ctx, workflows.ResumePoller, PollerRunning, "not resumed yet")
+// ResumePollers lets paused pollers of the sources go on, and waits until they do.
+func (o *Operator) ResumePollers(ctx context.Context, sources []notification.SourceConfig) (ids []string, err error) {
+	return o.signalPollers(ctx, sources, workflows.ResumePoller, PollerRunning, "not resumed yet")
 }
 
 // signalPollers tells all pollers, also those that have the status already: the
 // opposite order may still wait for a worker.
-func (o *Operator) signalPollers(ctx context.Context, signal string, status PollerStatus, missed string) (ids []string, err error) {
-	pollers, err := ReadPollers(ctx, o.Launcher, 0)
+func (o *Operator) signalPollers(ctx context.Context, sources []notification.SourceConfig, signal string, status PollerStatus, missed string) (ids []string, err error) {
+	pollers, err := RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return nil, err
 	}

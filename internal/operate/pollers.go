@@ -18,7 +18,7 @@ import (
 	"herald/workflows"
 )
 
-// maxPollers is the largest OUTBOX_POLLERS: no poller is looked for beyond it.
+// maxPollers is the largest number of pollers that a source may have: no poller is looked for beyond it.
 const maxPollers = 16
 
 // Pollers is the outbox pollers, and how many workers could serve them.
@@ -44,9 +44,22 @@ func (p Pollers) Any(statuses ...PollerStatus) bool {
 	return slices.ContainsFunc(p.Pollers, func(poller Poller) bool { return slices.Contains(statuses, poller.Status) })
 }
 
+// Idle are the sources none of whose pollers runs or is paused.
+func (p Pollers) Idle() []string {
+	var idle []string
+	for _, poller := range p.Pollers {
+		ofSource := func(other Poller) bool { return other.Source == poller.Source && !other.hasEnded() }
+		if !slices.Contains(idle, poller.Source) && !slices.ContainsFunc(p.Pollers, ofSource) {
+			idle = append(idle, poller.Source)
+		}
+	}
+	return idle
+}
+
 // Poller is one poller's workflow and its activity.
 type Poller struct {
 	ID            string       `json:"id"`
+	Source        string       `json:"source"`
 	Status        PollerStatus `json:"status"`
 	Since         *time.Time   `json:"since"`          // when it was paused, or else its present run began
 	LastHeartbeat *time.Time   `json:"last_heartbeat"` // of its activity
@@ -70,23 +83,35 @@ func (p Poller) hasEnded() bool {
 	return p.Status != PollerRunning && p.Status != PollerPausing && p.Status != PollerPaused
 }
 
-// ReadPollers looks at the first expected pollers, and at all others that have not
-// ended.
-func ReadPollers(ctx context.Context, launcher *launch.Launcher, expected int) (Pollers, error) {
+// ReadPollers looks at the pollers that the sources should have, and at all others of
+// theirs that have not ended.
+func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []notification.SourceConfig) (Pollers, error) {
 	pollers := Pollers{TaskQueue: workflows.EventsQueue(launcher.Prefix), Pollers: []Poller{}}
-	for n := 1; n <= maxPollers; n++ {
-		poller, err := readPoller(ctx, launcher, workflows.PollerID(launcher.Prefix, notification.HeraldSource, n))
-		if err != nil {
-			return Pollers{}, err
-		}
-		if n <= expected || !poller.hasEnded() {
-			pollers.Pollers = append(pollers.Pollers, poller)
+	for _, source := range sources {
+		for n := 1; n <= maxPollers; n++ {
+			poller, err := readPoller(ctx, launcher, workflows.PollerID(launcher.Prefix, source.Name, n))
+			if err != nil {
+				return Pollers{}, err
+			}
+			if n <= source.Pollers || !poller.hasEnded() {
+				poller.Source = source.Name
+				pollers.Pollers = append(pollers.Pollers, poller)
+			}
 		}
 	}
 	var err error
 	pollers.ServedBy, err = launch.WorkersOf(ctx, launcher.Client, launcher.Namespace, pollers.TaskQueue)
 	pollers.Workers = pollers.ServedBy.Running()
 	return pollers, err
+}
+
+// RunningPollers looks at the pollers of the sources that have not ended.
+func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []notification.SourceConfig) (Pollers, error) {
+	sources = slices.Clone(sources)
+	for i := range sources {
+		sources[i].Pollers = 0
+	}
+	return ReadPollers(ctx, launcher, sources)
 }
 
 func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poller, error) {

@@ -23,6 +23,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -144,6 +145,11 @@ func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWo
 	return found, s.err
 }
 
+// heralds is Herald's own outbox, with so many pollers.
+func heralds(pollers int) []notification.SourceConfig {
+	return []notification.SourceConfig{{Name: notification.HeraldSource, Pollers: pollers}}
+}
+
 func TestReadPollers(t *testing.T) {
 	t.Parallel()
 
@@ -172,24 +178,24 @@ func TestReadPollers(t *testing.T) {
 		workers: []time.Duration{time.Second, 4 * time.Minute},
 	}
 
-	got, err := ReadPollers(t.Context(), temporal.launcher(), 3)
+	got, err := ReadPollers(t.Context(), temporal.launcher(), heralds(3))
 
 	require.NoError(t, err)
 	require.Len(t, got.ServedBy, 2)
 	got.ServedBy = nil
 	require.Equal(t, Pollers{TaskQueue: "test-events", Workers: 1, Pollers: []Poller{
-		{ID: "test-outbox-poller-1", Status: PollerRunning, Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
-		{ID: "test-outbox-poller-2", Status: "CANCELED", Since: &start},
-		{ID: "test-outbox-poller-3", Status: PollerNotStarted},
-		{ID: "test-outbox-poller-5", Status: PollerPaused, Since: &paused},
-		{ID: "test-outbox-poller-6", Status: PollerPaused},
-		{ID: "test-outbox-poller-7", Status: PollerPausing, Since: &start, Attempt: 1},
-		{ID: "test-outbox-poller-8", Status: PollerPausing, Since: &paused, Attempt: 1},
-		{ID: "test-outbox-poller-16", Status: PollerRunning, Since: &start},
+		{ID: "test-outbox-poller-1", Source: notification.HeraldSource, Status: PollerRunning, Since: &start, LastHeartbeat: &beat, Attempt: 3, LastFailure: "heartbeat timeout"},
+		{ID: "test-outbox-poller-2", Source: notification.HeraldSource, Status: "CANCELED", Since: &start},
+		{ID: "test-outbox-poller-3", Source: notification.HeraldSource, Status: PollerNotStarted},
+		{ID: "test-outbox-poller-5", Source: notification.HeraldSource, Status: PollerPaused, Since: &paused},
+		{ID: "test-outbox-poller-6", Source: notification.HeraldSource, Status: PollerPaused},
+		{ID: "test-outbox-poller-7", Source: notification.HeraldSource, Status: PollerPausing, Since: &start, Attempt: 1},
+		{ID: "test-outbox-poller-8", Source: notification.HeraldSource, Status: PollerPausing, Since: &paused, Attempt: 1},
+		{ID: "test-outbox-poller-16", Source: notification.HeraldSource, Status: PollerRunning, Since: &start},
 	}}, got)
 
 	temporal.err = errors.New("connection refused")
-	_, err = ReadPollers(t.Context(), temporal.launcher(), 1)
+	_, err = ReadPollers(t.Context(), temporal.launcher(), heralds(1))
 	require.ErrorIs(t, err, temporal.err)
 }
 
@@ -214,13 +220,13 @@ func TestOrderPollers(t *testing.T) {
 	o := &Operator{Store: postgrestest.New(t), Launcher: temporal.launcher(), Order: Order{Actor: "ada", Command: "poller"}}
 	both := []string{"test-outbox-poller-1", "test-outbox-poller-3"}
 	for range 2 { // a repeat changes nothing
-		ids, err := o.PausePollers(t.Context())
+		ids, err := o.PausePollers(t.Context(), heralds(1))
 		require.NoError(t, err)
 		require.Equal(t, both, ids)
 		require.Len(t, temporal.paused, 2)
 	}
 	for range 2 {
-		ids, err := o.ResumePollers(t.Context())
+		ids, err := o.ResumePollers(t.Context(), heralds(1))
 		require.NoError(t, err)
 		require.Equal(t, both, ids)
 		require.Empty(t, temporal.paused)
@@ -253,7 +259,7 @@ func TestOrderPollersFails(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := (&Operator{Store: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context())
+			_, err := (&Operator{Store: postgrestest.New(t), Launcher: tt.temporal.launcher()}).PausePollers(t.Context(), heralds(1))
 
 			require.ErrorContains(t, err, tt.want)
 			var advised *advice.Error

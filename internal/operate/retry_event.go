@@ -37,7 +37,7 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.planAnew(ctx, id) }}, nil
 	}
 	expected := Outcome{ID: id, Done: true, Result: "would be retried"}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id) }}, nil
+	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id, state.Source) }}, nil
 }
 
 // mendable says that an event told nobody, or not everybody, because of the rules.
@@ -80,7 +80,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	}
 }
 
-func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
+func (o *Operator) retryEvent(ctx context.Context, id, source string) (Outcome, error) {
 	retried, err := o.Store.RetryEvent(ctx, id)
 	if err != nil {
 		return Outcome{}, err
@@ -89,6 +89,12 @@ func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 		return changedMeanwhile(id), nil
 	}
 	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
+	if source != notification.HeraldSource {
+		if err := o.Reopen(ctx, source, id); err != nil { // its row is marked once its topic has it, all the same
+			outcome.Detail = "its row stays failed in the table of " + source + " until it is sent: " + err.Error()
+			return outcome, nil
+		}
+	}
 	counts, err := o.Store.EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
 		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",

@@ -53,6 +53,23 @@ func (s *Store) OpenEvents(ctx context.Context, source string) (int, error) {
 	return count, wrap(err, "count open events")
 }
 
+// FailedEvents counts the events of another outbox that are FAILED, up to [MostCounted].
+func (s *Store) FailedEvents(ctx context.Context, source string) (int, error) {
+	const query = `
+		SELECT count(*)
+		FROM  (SELECT
+		       FROM   event_outbox
+		       WHERE  source = $1
+		       AND    source <> 'herald'
+		       AND    acknowledged_at IS NULL
+		       AND    status = 'FAILED'
+		       LIMIT  $2) AS failed`
+
+	var count int
+	err := s.Pool.QueryRow(ctx, query, source, MostCounted).Scan(&count)
+	return count, wrap(err, "count failed events")
+}
+
 // AdoptEvents inserts the events of another outbox, all that are new in one statement.
 // Where the database refuses a value that looked right, the event goes in without its
 // payload.

@@ -141,6 +141,9 @@ func TestOpenEvents(t *testing.T) {
 	open, err := s.OpenEvents(t.Context(), "orders")
 	require.NoError(t, err)
 	require.Equal(t, 2, open)
+	count, err := s.FailedEvents(t.Context(), "orders")
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
 }
 
 // A broker refuses, and refuses for good; an operator begins anew.

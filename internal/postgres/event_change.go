@@ -14,6 +14,7 @@ const CancelledByOperator = "cancelled by an operator"
 
 // EventState is what somebody who changes an event has to know of it.
 type EventState struct {
+	Source    string // of event_outbox; empty: there is no row
 	Outbox    notification.OutboxStatus
 	Error     string // error_message; empty: none
 	Processed notification.ProcessedStatus
@@ -27,13 +28,13 @@ type EventState struct {
 // error is [notification.ErrNoEvent].
 func (s *Store) EventState(ctx context.Context, eventID string) (EventState, error) {
 	const query = `
-		SELECT coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, ''),
+		SELECT coalesce(n.source, ''), coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, ''),
 		       coalesce(n.cancels, ''), coalesce(` + canceller + `, '')
 		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) n
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
 	var state EventState
-	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Outbox, &state.Error, &state.Processed, &state.Outcome, &state.Cancels, &state.CancelledBy)
+	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Source, &state.Outbox, &state.Error, &state.Processed, &state.Outcome, &state.Cancels, &state.CancelledBy)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return EventState{}, notification.ErrNoEvent
 	}

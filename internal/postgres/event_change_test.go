@@ -129,7 +129,7 @@ func TestEventState(t *testing.T) {
 	setEvent(t, s, "FAILED", "FAILED")
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-2', 'SUCCESS')")
 	for id, want := range map[string]postgres.EventState{
-		"evt-1": {Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
+		"evt-1": {Source: notification.HeraldSource, Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
 		"evt-2": {Processed: "SUCCESS"},
 	} {
 		state, err := s.EventState(t.Context(), id)

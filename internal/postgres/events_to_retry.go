@@ -14,13 +14,14 @@ import (
 type RetryFilter struct {
 	Outcome   notification.EventOutcome // those that ended so; empty: those that failed
 	EventType string
+	Source    string
 	Since     time.Time // when written, at the earliest
 	Until     time.Time // when written, at the latest
 }
 
 // failedEvents reads up to $6 events behind $5 that could not be started or failed
 // after that, and whether a [RetryFilter] means each; its parameters are $1 to
-// $4. An event that an operator withdrew did not fail. Each half is read by an index
+// $4, and $7. An event that an operator withdrew did not fail. Each half is read by an index
 // of failed rows, in its order, and no condition of the filter makes it read more.
 const failedEvents = `
 	SELECT event_id, bool_or(meant) AS meant
@@ -57,6 +58,7 @@ const eventsWithOutcome = `
 const eventMeant = `($1::text IS NULL OR n.event_type = $1)
 		       AND ($2::timestamptz IS NULL OR n.created_at >= $2)
 		       AND ($3::timestamptz IS NULL OR n.created_at <= $3)
+		       AND ($7::text IS NULL OR n.source = $7)
 		       AND ` + canceller + ` IS NULL`
 
 // lookedAtOnce is how many events one query looks at, of each half. It takes a
@@ -95,7 +97,7 @@ func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string)
 		query, fourth = eventsWithOutcome, string(filter.Outcome)
 	}
 	rows, _ := s.Pool.Query(ctx, query, optional(filter.EventType), optional(filter.Since), optional(filter.Until),
-		fourth, after, lookedAtOnce) // ForEachRow returns its error
+		fourth, after, lookedAtOnce, optional(filter.Source)) // ForEachRow returns its error
 	var meant *bool // null: its row in event_outbox was purged
 	looked, err := pgx.ForEachRow(rows, []any{&last, &meant}, func() error {
 		if meant != nil && *meant {

@@ -25,10 +25,14 @@ type EventDetail struct {
 // take it back or are taken back by it.
 type LeasedRow struct {
 	OutboxRow
-	LeaseUntil  *time.Time `json:"lease_until"`
-	Cancels     string     `json:"cancels"`      // the event that it takes back; empty: none
-	CancelledBy string     `json:"cancelled_by"` // the event that takes it back; empty: none
-	CancelledAt *time.Time `json:"cancelled_at"` // when that was written
+	Source         string     `json:"source"`
+	SinkAttempts   int        `json:"sink_attempts"`   // how often the broker of its topic refused it
+	AcknowledgedAt *time.Time `json:"acknowledged_at"` // by that broker; nil: not yet, or it has no topic
+	NoPayload      bool       `json:"no_payload"`      // its payload is no JSON object of 256 KiB, and is in its own table alone
+	LeaseUntil     *time.Time `json:"lease_until"`
+	Cancels        string     `json:"cancels"`      // the event that it takes back; empty: none
+	CancelledBy    string     `json:"cancelled_by"` // the event that takes it back; empty: none
+	CancelledAt    *time.Time `json:"cancelled_at"` // when that was written
 }
 
 // ProcessedRow is a row of processed_event.
@@ -90,6 +94,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
 		SELECT ` + outboxColumns + `, e.lease_until,
+		       e.source, e.sink_attempts, e.acknowledged_at, e.payload IS NULL AS no_payload,
 		       coalesce(e.cancels, '') AS cancels, coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
 		FROM   event_outbox e
 		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id ORDER BY y.seq LIMIT 1) y ON true

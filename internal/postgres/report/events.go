@@ -14,6 +14,7 @@ type EventFilter struct {
 	Status        notification.OutboxStatus
 	Outcome       notification.EventOutcome // of processed_event
 	Type          string
+	Source        string
 	Aggregate     notification.Entity
 	CorrelationID string
 	Since         time.Time // when written, at the earliest
@@ -32,8 +33,13 @@ type OutboxRow struct {
 	ErrorMessage  string                    `json:"error_message"`
 }
 
-// Aggregate is RESTAURANT/5.
-func (o OutboxRow) Aggregate() string { return o.AggregateType + "/" + o.AggregateID }
+// Aggregate is RESTAURANT/5; empty: the event, of another outbox, has none.
+func (o OutboxRow) Aggregate() string {
+	if o.AggregateType == "" && o.AggregateID == "" {
+		return ""
+	}
+	return o.AggregateType + "/" + o.AggregateID
+}
 
 // outboxColumns are the fields of [OutboxRow].
 const outboxColumns = `
@@ -61,7 +67,8 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		AND    ($2::text IS NULL OR e.event_type = $2)
 		AND    ($3::text IS NULL OR (e.aggregate_type = $3 AND e.aggregate_id = $4))
 		AND    ($5::timestamptz IS NULL OR e.created_at >= $5)
-		AND    ($6::text IS NULL OR e.correlation_id = $6)`
+		AND    ($6::text IS NULL OR e.correlation_id = $6)
+		AND    ($8::text IS NULL OR e.source = $8)`
 	const latest = columns + `
 		FROM   event_outbox e
 		LEFT JOIN processed_event p USING (event_id)` + conditions + `
@@ -71,13 +78,13 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 		FROM   processed_event p
 		JOIN   event_outbox e USING (event_id)` + conditions + `
 		AND    ($5::timestamptz IS NULL OR p.updated_at >= $5) -- it ends after it was written
-		AND    p.outcome = $8
+		AND    p.outcome = $9
 		ORDER BY p.updated_at DESC
 		LIMIT  $7`
 
 	query, params := latest, []any{
 		optional(filter.Status), optional(filter.Type), optional(filter.Aggregate.Type), filter.Aggregate.ID,
-		optional(filter.Since), optional(filter.CorrelationID), limit,
+		optional(filter.Since), optional(filter.CorrelationID), limit, optional(filter.Source),
 	}
 	if filter.Outcome != "" {
 		query, params = latestOfOutcome, append(params, filter.Outcome)
