@@ -61,28 +61,48 @@ func (o *AdoptedOutbox) ClaimEvents(ctx context.Context, owner string, limit int
 }
 
 // EndClaim records what became of events, in event_outbox and where need be in their own
-// table. A failed row is marked there first: one that is pending again after that was
-// set back by its service. Where events go to no topic, their start is what their
-// table waits for; a mark that is lost is made by the next walk.
+// table. What needs the own table comes last: while that is away, the others end all the
+// same, and what failed is claimed again. A failed row is marked before its event: one that
+// is pending again after that was set back by its service. Where events go to no topic,
+// their start is what their table waits for; a mark that is lost is made by the next walk.
 func (o *AdoptedOutbox) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error {
+	var others, failed []notification.ClaimResult
 	var started, keys []string
 	for _, result := range results {
 		switch result.Outcome {
 		case notification.ClaimFailed:
-			if err := o.Table.MarkFailed(ctx, o.Source.Key(result.EventID), result.Error); err != nil {
-				return err
-			}
+			failed = append(failed, result)
+			continue
 		case notification.ClaimStarted:
 			started, keys = append(started, result.EventID), append(keys, o.Source.Key(result.EventID))
 		}
+		others = append(others, result)
 	}
-	if err := o.Store.EndClaim(ctx, owner, results); err != nil || o.Source.Kafka != nil || len(started) == 0 {
+	if err := o.Store.EndClaim(ctx, owner, others); err != nil {
 		return err
 	}
-	if _, err := o.Store.Acknowledge(ctx, started); err != nil {
-		return err
+	if o.Source.Kafka == nil && len(started) > 0 {
+		if _, err := o.Store.Acknowledge(ctx, started); err != nil {
+			return err
+		}
+		if err := o.Table.MarkSent(ctx, keys); err != nil {
+			return err
+		}
 	}
-	return o.Table.MarkSent(ctx, keys)
+	return o.endFailed(ctx, owner, failed)
+}
+
+// endFailed marks the rows of events that cannot be started, and then the events.
+func (o *AdoptedOutbox) endFailed(ctx context.Context, owner string, failed []notification.ClaimResult) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	for _, result := range failed {
+		if err := o.Table.MarkFailed(ctx, o.Source.Key(result.EventID), result.Error); err != nil {
+			return err
+		}
+	}
+	return o.Store.EndClaim(ctx, owner, failed)
 }
 
 // ListenEvents ends with ctx: tables of other services send no hints.

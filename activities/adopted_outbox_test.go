@@ -180,6 +180,32 @@ func TestAdoptedOutboxWithoutItsDatabase(t *testing.T) {
 	p.stop(t)
 }
 
+// An event that cannot be started does not keep its neighbours claimed while its row cannot
+// be marked. It is claimed again, and fails once its table is back.
+func TestAdoptedOutboxEndsWhatItCanWithoutItsDatabase(t *testing.T) {
+	t.Parallel()
+
+	s := orderService(t)
+	s.orders(t, 1, 2)
+	claimed, err := s.outbox.ClaimEvents(t.Context(), "a", 10, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claimed, 2)
+	results := []notification.ClaimResult{
+		{EventID: orderID(1), Outcome: notification.ClaimFailed, Error: "bad id"},
+		{EventID: orderID(2), Outcome: notification.ClaimStarted},
+	}
+
+	exec(t, s.business, "ALTER TABLE outbox RENAME TO away")
+	require.Error(t, s.outbox.EndClaim(t.Context(), "a", results))
+	require.Equal(t, 1, events(t, s.herald, "status = 'PROCESSED' AND event_id = '"+orderID(2)+"'"))
+	require.Equal(t, 1, events(t, s.herald, "status = 'PENDING' AND lease_owner = 'a' AND event_id = '"+orderID(1)+"'"))
+
+	exec(t, s.business, "ALTER TABLE away RENAME TO outbox")
+	require.NoError(t, s.outbox.EndClaim(t.Context(), "a", results))
+	require.Equal(t, 1, events(t, s.herald, "status = 'FAILED' AND event_id = '"+orderID(1)+"'"))
+	require.Equal(t, 1, s.rows(t, "status = 'FAILED' AND error_message = 'bad id'"))
+}
+
 var _ activities.Outbox = (*activities.AdoptedOutbox)(nil)
 
 // A walk that was cut short goes on where it was, and passes over what waits for an operator.
