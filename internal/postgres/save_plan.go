@@ -10,7 +10,8 @@ import (
 
 const (
 	// insertPlan has the decisions as $3 and the deliveries as $4. A delivery that has a
-	// problem, or whose id is taken, is not sendable: it is FAILED and has no text.
+	// problem, or whose id is taken, is not sendable: it is FAILED, has no text and waits
+	// for nothing, so that its workflow ends at once and an operator can retry it.
 	insertPlan = `
 		WITH decided AS (
 			INSERT INTO notification_decision (event_id, user_type, user_id, channels)
@@ -28,7 +29,8 @@ const (
 		       nullif(p.address, ''),
 		       CASE WHEN other.sendable THEN 'PENDING' ELSE 'FAILED' END,
 		       CASE WHEN other.mark = '' THEN nullif(p.problem, '') ELSE format('the id %s is taken by the delivery of event %s to %s/%s', p.delivery_id, other.event_id, other.user_type, other.user_id) END,
-		       p.strategy, p.priority, p.send_after
+		       p.strategy, p.priority,
+		       CASE WHEN other.sendable THEN p.send_after END
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
 		                                    title text, body text, address text, problem text, strategy text, priority text, send_after timestamptz)
 		JOIN   decided USING (user_type, user_id)

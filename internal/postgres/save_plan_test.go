@@ -172,6 +172,31 @@ func TestSavePlan(t *testing.T) {
 	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
 }
 
+// What cannot be sent does not wait, neither for its own time nor for the end of quiet
+// hours: its workflow ends at once, and it can be retried.
+func TestSavePlanOfWhatCannotBeSent(t *testing.T) {
+	t.Parallel()
+
+	for _, strategy := range []notification.Strategy{notification.Delayed, notification.Immediate} {
+		s := postgrestest.New(t)
+		broken := planned(notification.Email)
+		broken.Strategy, broken.SendAfter, broken.Problem = strategy, time.Now().AddDate(5, 0, 0), "no key pax"
+		taken := planned(notification.SMS)
+		taken.Strategy, taken.SendAfter = strategy, broken.SendAfter
+		savePlan(t, s, decided("8", planned(notification.SMS)))
+		exec(t, s, "UPDATE notification SET delivery_id = 'evt-1-staff9-SMS'")
+
+		deliveries, ids := savePlan(t, s, decided("9", broken, taken))
+
+		require.Len(t, deliveries, 2)
+		require.Empty(t, read(t, s, ids, true), strategy)
+		for _, d := range deliveries {
+			require.False(t, d.Waits(), d.DeliveryID)
+			require.Equal(t, "FAILED", delivery(t, s, d.DeliveryID).Status)
+		}
+	}
+}
+
 // A repeat, in which a setting has changed meanwhile, changes nothing.
 func TestSavePlanRepeated(t *testing.T) {
 	t.Parallel()
