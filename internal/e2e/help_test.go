@@ -47,8 +47,11 @@ type help struct {
 func newHelp(t *testing.T) *help {
 	t.Helper()
 	h := &help{reader: newReader(t)}
-	h.env = append(h.env, "PATH="+h.dir+":"+binaries+":"+os.Getenv("PATH"))
+	h.save("sources.yaml", "- { name: orders, dialect: order-service, table: orders.outbox, people: true }")
+	h.env = append(h.env, "PATH="+h.dir+":"+binaries+":"+os.Getenv("PATH"), "OUTBOX_SOURCES="+filepath.Join(h.dir, "sources.yaml"))
 	h.starter("migrate", "up")
+	h.exec(otherOutboxes)
+	h.starter("source", "migrate", "orders")
 	h.starter("seed", "--slack-url", h.sandbox.URL)
 	h.startWorker()
 	h.starter("poller", "start")
