@@ -24,6 +24,9 @@ type dialect struct {
 	reopen string // $1: keys; empty likewise
 
 	state string // $1: how many rows it counts at most
+
+	done       string // $1 …: the parts of a cursor; then an age, and a limit
+	deleteDone string // $1: keys, $2: an age
 }
 
 // column is one that a dialect needs.
@@ -43,6 +46,7 @@ type index struct {
 	// A partial index over the pending rows alone does as well.
 	partialOn string   // begins with this column; empty: none does
 	pending   []string // its condition is one of these, without brackets and casts
+	finds     bool     // the rows that are done, too: a partial one will not do where they leave
 }
 
 // The types that columns of several dialects may have.

@@ -24,7 +24,7 @@ var shipping = dialect{
 	},
 	indexes: []index{{
 		name: "idx_outbox_delivered", columns: []string{"delivered_at", "shipped_at"}, leading: 2,
-		partialOn: "shipped_at", pending: []string{"delivered_at IS NULL"},
+		partialOn: "shipped_at", pending: []string{"delivered_at IS NULL"}, finds: true,
 	}},
 	first: "-infinity/",
 	pending: `
@@ -59,6 +59,18 @@ var shipping = dialect{
 		       FROM   {table}
 		       WHERE  delivered_at IS NULL
 		       LIMIT  $1) AS first`,
+	done: `
+		SELECT number AS key,
+		       delivered_at::text || '/' || number AS cursor
+		FROM   {table}
+		WHERE  delivered_at < now() - $3::interval
+		AND    (delivered_at, number) > ($1, $2)
+		ORDER BY delivered_at, number
+		LIMIT  $4`,
+	deleteDone: `
+		DELETE FROM {table}
+		WHERE  number = ANY ($1)
+		AND    delivered_at < now() - $2::interval`,
 }
 
 // The dialect that docs/outboxes.md shows as an exercise is this one, and it works.
@@ -109,4 +121,11 @@ func TestDialectOfOnesOwn(t *testing.T) {
 	state, err := table.State(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, state.Pending)
+
+	done, err := table.Done(t.Context(), "", 0, 10)
+	require.NoError(t, err)
+	require.Len(t, done, 1)
+	gone, err := table.DeleteDone(t.Context(), []string{done[0].Key, "IT/1"}, 0)
+	require.NoError(t, err)
+	require.Equal(t, 1, gone, "IT/3 is delivered, and IT/1 is not")
 }

@@ -32,6 +32,9 @@ func (t *Table) MissingIndexes(ctx context.Context) ([]Index, error) {
 func (t *Table) missingIndexes(r relation) []Index {
 	var missing []Index
 	for _, need := range t.dialect.indexes {
+		if t.source.Retention > 0 && need.finds {
+			need.partialOn = ""
+		}
 		if slices.ContainsFunc(r.indexes, func(i tableIndex) bool { return i.serves(need) }) {
 			continue
 		}

@@ -18,7 +18,7 @@ var orderService = dialect{
 	indexes: []index{
 		{
 			name: "idx_outbox_status_created", columns: []string{"status", "created_at"}, leading: 2,
-			partialOn: "created_at", pending: []string{"status = 'NEW'"},
+			partialOn: "created_at", pending: []string{"status = 'NEW'"}, finds: true,
 		},
 		{name: "idx_outbox_aggregate", columns: []string{"aggregate_id"}, leading: 1},
 	},
@@ -76,4 +76,19 @@ var orderService = dialect{
 		              FROM   {table}
 		              WHERE  status = 'FAILED'
 		              LIMIT  $1) AS any_of_them) AS f`,
+	done: `
+		SELECT id::text AS key,
+		       created_at::text || '/' || id::text AS cursor
+		FROM   {table}
+		WHERE  status = 'SENT'
+		AND    created_at < now() - $3::interval
+		AND    coalesce(sent_at, created_at) < now() - $3::interval
+		AND    (created_at, id) > ($1, $2)
+		ORDER BY created_at, id
+		LIMIT  $4`,
+	deleteDone: `
+		DELETE FROM {table}
+		WHERE  id = ANY ($1::text[]::uuid[])
+		AND    status = 'SENT'
+		AND    coalesce(sent_at, created_at) < now() - $2::interval`,
 }

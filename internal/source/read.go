@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,14 +12,7 @@ import (
 // after a row's cursor, or the first where it is empty. It reads no payloads, since most
 // rows of a backlog are known already.
 func (t *Table) Pending(ctx context.Context, after string, limit int) ([]notification.SourceKey, error) {
-	if after == "" {
-		after = t.dialect.first
-	}
-	var args []any
-	for _, part := range strings.SplitN(after, "/", strings.Count(t.dialect.first, "/")+1) { // a key may have slashes, too
-		args = append(args, part)
-	}
-	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.pending), append(args, limit)...) // CollectRows returns its error
+	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.pending), append(t.cursor(after), limit)...) // CollectRows returns its error
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.SourceKey])
 	return keys, t.wrap(err, "read the pending rows of")
 }

@@ -51,4 +51,23 @@ var walletHub = dialect{
 		       WHERE  sent = false
 		       ORDER BY id
 		       LIMIT  $1) AS first`,
+	// The first that are sent, by their ids, which are given in the order of time: where
+	// none of them is old, none further on is.
+	done: `
+		SELECT id::text AS key,
+		       id::text AS cursor
+		FROM  (SELECT id, created_at
+		       FROM   {table}
+		       WHERE  sent
+		       AND    created_at IS NOT NULL
+		       AND    id > $1::text::bigint
+		       ORDER BY id
+		       LIMIT  $3) AS first
+		WHERE  created_at < now() - $2::interval
+		ORDER BY id`,
+	deleteDone: `
+		DELETE FROM {table}
+		WHERE  id = ANY ($1::text[]::bigint[])
+		AND    sent
+		AND    created_at < now() - $2::interval`,
 }
