@@ -27,6 +27,7 @@ type Activities struct {
 	Sweeps      SweepStore
 	Sweeper     Sweeper
 	Executions  Executions
+	Cleaners    map[string]Cleaner // by the name of a source
 	DeadLetters DeadLetterQueue
 	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
 	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)

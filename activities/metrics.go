@@ -30,6 +30,7 @@ const (
 	SinkRefusalsMetric    = "herald_sink_refusals"
 	NoJSONMetric          = "herald_payloads_no_json"
 	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
+	RowsDeletedMetric     = "herald_outbox_deleted"
 )
 
 // The only labels of these metrics. Each has few values, however much is sent.
@@ -77,6 +78,7 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel)
 	for _, outcome := range []string{unknownUserType, unusableUserID} {
 		byOutcome(metrics, outcome).Counter(PassedOverMetric).Inc(0)
 	}
+	metrics.WithTags(map[string]string{SourceLabel: notification.HeraldSource}).Counter(RowsDeletedMetric).Inc(0)
 	for _, channel := range channels {
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
 		labelled.Counter(RetriesMetric).Inc(0)

@@ -40,13 +40,23 @@ What goes, once it is old enough:
                       event has ended
   --actions           who did what through starter: kept for ever, unless it has an age
                       of its own here
+  --source            instead of these, rows of one outbox of OUTBOX_SOURCES that are
+                      sent, from its own table; "herald" is --outbox. Rows that are
+                      pending or failed stay, and those whose event is not acknowledged,
+                      or still open. The age is counted from when the row was sent, or,
+                      where its table does not say, written. A retention in the file
+                      does the same every hour
 
 It can be interrupted, and run beside everything else: run it again, and it goes on
 with the rest. Where anything would go, it wants --yes.`,
 		Example: `  starter purge --older-than 30d --dry-run
   starter purge --older-than 30d --processed-events 365d --yes
-  starter purge --outbox 720h --yes -o json`,
+  starter purge --outbox 720h --yes -o json
+  starter purge --source herald --older-than 720h --dry-run`,
 		RunE: a.within(0, func(ctx context.Context, _ []string) error {
+			if flags.source != "" {
+				return a.purgeSource(ctx, flags)
+			}
 			return a.purge(ctx, flags)
 		}),
 	}
@@ -54,6 +64,8 @@ with the rest. Where anything would go, it wants --yes.`,
 	for i, t := range purgeTables() {
 		console.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
+	cmd.Flags().StringVar(&flags.source, "source", "", "`NAME` of the outbox whose own table is meant")
+	_ = cmd.RegisterFlagCompletionFunc("source", console.CompleteOne(a.completeSources())) // it fails only for a flag that does not exist
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete what --dry-run counts")
 	return cmd
@@ -76,6 +88,7 @@ func purgeTables() []purgeFlag {
 type purgeFlags struct {
 	olderThan   console.Age
 	ages        []console.Age // by the places of the tables
+	source      string
 	dryRun, yes bool
 }
 
@@ -124,6 +137,13 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 	if err != nil {
 		return err
 	}
+	return a.purgePlanned(flags, tables, func(progress func(operate.PurgedTable)) error {
+		return o.Purge(ctx, tables, progress)
+	})
+}
+
+// purgePlanned deletes what was planned, or says what that is. purge counts it in tables.
+func (a *app) purgePlanned(flags purgeFlags, tables []operate.PurgedTable, purge func(progress func(operate.PurgedTable)) error) error {
 	view := purgeView{DryRun: flags.dryRun, Tables: tables}
 	if flags.dryRun {
 		return a.Print(view, view.print)
@@ -134,7 +154,7 @@ func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 	var line atomic.Value
 	line.Store("")
 	stop := a.Progress(func() string { return line.Load().(string) })
-	purgeErr := o.Purge(ctx, tables, func(t operate.PurgedTable) {
+	purgeErr := purge(func(t operate.PurgedTable) {
 		line.Store(fmt.Sprintf("%s: %s rows deleted …", t.Table, console.Grouped(t.Deleted)))
 	})
 	stop()

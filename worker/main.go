@@ -88,6 +88,7 @@ func run(ctx context.Context, part part) error {
 	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
+	acts.Cleaners = newCleaners(cfg, events)
 	if acts.Senders, acts.Off, err = newSenders(wired, cfg, broker, part.channels); err != nil {
 		return err
 	}
@@ -111,6 +112,12 @@ func run(ctx context.Context, part part) error {
 	if part.events { // an installation that was upgraded may have no schedule yet
 		group.Go(func() error {
 			retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, launcher.ScheduleSweep)
+			return nil
+		})
+		group.Go(func() error {
+			retry(ctx, "the cleaning of outboxes is not scheduled yet", maxScheduleRetry, func(ctx context.Context) error {
+				return launcher.ScheduleCleaning(ctx, retentions(cfg))
+			})
 			return nil
 		})
 	}

@@ -103,6 +103,7 @@ func view(instrument sdk.Instrument) (sdk.Stream, bool) {
 var meanings = map[string]string{
 	activities.OutboxClaimsMetric:    "Events claimed from the outbox.",
 	activities.OutboxResultsMetric:   "Claims of events that ended, by what became of them.",
+	activities.RowsDeletedMetric:     "Rows of outboxes that were deleted once they were done.",
 	activities.SweepMetric:           "Events and deliveries without a workflow, by what a sweep did about them.",
 	activities.DeliveriesMetric:      "Deliveries that ended.",
 	activities.AttemptsMetric:        "Attempts at deliveries and digests that ended.",

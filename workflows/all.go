@@ -1,7 +1,9 @@
 package workflows
 
 // OfEvents returns the workflows that the workers of the events' queue register.
-func OfEvents() []any { return []any{Sweep, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage} }
+func OfEvents() []any {
+	return []any{Sweep, PollOutbox, NotifyEvent, NotifyChannel, NotifyPage, CleanOutboxes}
+}
 
 // OfDeliveries returns those that the workers of each channel's queue register.
 func OfDeliveries() []any { return []any{DeliverNotification, Digest} }

@@ -81,3 +81,7 @@ func DigestID(prefix string, place notification.DigestPlace) string {
 // SweepID is the id of the schedule that starts the sweeps, and the beginning of
 // their workflow IDs.
 func SweepID(prefix string) string { return prefix + "-sweep" }
+
+// CleaningID is the id of the schedule that starts [CleanOutboxes], and the beginning of
+// their workflow IDs.
+func CleaningID(prefix string) string { return prefix + "-cleaning" }

@@ -1,0 +1,65 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// Cleaner deletes rows of an outbox that are done for longer than an age, batch by batch,
+// behind a cursor; empty: all of them. It says after each batch how many rows went, and
+// the cursor behind them, and ends where that returns false.
+type Cleaner interface {
+	Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error
+}
+
+const (
+	// CleanHeartbeat bounds how long a dead worker goes unnoticed. It is above what a
+	// batch may take.
+	CleanHeartbeat = 2 * time.Minute
+	// cleanTime is how long one run deletes rows of an outbox; the next one goes on.
+	cleanTime = 10 * time.Minute
+)
+
+// CleanOutboxInput is the input of [Activities.CleanOutbox].
+type CleanOutboxInput struct {
+	Source    string
+	Retention time.Duration // of rows that are done
+}
+
+// CleanOutboxResult says how far it came.
+type CleanOutboxResult struct {
+	Source  string
+	Deleted int
+	After   string `json:",omitempty"` // the cursor of the last row that it looked at
+	More    bool   `json:",omitempty"` // its time was over: the next run goes on
+}
+
+// CleanOutbox deletes the rows of an outbox that are done and old enough. When its process
+// dies, the next attempt goes on behind the last batch.
+func (a *Activities) CleanOutbox(ctx context.Context, in CleanOutboxInput) (CleanOutboxResult, error) {
+	cleaner, known := a.Cleaners[in.Source]
+	if !known {
+		return CleanOutboxResult{}, permanent(fmt.Errorf("this worker has no outbox source named %q", in.Source), UnknownSource)
+	}
+	result := CleanOutboxResult{Source: in.Source}
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &result); err != nil {
+			return CleanOutboxResult{}, fmt.Errorf("read how far the cleaning came: %w", err)
+		}
+	}
+	until := time.Now().Add(cleanTime)
+	err := cleaner.Clean(ctx, in.Retention, result.After, func(deleted int, after string) bool {
+		result.Deleted, result.After = result.Deleted+deleted, after
+		activity.RecordHeartbeat(ctx, result)
+		ofSource(ctx, in.Source).Counter(RowsDeletedMetric).Inc(int64(deleted))
+		result.More = !time.Now().Before(until)
+		return !result.More && ctx.Err() == nil
+	})
+	if err == nil {
+		err = ctx.Err()
+	}
+	return result, err
+}

@@ -1,0 +1,91 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"herald/activities"
+)
+
+// cleaner is an outbox of batches, by the cursors behind them; then it fails.
+type cleaner struct {
+	batches map[string]int
+	next    map[string]string
+	fails   error
+	age     time.Duration
+}
+
+func (c *cleaner) Clean(_ context.Context, age time.Duration, after string, said func(int, string) bool) error {
+	c.age = age
+	for more := true; more; {
+		next, found := c.next[after]
+		if !found {
+			break
+		}
+		after, more = next, said(c.batches[next], next)
+	}
+	return c.fails
+}
+
+func newCleaner(fails error) *cleaner {
+	return &cleaner{batches: map[string]int{"a": 500, "b": 0, "c": 20}, next: map[string]string{"": "a", "a": "b", "b": "c"}, fails: fails}
+}
+
+// The next attempt goes on where one that died stopped, keeps what that one counted, and
+// counts in the metrics what it deleted itself.
+func TestCleanOutbox(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		name    string
+		before  *activities.CleanOutboxResult
+		deleted int
+		counted int64
+	}{
+		{name: "from the beginning", deleted: 520, counted: 520},
+		{name: "after a crash", before: &activities.CleanOutboxResult{Source: "orders", Deleted: 500, After: "a"}, deleted: 520, counted: 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			m, c := newMeters(), newCleaner(nil)
+			var suite testsuite.WorkflowTestSuite
+			suite.SetMetricsHandler(m.handler())
+			env := suite.NewTestActivityEnvironment()
+			if tt.before != nil {
+				env.SetHeartbeatDetails(*tt.before)
+			}
+			a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": c}}
+			env.RegisterActivity(a)
+			value, err := env.ExecuteActivity(a.CleanOutbox, activities.CleanOutboxInput{Source: "orders", Retention: time.Hour})
+
+			require.NoError(t, err)
+			var result activities.CleanOutboxResult
+			require.NoError(t, value.Get(&result))
+			require.Equal(t, activities.CleanOutboxResult{Source: "orders", Deleted: tt.deleted, After: "c"}, result)
+			require.Equal(t, time.Hour, c.age)
+			counted := int64(0)
+			for _, n := range m.counted() {
+				counted += n
+			}
+			require.Equal(t, tt.counted, counted)
+		})
+	}
+}
+
+// A database that is away is tried again; a source that this worker does not know is not.
+func TestCleanOutboxFailures(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("no connection")
+	a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": newCleaner(down)}}
+	_, err := run[activities.CleanOutboxResult](a, a.CleanOutbox, activities.CleanOutboxInput{Source: "orders"})
+	require.ErrorContains(t, err, down.Error())
+	_, err = run[activities.CleanOutboxResult](a, a.CleanOutbox, activities.CleanOutboxInput{Source: "wallet"})
+	requireFailure(t, err, activities.UnknownSource, true, 0)
+}

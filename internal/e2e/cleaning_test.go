@@ -1,0 +1,82 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"herald/workflows"
+)
+
+// TestCleaning gives two outboxes a retention, has the schedule run, changes the setting,
+// and takes it away.
+func TestCleaning(t *testing.T) {
+	t.Parallel()
+
+	file := filepath.Join(t.TempDir(), "sources.yaml")
+	s := newSystem(t, "OUTBOX_SOURCES="+file)
+	schedule := s.temporal.ScheduleClient().GetHandle(t.Context(), workflows.CleaningID(s.name))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = schedule.Delete(ctx) // the test has, if it passed
+	})
+	s.exec(`
+		CREATE SCHEMA orders;
+		CREATE TABLE orders.outbox (
+			id uuid PRIMARY KEY, aggregate_type varchar(255) NOT NULL, aggregate_id uuid NOT NULL, event_type varchar(255) NOT NULL,
+			payload text NOT NULL, status varchar(50) NOT NULL, created_at timestamp NOT NULL, sent_at timestamp, error_message text
+		)`)
+	s.exec(`
+		INSERT INTO orders.outbox
+		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', status, timezone('UTC', now()) - age, CASE status WHEN 'SENT' THEN timezone('UTC', now()) - age END
+		FROM   (VALUES (1, 'SENT', interval '40 days'), (2, 'FAILED', '40 days'), (3, 'NEW', '40 days'), (4, 'SENT', '10 days'), (5, 'SENT', '1 hour'), (6, 'SENT', '40 days')) AS row (n, status, age)`)
+	s.exec(`
+		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at) VALUES
+		('00000000-0000-4000-8000-000000000006', 'orders', 'OrderCreated', 'Order', '6', '{}', 'PROCESSED', now(), now() - interval '40 days'),
+		('old', 'herald', 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '3 days')`)
+	retention := func(orders, herald string) {
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, kafka: { topic: orders }%s }\n", herald, orders), 0o600))
+	}
+	rows := func() (left string) {
+		require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT string_agg(right(id::text, 1), ' ' ORDER BY id) FROM orders.outbox`).Scan(&left))
+		return left
+	}
+
+	retention("", "")
+	w := s.startWorker()
+	require.NoError(t, w.stop())
+	_, err := schedule.Describe(t.Context())
+	require.Error(t, err, "off unless set")
+
+	retention(", retention: 720h", ", retention: 48h")
+	w = s.startWorker()
+	s.eventually(func() bool { return schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}) == nil }, "nobody scheduled the cleaning")
+	s.eventually(func() bool { return rows() == "2 3 4 5 6" }, "the rows that are done do not leave")
+	s.awaitCount(0, `SELECT count(*) FROM event_outbox WHERE event_id = 'old'`)
+	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_outbox_deleted_total{source="orders"} 1`) }, "it is not counted")
+	require.NoError(t, w.stop())
+
+	retention(", retention: 24h", "")
+	w = s.startWorker()
+	s.eventually(func() bool {
+		_ = schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{})
+		return rows() == "2 3 5 6"
+	}, "the schedule does not know the new setting")
+	require.NoError(t, w.stop())
+
+	retention("", "")
+	w = s.startWorker()
+	s.eventually(func() bool {
+		_, err := schedule.Describe(t.Context())
+		return err != nil
+	}, "the schedule stays")
+	require.NoError(t, w.stop())
+}

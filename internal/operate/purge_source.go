@@ -1,0 +1,73 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/advice"
+	"herald/internal/cleaning"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// PlanSourcePurge counts the rows that may leave the table of an outbox: those that are
+// done for longer than an age, which is given as a text, too.
+func (o *Operator) PlanSourcePurge(ctx context.Context, source notification.SourceConfig, age time.Duration, text string) (PurgedTable, error) {
+	now, err := o.Store.Now(ctx)
+	if err != nil {
+		return PurgedTable{}, err
+	}
+	found, err := o.outbox(source).Count(ctx, age, maxPurgeCount+1)
+	return PurgedTable{
+		Table: tableOf(source), OlderThan: text, Before: now.Add(-age), Matched: min(found, maxPurgeCount), More: found > maxPurgeCount,
+	}, unpurged(source, err)
+}
+
+// PurgeSource deletes what was planned, and counts it in table, as the schedule does. It
+// calls progress after each batch. What it deleted before an error stays deleted.
+func (o *Operator) PurgeSource(ctx context.Context, source notification.SourceConfig, age time.Duration, table *PurgedTable, progress func(PurgedTable)) error {
+	if table.Matched == 0 {
+		return nil
+	}
+	if err := o.Record(ctx, o.Order.Flags, string(table.Table)); err != nil {
+		return err
+	}
+	err := o.outbox(source).Clean(ctx, age, "", func(deleted int, _ string) bool {
+		table.Deleted += deleted
+		progress(*table)
+		return true
+	})
+	return unpurged(source, err)
+}
+
+func (o *Operator) outbox(source notification.SourceConfig) cleaning.Outbox {
+	return cleaning.Outbox{Source: source, Store: o.Store}
+}
+
+// tableOf is the table of a source; Herald's own entry names none.
+func tableOf(source notification.SourceConfig) postgres.PurgeTable {
+	if source.Name == notification.HeraldSource {
+		return postgres.PurgeOutbox
+	}
+	return postgres.PurgeTable(source.Table)
+}
+
+// unpurged says what to do about an error of a source's own database.
+func unpurged(source notification.SourceConfig, err error) error {
+	var refused *pgconn.PgError
+	var connect *pgconn.ConnectError
+	switch {
+	case err == nil || source.Name == notification.HeraldSource:
+		return err
+	case errors.As(err, &connect):
+		return advice.With(err, "start the database, or set the variable that `database_url_env:` names to where it is")
+	case errors.As(err, &refused):
+		return advice.With(err, fmt.Sprintf("see `starter source check %s`; deleting takes GRANT DELETE ON %s", source.Name, source.Table))
+	default:
+		return err
+	}
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"herald/activities"
+	"herald/internal/cleaning"
+	"herald/internal/config"
+	"herald/internal/postgres"
+)
+
+// newCleaners has one for each source: which of them clean, and when, is in the schedule.
+func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
+	cleaners := map[string]activities.Cleaner{}
+	for _, source := range cfg.Sources {
+		cleaners[source.Name] = cleaning.Outbox{Source: source, Store: db}
+	}
+	return cleaners
+}
+
+// retentions are the sources whose rows leave, and how long they are kept.
+func retentions(cfg config.Config) (outboxes []activities.CleanOutboxInput) {
+	for _, source := range cfg.Sources {
+		if source.Retention > 0 {
+			outboxes = append(outboxes, activities.CleanOutboxInput{Source: source.Name, Retention: source.Retention})
+		}
+	}
+	return outboxes
+}
