@@ -124,7 +124,7 @@ func TestCleanOwn(t *testing.T) {
 	exec(t, herald, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message, published_at, created_at)
 		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', s, CASE s WHEN 'FAILED' THEN 'x' END, CASE s WHEN 'PROCESSED' THEN now() END, now() - (3000 - i) * interval '1 minute'
-		FROM   generate_series(1, 1502) i, LATERAL (SELECT CASE i WHEN 1 THEN 'FAILED' WHEN 2 THEN 'PENDING' ELSE 'PROCESSED' END AS s)`)
+		FROM   generate_series(1, 1502) i, LATERAL (SELECT CASE i WHEN 1 THEN 'FAILED' WHEN 2 THEN 'PENDING' ELSE 'PROCESSED' END) AS row (s)`)
 
 	count, err := outbox.Count(t.Context(), day, 5000)
 	require.NoError(t, err)
