@@ -64,8 +64,7 @@ with the rest. Where anything would go, it wants --yes.`,
 	for i, t := range purgeTables() {
 		console.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
-	cmd.Flags().StringVar(&flags.source, "source", "", "`NAME` of the outbox whose own table is meant")
-	_ = cmd.RegisterFlagCompletionFunc("source", console.CompleteOne(a.completeSources())) // it fails only for a flag that does not exist
+	a.sourceFlag(cmd, &flags.source, "rows of this outbox alone, from its own table")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "count what would go, and delete nothing")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "delete what --dry-run counts")
 	return cmd

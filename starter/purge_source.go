@@ -48,14 +48,7 @@ func (a *app) purgedSource(flags purgeFlags) (notification.SourceConfig, error) 
 	case age.Duration < minRetention:
 		return notification.SourceConfig{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, flags.source))
 	}
-	if flags.source == notification.HeraldSource {
-		cfg, err := a.settings()
-		if err != nil {
-			return notification.SourceConfig{}, err
-		}
-		return cfg.Sources[0], nil
-	}
-	named, err := a.others([]string{flags.source})
+	named, err := a.sourcesNamed(flags.source)
 	if err != nil {
 		return notification.SourceConfig{}, err
 	}
