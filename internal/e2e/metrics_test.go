@@ -112,6 +112,7 @@ func requireBoundedLabels(t *testing.T, page string) {
 	known := map[string]*regexp.Regexp{
 		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
 		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
+		"source":  regexp.MustCompile(`^[a-z0-9-]{1,30}$`),
 		"version": regexp.MustCompile(`^\S+$`),
 		"commit":  regexp.MustCompile(`^([0-9a-f]{40}(-dirty)?|unknown)$`),
 		"go":      regexp.MustCompile(`^go1\.\d+`),
