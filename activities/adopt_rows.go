@@ -32,18 +32,23 @@ func (o *AdoptedOutbox) take(ctx context.Context, fresh []freshRow, limit int) (
 	}
 	var events []notification.AdoptedEvent
 	for _, row := range rows {
-		event := o.Source.Adopt(ids[row.Key], row)
-		if err := o.report(ctx, row, event); err != nil {
+		events = append(events, o.Source.Adopt(ids[row.Key], row))
+	}
+	if err := o.Store.AdoptEvents(ctx, o.Source.Name, events); err != nil {
+		return 0, err
+	}
+	for i, event := range events {
+		if err := o.report(ctx, rows[i].Key, event); err != nil {
 			return 0, err
 		}
-		events = append(events, event)
 	}
-	return len(fresh), o.Store.AdoptEvents(ctx, o.Source.Name, events)
+	return len(fresh), nil
 }
 
-// report marks a row in its own table that cannot be adopted as it is, before its event
-// is FAILED, and counts payloads that people cannot be told of.
-func (o *AdoptedOutbox) report(ctx context.Context, row notification.SourceRow, event notification.AdoptedEvent) error {
+// report marks a row in its own table that cannot be adopted as it is, and counts payloads
+// that people cannot be told of. Its event is FAILED by then, so that nobody misses it; a
+// mark that is lost is made by the next walk.
+func (o *AdoptedOutbox) report(ctx context.Context, key string, event notification.AdoptedEvent) error {
 	if event.Payload == nil {
 		ofSource(ctx, o.Source.Name).Counter(NoJSONMetric).Inc(1)
 	}
@@ -51,5 +56,5 @@ func (o *AdoptedOutbox) report(ctx context.Context, row notification.SourceRow, 
 		return nil
 	}
 	activity.GetLogger(ctx).Error("row cannot be adopted", "event_id", event.ID, "source", o.Source.Name, "error", event.Problem)
-	return o.Table.MarkFailed(ctx, row.Key, event.Problem)
+	return o.Table.MarkFailed(ctx, key, event.Problem)
 }

@@ -183,9 +183,9 @@ func (o *AdoptedOutbox) adoptPage(ctx context.Context, size, limit int) (more bo
 // adoptionPage is rows by what is to be done about them.
 type adoptionPage struct {
 	fresh  []freshRow
-	sent   []string // keys
-	failed []string // keys
-	again  []string // events
+	sent   []string          // keys
+	failed map[string]string // why, by key
+	again  []string          // events
 }
 
 // freshRow is a row that event_outbox does not know, and the id that its event gets.
@@ -195,7 +195,7 @@ type freshRow struct {
 }
 
 func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]notification.KnownEvent) adoptionPage {
-	var page adoptionPage
+	page := adoptionPage{failed: map[string]string{}}
 	for _, key := range keys {
 		switch id, step := o.Source.Step(key.Key, known); step {
 		case notification.AdoptRow, notification.AdoptClash:
@@ -203,7 +203,7 @@ func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]not
 		case notification.MarkRow:
 			page.sent = append(page.sent, key.Key)
 		case notification.FailRow:
-			page.failed = append(page.failed, key.Key)
+			page.failed[key.Key] = known[id].Unstarted
 		case notification.BeginRow:
 			page.again = append(page.again, id)
 		}
@@ -218,8 +218,8 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 			return err
 		}
 	}
-	for _, key := range page.failed {
-		if err := o.Table.MarkFailed(ctx, key, "cancelled by an operator"); err != nil {
+	for key, why := range page.failed {
+		if err := o.Table.MarkFailed(ctx, key, why); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func TestAdoptedOutboxIsBounded(t *testing.T) {
 func TestAdoptedOutboxOfKnownRows(t *testing.T) {
 	t.Parallel()
 
-	const failed = "status = 'FAILED', error_message = 'the topic refused it'"
+	const failed = "status = 'FAILED', attempt_count = 1, error_message = 'the topic refused it'"
 	tests := []struct {
 		name    string
 		known   string // what the event of order 1 is; order 2 is new
@@ -79,6 +79,7 @@ func TestAdoptedOutboxOfKnownRows(t *testing.T) {
 		{"a crash between acknowledgement and mark", "status = 'PROCESSED', published_at = now(), acknowledged_at = now()", "status = 'SENT' AND sent_at IS NOT NULL", 0},
 		{"set back by its service", failed, "status = 'NEW'", 1},
 		{"cancelled by an operator", "status = 'FAILED', error_message = 'cancelled by an operator'", "status = 'FAILED' AND error_message = 'cancelled by an operator'", 0},
+		{"a crash between its insert and its mark", "status = 'FAILED', error_message = 'the event type is empty'", "status = 'FAILED' AND error_message = 'the event type is empty'", 0},
 		{"open", "status = 'PROCESSED', published_at = now()", "status = 'NEW'", 0},
 		{"an id of another source", "source = 'wallet'", "status = 'FAILED' AND error_message ~ 'another source'", 0},
 	}

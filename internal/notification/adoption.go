@@ -12,9 +12,9 @@ type KnownEvent struct {
 	ID           string
 	Source       string
 	Status       OutboxStatus
-	Withdrawn    bool // an operator cancelled it before it was started
-	Acknowledged bool // its own table may mark it as sent
-	Ended        bool // no workflow of it runs, and none did a moment ago
+	Unstarted    string // why it is FAILED without a start: an operator cancelled it, or it cannot be adopted; empty: it is not
+	Acknowledged bool   // its own table may mark it as sent
+	Ended        bool   // no workflow of it runs, and none did a moment ago
 }
 
 // AdoptionStep is what the poller does about a pending row.
@@ -25,7 +25,7 @@ const (
 	AdoptRow   AdoptionStep = "adopt"        // Herald's table does not know it
 	AdoptClash AdoptionStep = "adopt failed" // another source has its id
 	MarkRow    AdoptionStep = "mark"         // it is acknowledged; only its mark is missing
-	FailRow    AdoptionStep = "fail"         // its event was withdrawn; only its mark is missing
+	FailRow    AdoptionStep = "fail"         // its event has failed without a start; only its mark is missing
 	BeginRow   AdoptionStep = "begin again"  // its service has set it back
 	PassRow    AdoptionStep = "pass over"    // its event is open, or waits for an operator
 )
@@ -54,7 +54,7 @@ func (c SourceConfig) Step(key string, known map[string]KnownEvent) (eventID str
 		return eventID, MarkRow
 	case event.Status != OutboxFailed || !c.Dialect.MarksFailed():
 		return eventID, PassRow
-	case event.Withdrawn:
+	case event.Unstarted != "":
 		return eventID, FailRow
 	case event.Ended:
 		return eventID, BeginRow

@@ -16,7 +16,9 @@ func TestStep(t *testing.T) {
 	underWay := failed
 	underWay.Ended = false
 	withdrawn := failed
-	withdrawn.Withdrawn = true
+	withdrawn.Unstarted = "cancelled by an operator"
+	unadopted := failed
+	unadopted.Unstarted = "the event type is empty"
 	tests := []struct {
 		name    string
 		source  SourceConfig
@@ -31,6 +33,8 @@ func TestStep(t *testing.T) {
 		{"set back to NEW by its service", orders, map[string]KnownEvent{"7": failed}, "7", BeginRow},
 		{"set back while its workflow ends", orders, map[string]KnownEvent{"7": underWay}, "7", PassRow},
 		{"cancelled by an operator", orders, map[string]KnownEvent{"7": withdrawn}, "7", FailRow},
+		{"a crash between its insert and its mark", orders, map[string]KnownEvent{"7": unadopted}, "7", FailRow},
+		{"an id of another source, not marked yet", orders, map[string]KnownEvent{"7": {Source: "herald"}, "7~orders": unadopted}, "7~orders", FailRow},
 		{"failed in a table that marks no failures", wallet, map[string]KnownEvent{"wallet-7": {Source: "wallet", Status: OutboxFailed, Ended: true}}, "wallet-7", PassRow},
 		{"an id of another source", orders, map[string]KnownEvent{"7": {Source: "herald", Status: OutboxProcessed}}, "7~orders", AdoptClash},
 		{"an id of another source, marked", wallet, map[string]KnownEvent{"wallet-7": {Source: "herald"}, "wallet-7~wallet": {Source: "wallet", Status: OutboxFailed}}, "wallet-7~wallet", PassRow},

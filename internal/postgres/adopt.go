@@ -17,7 +17,7 @@ func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notif
 		SELECT o.event_id AS id,
 		       o.source,
 		       o.status,
-		       coalesce(o.error_message = $2, false) AS withdrawn,
+		       CASE WHEN o.status = 'FAILED' AND (o.attempt_count = 0 OR o.error_message = $2) THEN coalesce(o.error_message, '') ELSE '' END AS unstarted,
 		       o.acknowledged_at IS NOT NULL AS acknowledged,
 		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.
 		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended

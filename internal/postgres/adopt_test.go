@@ -102,23 +102,29 @@ func TestKnownEvents(t *testing.T) {
 
 	s := postgrestest.New(t)
 	emit(t, s, 1)
-	failed := adopted("failed")
-	failed.Problem = "no"
-	adopt(t, s, "orders", adopted("pending"), failed, adopted("sent"), adopted("withdrawn"), adopted("ending"), adopted("ended"))
+	unadopted := adopted("unadopted")
+	unadopted.Problem = "no"
+	adopt(t, s, "orders", adopted("failed"))
+	require.Equal(t, []string{"failed"}, claimOf(t, s, "orders", "a"))
+	end(t, s, "a", notification.ClaimStarted, "failed")
+	exec(t, s, "DELETE FROM processed_event")
+	require.NoError(t, s.FailAtSink(t.Context(), "failed", "the topic refused it"))
+	adopt(t, s, "orders", adopted("pending"), unadopted, adopted("sent"), adopted("withdrawn"), adopted("ending"), adopted("ended"))
 	acknowledge(t, s, "sent")
 	withdrawn, err := s.WithdrawEvent(t.Context(), "withdrawn")
 	require.NoError(t, err)
 	require.True(t, withdrawn)
 	exec(t, s, "INSERT INTO processed_event (event_id, status, updated_at) VALUES ('ending', 'FAILED', now()), ('ended', 'FAILED', now() - interval '1 minute')")
 
-	known, err := s.KnownEvents(t.Context(), []string{"evt-1", "pending", "failed", "sent", "withdrawn", "ending", "ended", "unheard-of"})
+	known, err := s.KnownEvents(t.Context(), []string{"evt-1", "pending", "failed", "unadopted", "sent", "withdrawn", "ending", "ended", "unheard-of"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]notification.KnownEvent{
 		"evt-1":     {ID: "evt-1", Source: "herald", Status: notification.OutboxPending, Ended: true},
 		"pending":   {ID: "pending", Source: "orders", Status: notification.OutboxPending, Ended: true},
-		"failed":    {ID: "failed", Source: "orders", Status: notification.OutboxFailed, Ended: true},
+		"failed":    {ID: "failed", Source: "orders", Status: notification.OutboxFailed, Ended: true}, // at its topic
+		"unadopted": {ID: "unadopted", Source: "orders", Status: notification.OutboxFailed, Unstarted: "no", Ended: true},
 		"sent":      {ID: "sent", Source: "orders", Status: notification.OutboxPending, Acknowledged: true, Ended: true},
-		"withdrawn": {ID: "withdrawn", Source: "orders", Status: notification.OutboxFailed, Withdrawn: true, Ended: true},
+		"withdrawn": {ID: "withdrawn", Source: "orders", Status: notification.OutboxFailed, Unstarted: "cancelled by an operator", Ended: true},
 		"ending":    {ID: "ending", Source: "orders", Status: notification.OutboxPending},
 		"ended":     {ID: "ended", Source: "orders", Status: notification.OutboxPending, Ended: true},
 	}, known)
