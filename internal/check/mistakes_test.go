@@ -79,7 +79,7 @@ func TestMistakes(t *testing.T) {
 			where: "event_type_channel_routing REVIEW_POSTED/EMAIL", problem: "no template digest/EMAIL", remedy: "event_type digest"},
 		{name: "template that does not parse", sql: template + `('ORDER_PAID', 'SMS', 'en', 'x', '{{.payload.')`, where: "notification_template ORDER_PAID/SMS/en", problem: "cannot be parsed", remedy: "correct the template"},
 		{name: "missing key", event: `{"title": "x"}`, sql: route + template + `('ORDER_PAID', '*', 'en', '{{.payload.title}}', '{{.payload.name}}')`,
-			where: "notification_template ORDER_PAID/*/en", problem: `key "name" is missing, in 1 of the last 1 events of type ORDER_PAID, such as evt-1`, remedy: "index .payload"},
+			where: "notification_template ORDER_PAID/*/en", problem: `key "name" is missing, in 1 of the last 1 events of type ORDER_PAID, such as evt-1`, remedy: `{{with index .payload "key"}}{{.}}{{end}}`},
 		{name: "words of digests", sql: template + `('digest', 'EMAIL', 'de', 'x', '{{.payload.name}}'); UPDATE recipient SET locale = 'de' WHERE user_id = '42'`,
 			where: "notification_template digest/EMAIL/de", problem: `key "payload" is missing, in every digest of REVIEW_POSTED`, remedy: ".Items"},
 

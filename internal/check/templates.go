@@ -16,6 +16,11 @@ import (
 
 const templateRows = "notification_template"
 
+// optionalKey is how a template may use what not every payload has. An index alone would
+// print <no value>.
+const optionalKey = `correct the template or the producer; a key that a payload may lack is written as {{with index .payload "key"}}{{.}}{{end}}, ` +
+	`one of an object that it may lack as {{with index .payload "object"}}{{with index . "key"}}{{.}}{{end}}{{end}}`
+
 // templatesOf checks the texts: that every routed channel has one in every locale of the
 // recipients, that each can be parsed, and that the last events have all that they name.
 func templatesOf(db *postgres.Store, recent *recentEvents) Subject {
@@ -150,7 +155,7 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 		for _, m := range found.inOrder {
 			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(m.row.EventType, m.row.Channel, m.row.Locale),
 				Problem: fmt.Sprintf("%v, in %d of the last %d events of type %s, such as %s", m.row.Err, m.events, len(recent.events), recent.name, m.first),
-				Remedy:  `correct the template or the producer; a key that a payload may lack is read by {{index .payload "key"}}, which then yields nothing`})
+				Remedy:  optionalKey})
 		}
 	}
 	return mistakes, nil

@@ -4,7 +4,7 @@ INSERT INTO notification_template (event_type, channel, locale, title, body)
 VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate_id}}', 'Hello {{.recipient.name}}, there is news: {{.event.type}}.'),
        ('*', '*', 'it', 'Novità su {{.event.aggregate_type}} {{.event.aggregate_id}}', 'Ciao {{.recipient.name}}, ci sono novità: {{.event.type}}.'),
 
-       -- A key that a payload may lack is read by index, which yields nothing where .payload.key would fail the delivery. The services
+       -- A key that a payload may lack is read by index, within a with that leaves the words out where .payload.key would fail the delivery. The services
        -- that write reservations have several words for the same: customer.name and customer_name; pax, party_size, people and guests.
        ('RESERVATION_REQUESTED', '*', 'en', 'New reservation',
         '{{$name := index .payload "customer_name"}}{{with index .payload "customer"}}{{$name = index . "name"}}{{end}}{{with $name}}{{.}}: table{{else}}Table{{end}}{{with or (index .payload "pax") (index .payload "party_size") (index .payload "people") (index .payload "guests")}} for {{.}}{{end}}{{with index .payload "date"}} on {{.}}{{end}}{{with index .payload "time"}} at {{.}}{{end}}'),
