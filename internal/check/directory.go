@@ -48,7 +48,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 	if !whole {
 		return mistakes, nil
 	}
-	parts := []func(context.Context) ([]Mistake, error){d.userTypes, d.timezones, d.webhooks}
+	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.webhooks}
 	if views { // tables have constraints
 		parts = append(parts, d.ids, d.planned)
 	}
@@ -74,7 +74,7 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 		}
 		has, found := relation.Columns[column.Name]
 		if !found {
-			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: "it is missing", Remedy: fmt.Sprintf("add it to the view as %s; where you have no such thing, as NULL::%[1]s", column.Type)})
+			mistakes = append(mistakes, Mistake{Place: table, Row: "column " + column.Name, Problem: "it is missing", Remedy: added(column)})
 			continue
 		}
 		if has == column.Type {
@@ -91,6 +91,19 @@ func (d directory) columns(ctx context.Context, table string, relation report.Re
 		}
 	}
 	return mistakes, nil
+}
+
+// added says how a view gets a column. A NULL is no way to have it where it keeps people
+// from all messages.
+func added(column postgres.DirectoryColumn) string {
+	switch {
+	case column.Type == "boolean":
+		return fmt.Sprintf("add it to the view as boolean; where you have no such thing, as true AS %s, since NULL means not active", column.Name)
+	case column.Null == postgres.PassedOver:
+		return fmt.Sprintf("add it to the view as %s; where it is NULL, %s", column.Type, column.Null)
+	default:
+		return fmt.Sprintf("add it to the view as %s; where you have no such thing, as NULL::%[1]s AS %s", column.Type, column.Name)
+	}
 }
 
 // ids finds users with whom no delivery can be made.

@@ -51,12 +51,14 @@ type DirectoryColumn struct {
 	Null  string // what a NULL means
 }
 
+// PassedOver is what a NULL means in a column that says who somebody is.
+const PassedOver = "the row is passed over"
+
 // DirectoryColumns are all columns that Herald reads of the directory.
 func DirectoryColumns() []DirectoryColumn {
-	const passedOver = "the row is passed over"
 	return []DirectoryColumn{
-		{"recipient", "user_type", "text", passedOver},
-		{"recipient", "user_id", "text", passedOver},
+		{"recipient", "user_type", "text", PassedOver},
+		{"recipient", "user_id", "text", PassedOver},
 		{"recipient", "name", "text", "an empty name"},
 		{"recipient", "email", "text", "no address"},
 		{"recipient", "phone", "text", "no number"},
@@ -64,14 +66,14 @@ func DirectoryColumns() []DirectoryColumn {
 		{"recipient", "locale", "text", "en"},
 		{"recipient", "timezone", "text", "UTC"},
 		{"recipient", "active", "boolean", "not active"},
-		{"recipient_device", "user_type", "text", passedOver},
-		{"recipient_device", "user_id", "text", passedOver},
-		{"recipient_device", "token", "text", passedOver},
+		{"recipient_device", "user_type", "text", PassedOver},
+		{"recipient_device", "user_id", "text", PassedOver},
+		{"recipient_device", "token", "text", PassedOver},
 		{"recipient_device", "active", "boolean", "not active"},
-		{"entity_member", "entity_type", "text", passedOver},
-		{"entity_member", "entity_id", "text", passedOver},
-		{"entity_member", "user_type", "text", passedOver},
-		{"entity_member", "user_id", "text", passedOver},
+		{"entity_member", "entity_type", "text", PassedOver},
+		{"entity_member", "entity_id", "text", PassedOver},
+		{"entity_member", "user_type", "text", PassedOver},
+		{"entity_member", "user_id", "text", PassedOver},
 		{"entity_member", "role", "text", "no role"},
 		{"entity_member", "active", "boolean", "not active"},
 	}

@@ -103,6 +103,27 @@ func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
 	return flaws, nil
 }
 
+// People counts the rows of recipient.
+type People struct {
+	All    int
+	Active int
+}
+
+// People counts the people of the directory, [MostLookedAt] at most.
+func (r Reader) People(ctx context.Context) (People, error) {
+	const query = `
+		SELECT count(*) AS all,
+		       count(*) FILTER (WHERE active) AS active
+		FROM  (SELECT active::boolean FROM recipient LIMIT $1) AS looked_at`
+
+	rows, _ := r.Pool.Query(ctx, query, MostLookedAt) // CollectExactlyOneRow returns its error
+	people, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[People])
+	if err != nil {
+		return People{}, fmt.Errorf("count the people: %w", err)
+	}
+	return people, nil
+}
+
 // ValueCount counts the rows that have a value.
 type ValueCount struct {
 	Value string
