@@ -95,7 +95,7 @@ func TestPublishEventOfASource(t *testing.T) {
 		require.Equal(t, published, [3]int{len(herald.events), len(orders.events), len(wallet.events)}, source)
 	}
 	_, err := publishFrom("wallet", map[string]activities.Source{"herald": {}}, &eventStore{event: event})
-	requireFailure(t, err, activities.UnknownSource, true, 0)
+	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
 }
 
 // The broker's refusal is a fault of the broker, which somebody mends: the

@@ -393,7 +393,7 @@ func TestPlanDeliveriesFailure(t *testing.T) {
 	requireFailure(t, err, activities.NoSuchRow, true, 0)
 
 	_, err = plan(db, activities.PlanInput{EventID: "evt-1", Source: "orders"})
-	requireFailure(t, err, activities.UnknownSource, true, 0)
+	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
 
 	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
 		_, err := plan(db, activities.PlanInput{EventID: "evt-1"})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
 	"herald/internal/notification"
 )
 
@@ -54,13 +56,18 @@ type Sink interface {
 	PublishEvent(ctx context.Context, event notification.Event, audiences []string) error
 }
 
+// unknownSourceRetry gives another worker time to take what this one cannot do.
+const unknownSourceRetry = 5 * time.Second
+
 // source finds a source by its name, which is empty in the histories of those who
-// knew only [notification.HeraldSource]. A name that this worker was not told of
-// stays a mistake however often it is tried.
+// knew only [notification.HeraldSource]. A name that this worker was not told of is
+// tried again, for ever: while settings roll out, another worker knows it, or will.
 func (a *Activities) source(name string) (Source, error) {
 	source, known := a.Sources[cmp.Or(name, notification.HeraldSource)]
 	if !known {
-		return Source{}, permanent(fmt.Errorf("this worker has no outbox source named %q", name), UnknownSource)
+		return Source{}, temporal.NewApplicationErrorWithOptions(
+			fmt.Sprintf("this worker has no outbox source named %q: see its OUTBOX_SOURCES and KAFKA_BROKERS", name), UnknownSource,
+			temporal.ApplicationErrorOptions{NextRetryDelay: unknownSourceRetry, Category: temporal.ApplicationErrorCategoryBenign})
 	}
 	return source, nil
 }

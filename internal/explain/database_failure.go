@@ -40,6 +40,8 @@ var databaseMeanings = []struct {
 func failureMeaning(p PendingActivity) meaning {
 	found := sqlState.FindStringSubmatch(p.LastFailure)
 	switch {
+	case p.FailureType == activities.UnknownSource:
+		return meaning{"a worker that was not told of its source took it", "Give all workers the same OUTBOX_SOURCES, and KAFKA_BROKERS"}
 	case p.FailureType == activities.DatabaseFailed && found == nil:
 		return anotherType
 	case p.FailureType == activities.DatabaseFailed:

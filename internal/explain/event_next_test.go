@@ -63,6 +63,7 @@ func TestNextOfFailing(t *testing.T) {
 		{name: "full", of: database("x: SQLSTATE 53100"), want: []string{"disk"}},
 		{name: "shutting down", of: database("x: SQLSTATE 57P01"), want: []string{"shutting down"}},
 		{name: "unheard of", of: database("x: SQLSTATE XX000"), want: []string{"log"}},
+		{name: "unknown source", of: failing("no such source", activities.UnknownSource), want: []string{"worker", "OUTBOX_SOURCES", "KAFKA_BROKERS"}},
 		{name: "no database", of: failing("failed to connect: SQLSTATE 42703", "ConnectError"), want: []string{"bring it back"}},
 	} {
 		view := EventView{Workflow: WorkflowView{Status: Running}, Pending: []PendingActivity{{Activity: "PublishEvent", Attempt: 1}, tt.of}}
