@@ -131,6 +131,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":  true, // TestDirectoryOfViews
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
+		"docs/outboxes.md":   true, // TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
 		"docs/roles.md":      true, // TestRoles
 		"docs/your-own.md":   true, // TestYourOwn
 	}
@@ -141,7 +142,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		require.NoError(t, err)
 		for _, block := range codeBlocks(t, document) {
 			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
-			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json"}, block.language, "%s:\n%s", document, block.text)
+			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go"}, block.language, "%s:\n%s", document, block.text)
 			if block.language == "yaml" {
 				require.NoError(t, yaml.Unmarshal([]byte(block.text), new(any)), "%s:\n%s", document, block.text)
 			}
