@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 
 	"go.temporal.io/sdk/activity"
@@ -34,10 +35,12 @@ func (o *AdoptedOutbox) take(ctx context.Context, fresh []freshRow, limit int) (
 	for _, row := range rows {
 		events = append(events, o.Source.Adopt(ids[row.Key], row))
 	}
-	if err := o.Store.AdoptEvents(ctx, o.Source.Name, events); err != nil {
+	refused, err := o.Store.AdoptEvents(ctx, o.Source.Name, events)
+	if err != nil {
 		return 0, err
 	}
 	for i, event := range events {
+		event.Problem = cmp.Or(refused[event.ID], event.Problem)
 		if err := o.report(ctx, rows[i].Key, event); err != nil {
 			return 0, err
 		}
@@ -46,8 +49,8 @@ func (o *AdoptedOutbox) take(ctx context.Context, fresh []freshRow, limit int) (
 }
 
 // report marks a row in its own table that cannot be adopted as it is, and counts payloads
-// that people cannot be told of. Its event is FAILED by then, so that nobody misses it; a
-// mark that is lost is made by the next walk.
+// that people cannot be told of. Its event is FAILED by then, so that nobody misses it,
+// unless Herald's database refused that too; a mark that is lost is made by the next walk.
 func (o *AdoptedOutbox) report(ctx context.Context, key string, event notification.AdoptedEvent) error {
 	if event.Payload == nil {
 		ofSource(ctx, o.Source.Name).Counter(NoJSONMetric).Inc(1)

@@ -27,7 +27,7 @@ type AdoptedOutbox struct {
 type AdoptionStore interface {
 	KnownEvents(ctx context.Context, ids []string) (map[string]notification.KnownEvent, error)
 	OpenEvents(ctx context.Context, source string) (int, error)
-	AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) error
+	AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) (refused map[string]string, err error)
 	RetryEvent(ctx context.Context, eventID string) (bool, error)
 	ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error)
 	EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error

@@ -121,6 +121,20 @@ func TestAdoptedOutboxOfARowThatCannotBeAdopted(t *testing.T) {
 	require.Zero(t, temporal.count(orderID(2)))
 }
 
+// A row that Herald's database refuses fails alone in its own table.
+func TestAdoptedOutboxOfARowThatHeraldsDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+
+	s, temporal := orderService(t), &launcher{}
+	exec(t, s.herald, "ALTER TABLE event_outbox ADD CONSTRAINT not_this_one CHECK (event_id <> '"+orderID(2)+"')")
+	s.orders(t, 1, 3)
+	p := s.poll(t, temporal)
+	await(t, s.herald, 2, "status = 'PROCESSED'")
+	s.awaitRows(t, 1, "status = 'FAILED' AND error_message ~ 'not_this_one' AND id = '"+orderID(2)+"'")
+	p.stop(t)
+	require.Zero(t, temporal.count(orderID(2)))
+}
+
 // Ids that are unique in their table alone have the name of their source before them; one
 // that a producer of Herald's took is another event.
 func TestAdoptedOutboxOfWallets(t *testing.T) {

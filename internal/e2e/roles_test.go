@@ -162,7 +162,8 @@ func (r *roles) workerAdopts() {
 	adopting, err := postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting")
 	require.NoError(r.t, err)
 	defer adopting.Close()
-	require.NoError(r.t, adopting.AdoptEvents(r.t.Context(), "orders", []notification.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", CreatedAt: time.Now(), Problem: "of a test"}}))
+	_, err = adopting.AdoptEvents(r.t.Context(), "orders", []notification.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", CreatedAt: time.Now(), Problem: "of a test"}})
+	require.NoError(r.t, err)
 }
 
 func (r *roles) workerDeletesNothing() {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,24 +73,27 @@ func (s *Store) FailedEvents(ctx context.Context, source string) (int, error) {
 
 // AdoptEvents inserts the events of another outbox, all that are new in one statement.
 // Where the database refuses a value that looked right, the event goes in without its
-// payload.
-func (s *Store) AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) error {
-	err := s.insertAdopted(ctx, source, events)
-	if !refusesValue(err) {
-		return err
+// payload. It returns why it refuses events all the same, by id: the others are in.
+func (s *Store) AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) (refused map[string]string, err error) {
+	err = s.insertAdopted(ctx, source, events)
+	if refusal(err) == "" {
+		return nil, err
 	}
+	refused = map[string]string{}
 	for _, event := range events {
 		one := []notification.AdoptedEvent{event}
 		err := s.insertAdopted(ctx, source, one)
-		if refusesValue(err) && event.Payload != nil {
+		if refusal(err) != "" && event.Payload != nil {
 			one[0].Payload = nil
 			err = s.insertAdopted(ctx, source, one)
 		}
-		if err != nil {
-			return err
+		if why := refusal(err); why != "" {
+			refused[event.ID] = why
+		} else if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return refused, nil
 }
 
 func (s *Store) insertAdopted(ctx context.Context, source string, events []notification.AdoptedEvent) error {
@@ -111,18 +115,18 @@ func (s *Store) insertAdopted(ctx context.Context, source string, events []notif
 	return wrap(err, "adopt events")
 }
 
-// refusesValue says whether the database refused a value, such as a payload with \u0000,
-// or one that is larger as the database writes it.
-func refusesValue(err error) bool {
+// refusal says why the database refused a value, such as a payload with \u0000, or one
+// that is larger as the database writes it, and quotes none; empty: it did not.
+func refusal(err error) string {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {
-		return false
+		return ""
 	}
 	switch refused.Code[:2] {
 	case "22", "23", "54": // data exception, integrity constraint violation, program limit exceeded
-		return true
+		return strings.TrimSpace("Herald's database refuses it: SQLSTATE " + refused.Code + " " + refused.ConstraintName)
 	default:
-		return false
+		return ""
 	}
 }
 

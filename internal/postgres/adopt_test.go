@@ -21,7 +21,9 @@ func adopted(id string) notification.AdoptedEvent {
 
 func adopt(t *testing.T, s *postgres.Store, source string, events ...notification.AdoptedEvent) {
 	t.Helper()
-	require.NoError(t, s.AdoptEvents(t.Context(), source, events))
+	refused, err := s.AdoptEvents(t.Context(), source, events)
+	require.NoError(t, err)
+	require.Empty(t, refused)
 }
 
 // acknowledge records an acknowledgement, once however often it is told.
@@ -95,6 +97,20 @@ func TestAdoptEventsThatTheDatabaseRefuses(t *testing.T) {
 	}
 	require.Equal(t, []string{"bad-1", "bad-2", "bad-3"}, list(t, s, "SELECT event_id FROM event_outbox WHERE payload IS NULL AND status = 'PENDING' ORDER BY event_id"))
 	require.Equal(t, 6, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE payload IS NOT NULL"))
+}
+
+// An event that is refused without its payload too stays out alone.
+func TestAdoptEventsThatTheDatabaseRefusesAltogether(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	bad := adopted("bad")
+	bad.Type = ""
+	refused, err := s.AdoptEvents(t.Context(), "orders", []notification.AdoptedEvent{adopted("before"), bad, adopted("after")})
+	require.NoError(t, err)
+	require.Len(t, refused, 1)
+	require.Contains(t, refused["bad"], "event_outbox_event_type_length")
+	require.Equal(t, []string{"after", "before"}, list(t, s, "SELECT event_id FROM event_outbox ORDER BY event_id"))
 }
 
 func TestKnownEvents(t *testing.T) {
