@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -17,16 +18,12 @@ func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.Notif
 	in := workflows.NotifyInput{
 		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands, Cancels: event.Cancels,
 	}
-	heralds := event.Source == "" || event.Source == notification.HeraldSource
-	name := event.Source
-	if heralds {
-		name = notification.HeraldSource
+	name := cmp.Or(event.Source, notification.HeraldSource)
+	if err := l.CheckSource(name); err != nil {
+		return in, err
 	}
-	source, known := l.Sources[name]
-	if !known && !heralds {
-		return in, fmt.Errorf("OUTBOX_SOURCES has no source named %q here: give every process the same", event.Source)
-	}
-	if !heralds && !source.People {
+	source := l.Sources[name]
+	if name != notification.HeraldSource && !source.People {
 		in.Publish, in.TopicOnly = false, true
 	}
 	if source.Kafka != nil {
@@ -34,6 +31,14 @@ func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.Notif
 		in.Topic = &activities.TopicPolicy{Retries: source.Retries, RetryInterval: source.RetryInterval}
 	}
 	return in, nil
+}
+
+// CheckSource says what keeps this process from starting events of a source.
+func (l *Launcher) CheckSource(name string) error {
+	if _, known := l.Sources[name]; !known && name != notification.HeraldSource {
+		return fmt.Errorf("OUTBOX_SOURCES has no source named %q here: give every process the same", name)
+	}
+	return nil
 }
 
 const (

@@ -155,7 +155,7 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	require.ErrorContains(t, err, "a crash")
 	state, err = d.Store.EventState(t.Context(), "evt-1")
 	require.NoError(t, err)
-	require.Equal(t, postgres.EventState{Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
+	require.Equal(t, postgres.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
 
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
 		return o.WorkflowIDReusePolicy == enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
@@ -164,6 +164,23 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	})).Return(nil, nil).Once()
 	d.Launcher.PublishEvents = true
 	require.Equal(t, "is planned anew", d.run(RetryEvent(false), "evt-1").String(), "again")
+}
+
+// Where OUTBOX_SOURCES does not have the event's source, nothing changes: the event would
+// be PROCESSING without a workflow.
+func TestRetryEventOfAnUnknownSource(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("UPDATE event_outbox SET source = 'orders', status = 'PROCESSED', published_at = now()")
+	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'SUCCESS', 'NO_ROUTING')")
+	d.workflow("evt-1", completed)
+
+	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "OUTBOX_SOURCES")
+
+	state, err := d.Store.EventState(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, notification.ProcessedSuccess, state.Processed)
 }
 
 func TestRetryEvent(t *testing.T) {
@@ -183,7 +200,7 @@ func TestRetryEvent(t *testing.T) {
 	require.Contains(t, retried, "`starter delivery retry --event evt-1 --status CANCELLED`")
 	state, err := d.Store.EventState(t.Context(), "evt-1")
 	require.NoError(t, err)
-	require.Equal(t, postgres.EventState{Outbox: notification.OutboxPending}, state)
+	require.Equal(t, postgres.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxPending}, state)
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
 

@@ -33,6 +33,9 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 		return refusal(Outcome{ID: id, Result: result, Detail: detail, Next: showEvent(id)}), nil
 	}
 	if beginsAnew(state, status) {
+		if err := o.Launcher.CheckSource(state.Source); err != nil { // the event would wait for a workflow that does not start
+			return refusal(Outcome{ID: id, Result: "cannot be planned anew here", Detail: err.Error(), Next: "set OUTBOX_SOURCES as the workers have it"}), nil
+		}
 		expected := Outcome{ID: id, Done: true, Result: "would be planned anew"}
 		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.planAnew(ctx, id) }}, nil
 	}
