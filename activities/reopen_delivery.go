@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -19,6 +20,7 @@ type RetryStore interface {
 type ReopenInput struct {
 	DeliveryID string
 	Again      bool // even if it was sent
+	OwnTime    bool `json:",omitempty"` // the caller waits until the delivery's own time, if that lies ahead
 }
 
 // ReopenResult is the result of [Activities.ReopenDelivery].
@@ -26,6 +28,8 @@ type ReopenResult struct {
 	Status         notification.Status // PENDING: it may be sent; any other: it has ended meanwhile
 	AttemptsBefore int                 // of earlier runs of this delivery
 	Policy         DeliveryPolicy      // of its channel, on this worker
+	SendAfter      time.Time           `json:",omitzero"`  // its own time, which lies ahead; zero: at once
+	Wait           string              `json:",omitempty"` // the same for people
 }
 
 // ReopenDelivery plans one delivery again, for the run that calls it: it reads the address
@@ -42,6 +46,9 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 		return ReopenResult{}, err
 	}
 	plan.DeliveryID, plan.Again = in.DeliveryID, in.Again
+	if !in.OwnTime || plan.Problem != "" {
+		plan.SendAfter = nil
+	}
 	plan.RunID = activity.GetInfo(ctx).WorkflowExecution.RunID
 	state, err := a.Retries.Reopen(ctx, plan)
 	switch {
@@ -50,7 +57,12 @@ func (a *Activities) ReopenDelivery(ctx context.Context, in ReopenInput) (Reopen
 	case state.Status == notification.Failed:
 		return ReopenResult{}, permanent(errors.New(state.LastError), NoText)
 	}
-	return ReopenResult{Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel]}, nil
+	result := ReopenResult{Status: state.Status, AttemptsBefore: state.Attempts, Policy: a.Policies[found.Channel]}
+	if in.OwnTime && !state.SendAfter.IsZero() {
+		result.SendAfter = state.SendAfter
+		result.Wait = notification.WaitText(state.SendAfter, time.Now(), found.Recipient.Timezone, notification.WaitDelay)
+	}
+	return result, nil
 }
 
 // planAnew writes the text of one delivery, or keeps the old one if the event's row
@@ -61,6 +73,10 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 		return plan, nil
 	}
 	setup, err := a.Plans.EventSetup(ctx, found.EventID)
+	at, problem := found.OwnTime(setup, time.Now())
+	if !at.IsZero() {
+		plan.SendAfter = &at
+	}
 	switch {
 	case errors.Is(err, notification.ErrNoEvent) && found.HasText:
 		return plan, nil
@@ -71,6 +87,9 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 		return notification.Reopened{}, err
 	}
 	plan.KeepText = false
+	if plan.Problem = problem; problem != "" {
+		return plan, nil
+	}
 	text, err := a.EventTexts(setup.Event, setup.Templates).Render(ctx, found.Channel, found.Recipient)
 	if err := ctx.Err(); err != nil {
 		return notification.Reopened{}, err

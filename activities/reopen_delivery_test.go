@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,6 +65,63 @@ func TestReopenDelivery(t *testing.T) {
 	require.Equal(t, notification.Reopened{
 		DeliveryID: "d1", RunID: testRun, Again: true, Address: "ada@example.com", Title: &title, Body: &body,
 	}, db.stored)
+}
+
+// A reminder waits again for the time that its payload names, or that it was planned
+// for, unless that is past or the run does not wait.
+func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
+	t.Parallel()
+
+	years, past := time.Now().AddDate(5, 0, 0).UTC().Truncate(time.Second), time.Now().Add(-time.Hour)
+	tests := []struct {
+		name    string
+		visit   string
+		planned time.Time
+		hasText bool
+		purged  bool
+		before  bool // release 0.2 started the run
+		want    time.Time
+		problem string
+	}{
+		{name: "ahead", visit: years.Format(time.RFC3339), want: years},
+		{name: "ahead, for a run that does not wait", visit: years.Format(time.RFC3339), before: true},
+		{name: "past", visit: past.Format(time.RFC3339)},
+		{name: "moved in the payload", visit: past.Format(time.RFC3339), planned: years, hasText: true},
+		{name: "never known", visit: "soon", problem: "at is not a time with a zone"},
+		{name: "not known any more", visit: "soon", planned: years, hasText: true, want: years},
+		{name: "purged", planned: years, hasText: true, purged: true, want: years},
+		{name: "purged and past", planned: past, hasText: true, purged: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db, rules := refusedMail(), reservation()
+			db.found.SendAfter, db.found.HasText = tt.planned, tt.hasText
+			db.state.SendAfter = tt.want
+			rules.rules.Event.Payload = json.RawMessage(`{"pax": 4, "at": "` + tt.visit + `"}`)
+			rules.rules.Event.CreatedAt = time.Now()
+			rules.rules.Routing[1].Strategy, rules.rules.Routing[1].SendAtPath = notification.Delayed, "at"
+			if tt.purged {
+				rules.err, rules.rules = notification.ErrNoEvent, notification.EventSetup{}
+			}
+			a := &activities.Activities{Retries: db, Plans: rules, EventTexts: eventTexts, Policies: policies}
+			result, err := run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", OwnTime: !tt.before})
+
+			if tt.problem != "" {
+				requireFailure(t, err, activities.NoText, true, 0)
+				require.ErrorContains(t, err, tt.problem)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, result.SendAfter)
+			require.Equal(t, tt.want.IsZero(), db.stored.SendAfter == nil)
+			if !tt.want.IsZero() {
+				require.Equal(t, tt.want, db.stored.SendAfter.UTC())
+				require.Contains(t, result.Wait, notification.WaitDelay)
+			}
+		})
+	}
 }
 
 // What ended meanwhile is reported as it is.

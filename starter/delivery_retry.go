@@ -22,7 +22,8 @@ func (a *app) retryDeliveryCommand() *cobra.Command {
 		Short: "Retry deliveries that failed or were cancelled",
 		Long: `Retry deliveries, named by their ids or by filters. Each gets a fresh run of its
 workflow, with the recipient's present address and a newly written text, and is sent
-alone and at once. Filters without --status mean FAILED. One that was sent is refused, unless with
+alone and at once, or waits again for its own time (send_at_path) if that still lies
+ahead. Filters without --status mean FAILED. One that was sent is refused, unless with
 --again: the recipient then gets it twice, and that is recorded. By filters, --again
 takes --status SENT and --yes beside it. More than 100 at once need --yes.
 

@@ -24,6 +24,7 @@ type DeliverInput struct {
 	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry learns its own
 	Retry      bool                      `json:",omitempty"` // a fresh run, for which an operator asked
 	Again      bool                      `json:",omitempty"` // also where it was sent, or another event takes its event back
+	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; those of release 0.2 do not
 }
 
 // DeliverResult is the result of [DeliverNotification].
@@ -85,6 +86,9 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			return DeliverResult{Status: reopened.Status}, err
 		}
 		in.Policy, attemptsBefore = reopened.Policy, reopened.AttemptsBefore
+		if !reopened.SendAfter.IsZero() { // it waits, and is judged then, as one that its event started
+			in.Retry, in.SendAfter, in.Wait = false, reopened.SendAfter, reopened.Wait
+		}
 	}
 	next := wait{until: in.SendAfter, why: in.Wait, judgeQuiet: !in.SendAfter.IsZero()} // a delay may have ended before this workflow began
 	for {
@@ -114,7 +118,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, error) {
 	options := reopenOptions
 	options.WaitForCancellation = true // it must not reopen the row after the cancellation is on record
-	return execute[activities.ReopenResult](ctx, options, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again})
+	return execute[activities.ReopenResult](ctx, options, acts.ReopenDelivery, activities.ReopenInput{DeliveryID: in.DeliveryID, Again: in.Again, OwnTime: in.OwnTime})
 }
 
 // send runs the attempts. How many there may be is counted by the activity,

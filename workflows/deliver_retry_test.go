@@ -3,8 +3,10 @@ package workflows_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
@@ -59,6 +61,25 @@ func TestRetriedDelivery(t *testing.T) {
 			env.requireEnd(t, tt.failure, tt.want)
 		})
 	}
+}
+
+// A retry waits until the delivery's own time again, and is judged then as any that waits.
+func TestRetriedDeliveryWaitsForItsOwnTime(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	start := env.Now()
+	in := retryInput(false)
+	in.OwnTime = true
+	reopened := activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 3, Policy: policy(notification.Email), SendAfter: start.Add(9 * time.Hour), Wait: "its time"}
+	env.OnActivity(acts.ReopenDelivery, mock.Anything, activities.ReopenInput{DeliveryID: deliveryID, OwnTime: true}).Return(reopened, nil).Once()
+	calls := env.answersInTurn(sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, hours(9), calls.at)
+	require.Equal(t, []bool{true}, calls.judged)
 }
 
 // What was sent meanwhile is not sent again.

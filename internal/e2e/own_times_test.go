@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,40 @@ func TestReminders(t *testing.T) {
 	s.awaitDelivery(failed, "FAILED")
 	require.Contains(t, s.starter("delivery", "show", failed), "visit.startsAt is not a time with a zone")
 	require.Len(t, s.accepted(), 3)
+}
+
+// A reminder whose text fails ends at once, though its time is years ahead. Once that is
+// mended, or after it was cancelled, a retry waits for its time again.
+func TestRetriedReminderWaits(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '42', 'ada@example.com')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('VISIT', 'EMAIL', 'DELAYED', 'startsAt')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('VISIT', 'Your visit', '{{.payload.room}}')`)
+	s.startWorker()
+	s.starter("poller", "start")
+	years := time.Now().AddDate(5, 0, 0).UTC().Truncate(time.Second)
+	event := s.emit(s.name, "VISIT", "CUSTOMER/42", fmt.Sprintf(`{"startsAt":%q}`, years.Format(time.RFC3339)))
+	id := event + "-customer42-EMAIL"
+	s.awaitSuccess(event)
+	s.awaitDelivery(id, "FAILED")
+	s.exec(`UPDATE notification_template SET body = '{{.payload.startsAt}}' WHERE event_type = 'VISIT'`)
+
+	const waits = "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND send_after = $2"
+	for range 2 {
+		require.Contains(t, s.starter("delivery", "retry", id), "waits until its own time")
+		s.awaitCount(1, waits, id, years)
+		s.eventually(func() bool {
+			return strings.Contains(s.starter("delivery", "why", id), "it waits until "+years.Format("2006-01-02"))
+		}, "%s does not wait", id)
+		s.orders("cancel", id)
+		s.awaitDelivery(id, "CANCELLED")
+	}
+	s.starter("delivery", "retry", id, "--no-wait")
+	s.orders("send-now", id)
+	s.awaitDelivery(id, "SENT")
+	require.Len(t, s.accepted(), 1)
 }
 
 // orders carries out an operator's order about a delivery, as soon as its workflow runs.

@@ -35,7 +35,7 @@ type RetryInput struct {
 // however the last one ended. Where that one has not ended yet, the error is
 // [ErrRunning].
 func (l *Launcher) RetryDelivery(ctx context.Context, in RetryInput) (client.WorkflowRun, error) {
-	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again}
+	deliver := workflows.DeliverInput{DeliveryID: in.DeliveryID, Channel: in.Channel, Retry: true, Again: in.Again, OwnTime: true}
 	run, err := l.Client.ExecuteWorkflow(ctx, l.retryOptions(in, "retried"), workflows.DeliverNotification, deliver)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {

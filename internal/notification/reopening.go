@@ -1,5 +1,7 @@
 package notification
 
+import "time"
+
 // Reopening is what the database knows now of a delivery that is planned again.
 type Reopening struct {
 	EventID   string
@@ -8,6 +10,25 @@ type Reopening struct {
 	Known     bool // the recipient is in the directory
 	Active    bool
 	Recipient Recipient // without role and entity
+	SendAfter time.Time // as a DELAYED delivery was planned; zero: it was not
+}
+
+// OwnTime is the time until which the delivery waits again: that which the payload names
+// or, if that cannot be read any more, that of its plan. Zero: it has none, or it is past.
+// Setup is zero if the event was purged. The problem says why there is no time.
+func (r Reopening) OwnTime(setup EventSetup, now time.Time) (at time.Time, problem string) {
+	at = r.SendAfter
+	if setup.Event.ID != "" {
+		setup.ReadTimes()
+		route, _ := setup.Route(r.Channel)
+		if route.DueProblem == "" || !r.HasText { // what has a text had a time when it was planned
+			at, problem = route.Due, route.DueProblem
+		}
+	}
+	if !at.After(now) {
+		at = time.Time{}
+	}
+	return at, problem
 }
 
 // Problem says why the recipient cannot be reached any more; empty: they can. An
@@ -28,10 +49,11 @@ func (r Reopening) Problem() string {
 // Reopened is one delivery that was planned again.
 type Reopened struct {
 	DeliveryID string
-	RunID      string // of the workflow that makes it
-	Again      bool   // even if it was sent
-	Address    string // empty: none
-	KeepText   bool   // the text stays as it was
+	RunID      string     // of the workflow that makes it
+	Again      bool       // even if it was sent
+	Address    string     // empty: none
+	SendAfter  *time.Time // nil: at once
+	KeepText   bool       // the text stays as it was
 	Title      *string
 	Body       *string
 	Problem    string // not empty: it cannot be sent, for this reason
@@ -42,5 +64,6 @@ type Reopened struct {
 type ReopenedState struct {
 	Status    Status
 	Attempts  int
-	LastError string // empty: none
+	LastError string    // empty: none
+	SendAfter time.Time // zero: at once
 }

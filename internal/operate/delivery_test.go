@@ -16,6 +16,24 @@ import (
 )
 
 // Every status that a delivery can have when its workflow was asked to end.
+// Before and after a retry it is said that a reminder waits for its own time again.
+func TestRetryOfAReminderSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('T', 'EMAIL', 'DELAYED', 'at')`)
+	at := time.Now().AddDate(5, 0, 0).UTC().Truncate(time.Second)
+	d.exec(`UPDATE event_outbox SET payload = jsonb_build_object('at', $1::text)`, at.Format(time.RFC3339))
+	d.reset(notification.Cancelled)
+	d.workflow("d1", completed)
+	d.starts(hangs(), nil)
+
+	for _, said := range []string{d.dryRun(RetryDelivery(false, time.Millisecond), "d1").Detail, d.run(RetryDelivery(false, time.Millisecond), "d1").Detail} {
+		require.Contains(t, said, "waits until its own time, "+notification.InstantText(at))
+		require.Contains(t, said, "`starter delivery send-now d1`")
+	}
+}
+
 func TestCancelDelivery(t *testing.T) {
 	t.Parallel()
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"herald/internal/advice"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -40,11 +41,43 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if status == running {
 		return refusal(underWay(id, state)), nil
 	}
-	expected := Outcome{ID: id, Done: true, Result: "would be retried", Detail: "it is " + string(state.Status)}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryDelivery(ctx, id, state, again, wait) }}, nil
+	at, err := o.ownTime(ctx, id)
+	if err != nil {
+		return plan{}, err
+	}
+	expected := Outcome{ID: id, Done: true, Result: "would be retried", Detail: "it is " + string(state.Status) + waitsUntil(id, at)}
+	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryDelivery(ctx, id, state, at, again, wait) }}, nil
 }
 
-func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, again bool, wait time.Duration) (Outcome, error) {
+// planningWait is how long a delivery that is to wait for its own time is watched: its
+// planning may fail at once.
+const planningWait = 5 * time.Second
+
+// ownTime is the time until which a delivery would wait again; zero: it would be sent at
+// once.
+func (o *Operator) ownTime(ctx context.Context, id string) (time.Time, error) {
+	found, err := o.Store.Reopening(ctx, id)
+	if err != nil {
+		return time.Time{}, err
+	}
+	setup, err := o.Store.EventSetup(ctx, found.EventID)
+	if err != nil && !errors.Is(err, notification.ErrNoEvent) {
+		return time.Time{}, err
+	}
+	at, _ := found.OwnTime(setup, time.Now())
+	return at, nil
+}
+
+// waitsUntil says that a retried delivery waits, and how it is sent before; empty: it
+// does not wait.
+func waitsUntil(id string, at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("; it waits until its own time, %s; `starter delivery send-now %s` does not", notification.InstantText(at), advice.Quote(id))
+}
+
+func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.DeliveryState, at time.Time, again bool, wait time.Duration) (Outcome, error) {
 	run, err := o.Launcher.RetryDelivery(ctx, launch.RetryInput{
 		DeliveryID: id, Channel: state.Channel, EventID: state.EventID, EventType: state.EventType, Aggregate: state.Aggregate,
 		UserType: state.UserType, UserID: state.UserID, Priority: state.Priority, Again: again,
@@ -55,7 +88,10 @@ func (o *Operator) retryDelivery(ctx context.Context, id string, state postgres.
 	if err != nil {
 		return Outcome{}, fmt.Errorf("retry %s: %w", id, err)
 	}
-	started := Outcome{ID: id, Done: true, Result: "started", Detail: howItEnds(id)}
+	started := Outcome{ID: id, Done: true, Result: "started", Detail: howItEnds(id) + waitsUntil(id, at)}
+	if !at.IsZero() {
+		wait = min(wait, planningWait)
+	}
 	if ended, _ := o.awaitEnd(ctx, wait, run); !ended {
 		return started, nil
 	}

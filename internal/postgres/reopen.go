@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"herald/internal/notification"
 )
@@ -12,15 +13,20 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 	const query = `
 		SELECT ` + recipientFacts + `,
 		       n.user_type, n.user_id, n.event_id, n.channel, n.body IS NOT NULL,
-		       r.user_id IS NOT NULL, coalesce(r.active, false)
+		       r.user_id IS NOT NULL, coalesce(r.active, false),
+		       CASE WHEN n.strategy = 'DELAYED' THEN n.send_after END
 		FROM   notification n
 		` + recipientOf + `
 		WHERE  n.delivery_id = $1`
 
 	var found notification.Reopening
+	var sendAfter *time.Time
 	r := &found.Recipient
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery to reopen",
-		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active)...)
+		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, &sendAfter)...)
+	if sendAfter != nil {
+		found.SendAfter = sendAfter.UTC()
+	}
 	return found, err
 }
 
@@ -28,11 +34,12 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 // has a problem, and records the retry, in one statement. A delivery that was sent
 // stays as it is, unless Again is set. So does one that the same run reopened before.
 //
-// From here on it is sent alone: its strategy is IMMEDIATE, so no digest takes it.
+// From here on it is sent alone: its strategy is IMMEDIATE, or DELAYED where it waits for
+// its own time again, so no digest takes it.
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `
 		WITH before AS (
-			SELECT delivery_id, status, attempt_count, last_error
+			SELECT delivery_id, status, attempt_count, last_error, send_after
 			FROM   notification
 			WHERE  delivery_id = $1
 			FOR UPDATE
@@ -50,23 +57,27 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			       recipient_address = nullif($5, ''),
 			       title             = CASE WHEN $6 THEN n.title ELSE $7 END,
 			       body              = CASE WHEN $6 THEN n.body ELSE $8 END,
-			       strategy          = 'IMMEDIATE',
-			       send_after        = NULL,
+			       strategy          = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
+			       send_after        = $9,
 			       digest_id         = NULL,
 			       restarts          = 0
 			FROM   retry r
 			WHERE  n.delivery_id = r.delivery_id
-			RETURNING n.status, n.attempt_count, n.last_error
+			RETURNING n.status, n.attempt_count, n.last_error, n.send_after
 		)
-		SELECT status, attempt_count, coalesce(last_error, '')
+		SELECT status, attempt_count, coalesce(last_error, ''), send_after
 		FROM   reopened
 		UNION ALL
-		SELECT status, attempt_count, coalesce(last_error, '')
+		SELECT status, attempt_count, coalesce(last_error, ''), CASE status WHEN 'PENDING' THEN send_after END
 		FROM   before
 		WHERE  NOT EXISTS (SELECT FROM reopened)`
 
 	var state notification.ReopenedState
-	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body)
-	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError)
+	var sendAfter *time.Time
+	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter)
+	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, &sendAfter)
+	if sendAfter != nil {
+		state.SendAfter = sendAfter.UTC()
+	}
 	return state, err
 }

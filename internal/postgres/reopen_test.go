@@ -86,6 +86,26 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// A delivery whose own time lies ahead waits for it again, also when its first step is
+// repeated, and where its event was purged its row still has the time.
+func TestReopenUntilItsOwnTime(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	setStatus(t, s, mail, notification.Cancelled)
+	at := time.Date(2099, 11, 22, 7, 0, 0, 0, time.UTC)
+	later := anew("run-1", false)
+	later.SendAfter = &at
+	for range 2 {
+		require.Equal(t, notification.ReopenedState{Status: notification.Pending, SendAfter: at}, reopen(t, s, later))
+	}
+	require.True(t, get[bool](t, s, "SELECT strategy = 'DELAYED' AND send_after = $1 FROM notification", at))
+
+	found, err := s.Reopening(t.Context(), mail)
+	require.NoError(t, err)
+	require.Equal(t, at, found.SendAfter)
+}
+
 // What cannot be planned fails, and says why.
 func TestReopenWithAProblem(t *testing.T) {
 	t.Parallel()
