@@ -103,7 +103,7 @@ func (a *app) subjects(ctx context.Context, db *postgres.Store, since console.Ag
 	schema, usable := check.Schema(ctx, db, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(db, senders, since.Duration)...)
+		subjects = append(subjects, check.Planning(db, senders, since.Duration, temporal.Sources)...)
 		subjects = append(subjects, check.Sending(db, senders)...)
 	}
 	return append(subjects, a.brokerSubject(), check.Temporal(db, temporal))

@@ -104,7 +104,7 @@ func run(ctx context.Context, part part) error {
 			return nil
 		})
 		group.Go(func() error {
-			warnOfMistakes(ctx, events, wired, part)
+			warnOfMistakes(ctx, events, wired, part, cfg.Sources)
 			return nil
 		})
 		return running.run(ctx)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"herald/internal/check"
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
 	"herald/internal/wiring"
@@ -57,12 +58,12 @@ func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Bro
 
 // warnOfMistakes says what `starter check` would say of this part of the work. It holds up
 // nothing.
-func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part) {
+func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part, sources []notification.SourceConfig) {
 	senders := check.Senders{Wired: wired, Channels: part.channels}
 	schema, _ := check.Schema(ctx, db, migrations.FS)
 	subjects := append([]check.Subject{schema}, check.Sending(db, senders)...)
 	if part.events {
-		subjects = append(subjects, check.Planning(db, senders, checkedSince)...)
+		subjects = append(subjects, check.Planning(db, senders, checkedSince, sources)...)
 	}
 	result := (&check.Check{Subjects: subjects}).Run(ctx)
 	if ctx.Err() != nil {

@@ -19,3 +19,25 @@ func TestTheExampleHasNoMistakes(t *testing.T) {
 	require.Equal(t, []string{"schema", "directory", "rules", "templates", "channels", "providers"}, result.Checked)
 	require.Empty(t, i.sent(t), "a check sends nothing")
 }
+
+// TestNoMistakes writes what tells nobody, and should not.
+func TestNoMistakes(t *testing.T) {
+	t.Parallel()
+
+	for name, sql := range map[string]string{
+		"an event that takes another back":        `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-2', 'VISIT_OFF', 'VISIT', '5', '{}', 'evt-1')`,
+		"events of a source that goes to a topic": `INSERT INTO event_outbox (event_id, event_type, source) VALUES ('ledger-1', 'BOOKED', 'ledger')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			i := newInstallation(t)
+			i.exec(t, sql)
+			require.Empty(t, i.check(t, nil).Mistakes)
+
+			// Herald's own, and those of a source that concerns people, are missed.
+			i.exec(t, `UPDATE event_outbox SET cancels = NULL, source = 'orders', aggregate_type = 'VISIT', aggregate_id = '5', payload = '{}'`)
+			require.NotEmpty(t, i.check(t, nil).Mistakes)
+		})
+	}
+}

@@ -23,6 +23,10 @@ import (
 	"herald/migrations"
 )
 
+// sources are Herald's own, another one that concerns people, and one that only goes to a
+// topic.
+var sources = []notification.SourceConfig{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
+
 // installation is the example directory in a database of its own, with the sandbox for
 // its providers. It has no mistakes.
 type installation struct {
@@ -69,7 +73,7 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 	schema, usable := check.Schema(t.Context(), i.Store, migrations.FS)
 	subjects := []check.Subject{schema}
 	if usable {
-		subjects = append(subjects, check.Planning(i.Store, senders, time.Hour)...)
+		subjects = append(subjects, check.Planning(i.Store, senders, time.Hour, sources)...)
 		subjects = append(subjects, check.Sending(i.Store, senders)...)
 	}
 	return (&check.Check{Subjects: subjects}).Run(t.Context())

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 // recentEvents are the last events of each type, with what planning would read for them
 // now. They are read once, however many ask.
 type recentEvents struct {
-	db    *postgres.Store
-	since time.Duration
+	db      *postgres.Store
+	since   time.Duration
+	sources []string // whose events concern people
 
 	once  sync.Once
 	types []recentType
@@ -31,6 +33,14 @@ type recentType struct {
 	events []notification.Event    // the newest first
 }
 
+// telling are the events that should tell somebody. One that takes another back need not,
+// where no row routes its type.
+func (t recentType) telling() []notification.Event {
+	return slices.DeleteFunc(slices.Clone(t.events), func(event notification.Event) bool {
+		return event.Cancels != "" && len(t.setup.Routing) == 0
+	})
+}
+
 // readsAtOnce is how many types are read side by side.
 const readsAtOnce = 4
 
@@ -40,7 +50,7 @@ func (r *recentEvents) read(ctx context.Context) ([]recentType, error) {
 }
 
 func (r *recentEvents) readTypes(ctx context.Context) ([]recentType, error) {
-	names, err := report.Reader{Pool: r.db.Pool}.RecentTypes(ctx, r.since)
+	names, err := report.Reader{Pool: r.db.Pool}.RecentTypes(ctx, r.since, r.sources)
 	if err != nil {
 		return nil, err
 	}

@@ -43,8 +43,8 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 // unrouted finds types of event that come, and go nowhere.
 func unrouted(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
-		if len(t.events) > 0 && len(t.setup.Routing) == 0 {
-			mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name, Problem: fmt.Sprintf("events of this type come, such as %s, and no row routes them: they tell nobody", t.events[0].ID),
+		if telling := t.telling(); len(telling) > 0 && len(t.setup.Routing) == 0 {
+			mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name, Problem: fmt.Sprintf("events of this type come, such as %s, and no row routes them: they tell nobody", telling[0].ID),
 				Remedy: "insert a row for each channel that it goes over"})
 		}
 	}
@@ -58,7 +58,7 @@ func nameless(types []recentType) (mistakes []Mistake) {
 		if len(t.setup.Recipients) > 0 {
 			continue
 		}
-		for _, event := range t.events {
+		for _, event := range t.telling() {
 			if _, problems := notification.Targets(event, nil); len(problems) > 0 {
 				mistakes = append(mistakes, Mistake{Place: recipientRules, Row: t.name, Problem: fmt.Sprintf("event %s tells nobody: %s", event.ID, strings.Join(problems, "; ")),
 					Remedy: "insert a row that says whom this type of event concerns, and where its payload has their id"})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
@@ -27,7 +28,7 @@ func TestLatestEventsByIndex(t *testing.T) {
 			return err
 		},
 		"check": func(s *postgres.Store) error {
-			_, err := report.Reader{Pool: s.Pool}.RecentTypes(t.Context(), 7*24*time.Hour)
+			_, err := report.Reader{Pool: s.Pool}.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource})
 			return err
 		},
 	} {

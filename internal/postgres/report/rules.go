@@ -126,21 +126,28 @@ type RecentType struct {
 	EventIDs  []string
 }
 
-// How many events are looked at: the last ones of all, the types among these, and the
-// last events of each type.
+// How many events are looked at: the last ones of all sources, of those that are asked
+// for, the types among these, and the last events of each type.
 const (
+	mostSourceEvents = 50_000
 	mostRecentEvents = 5000
 	mostRecentTypes  = 100
 	eventsOfType     = 5
 )
 
-// RecentTypes reads which events came last, of those in the time since.
-func (r Reader) RecentTypes(ctx context.Context, since time.Duration) ([]RecentType, error) {
+// RecentTypes reads which events of the sources came last, of those in the time since.
+func (r Reader) RecentTypes(ctx context.Context, since time.Duration, sources []string) ([]RecentType, error) {
 	const query = `
-		WITH recent AS (
-		    SELECT event_id, event_type, created_at, seq
+		WITH latest AS (
+		    SELECT event_id, event_type, created_at, seq, source
 		    FROM   event_outbox
 		    WHERE  created_at >= now() - $1::interval
+		    ORDER BY created_at DESC, seq DESC
+		    LIMIT  $5
+		), recent AS (
+		    SELECT event_id, event_type, created_at, seq
+		    FROM   latest
+		    WHERE  source = ANY ($6)
 		    ORDER BY created_at DESC, seq DESC
 		    LIMIT  $2
 		), numbered AS (
@@ -154,5 +161,5 @@ func (r Reader) RecentTypes(ctx context.Context, since time.Duration) ([]RecentT
 		ORDER BY max(created_at) DESC, max(seq) DESC
 		LIMIT  $3`
 
-	return list(ctx, r, "the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType)
+	return list(ctx, r, "the last events", pgx.RowToStructByName[RecentType], query, since, mostRecentEvents, mostRecentTypes, eventsOfType, mostSourceEvents, sources)
 }
