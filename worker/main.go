@@ -65,7 +65,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer broker.Close()
-	topics, err := connectTopics(brokers, part)
+	topics, err := connectTopics(brokers, cfg.Sources, part)
 	if err != nil {
 		return err
 	}

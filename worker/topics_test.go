@@ -1,0 +1,41 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/kafka"
+	"herald/internal/notification"
+)
+
+// A worker needs Kafka only where a source has a topic: KAFKA_BROKERS may be set for others.
+func TestConnectTopics(t *testing.T) {
+	t.Parallel()
+
+	brokers := []string{"localhost:1"}
+	people := notification.SourceConfig{Name: notification.HeraldSource, People: true}
+	topic := notification.SourceConfig{Name: "orders", Kafka: &notification.KafkaRoute{Topic: "orders"}}
+	tests := []struct {
+		name      string
+		brokers   []string
+		sources   []notification.SourceConfig
+		part      part
+		connected bool
+	}{
+		{"a source has a topic", brokers, []notification.SourceConfig{people, topic}, part{events: true}, true},
+		{"no source has one", brokers, []notification.SourceConfig{people}, part{events: true}, false},
+		{"no broker", nil, []notification.SourceConfig{people, topic}, part{events: true}, false},
+		{"no events", brokers, []notification.SourceConfig{people, topic}, part{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			topics, err := connectTopics(kafka.Settings{Brokers: tt.brokers, ClientID: "herald"}, tt.sources, tt.part)
+			require.NoError(t, err)
+			t.Cleanup(func() { closeTopics(topics) })
+			require.Equal(t, tt.connected, topics != nil)
+		})
+	}
+}
