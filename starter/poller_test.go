@@ -24,6 +24,7 @@ func TestPollerWarnings(t *testing.T) {
 		{name: "paused", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPaused}}}, want: "`starter poller resume` lets it go on"},
 		{name: "not started", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerNotStarted}}}, want: "run `starter poller start`"},
 		{name: "stopped", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: "CANCELED"}}}, want: "run `starter poller start`"},
+		{name: "told to stop", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerStopping}}}, want: "run `starter poller start`"},
 		{name: "no worker", pollers: operate.Pollers{TaskQueue: "test-events", Pollers: running}, want: "no worker polls the task queue test-events"},
 		{name: "others", pollers: operate.Pollers{Workers: 1, Pollers: running, Others: []string{"north-events", "south-events"}},
 			want: "north-events, south-events: no two of them may have an event with the same id, and each needs a RabbitMQ vhost"},

@@ -51,6 +51,17 @@ func TestPollerPaused(t *testing.T) {
 	require.Contains(t, s.starter("poller", "stop"), "stopped  "+s.name+"-outbox-poller-1") // a paused one, too
 	require.Equal(t, "CANCELED", s.pollerStatus())
 	require.NoError(t, w.stop())
+
+	s.starter("poller", "start")
+	require.NoError(t, s.temporal.CancelWorkflow(t.Context(), s.name+"-outbox-poller-1", "")) // as stop does, which then waits for a worker
+	require.Equal(t, "STOPPING", s.pollerStatus())
+	s.starter("poller", "start")
+	require.Equal(t, "RUNNING", s.pollerStatus())
+	w = s.startWorker()
+	s.writeEvents("anew", 1)
+	s.waitForLoad(4)
+	require.Equal(t, "RUNNING", s.pollerStatus())
+	require.NoError(t, w.stop())
 }
 
 // signalledBy returns the identity of the last signal in a workflow's history.

@@ -10,12 +10,17 @@ import (
 	"herald/workflows"
 )
 
-// StartPoller starts the n-th poller of a source, unless it runs already.
-func (l *Launcher) StartPoller(ctx context.Context, source string, n int) error {
+// StartPoller starts the n-th poller of a source, unless it runs already. Anew, one that
+// runs is terminated: what its activity has claimed is leased, so that nothing is lost.
+func (l *Launcher) StartPoller(ctx context.Context, source string, n int, anew bool) error {
+	conflict := enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
+	if anew {
+		conflict = enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING
+	}
 	options := client.StartWorkflowOptions{
 		ID:                       workflows.PollerID(l.Prefix, source, n),
 		TaskQueue:                workflows.EventsQueue(l.Prefix),
-		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowIDConflictPolicy: conflict,
 		StaticSummary:            "starts the workflows of pending events",
 	}
 	if _, err := l.Client.ExecuteWorkflow(ctx, options, workflows.PollOutbox, workflows.PollInput{Source: source}); err != nil {

@@ -25,12 +25,22 @@ func (o *Operator) StartPollers(ctx context.Context, sources []notification.Sour
 	}
 	for _, source := range sources {
 		for n := 1; n <= source.Pollers; n++ {
-			if err := o.Launcher.StartPoller(ctx, source.Name, n); err != nil {
+			if err := o.startPoller(ctx, source.Name, n); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// startPoller puts a new poller in the place of one that was told to stop: that one
+// would end when a worker comes.
+func (o *Operator) startPoller(ctx context.Context, source string, n int) error {
+	poller, err := readPoller(ctx, o.Launcher, workflows.PollerID(o.Launcher.Prefix, source, n))
+	if err != nil {
+		return err
+	}
+	return o.Launcher.StartPoller(ctx, source, n, poller.Status == PollerStopping)
 }
 
 // StopPollers cancels pollers, and waits until they have ended.

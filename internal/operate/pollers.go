@@ -48,7 +48,7 @@ func (p Pollers) Any(statuses ...PollerStatus) bool {
 func (p Pollers) Idle() []string {
 	var idle []string
 	for _, poller := range p.Pollers {
-		ofSource := func(other Poller) bool { return other.Source == poller.Source && !other.hasEnded() }
+		ofSource := func(other Poller) bool { return other.Source == poller.Source && other.stays() }
 		if !slices.Contains(idle, poller.Source) && !slices.ContainsFunc(p.Pollers, ofSource) {
 			idle = append(idle, poller.Source)
 		}
@@ -76,12 +76,16 @@ const (
 	PollerRunning    PollerStatus = "RUNNING"
 	PollerPausing    PollerStatus = "PAUSING" // told to pause; it starts what it has claimed
 	PollerPaused     PollerStatus = "PAUSED"
+	PollerStopping   PollerStatus = "STOPPING" // told to stop; it starts what it has claimed, and ends once a worker lets it
 	PollerNotStarted PollerStatus = "NOT STARTED"
 )
 
-func (p Poller) hasEnded() bool {
-	return p.Status != PollerRunning && p.Status != PollerPausing && p.Status != PollerPaused
+// stays says that a poller runs or is paused, and was not told to stop.
+func (p Poller) stays() bool {
+	return p.Status == PollerRunning || p.Status == PollerPausing || p.Status == PollerPaused
 }
+
+func (p Poller) hasEnded() bool { return !p.stays() && p.Status != PollerStopping }
 
 // ReadPollers looks at the pollers that the sources should have, and at all others of
 // theirs that have not ended.
@@ -136,6 +140,9 @@ func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poll
 		poller.LastHeartbeat = launch.Time(activity.GetLastHeartbeatTime())
 		poller.Attempt = activity.GetAttempt()
 		poller.LastFailure = activity.GetLastFailure().GetMessage()
+	}
+	if info.GetStatus() == running && description.GetWorkflowExtendedInfo().GetCancelRequested() {
+		poller.Status = PollerStopping
 	}
 	return poller, nil
 }

@@ -36,10 +36,12 @@ type server struct {
 	status  map[string]enums.WorkflowExecutionStatus
 	pending map[string]*workflowpb.PendingActivityInfo
 	paused  map[string]*time.Time // since when; nil: not known
-	signals map[string][]any      // by workflow and name
-	workers []time.Duration       // since each asked for a task
-	others  []string              // the task queues of other installations
-	asked   string                // the last query
+	leaving map[string]bool       // told to end, which takes a worker
+	started map[string]enums.WorkflowIdConflictPolicy
+	signals map[string][]any // by workflow and name
+	workers []time.Duration  // since each asked for a task
+	others  []string         // the task queues of other installations
+	asked   string           // the last query
 	looks   int
 	onLook  func(looks int, s *server) // called at each description of a workflow
 	err     error
@@ -76,6 +78,7 @@ func (s *server) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*
 	description := &workflowservice.DescribeWorkflowExecutionResponse{
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, StartTime: timestamppb.New(pollerStart)},
 	}
+	description.WorkflowExtendedInfo = &workflowpb.WorkflowExecutionExtendedInfo{CancelRequested: s.leaving[id]}
 	if since, paused := s.paused[id]; paused {
 		payload, err := converter.GetDefaultDataConverter().ToPayload(since)
 		if since == nil {
@@ -134,6 +137,15 @@ func (s *server) CancelWorkflow(_ context.Context, id, _ string) error {
 	defer s.mu.Unlock()
 	s.status[id] = canceled
 	return nil
+}
+
+// ExecuteWorkflow remembers what becomes of a workflow of that id which runs.
+func (s *server) ExecuteWorkflow(_ context.Context, options client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	if s.started == nil {
+		s.started = map[string]enums.WorkflowIdConflictPolicy{}
+	}
+	s.started[options.ID] = options.WorkflowIDConflictPolicy
+	return nil, s.err
 }
 
 func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -241,6 +253,38 @@ func TestOrderPollers(t *testing.T) {
 	var recorded int
 	require.NoError(t, o.Store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM operator_action").Scan(&recorded))
 	require.Equal(t, 10, recorded)
+}
+
+// A poller that was told to stop while no worker ran still runs, and ends once a worker
+// comes: one that is started takes its place.
+func TestStartPollersThatWereToldToStop(t *testing.T) {
+	t.Parallel()
+
+	temporal := twoPollers()
+	temporal.paused["test-outbox-poller-1"] = &pollerStart
+	temporal.leaving = map[string]bool{"test-outbox-poller-1": true, "test-outbox-poller-2": true}
+	o := &Operator{Store: postgrestest.New(t), Launcher: temporal.launcher()}
+
+	require.NoError(t, o.StartPollers(t.Context(), heralds(3)))
+
+	require.Equal(t, map[string]enums.WorkflowIdConflictPolicy{
+		"test-outbox-poller-1": enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
+		"test-outbox-poller-2": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, // it has ended
+		"test-outbox-poller-3": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, temporal.started)
+
+	found, err := ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), notification.SourceConfig{Name: "orders", Pollers: 1}))
+	require.NoError(t, err)
+	require.Equal(t, PollerStatus("STOPPING"), found.Pollers[0].Status)
+	require.False(t, found.Pollers[0].hasEnded(), "`poller stop` waits for it")
+	require.Equal(t, []string{"orders"}, found.Idle())
+	temporal.status["test-outbox-poller-3"] = terminated
+	found, err = ReadPollers(t.Context(), temporal.launcher(), heralds(1))
+	require.NoError(t, err)
+	require.Equal(t, []string{notification.HeraldSource}, found.Idle(), "it starts nothing")
+
+	temporal.err = errors.New("connection refused")
+	require.ErrorIs(t, o.StartPollers(t.Context(), heralds(1)), temporal.err)
 }
 
 func TestOrderPollersFails(t *testing.T) {
