@@ -50,7 +50,7 @@ func (d directory) find(ctx context.Context) ([]Mistake, error) {
 	}
 	parts := []func(context.Context) ([]Mistake, error){d.inactive, d.userTypes, d.timezones, d.webhooks}
 	if views { // tables have constraints
-		parts = append(parts, d.ids, d.planned)
+		parts = append(parts, d.ids, d.strangers, d.planned)
 	}
 	for _, part := range parts {
 		found, err := part(ctx)

@@ -61,6 +61,8 @@ func TestMistakes(t *testing.T) {
 		{name: "twice", sql: ownDirectory + people + `SELECT 'CUSTOMER', '42', '', '', '', '', 'en', 'UTC', true`, where: "recipient user_type, user_id", problem: "the user of another row", remedy: "one row for each user"},
 		{name: "unknown user type", sql: ownDirectory + people + `SELECT 'DOCTOR', 'd1', '', '', '', '', 'en', 'UTC', true FROM generate_series(1, 1)`, where: "recipient user_type DOCTOR", problem: "not in user_type", remedy: "insert it into user_type"},
 		{name: "member of an unknown type", sql: ownDirectory + ours + `INSERT INTO membership VALUES ('CLINIC', '1', 'DOCTOR', 'd1', 'MANAGER')`, where: "entity_member user_type DOCTOR", problem: "not in user_type", remedy: "insert it into user_type"},
+		{name: "member whom nobody knows", sql: ownDirectory + ours + `INSERT INTO membership VALUES ('RESTAURANT', '5', 'RESTAURANT_USER', 'ghost1', 'MANAGER'), ('RESTAURANT', '6', 'RESTAURANT_USER', 'ghost2', 'MANAGER')`,
+			where: "entity_member RESTAURANT/RESTAURANT_USER", problem: "2 rows have a user who is not in recipient", remedy: "same user_type and user_id"},
 		{name: "zone", sql: `UPDATE recipient SET timezone = 'europe/rome' WHERE user_id = '42'`, where: "recipient timezone europe/rome", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "zone of a group", sql: `UPDATE entity_notification_settings SET quiet_hours_timezone = 'PST' WHERE entity_id = '5'`, where: "entity_notification_settings quiet_hours_timezone PST", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "value that may be an address", sql: ownDirectory + people + `SELECT 'CUSTOMER', '1', '', '', '', '', 'en', 'ada@example.com', true`, where: "recipient timezone (a value that is not shown)", problem: "does not know", remedy: "IANA"},
@@ -77,6 +79,8 @@ func TestMistakes(t *testing.T) {
 		{name: "no member of the type", sql: recipients + `('ORDER_PAID', 'GUEST', 'RESTAURANT', 'restaurantId')`, where: "event_type_recipients ORDER_PAID/GUEST/RESTAURANT/restaurantId", problem: "is of type GUEST", remedy: "entity_member"},
 		{name: "no member with the role", sql: recipientsWithRoles + `('ORDER_PAID', NULL, 'RESTAURANT', 'restaurantId', '{MANAGERS}')`, where: "event_type_recipients ORDER_PAID/any/RESTAURANT/restaurantId", problem: "roles MANAGERS", remedy: "entity_member"},
 		{name: "customers of another type", sql: recipients + `('ORDER_PAID', 'GUEST', 'CUSTOMER', 'guestId')`, where: "event_type_recipients ORDER_PAID/GUEST/CUSTOMER/guestId", problem: "the row wants GUEST", remedy: "correct user_type"},
+		{name: "no channel serves the type", sql: route + recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', 'customerId'); DELETE FROM channel_user_type WHERE channel_type = 'EMAIL' AND user_type = 'CUSTOMER'`,
+			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customerId", problem: "none of the channels", remedy: "channel_user_type"},
 		{name: "allowed roles", sql: `UPDATE entity_notification_settings SET allowed_roles = '{BOSS}' WHERE entity_id = '5'`, where: "entity_notification_settings RESTAURANT/5/SMS/every event type", problem: "only the roles BOSS", remedy: "correct allowed_roles"},
 
 		// The templates.

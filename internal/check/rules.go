@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){rulesOfNobody, settingsOfNobody} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){rulesOfNobody, rulesOverNoChannel, settingsOfNobody} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err
@@ -145,6 +145,17 @@ func members(rule report.RecipientRule) string {
 		text += cmp.Or(map[bool]string{true: " and"}[text != ""], "") + " has one of the roles " + strings.Join(rule.Roles, ", ")
 	}
 	return cmp.Or(text, " is in entity_member")
+}
+
+// rulesOverNoChannel finds rows whose people no routed channel may serve.
+func rulesOverNoChannel(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	found, err := reader.RulesOverNoChannel(ctx)
+	for _, rule := range found {
+		mistakes = append(mistakes, Mistake{Place: recipientRules, Row: ruleKey(rule.EventType, rule.UserType, rule.EntityType, rule.EntityIDPath),
+			Problem: fmt.Sprintf("none of the channels that %s is routed over serves %s: every delivery is UNSUPPORTED", rule.EventType, rule.UserType),
+			Remedy:  fmt.Sprintf("insert a row into channel_user_type for %s and one of these channels, or route the type over one that serves them", rule.UserType)})
+	}
+	return mistakes, err
 }
 
 func settingsOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {

@@ -124,6 +124,31 @@ func (r Reader) People(ctx context.Context) (People, error) {
 	return people, nil
 }
 
+// Strangers are members who are not in recipient.
+type Strangers struct {
+	EntityType string
+	UserType   string
+	Count      int
+}
+
+// Strangers counts the active members of known types who are not in recipient, if there is
+// anybody in it; [MostLookedAt] members are looked at.
+func (r Reader) Strangers(ctx context.Context) ([]Strangers, error) {
+	const query = `
+		SELECT m.entity_type, m.user_type, count(*) AS count
+		FROM  (SELECT coalesce(entity_type::text, '') AS entity_type, user_type::text, user_id::text, active::boolean FROM entity_member LIMIT $1) m
+		JOIN   user_type t ON t.user_type = m.user_type
+		WHERE  m.active
+		AND    m.user_id <> ''
+		AND    EXISTS (SELECT FROM recipient)
+		AND    NOT EXISTS (SELECT FROM recipient r WHERE r.user_type::text = m.user_type AND r.user_id::text = m.user_id)
+		GROUP BY m.entity_type, m.user_type
+		ORDER BY count DESC, m.entity_type, m.user_type
+		LIMIT  $2`
+
+	return list(ctx, r, "members who are not in recipient", pgx.RowToStructByName[Strangers], query, MostLookedAt, mostValues)
+}
+
 // ValueCount counts the rows that have a value.
 type ValueCount struct {
 	Value string

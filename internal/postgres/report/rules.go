@@ -88,6 +88,29 @@ func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 	return list(ctx, r, "rules without members", pgx.RowToStructByName[RecipientRule], query, mostRules)
 }
 
+// RulesOverNoChannel reads the rows of event_type_recipients whose event type is routed,
+// and over no channel that serves their user type.
+func (r Reader) RulesOverNoChannel(ctx context.Context) ([]RecipientRule, error) {
+	const query = `
+		SELECT e.event_type,
+		       e.user_type,
+		       e.entity_type,
+		       coalesce(e.entity_id_path, '') AS entity_id_path,
+		       e.roles
+		FROM   event_type_recipients e
+		WHERE  e.user_type IS NOT NULL
+		AND    EXISTS (SELECT FROM event_type_channel_routing c WHERE c.event_type = e.event_type)
+		AND    NOT EXISTS (
+		           SELECT FROM event_type_channel_routing c
+		           JOIN   channel_user_type s ON s.channel_type = c.channel_type
+		           WHERE  c.event_type = e.event_type
+		           AND    s.user_type = e.user_type)
+		ORDER BY e.id
+		LIMIT  $1`
+
+	return list(ctx, r, "rules without channels", pgx.RowToStructByName[RecipientRule], query, mostRules)
+}
+
 // RestrictedSetting is a row of entity_notification_settings with roles that nobody has.
 type RestrictedSetting struct {
 	EntityType, EntityID string
