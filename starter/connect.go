@@ -119,7 +119,7 @@ func (a *app) nextStep(err error) string {
 	case errors.As(err, &namespace):
 		return "set TEMPORAL_NAMESPACE to one that this Temporal has"
 	case errors.As(err, &connect):
-		return "start Postgres, or set DATABASE_URL to where it is"
+		return postgres.ConnectRemedy(err)
 	case errors.As(err, &statement) && slices.Contains([]string{undefinedTable, undefinedColumn}, statement.Code):
 		return "run `starter migrate up`"
 	case errors.As(err, &statement) && statement.Code == invalidText:

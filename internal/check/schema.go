@@ -33,8 +33,10 @@ func schemaMistakes(gap postgres.SchemaGap, err error) []Mistake {
 		return nil // a worker's role; whether the tables are there, the others find out
 	case errors.As(err, &inTheWay):
 		return []Mistake{{Place: place, Problem: inTheWay.Problem, Remedy: inTheWay.Remedy}}
+	case postgres.LoginRefused(err):
+		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database refuses the login: " + unreachable(err), Remedy: postgres.ConnectRemedy(err)}}
 	case err != nil:
-		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database does not answer: " + unreachable(err), Remedy: "start Postgres, or set DATABASE_URL to where it is"}}
+		return []Mistake{{Place: "setting DATABASE_URL", Problem: "the database does not answer: " + unreachable(err), Remedy: postgres.ConnectRemedy(err)}}
 	case gap.Empty:
 		return []Mistake{{Place: place, Problem: "the database has no tables of Herald's", Remedy: migrate}}
 	case len(gap.Missing) > 0:

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -50,8 +51,8 @@ func (c *Config) check(r *environment.Reader) {
 // sslmode=prefer, its default, it falls back to clear text if the server has no TLS.
 func checkDatabase(r *environment.Reader, key, url string) {
 	parsed, err := pgconn.ParseConfig(url)
-	if err != nil { // it quotes the URL, which has a password
-		r.Refuse(key, "must be a Postgres URL such as postgres://user:password@host:5432/herald")
+	if err != nil || misread(url, parsed) { // the error quotes the URL, which has a password
+		r.Refuse(key, "must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and %25 for %")
 		return
 	}
 	ok := parsed.TLSConfig != nil || environment.IsLocal(parsed.Host)
@@ -60,6 +61,25 @@ func checkDatabase(r *environment.Reader, key, url string) {
 	}
 	r.Encrypted(key, ok, "sslmode=require, verify-ca or verify-full")
 }
+
+// misread says that the driver took a part of the password for something else, which it
+// would quote in its errors: / ? and # end what is before a host.
+func misread(url string, parsed *pgconn.Config) bool {
+	_, query, _ := strings.Cut(url, "?")
+	first, _, _ := strings.Cut(query, "=")
+	if strings.Contains(parsed.Database, "@") || strings.Contains(url, "://") && (strings.Contains(url, "#") || strings.Contains(first, "@")) {
+		return true
+	}
+	for name := range parsed.RuntimeParams {
+		if !parameter.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// parameter is what the parameters of a connection are called.
+var parameter = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 func checkBroker(r *environment.Reader, url environment.Secret) {
 	broker, err := amqp.ParseURI(string(url))

@@ -12,7 +12,7 @@ func TestBadSettings(t *testing.T) {
 	t.Parallel()
 
 	const (
-		databases = " must be a Postgres URL such as postgres://user:password@host:5432/herald"
+		databases = " must be a Postgres URL such as postgres://user:password@host:5432/herald, with %2F for / in the password, %3F for ?, %23 for # and %25 for %"
 		brokers   = " must be a URL such as amqp://user:password@host:5672/"
 		prefix    = " must be of a-z, 0-9 and -, 50 at most"
 		rate      = " must be messages a second, or 0 for no limit"
@@ -22,6 +22,13 @@ func TestBadSettings(t *testing.T) {
 		{key: "DATABASE_URL", value: "hunter2", want: databases},
 		{key: "DATABASE_URL", value: "mysql://u:hunter2@h/d", want: databases},
 		{key: "DATABASE_URL", value: "postgres://u:hunter2@h/d?sslmode=perhaps", want: databases},
+		{key: "DATABASE_URL", value: "postgres://u:hunter/2@localhost/d", want: databases},
+		{key: "DATABASE_URL", value: "postgres://u:5432/hunter2@localhost/d", want: databases},
+		{key: "DATABASE_URL", value: "postgres://u:5432?hunter2@localhost/d", want: databases},
+		{key: "DATABASE_URL", value: "postgres://u:5432#hunter2@localhost/d", want: databases},
+		{key: "DATABASE_URL", value: "postgres://u:hunter%2@localhost/d", want: databases},
+		{key: "DATABASE_URL", value: "Postgres://u:hunter2@localhost/d?sslmode=disable", want: databases},
+		{key: "DATABASE_URL", value: "host=localhost password=hunter 2", want: databases},
 		{key: "RABBITMQ_URL", want: " is empty"},
 		{key: "RABBITMQ_URL", value: "http://u:hunter2@h/", want: brokers},
 		{key: "RABBITMQ_QUEUE_LENGTH", value: "-1", want: " must be from 0 to 100000000"},

@@ -48,7 +48,7 @@ func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, sec
 func open(ctx context.Context, url, applicationName string, stores int32) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("parse DATABASE_URL: %w", err) // pgx hides the password
+		return nil, errors.New("DATABASE_URL cannot be read: correct its parameters, such as pool_max_conns") // the cause quotes it
 	}
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns
