@@ -49,7 +49,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
 	recordErr := a.record(ctx, m.channel, m.result)
 	if recordErr != nil {
-		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", unquoted(recordErr))
+		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
 	}
 	if err != nil {
 		return nil, attemptFailure(m, err)

@@ -39,13 +39,13 @@ type activityWithoutValues struct {
 
 func (a *activityWithoutValues) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	result, err := a.Next.ExecuteActivity(ctx, in)
-	return result, unquoted(err)
+	return result, Unquoted(err)
 }
 
-// unquoted names a failure of the database by statement and SQLSTATE, and by what of the
+// Unquoted names a failure of the database by statement and SQLSTATE, and by what of the
 // schema it is about, as in "save plan: SQLSTATE 23503: constraint c of table t". It
 // returns any other error as it is. Temporal retries both.
-func unquoted(err error) error {
+func Unquoted(err error) error {
 	var decided *temporal.ApplicationError
 	if err == nil || errors.As(err, &decided) {
 		return err

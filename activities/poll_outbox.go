@@ -89,7 +89,7 @@ func (p *outboxPoll) step(ctx context.Context) {
 	p.total.Failed += batch.ended[notification.ClaimFailed]
 	p.total.Released += released
 	if err != nil || released > 0 {
-		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", batch.cause, "backoff", p.backoff, "error", unquoted(err))
+		activity.GetLogger(ctx).Warn("outbox: backing off", "released", released, "because", batch.cause, "backoff", p.backoff, "error", Unquoted(err))
 		sleep(ctx, jitter(p.backoff), nil)
 		p.backoff = min(2*p.backoff, maxBackoff)
 		return

@@ -64,7 +64,7 @@ func (a *Activities) ProduceEvent(ctx context.Context, in ProduceEventInput) (Pr
 		}
 	}
 	if err := a.markProduced(ctx, source, in.EventID); err != nil {
-		activity.GetLogger(ctx).Warn("the topic has an event, and its tables cannot be told yet", "event_id", in.EventID, "source", in.Source, "error", unquoted(err))
+		activity.GetLogger(ctx).Warn("the topic has an event, and its tables cannot be told yet", "event_id", in.EventID, "source", in.Source, "error", Unquoted(err))
 		return ProduceEventResult{}, nil
 	}
 	return ProduceEventResult{Marked: true}, nil

@@ -198,3 +198,30 @@ func TestAttemptText(t *testing.T) {
 		require.Equal(t, tt.want, attemptText(tt.row, tt.last, tt.state), tt.name)
 	}
 }
+
+// A view in the directory's place that planning cannot read is named, with what mends
+// it, and no value of it is quoted.
+func TestWhyWithAMistakenView(t *testing.T) {
+	t.Parallel()
+
+	for name, tt := range map[string]struct{ columns, problem, next string }{
+		"no column":  {"user_type, user_id, name, email, phone, slack_webhook_url, locale, active", "timezone", "add the column to it"},
+		"no boolean": {"user_type, user_id, name, email, phone, slack_webhook_url, locale, timezone, coalesce(email, name) AS active", "SQLSTATE 22P02", "cast the column there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c := withDelivery(t)
+			c.exec(t, `ALTER TABLE recipient RENAME TO person`)
+			c.exec(t, `CREATE VIEW recipient AS SELECT `+tt.columns+` FROM person`)
+			got := c.run(t, "delivery", "why", "--event", "evt-1", "--recipient", "RESTAURANT_USER/10", "--channel", "PUSH")
+
+			require.Equal(t, failed, got.code)
+			require.Contains(t, got.err, "column")
+			require.Contains(t, got.err, tt.problem)
+			require.NotContains(t, got.err, "preprocessing")
+			require.Regexp(t, "next: if the directory is a view, .*"+tt.next, got.err)
+			requireNothingSecret(t, got.err)
+		})
+	}
+}

@@ -1,10 +1,15 @@
 package explain
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
+
 	"herald/activities"
+	"herald/internal/advice"
 )
 
 // meaning is what a failure means to an operator, and what ends it.
@@ -52,4 +57,15 @@ func failureMeaning(p PendingActivity) meaning {
 		}
 	}
 	return meaning{"the last failure says why", "Mend what it names; if that is a server, bring it back"}
+}
+
+// refusedByDatabase says of a statement that reads as planning does what is said of
+// planning when it fails, and as little of the rows. It returns any other error as it is.
+func refusedByDatabase(err error) error {
+	var failure *temporal.ApplicationError
+	if !errors.As(activities.Unquoted(err), &failure) || failure.Type() != activities.DatabaseFailed {
+		return err
+	}
+	means := failureMeaning(PendingActivity{LastFailure: failure.Message(), FailureType: failure.Type()})
+	return advice.With(fmt.Errorf("%s: %s", means.what, failure.Message()), strings.ToLower(means.remedy[:1])+means.remedy[1:])
 }

@@ -90,5 +90,5 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 	}
 	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}
 	view.Ahead, err = e.ahead(ctx, detail, view.Workflow, time.Now())
-	return view, err
+	return view, refusedByDatabase(err)
 }

@@ -64,14 +64,14 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 	now := time.Now()
 	plan, err := e.planNow(ctx, key, decided, now)
 	if err != nil {
-		return Why{}, err
+		return Why{}, refusedByDatabase(err)
 	}
 	w := newWhy(key, decided, plan, delivery)
 	if delivery != nil {
 		sending := e.DeliveryWorkflow(ctx, delivery.DeliveryID)
 		w.Workflow = &sending
 		if w.Ahead, err = e.ahead(ctx, *delivery, sending, now); err != nil {
-			return Why{}, err
+			return Why{}, refusedByDatabase(err)
 		}
 	} else if w.Undecided() {
 		execution, _ := e.EventWorkflow(ctx, key.EventID)
