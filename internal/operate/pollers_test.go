@@ -101,7 +101,7 @@ func (s *server) DescribeTaskQueue(_ context.Context, queue string, _ enums.Task
 	}
 	description := &workflowservice.DescribeTaskQueueResponse{}
 	for _, since := range s.workers {
-		description.Pollers = append(description.Pollers, &taskqueuepb.PollerInfo{LastAccessTime: timestamppb.New(time.Now().Add(-since))})
+		description.Pollers = append(description.Pollers, &taskqueuepb.PollerInfo{Identity: since.String(), LastAccessTime: timestamppb.New(time.Now().Add(-since))})
 	}
 	return description, nil
 }
