@@ -64,7 +64,7 @@ var attemptOutcomes = []notification.AttemptOutcome{
 
 // ZeroMetrics creates the counters that alerts use before there is anything to
 // count: a rate does not see a counter that appears with its first 1.
-func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel) {
+func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel, sources []string) {
 	metrics.Counter(OutboxClaimsMetric).Inc(0)
 	for _, outcome := range []notification.ClaimOutcome{notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept} {
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(0)
@@ -78,7 +78,12 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel)
 	for _, outcome := range []string{unknownUserType, unusableUserID} {
 		byOutcome(metrics, outcome).Counter(PassedOverMetric).Inc(0)
 	}
-	metrics.WithTags(map[string]string{SourceLabel: notification.HeraldSource}).Counter(RowsDeletedMetric).Inc(0)
+	for _, source := range sources {
+		labelled := metrics.WithTags(map[string]string{SourceLabel: source})
+		labelled.Counter(RowsDeletedMetric).Inc(0)
+		labelled.Counter(SinkRefusalsMetric).Inc(0)
+		labelled.Counter(NoJSONMetric).Inc(0)
+	}
 	for _, channel := range channels {
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
 		labelled.Counter(RetriesMetric).Inc(0)

@@ -216,12 +216,13 @@ func TestZeroMetrics(t *testing.T) {
 	t.Parallel()
 
 	m := newMeters()
-	activities.ZeroMetrics(m.handler(), []notification.Channel{notification.Push})
+	activities.ZeroMetrics(m.handler(), []notification.Channel{notification.Push}, []string{"orders"})
 	require.Empty(t, m.counted())
 	require.Contains(t, m.counts, "herald_dead_letters PUSH")
 	require.Contains(t, m.counts, "herald_deliveries PUSH FAILED")
 	require.Contains(t, m.counts, "herald_attempts PUSH ACCOUNT")
 	require.Contains(t, m.counts, "herald_outbox_results KEPT")
+	require.Contains(t, m.counts, "herald_sink_refusals")
 	require.Contains(t, m.counts, "herald_recipients_passed_over UNKNOWN_USER_TYPE")
 	require.NotContains(t, m.counts, "herald_deliveries EMAIL FAILED")
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
@@ -93,7 +95,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts, topics: topics != nil}
-	activities.ZeroMetrics(metrics.temporal, part.channels)
+	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	group, ctx := errgroup.WithContext(ctx)
 	health := healthHandler(checks(events, broker, topics, temporal, running), metrics.page)
 	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/kafka/kafkatest"
 	"herald/internal/notification"
 )
 
@@ -32,10 +33,14 @@ func (w *worker) metrics() string {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t)
+	services, settings := newBusiness(t)
+	cluster := kafkatest.NewCluster(t)
+	kafkatest.CreateTopic(t, cluster.Address, "order-events", nil)
+	s := newSystem(t, append(settings, "KAFKA_BROKERS="+cluster.Address)...)
 	s.prepareLoad()
 	w := s.startWorker()
 	require.Contains(t, w.metrics(), `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 0`, "before anything happened")
+	require.Contains(t, w.metrics(), `herald_sink_refusals_total{source="orders"} 0`, "before anything happened")
 	s.starter("poller", "start")
 	s.writeEvents("m", 1)
 	s.waitForLoad(1)
@@ -60,6 +65,11 @@ func TestMetrics(t *testing.T) {
 			return strings.Contains(page, "\n"+line+"\n")
 		}, "there is no %q", line)
 	}
+	services.exec(`INSERT INTO orders.outbox (aggregate_type, event_type, payload, status, created_at) VALUES ('Order', 'OrderCreated', '{}', 'NEW', now() AT TIME ZONE 'UTC')`)
+	s.eventually(func() bool {
+		page = w.metrics()
+		return strings.Contains(page, `herald_commit_to_acknowledged_seconds_count{source="orders"} 1`)
+	}, "the order's way to its topic is not measured")
 	require.Equal(t, documented(t), exposed(page), "docs/metrics.md tells of every metric, and of no other")
 	requireBoundedLabels(t, page)
 	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
