@@ -78,7 +78,7 @@ func digestText(d report.DeliveryDetail) string {
 func printSending(w io.Writer, s explain.Sending) {
 	printExecution(w, s.WorkflowView)
 	printSet(w, fact{"it says", s.Details})
-	if s.Status == explain.Running {
+	if s.Status == explain.Running || s.Status == explain.Unknown && s.TaskQueue != "" {
 		console.Row(w, "task queue", fmt.Sprintf("%s, workers: %d", s.TaskQueue, s.Workers))
 		if s.Workers == 0 {
 			console.Row(w, "no worker", s.ServedBy.Absent(s.TaskQueue, time.Now())+": nothing happens until one runs")

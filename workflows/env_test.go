@@ -28,6 +28,7 @@ const (
 	deliverNotification = "DeliverNotification"
 	digestWorkflow      = "Digest"
 	sweepWorkflow       = "Sweep"
+	cleanOutboxes       = "CleanOutboxes"
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every

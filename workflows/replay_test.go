@@ -104,6 +104,7 @@ var both = []recording{
 var addedInV02 = []recording{
 	{name: "sweep_done", workflow: sweepWorkflow, end: "completed"},
 	{name: "sweep_gave_up", workflow: sweepWorkflow, end: "completed"},
+	{name: "clean_done", workflow: cleanOutboxes, end: "completed"},
 	{name: "notify_incomplete", workflow: notifyEvent, end: "completed INCOMPLETE"},
 	{name: "notify_waits_for_holder", workflow: notifyEvent, end: "completed"},
 	{name: "notify_id_taken", workflow: notifyEvent, end: "completed"},

@@ -88,7 +88,7 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 	if err != nil {
 		return DeliveryView{}, err
 	}
-	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, id), Actions: actions}
+	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, detail), Actions: actions}
 	view.Ahead, err = e.ahead(ctx, detail, view.Workflow, time.Now())
 	return view, refusedByDatabase(err)
 }

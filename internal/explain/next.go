@@ -68,6 +68,8 @@ func (w Why) nextOfDelivery(now time.Time) string {
 		return fmt.Sprintf("nothing: it failed. %s, then run %s", mend(d), retry)
 	case w.Workflow.Status == Unreachable:
 		return "not known, since Temporal is out of reach. By its row it " + w.rowSays(now)
+	case w.Workflow.Status == Unknown && w.Workflow.TaskQueue != "" && w.Workflow.Workers == 0:
+		return fmt.Sprintf("nothing, until a worker serves events: %s. Start one", w.Workflow.ServedBy.Absent(w.Workflow.TaskQueue, now))
 	case w.Workflow.Status == Unknown && w.Processed != nil && w.Processed.Status == notification.Processing:
 		return fmt.Sprintf("its event's workflow starts it; `starter event show %s` says how far that is", advice.Quote(d.EventID))
 	case w.Workflow.Status == Unknown:

@@ -149,6 +149,10 @@ func TestNextOfADelivery(t *testing.T) {
 	unknown := inState(Unknown)
 	view := Why{Delivery: &pending, Workflow: &unknown, Processed: &report.ProcessedRow{Status: "PROCESSING"}}
 	requireTells(t, []string{"event's workflow starts it", "`starter event show evt-1`"}, view.next(nextNow))
+	unstarted := unknown
+	unstarted.TaskQueue = "herald-events"
+	view = Why{Delivery: &pending, Workflow: &unstarted, Processed: &report.ProcessedRow{Status: "PROCESSING"}}
+	requireTells(t, []string{"nothing", "worker", "herald-events"}, view.next(nextNow))
 	back := dropped("cancelled by event evt-2")
 	back.DeliveryID = "d"
 	view = Why{Delivery: &back, Workflow: &unknown, Outbox: takenBack("PROCESSED")}

@@ -17,13 +17,15 @@ import (
 
 	"herald/activities"
 	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
 )
 
 // Sending is what Temporal knows of a workflow that sends: a delivery or a digest.
 type Sending struct {
 	WorkflowView
-	TaskQueue   string            `json:"task_queue,omitempty"`
-	Workers     int               `json:"workers"`                   // that serve the task queue, of a running workflow
+	TaskQueue   string            `json:"task_queue,omitempty"`      // before it has started: that of the workflow of its event
+	Workers     int               `json:"workers"`                   // that serve the task queue
 	ServedBy    launch.Workers    `json:"served_by,omitempty"`       // also those that did until a few minutes ago
 	Details     string            `json:"current_details,omitempty"` // what a running workflow says it waits for
 	Pending     []PendingActivity `json:"pending_activities,omitempty"`
@@ -70,15 +72,31 @@ func (s Sending) UnderWay() bool {
 }
 
 // DeliveryWorkflow reads what Temporal knows of the workflow of a delivery, and of
-// the digest that it waits for. It never fails: it leaves out what could not be read,
-// or says so in the note.
-func (e Explainer) DeliveryWorkflow(ctx context.Context, id string) Sending {
-	sending := e.sending(ctx, id)
+// the digest that it waits for; before it has started, who serves the workflow of its
+// event, which starts it. It never fails: it leaves out what could not be read, or says
+// so in the note.
+func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail) Sending {
+	sending := e.sending(ctx, d.DeliveryID)
+	if sending.Status == Unknown && d.Status == notification.Pending {
+		e.readStarter(ctx, d.EventID, &sending)
+	}
 	if sending.Status == Running && sending.DigestID != "" {
 		digest := e.sending(ctx, sending.DigestID)
 		sending.Digest = &digest
 	}
 	return sending
+}
+
+// readStarter reads who serves the workflow of an event that runs.
+func (e Explainer) readStarter(ctx context.Context, eventID string, s *Sending) {
+	description, event := e.execution(ctx, eventID, nil)
+	if event.Status != Running {
+		return
+	}
+	s.Note = "it was not started yet: the workflow of its event, which runs, starts it"
+	s.TaskQueue = description.GetExecutionConfig().GetTaskQueue().GetName()
+	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, s.TaskQueue)
+	s.Workers = s.ServedBy.Running()
 }
 
 func (e Explainer) sending(ctx context.Context, id string) Sending {

@@ -3,6 +3,7 @@ package explain_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -24,6 +26,8 @@ import (
 
 	"herald/activities"
 	"herald/internal/explain"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
 )
 
 // sendingWorkflow is a workflow that sends.
@@ -39,9 +43,9 @@ type sendingWorkflow struct {
 func temporalWith(t *testing.T, workers int, workflows map[string]sendingWorkflow) *mocks.Client {
 	t.Helper()
 	temporal, queue := mocks.NewClient(t), &workflowservice.DescribeTaskQueueResponse{}
-	queue.Pollers = []*taskqueuepb.PollerInfo{{LastAccessTime: timestamppb.New(time.Now().Add(-time.Hour))}}
-	for range workers {
-		queue.Pollers = append(queue.Pollers, &taskqueuepb.PollerInfo{LastAccessTime: timestamppb.Now()})
+	queue.Pollers = []*taskqueuepb.PollerInfo{{Identity: "gone", LastAccessTime: timestamppb.New(time.Now().Add(-time.Hour))}}
+	for i := range workers {
+		queue.Pollers = append(queue.Pollers, &taskqueuepb.PollerInfo{Identity: strconv.Itoa(i), LastAccessTime: timestamppb.Now()})
 	}
 	temporal.On("WorkflowService").Return(noHeartbeats{}).Maybe()
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email", mock.Anything).Return(queue, nil).Maybe()
@@ -114,7 +118,7 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 		}},
 	}})
 
-	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d")
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 	require.Len(t, got.ServedBy, 3)
 	got.ServedBy = nil
 	require.Equal(t, explain.Sending{
@@ -135,7 +139,7 @@ func TestDeliveryWorkflowInADigest(t *testing.T) {
 		"digest": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, details: "3 joined"},
 	})
 
-	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), "d")
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 
 	require.Equal(t, "digest", got.DigestID)
 	require.Equal(t, "3 joined", got.Digest.Details)
@@ -158,9 +162,26 @@ func TestDeliveryWorkflowWithoutAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), "d")
+			got := explain.Explainer{Temporal: temporalWith(t, 0, map[string]sendingWorkflow{"d": tt.workflow})}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
 			got.ServedBy = nil
 			require.Equal(t, explain.Sending{WorkflowView: tt.want, TaskQueue: "test-email"}, got)
 		})
 	}
+}
+
+// A delivery whose workflow was not started yet waits for who serves that of its event.
+func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
+	t.Parallel()
+
+	temporal := temporalWith(t, 0, map[string]sendingWorkflow{"evt-1": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}})
+	temporal.On("DescribeWorkflowExecution", mock.Anything, "d", "").Return(nil, serviceerror.NewNotFound("no such workflow"))
+	pending := report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d", EventID: "evt-1", Status: notification.Pending}}
+
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), pending)
+
+	require.Equal(t, explain.Unknown, got.Status)
+	require.Contains(t, got.Note, "workflow of its event")
+	require.Equal(t, "test-email", got.TaskQueue)
+	require.Zero(t, got.Workers)
+	require.Len(t, got.ServedBy, 1)
 }

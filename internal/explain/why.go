@@ -68,7 +68,7 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 	}
 	w := newWhy(key, decided, plan, delivery)
 	if delivery != nil {
-		sending := e.DeliveryWorkflow(ctx, delivery.DeliveryID)
+		sending := e.DeliveryWorkflow(ctx, *delivery)
 		w.Workflow = &sending
 		if w.Ahead, err = e.ahead(ctx, *delivery, sending, now); err != nil {
 			return Why{}, refusedByDatabase(err)

@@ -50,6 +50,11 @@ func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (
 	return activities.PollOutboxResult{}, nil
 }
 
+// CleanOutbox finds seven rows that are done.
+func (a *actors) CleanOutbox(_ context.Context, in activities.CleanOutboxInput) (activities.CleanOutboxResult, error) {
+	return activities.CleanOutboxResult{Source: in.Source, Deleted: 7}, nil
+}
+
 // Sweep finds what the scenario says.
 func (a *actors) Sweep(ctx context.Context) (activities.SweepResult, error) {
 	return *a.of(activity.GetInfo(ctx).WorkflowExecution.ID).swept, nil

@@ -93,7 +93,7 @@ func pollers() []*scenario {
 	}
 }
 
-// sweeps are the ends of a sweep.
+// sweeps are the ends of a sweep, and of a cleaning.
 func sweeps() []*scenario {
 	sweep := func(name string, givenUp ...notification.Channel) *scenario {
 		swept := &activities.SweepResult{Sweep: notification.Sweep{Looked: 7, StartedAgain: 1, Closed: 1, Failed: len(givenUp)}}
@@ -102,7 +102,10 @@ func sweeps() []*scenario {
 		}
 		return &scenario{name: name, workflow: workflows.Sweep, queue: workflows.EventsQueue(prefix), swept: swept}
 	}
-	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack)}
+	clean := &scenario{name: "clean_done", workflow: workflows.CleanOutboxes, queue: workflows.EventsQueue(prefix), input: []any{[]activities.CleanOutboxInput{
+		{Source: notification.HeraldSource, Retention: 720 * time.Hour}, {Source: "orders", Retention: 24 * time.Hour},
+	}}}
+	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack), clean}
 }
 
 // prepare makes the parts that name the scenario.
