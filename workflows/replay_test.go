@@ -221,11 +221,14 @@ func endOf(t *testing.T, recorded *history.History) string {
 	switch last.EventType {
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		words = append(words, "completed")
-		var result struct{ Status string }
+		var result any // an object, but a list of what was cleaned
 		if payloads := last.GetWorkflowExecutionCompletedEventAttributes().Result; payloads != nil {
 			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(payloads, &result))
 		}
-		words = append(words, result.Status)
+		if fields, isObject := result.(map[string]any); isObject {
+			status, _ := fields["Status"].(string)
+			words = append(words, status)
+		}
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := last.GetWorkflowExecutionFailedEventAttributes().Failure
 		for failure.GetApplicationFailureInfo() == nil {
