@@ -41,23 +41,29 @@ func (o *AdoptedOutbox) take(ctx context.Context, fresh []freshRow, limit int) (
 	}
 	for i, event := range events {
 		event.Problem = cmp.Or(refused[event.ID], event.Problem)
-		if err := o.report(ctx, rows[i].Key, event); err != nil {
-			return 0, err
-		}
+		o.report(ctx, rows[i].Key, event)
 	}
 	return len(fresh), nil
 }
 
 // report marks a row in its own table that cannot be adopted as it is, and counts payloads
 // that people cannot be told of. Its event is FAILED by then, so that nobody misses it,
-// unless Herald's database refused that too; a mark that is lost is made by the next walk.
-func (o *AdoptedOutbox) report(ctx context.Context, key string, event notification.AdoptedEvent) error {
+// unless Herald's database refused that too.
+func (o *AdoptedOutbox) report(ctx context.Context, key string, event notification.AdoptedEvent) {
 	if event.Payload == nil {
 		ofSource(ctx, o.Source.Name).Counter(NoJSONMetric).Inc(1)
 	}
 	if event.Problem == "" {
-		return nil
+		return
 	}
 	activity.GetLogger(ctx).Error("row cannot be adopted", "event_id", event.ID, "source", o.Source.Name, "error", event.Problem)
-	return o.Table.MarkFailed(ctx, key, event.Problem)
+	o.markFailed(ctx, key, event.Problem)
+}
+
+// markFailed marks a row that fails alone. Where its table refuses that, its neighbours go
+// on, and each walk tries it once more.
+func (o *AdoptedOutbox) markFailed(ctx context.Context, key, why string) {
+	if err := o.Table.MarkFailed(ctx, key, why); err != nil {
+		activity.GetLogger(ctx).Warn("row cannot be marked as failed", "key", key, "source", o.Source.Name, "error", Unquoted(err))
+	}
 }

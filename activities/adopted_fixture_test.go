@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ type service struct {
 
 func newService(t *testing.T, create string, config notification.SourceConfig) *service {
 	t.Helper()
-	config.DatabaseURL, config.Table, config.PollInterval, config.Zone = postgrestest.URL(t), "public.outbox", 10*time.Millisecond, time.UTC
+	config.DatabaseURL, config.Table, config.PollInterval, config.Zone = postgrestest.URL(t), "public.outbox", 10*time.Millisecond, cmp.Or(config.Zone, time.UTC)
 	business, err := postgres.Open(t.Context(), config.DatabaseURL, "business")
 	require.NoError(t, err)
 	t.Cleanup(business.Close)

@@ -219,9 +219,7 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 		}
 	}
 	for key, why := range page.failed {
-		if err := o.Table.MarkFailed(ctx, key, why); err != nil {
-			return err
-		}
+		o.markFailed(ctx, key, why)
 	}
 	for _, id := range page.again {
 		if _, err := o.Store.RetryEvent(ctx, id); err != nil {

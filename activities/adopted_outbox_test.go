@@ -121,6 +121,22 @@ func TestAdoptedOutboxOfARowThatCannotBeAdopted(t *testing.T) {
 	require.Zero(t, temporal.count(orderID(2)))
 }
 
+// A row that its table does not let be marked holds up none of its neighbours.
+func TestAdoptedOutboxOfARowThatCannotBeMarked(t *testing.T) {
+	t.Parallel()
+
+	s, temporal := orderService(t), &launcher{}
+	exec(t, s.business, "ALTER TABLE outbox ADD CHECK (status IN ('NEW', 'SENT'))")
+	s.orders(t, 1, 2)
+	exec(t, s.business, "UPDATE outbox SET event_type = '' WHERE id = $1", orderID(1))
+	p := s.poll(t, temporal)
+	await(t, s.herald, 1, "status = 'PROCESSED'")
+	s.orders(t, 3, 4)
+	await(t, s.herald, 3, "status = 'PROCESSED'")
+	p.stop(t)
+	require.Equal(t, 1, events(t, s.herald, "status = 'FAILED' AND error_message ~ 'event type'"))
+}
+
 // A row that Herald's database refuses fails alone in its own table.
 func TestAdoptedOutboxOfARowThatHeraldsDatabaseRefuses(t *testing.T) {
 	t.Parallel()

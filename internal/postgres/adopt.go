@@ -131,14 +131,15 @@ func refusal(err error) string {
 }
 
 // Acknowledge records that the topics of events have them, or that they go to none and
-// were started, unless that is recorded. It returns how old each of the events is.
+// were started, unless that is recorded. It returns how old each of the events is; a
+// duration holds no 300 years, and the clocks of services may have any.
 func (s *Store) Acknowledge(ctx context.Context, ids []string) (ages []time.Duration, err error) {
 	const query = `
 		UPDATE event_outbox
 		SET    acknowledged_at = now()
 		WHERE  event_id = ANY ($1)
 		AND    acknowledged_at IS NULL
-		RETURNING greatest(now() - created_at, '0')`
+		RETURNING least(greatest(now() - created_at, '0'), '100 years')`
 
 	return collect(ctx, s.Pool, "acknowledge events", pgx.RowTo[time.Duration], query, ids)
 }

@@ -50,10 +50,14 @@ var orderService = dialect{
 		       error_message = NULL
 		WHERE  id = ANY ($1::text[]::uuid[])
 		AND    status <> 'SENT'`,
+	// The column may hold less than the usual one.
 	failed: `
-		UPDATE {table}
+		UPDATE {table} AS o
 		SET    status        = 'FAILED',
-		       error_message = $2
+		       error_message = left($2, (SELECT coalesce(nullif(atttypmod, -1) - 4, length($2))
+		                                 FROM   pg_attribute
+		                                 WHERE  attrelid = o.tableoid
+		                                 AND    attname = 'error_message'))
 		WHERE  id = $1::text::uuid
 		AND    status = 'NEW'`,
 	reopen: `

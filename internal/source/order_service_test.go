@@ -139,6 +139,17 @@ func TestOrdersMarks(t *testing.T) {
 	require.Equal(t, "NEW", row("33"))
 }
 
+// A column that holds little gets as much of the message.
+func TestOrdersShortMessages(t *testing.T) {
+	t.Parallel()
+
+	s := orders(t)
+	s.addOrder(t, "01", "NEW", "2026-11-22 10:00:00", "{}")
+	s.exec(t, "ALTER TABLE orders.outbox ALTER COLUMN error_message TYPE varchar(9)")
+	require.NoError(t, s.table(t).MarkFailed(t.Context(), id("01"), "refusé by its topic"))
+	require.Equal(t, "FAILED refusé by", s.text(t, "SELECT status || ' ' || error_message FROM orders.outbox"))
+}
+
 func TestOrdersState(t *testing.T) {
 	t.Parallel()
 
@@ -155,4 +166,9 @@ func TestOrdersState(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [2]int{2, 1}, [2]int{state.Pending, state.Failed})
 	require.InDelta(t, time.Hour, state.OldestPending, float64(time.Minute))
+
+	s.addOrder(t, "05", "NEW", "0001-01-01 00:00:00", "{}") // as a clock that is not set has it
+	state, err = table.State(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, state.OldestPending, 90*365*24*time.Hour)
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,10 +29,14 @@ func (t *Table) Rows(ctx context.Context, keys []string) ([]notification.SourceR
 // mostCounted bounds what one look at the table costs its database.
 const mostCounted = 100_000
 
+// stateQuery bounds the age: a duration holds no 300 years, and a clock that is not set
+// writes the year 1.
+const stateQuery = "SELECT pending, failed, least(oldest, '100 years') FROM (%s) AS state"
+
 // State reads how far behind the table is. Failed is zero where the dialect has no word
 // for it.
 func (t *Table) State(ctx context.Context) (notification.OutboxState, error) {
 	var state notification.OutboxState
-	err := t.pool.QueryRow(ctx, t.sql(t.dialect.state), mostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)
+	err := t.pool.QueryRow(ctx, t.sql(fmt.Sprintf(stateQuery, t.dialect.state)), mostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)
 	return state, t.wrap(err, "count the rows of")
 }

@@ -85,6 +85,28 @@ func Records(t testing.TB, broker, topic string, number int) []*kgo.Record {
 	return records
 }
 
+// EventIDs waits until a topic has the records of a number of events, and returns how many
+// it has of each, by their header. It keeps no record, so that there may be many.
+func EventIDs(t testing.TB, broker, topic string, number int) map[string]int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	consumer := client(t, broker, kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
+	ids := map[string]int{}
+	for len(ids) < number {
+		fetches := consumer.PollFetches(ctx)
+		require.NoError(t, fetches.Err0(), "%s has the records of %d events of %d", topic, len(ids), number)
+		fetches.EachRecord(func(record *kgo.Record) {
+			for _, header := range record.Headers {
+				if header.Key == "event_id" {
+					ids[string(header.Value)]++
+				}
+			}
+		})
+	}
+	return ids
+}
+
 func client(t testing.TB, broker string, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(broker))...)
