@@ -16,18 +16,27 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	since := console.Age{Duration: 24 * time.Hour, Text: "24h"}
+	var source string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the backlog, the deliveries and the pollers",
-		Long: `Show the backlog, the deliveries and the pollers. It warns where nothing is started,
-where other installations run in the same namespace of Temporal, whose events must
-have other ids than yours, and, if RABBITMQ_URL is set, where another installation
-uses the same vhost of the broker.`,
-		Example: "  starter status\n  starter status --since 1h -o json",
+		Long: `Show the backlog of each outbox, the deliveries and the pollers. Of an outbox of another
+service, PENDING counts the rows of its own table, FAILED and OPEN the events that Herald
+has of it: OPEN ones wait for their start or for their topic, no more than 1,000 of a
+source at once. A database that does not answer costs its own figures alone.
+
+It warns where nothing is started, where other installations run in the same namespace
+of Temporal, whose events must have other ids than yours, and, if RABBITMQ_URL is set,
+where another installation uses the same vhost of the broker.`,
+		Example: "  starter status\n  starter status --since 1h -o json\n  starter status --source orders",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			if source != "" {
+				return a.statusOf(ctx, source)
+			}
 			return a.status(ctx, since)
 		}),
 	}
+	a.sourceFlag(cmd, &source, "only the backlog and the pollers of this source")
 	console.AgeFlag(cmd.Flags(), &since, "since", "count the deliveries that were planned since: an age (24h, 7d)")
 	return cmd
 }
@@ -35,10 +44,9 @@ uses the same vhost of the broker.`,
 // statusView is what `starter status` prints.
 type statusView struct {
 	explain.Backlog
-	Since         string           `json:"since"`
-	Vhost         vhostView        `json:"vhost"`
-	Pollers       *operate.Pollers `json:"pollers"` // null: Temporal is out of reach
-	PollerProblem string           `json:"poller_problem,omitempty"`
+	Since string    `json:"since"`
+	Vhost vhostView `json:"vhost"`
+	sourcesView
 }
 
 func (a *app) status(ctx context.Context, since console.Age) error {
@@ -51,49 +59,38 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 	if view.Backlog, err = (explain.Explainer{Store: db}).Backlog(ctx, since.Duration); err != nil {
 		return err
 	}
-	view.Vhost = a.vhost(ctx, cfg)
-	if view.Pollers, err = a.pollersNow(ctx); err != nil {
-		view.PollerProblem = err.Error()
-		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
-	} else {
-		a.warnOfPollers(*view.Pollers)
+	if view.Sources, err = operate.ReadSources(ctx, db, cfg.Sources); err != nil {
+		return err
 	}
+	a.warnOfSources(view.Sources)
+	view.Vhost = a.vhost(ctx, cfg)
+	a.addPollers(ctx, &view.sourcesView, cfg.Sources)
 	return a.Print(view, func(w io.Writer) { printStatus(w, view) })
 }
 
-func (a *app) pollersNow(ctx context.Context) (*operate.Pollers, error) {
-	launcher, cfg, err := a.launcher(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer launcher.Client.Close()
-	pollers, err := operate.ReadPollers(ctx, launcher, cfg.Sources)
-	if err != nil {
-		return nil, err
-	}
-	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
-		a.Note("warning: %v", err) // visibility can be down alone
-	}
-	return &pollers, nil
-}
-
 func printStatus(w io.Writer, view statusView) {
-	console.Row(w, "pending events", view.Pending)
-	console.Row(w, "failed events", view.Failed)
-	if view.Pending > 0 {
-		console.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
-	}
+	printBacklog(w, view)
 	printUntold(w, view)
 	printSweep(w, view.Backlog)
 	printVhost(w, view.Vhost)
 	console.Row(w)
 	printCounts(w, view)
 	console.Row(w)
-	if view.Pollers == nil {
-		console.Row(w, "pollers", "unknown: "+view.PollerProblem)
+	printPollersOf(w, view.sourcesView)
+}
+
+// printBacklog prints the backlog of each source, in a table where there are several.
+func printBacklog(w io.Writer, view statusView) {
+	if len(view.Sources) > 1 {
+		printSourceStates(w, view.Sources)
+		console.Row(w)
 		return
 	}
-	printPollers(w, *view.Pollers)
+	console.Row(w, "pending events", view.Pending)
+	console.Row(w, "failed events", view.Failed)
+	if view.Pending > 0 {
+		console.Row(w, "oldest pending", view.OldestPending.Round(time.Millisecond))
+	}
 }
 
 func printCounts(w io.Writer, view statusView) {

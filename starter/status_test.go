@@ -39,8 +39,8 @@ func TestPrintStatus(t *testing.T) {
 			Untold:      []report.OutcomeCount{{Outcome: notification.NoRouting, Count: 1}, {Outcome: notification.EventProblem, Count: 4}},
 			LastSweep:   &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2},
 		},
-		Since:   "24h",
-		Pollers: &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}, TaskQueue: "herald-events"},
+		Since:       "24h",
+		sourcesView: sourcesView{Pollers: &operate.Pollers{Pollers: []operate.Poller{{ID: "herald-outbox-poller-1", Status: "RUNNING", Since: &since, Attempt: 1}}, TaskQueue: "herald-events"}},
 	}
 
 	require.Equal(t, `pending events     3

@@ -1,0 +1,85 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/source"
+)
+
+// SourceState is how far behind an outbox is, each figure up to a bound.
+type SourceState struct {
+	Name          string   `json:"name"`
+	Pending       *int     `json:"pending"`                // in its own table; null: see Problem
+	OldestSeconds *float64 `json:"oldest_pending_seconds"` // 0: nothing is pending; null: see Problem
+	Failed        int      `json:"failed"`                 // in event_outbox, and not at its topic after all
+	Open          *int     `json:"open"`                   // adopted, and wait for their start or for their broker; null: Herald's own are not adopted
+	Problem       string   `json:"problem,omitempty"`      // why its own table is not counted
+}
+
+// sourceTimeout bounds the look at one table of another service.
+const sourceTimeout = 5 * time.Second
+
+// ReadSources looks at outboxes side by side. A database of another service that does not
+// answer costs the figures of its own outbox, and no others.
+func ReadSources(ctx context.Context, store *postgres.Store, sources []notification.SourceConfig) ([]SourceState, error) {
+	states := make([]SourceState, len(sources))
+	var group errgroup.Group
+	for i, config := range sources {
+		group.Go(func() (err error) {
+			states[i], err = readSource(ctx, store, config)
+			return err
+		})
+	}
+	return states, group.Wait()
+}
+
+func readSource(ctx context.Context, store *postgres.Store, config notification.SourceConfig) (state SourceState, err error) {
+	state.Name = config.Name
+	if config.Name == notification.HeraldSource {
+		outbox, err := store.OutboxState(ctx)
+		state.Failed = outbox.Failed
+		state.counted(outbox)
+		return state, err
+	}
+	if state.Failed, err = store.FailedEvents(ctx, config.Name); err != nil {
+		return state, err
+	}
+	open, err := store.OpenEvents(ctx, config.Name)
+	if err != nil {
+		return state, err
+	}
+	state.Open = &open
+	switch outbox, err := readTable(ctx, config); {
+	case errors.Is(err, context.DeadlineExceeded):
+		state.Problem = fmt.Sprintf("its database did not answer within %s", sourceTimeout)
+	case err != nil:
+		state.Problem = err.Error()
+	default:
+		state.counted(outbox)
+	}
+	return state, nil
+}
+
+func (s *SourceState) counted(outbox notification.OutboxState) {
+	oldest := outbox.OldestPending.Seconds()
+	s.Pending, s.OldestSeconds = &outbox.Pending, &oldest
+}
+
+// readTable counts the rows of another service's table.
+func readTable(ctx context.Context, config notification.SourceConfig) (notification.OutboxState, error) {
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	table, err := source.Open(ctx, config)
+	if err != nil {
+		return notification.OutboxState{}, err
+	}
+	defer table.Close()
+	return table.State(ctx)
+}
