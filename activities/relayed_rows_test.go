@@ -12,6 +12,7 @@ import (
 
 	"herald/internal/kafka/kafkatest"
 	"herald/internal/notification"
+	"herald/internal/source/sourcetest"
 )
 
 // Whatever a service has written comes out of its topic byte for byte, with the headers
@@ -75,7 +76,7 @@ func TestRelayedFromAnotherZone(t *testing.T) {
 
 	kolkata, err := time.LoadLocation("Asia/Kolkata")
 	require.NoError(t, err)
-	s := newService(t, ordersTable, notification.SourceConfig{Name: "orders", Dialect: notification.OrderService, Kafka: toOrders, Zone: kolkata})
+	s := newService(t, sourcetest.Orders("outbox"), notification.SourceConfig{Name: "orders", Dialect: notification.OrderService, Kafka: toOrders, Zone: kolkata})
 	p := newProducing(t, s, map[string]map[string]string{"order-events": nil})
 	p.orders(t, 1, 1)
 	exec(t, p.business, "UPDATE outbox SET created_at = timezone('Asia/Kolkata', now() - interval '90 seconds')")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/source/sourcetest"
 )
 
 // withSources is a terminal whose database has an order service's outbox beside Herald's,
@@ -14,12 +16,7 @@ import (
 func withSources(t *testing.T) terminal {
 	t.Helper()
 	c := withDatabase(t)
-	c.exec(t, `
-		CREATE SCHEMA orders;
-		CREATE TABLE orders.outbox (
-			id uuid PRIMARY KEY, aggregate_type varchar(255) NOT NULL, aggregate_id uuid NOT NULL, event_type varchar(255) NOT NULL,
-			payload text NOT NULL, status varchar(50) NOT NULL, created_at timestamp NOT NULL, sent_at timestamp, error_message text
-		)`)
+	c.exec(t, "CREATE SCHEMA orders; "+sourcetest.Orders("orders.outbox"))
 	c.environment["WALLET_DATABASE_URL"] = "postgres://herald:verysecret@" + unreachable + "/wallet"
 	c.environment["OUTBOX_SOURCES"] = filepath.Join(t.TempDir(), "sources.yaml")
 	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte(`

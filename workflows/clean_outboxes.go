@@ -17,24 +17,34 @@ var cleanOptions = workflow.ActivityOptions{
 	Summary:             "delete rows that are done",
 }
 
-// CleanOutboxes deletes rows that are done from the outboxes that have a retention, all of
-// them at once: one that cannot be cleaned keeps the others from nothing. A schedule
-// starts it. It returns how far each came, and the first failure.
-func CleanOutboxes(ctx workflow.Context, outboxes []activities.CleanOutboxInput) ([]activities.CleanOutboxResult, error) {
+// CleanInput is the input of [CleanOutboxes].
+type CleanInput struct {
+	Outboxes []activities.CleanOutboxInput // that have a retention
+}
+
+// CleanResult is the result of [CleanOutboxes].
+type CleanResult struct {
+	Outboxes []activities.CleanOutboxResult // how far each came
+}
+
+// CleanOutboxes deletes rows that are done from some outboxes, all of them at
+// once: while one cannot be cleaned, the others are. A schedule starts it. It fails with
+// the first failure, once all have ended.
+func CleanOutboxes(ctx workflow.Context, in CleanInput) (CleanResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, cleanOptions)
 	var cleanings []workflow.Future
-	for _, outbox := range outboxes {
+	for _, outbox := range in.Outboxes {
 		cleanings = append(cleanings, workflow.ExecuteActivity(ctx, acts.CleanOutbox, outbox))
 	}
-	var results []activities.CleanOutboxResult
+	var result CleanResult
 	var err error
 	for _, cleaning := range cleanings {
-		var result activities.CleanOutboxResult
-		if cleanErr := cleaning.Get(ctx, &result); cleanErr == nil {
-			results = append(results, result)
+		var cleaned activities.CleanOutboxResult
+		if cleanErr := cleaning.Get(ctx, &cleaned); cleanErr == nil {
+			result.Outboxes = append(result.Outboxes, cleaned)
 		} else if err == nil {
 			err = cleanErr
 		}
 	}
-	return results, err
+	return result, err
 }

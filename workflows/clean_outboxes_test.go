@@ -29,14 +29,14 @@ func TestCleanOutboxes(t *testing.T) {
 		}
 		env.OnActivity(acts.CleanOutbox, mock.Anything, herald).Return(activities.CleanOutboxResult{Source: "herald", Deleted: 3}, nil).Once()
 
-		env.ExecuteWorkflow(workflows.CleanOutboxes, []activities.CleanOutboxInput{orders, herald})
+		env.ExecuteWorkflow(workflows.CleanOutboxes, workflows.CleanInput{Outboxes: []activities.CleanOutboxInput{orders, herald}})
 
 		env.requireFailure(t, want)
 		env.AssertExpectations(t)
 		if !ordersDown {
-			var results []activities.CleanOutboxResult
-			require.NoError(t, env.GetWorkflowResult(&results))
-			require.Equal(t, []activities.CleanOutboxResult{{Source: "orders", Deleted: 7, More: true}, {Source: "herald", Deleted: 3}}, results)
+			var result workflows.CleanResult
+			require.NoError(t, env.GetWorkflowResult(&result))
+			require.Equal(t, []activities.CleanOutboxResult{{Source: "orders", Deleted: 7, More: true}, {Source: "herald", Deleted: 3}}, result.Outboxes)
 		}
 	}
 }

@@ -221,14 +221,11 @@ func endOf(t *testing.T, recorded *history.History) string {
 	switch last.EventType {
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		words = append(words, "completed")
-		var result any // an object, but a list of what was cleaned
+		var result struct{ Status string }
 		if payloads := last.GetWorkflowExecutionCompletedEventAttributes().Result; payloads != nil {
 			require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(payloads, &result))
 		}
-		if fields, isObject := result.(map[string]any); isObject {
-			status, _ := fields["Status"].(string)
-			words = append(words, status)
-		}
+		words = append(words, result.Status)
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		failure := last.GetWorkflowExecutionFailedEventAttributes().Failure
 		for failure.GetApplicationFailureInfo() == nil {

@@ -10,6 +10,7 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/source/sourcetest"
 )
 
 const day = 24 * time.Hour
@@ -35,10 +36,7 @@ func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox cl
 	business, err := postgres.Open(t.Context(), config.DatabaseURL, "business")
 	require.NoError(t, err)
 	t.Cleanup(business.Close)
-	exec(t, business, `
-		CREATE TABLE outbox (
-			id bigint PRIMARY KEY, event_type text, payload text, correlation_id text, created_at timestamp, sent boolean NOT NULL
-		)`)
+	exec(t, business, sourcetest.Wallets("outbox"))
 	exec(t, business, "INSERT INTO outbox SELECT i, 'FundsAdded', '{}', NULL, timezone('UTC', now()) - interval '48 hours', true FROM generate_series(1, $1::int) i", rows)
 	return herald, business, cleaning.Outbox{Source: config, Store: herald}
 }

@@ -43,7 +43,7 @@ func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.C
 		Action: &client.ScheduleWorkflowAction{
 			ID:            id,
 			Workflow:      workflows.CleanOutboxes,
-			Args:          []any{outboxes},
+			Args:          []any{workflows.CleanInput{Outboxes: outboxes}},
 			TaskQueue:     workflows.EventsQueue(l.Prefix),
 			StaticSummary: "deletes rows that are done from outboxes",
 		},

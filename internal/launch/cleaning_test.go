@@ -15,6 +15,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/launch"
+	"herald/workflows"
 )
 
 // One schedule an installation, which knows the settings of the worker that started last.
@@ -52,7 +53,7 @@ func TestScheduleCleaning(t *testing.T) {
 					paused := &client.ScheduleState{Paused: true}
 					changed, err := o.DoUpdate(client.ScheduleUpdateInput{Description: client.ScheduleDescription{Schedule: client.Schedule{State: paused}}})
 					action, ok := changed.Schedule.Action.(*client.ScheduleWorkflowAction)
-					return err == nil && ok && changed.Schedule.State == paused && action.Args[0].([]activities.CleanOutboxInput)[0].Source == "orders"
+					return err == nil && ok && changed.Schedule.State == paused && action.Args[0].(workflows.CleanInput).Outboxes[0].Source == "orders"
 				})).Return(tt.update).Once()
 			}
 			launcher := launch.Launcher{Client: server, Prefix: "herald"}

@@ -60,7 +60,10 @@ func run(ctx context.Context, dir string) error {
 		return err
 	}
 	defer stop()
-	var group errgroup.Group
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
 	for _, s := range all {
 		group.Go(func() error {
 			if err := record(ctx, temporal, s, dir); err != nil {

@@ -102,9 +102,9 @@ func sweeps() []*scenario {
 		}
 		return &scenario{name: name, workflow: workflows.Sweep, queue: workflows.EventsQueue(prefix), swept: swept}
 	}
-	clean := &scenario{name: "clean_done", workflow: workflows.CleanOutboxes, queue: workflows.EventsQueue(prefix), input: []any{[]activities.CleanOutboxInput{
+	clean := &scenario{name: "clean_done", workflow: workflows.CleanOutboxes, queue: workflows.EventsQueue(prefix), input: []any{workflows.CleanInput{Outboxes: []activities.CleanOutboxInput{
 		{Source: notification.HeraldSource, Retention: 720 * time.Hour}, {Source: "orders", Retention: 24 * time.Hour},
-	}}}
+	}}}}
 	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack), clean}
 }
 
