@@ -1,0 +1,120 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"herald/internal/notification"
+)
+
+const (
+	// Subprotocol is what a socket speaks.
+	Subprotocol = "herald.v1"
+	// tokenProtocol begins the subprotocol in which a browser can send its token.
+	tokenProtocol = "bearer."
+)
+
+// Directory knows who may sign in.
+type Directory interface {
+	// ActiveRecipients returns those of who that exist and are active.
+	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
+}
+
+// Gate finds out who sends a request. An error is a [*Refusal], or says that the database
+// does not answer; [Refuse] answers both.
+type Gate struct {
+	Verifier  *Verifier
+	Tickets   Tickets
+	Directory Directory
+	Refused   func(Reason) // is told of each refusal
+}
+
+// Required lets requests through whose sender has a token, and answers the others. [Who]
+// tells the next handler who it is.
+func (g *Gate) Required(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := g.Request(r)
+		if err != nil {
+			Refuse(w, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(With(r.Context(), who)))
+	})
+}
+
+// Request returns who sends a request: the recipient of the token in its header.
+func (g *Gate) Request(r *http.Request) (Identity, error) {
+	return g.admit(r.Context(), func() (Identity, error) { return g.verify(bearer(r)) })
+}
+
+// Socket returns who opens a socket: by a token in the header, by one among the
+// subprotocols, or by a ticket.
+func (g *Gate) Socket(r *http.Request) (Identity, error) {
+	return g.admit(r.Context(), func() (Identity, error) {
+		token := bearer(r)
+		if token == "" {
+			token = offered(r)
+		}
+		if ticket := r.URL.Query().Get("ticket"); token == "" && ticket != "" {
+			return g.Tickets.use(r.Context(), ticket)
+		}
+		return g.verify(token)
+	})
+}
+
+func (g *Gate) verify(token string) (Identity, error) {
+	if token == "" {
+		return Identity{}, &Refusal{NoToken}
+	}
+	return g.Verifier.Verify(token)
+}
+
+// admit lets active recipients in.
+func (g *Gate) admit(ctx context.Context, identify func() (Identity, error)) (Identity, error) {
+	who, err := identify()
+	if err == nil {
+		err = g.active(ctx, who)
+	}
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		g.Refused(refusal.Reason)
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	return who, nil
+}
+
+func (g *Gate) active(ctx context.Context, who Identity) error {
+	active, err := g.Directory.ActiveRecipients(ctx, []notification.RecipientKey{who.RecipientKey})
+	if err != nil {
+		return fmt.Errorf("look up who signs in: %w", err)
+	}
+	if len(active) == 0 {
+		return &Refusal{NoRecipient}
+	}
+	return nil
+}
+
+// bearer returns the token of the header; empty: there is none.
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// offered returns the token among the subprotocols; empty: there is none.
+func offered(r *http.Request) string {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for protocol := range strings.SplitSeq(line, ",") {
+			if token, ok := strings.CutPrefix(strings.TrimSpace(protocol), tokenProtocol); ok {
+				return token
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,144 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"herald/internal/notification"
+)
+
+const (
+	// leeway is by how much the clocks of issuer and gateway may differ.
+	leeway = 10 * time.Second
+	// longest bounds how far ahead an `exp` counts, so that no later step meets a time that
+	// it cannot store.
+	longest = 366 * 24 * time.Hour
+	// maxUserID is the length in bytes that the directory allows.
+	maxUserID = 64
+)
+
+// Verifier checks tokens.
+type Verifier struct {
+	parser  *jwt.Parser
+	methods []string // the algorithms that the settings fix
+	secret  []byte   // of HS256
+	keys    *keySet  // nil: the secret checks tokens
+}
+
+// NewVerifier returns a verifier by the settings.
+func NewVerifier(settings Settings) *Verifier {
+	v := &Verifier{}
+	if settings.JWKSURL == "" {
+		v.secret, v.methods = []byte(settings.HS256Secret), []string{jwt.SigningMethodHS256.Name}
+	} else {
+		v.keys, v.methods = newKeySet(settings.JWKSURL), []string{jwt.SigningMethodRS256.Name, jwt.SigningMethodES256.Name}
+	}
+	v.parser = jwt.NewParser(
+		jwt.WithValidMethods(v.methods),
+		jwt.WithIssuer(settings.Issuer),
+		jwt.WithAudience(settings.Audience),
+		jwt.WithExpirationRequired(),
+		jwt.WithLeeway(leeway),
+		jwt.WithStrictDecoding(),
+	)
+	return v
+}
+
+// claims are what a token says. `sub` is the user id.
+type claims struct {
+	jwt.RegisteredClaims
+
+	UserType notification.UserType `json:"user_type"`
+}
+
+// Verify returns whom a token names, or a [*Refusal]. It does not look whether there is
+// such a recipient.
+func (v *Verifier) Verify(token string) (Identity, error) {
+	var said claims
+	if parsed, err := v.parser.ParseWithClaims(token, &said, v.key); err != nil {
+		return Identity{}, &Refusal{v.reason(parsed, err)}
+	}
+	if !said.UserType.WellFormed() || !isUserID(said.Subject) {
+		return Identity{}, &Refusal{Malformed}
+	}
+	expires := said.ExpiresAt.Time
+	if limit := time.Now().Add(longest); expires.After(limit) {
+		expires = limit
+	}
+	return Identity{notification.RecipientKey{UserType: said.UserType, UserID: said.Subject}, expires}, nil
+}
+
+// Run keeps the keys of AUTH_JWKS_URL up to date until ctx ends.
+func (v *Verifier) Run(ctx context.Context) {
+	if v.keys != nil {
+		v.keys.run(ctx)
+	}
+}
+
+// Ready says whether tokens can be checked.
+func (v *Verifier) Ready(context.Context) error {
+	if v.keys != nil {
+		return v.keys.ready()
+	}
+	return nil
+}
+
+var (
+	errUnknownKey = errors.New("no such key")
+	errCritical   = errors.New("the token has headers that must be understood")
+)
+
+// key returns what checks a token's signature. By then the parser has refused algorithms
+// that the settings do not allow.
+func (v *Verifier) key(token *jwt.Token) (any, error) {
+	if _, critical := token.Header["crit"]; critical { // RFC 7515: what is not understood must be refused
+		return nil, errCritical
+	}
+	if v.keys == nil {
+		return v.secret, nil
+	}
+	id, _ := token.Header["kid"].(string)
+	key, ok := v.keys.find(token.Method.Alg(), id)
+	if !ok {
+		return nil, errUnknownKey
+	}
+	return key, nil
+}
+
+// reasons are in the order in which a token is checked.
+var reasons = []struct {
+	err    error
+	reason Reason
+}{
+	{errCritical, Malformed},
+	{errUnknownKey, UnknownKey},
+	{jwt.ErrTokenSignatureInvalid, BadSignature},
+	{jwt.ErrTokenExpired, Expired},
+	{jwt.ErrTokenNotValidYet, NotYet},
+	{jwt.ErrTokenInvalidAudience, BadAudience},
+	{jwt.ErrTokenInvalidIssuer, BadIssuer},
+}
+
+func (v *Verifier) reason(token *jwt.Token, err error) Reason {
+	if token != nil && token.Method != nil && !slices.Contains(v.methods, token.Method.Alg()) {
+		return BadAlgorithm
+	}
+	for _, r := range reasons {
+		if errors.Is(err, r.err) {
+			return r.reason
+		}
+	}
+	return Malformed
+}
+
+// isUserID says whether the directory may have such a user id.
+func isUserID(text string) bool {
+	return text != "" && len(text) <= maxUserID && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
