@@ -50,6 +50,7 @@ type state struct {
 var (
 	errConnecting = errors.New("connecting")
 	errClosed     = errors.New("closed")
+	errMalformed  = errors.New("connect to RabbitMQ: the URL is not of the form amqp://user:password@host:port/vhost")
 	errBlocked    = errors.New("publishing is blocked by a memory or disk alarm")
 )
 
@@ -59,7 +60,7 @@ var (
 // not repeat the URL, which holds a password.
 func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	if _, err := amqp.ParseURI(cfg.URL); err != nil {
-		return nil, errors.New("connect to RabbitMQ: the URL is not of the form amqp://user:password@host:port/vhost")
+		return nil, errMalformed
 	}
 
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -83,7 +84,7 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 
 // Declare creates the queues of user types that an installation has added, now or as
 // soon as there is a connection. Those of a type that is added later are created by the
-// first message to it.
+// first message to it that reaches no gateway.
 func (b *Broker) Declare(types []notification.UserTypeRow) {
 	added := false
 	for _, t := range types {

@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 )
@@ -15,30 +16,35 @@ const (
 	stable = 30 * time.Second
 )
 
-// supervise keeps one session open until ctx ends.
-func (b *Broker) supervise(ctx context.Context) {
-	defer close(b.stopped)
-	defer b.set(nil, errClosed)
-
+// supervise calls serve, which opens a session and returns the reason when it has ended,
+// again and again until ctx ends. It calls lost with each reason.
+func supervise(ctx context.Context, log *slog.Logger, serve func(context.Context) error, lost func(error)) {
 	for failures := 0; ; failures++ {
 		opened := time.Now()
-		err := b.serve(ctx)
+		err := serve(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		b.set(nil, err)
+		lost(err)
 		if time.Since(opened) > stable {
 			failures = 0
 		}
 
 		wait := backoff(failures)
-		b.log.Warn("no connection to RabbitMQ", "error", err, "next_attempt_in", wait)
+		log.Warn("no connection to RabbitMQ", "error", err, "next_attempt_in", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// supervise keeps one session open until ctx ends.
+func (b *Broker) supervise(ctx context.Context) {
+	defer close(b.stopped)
+	defer b.set(nil, errClosed)
+	supervise(ctx, b.log, b.serve, func(err error) { b.set(nil, err) })
 }
 
 // serve opens a session and returns when it has ended, with the reason.

@@ -1,0 +1,170 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/rabbitmq"
+	"herald/internal/rabbitmq/rabbitmqtest"
+)
+
+// Two gateways get every message each, whoever published it, and nothing that is not for
+// websockets. Neither changes what the durable queues get.
+func TestConsumeEach(t *testing.T) {
+	t.Parallel()
+
+	vhost, broker := connected(t)
+	first, second := consume(t, vhost.URL, nil), consume(t, vhost.URL, nil)
+
+	require.NoError(t, broker.Publish(t.Context(), letter("1")))
+	require.NoError(t, broker.PublishWebSocket(t.Context(), "customer", "evt-1-customer7-WEBSOCKET", []byte(`{"n":1}`)))
+	require.NoError(t, broker.Publish(t.Context(), rabbitmq.Message{RoutingKey: "notification.websocket.all", ID: "2", Body: []byte(`{"n":2}`)}))
+
+	want := []string{`notification.websocket.customer {"n":1}`, `notification.websocket.all {"n":2}`}
+	for _, inbox := range []*inbox{first, second} {
+		require.Eventually(t, func() bool { return len(inbox.all()) == 2 }, patience, interval)
+		require.Equal(t, want, inbox.all())
+	}
+	require.Len(t, vhost.Take(t, "notification.websocket.customer"), 1)
+}
+
+// A gateway may be the first process to come.
+func TestConsumeWithoutTopology(t *testing.T) {
+	t.Parallel()
+
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	inbox := consume(t, vhost.URL, nil)
+	publish(t, vhost.Dial(t), "notification.websocket.customer", "first")
+	require.Eventually(t, func() bool { return len(inbox.all()) == 1 }, patience, interval)
+}
+
+func TestConsumeLeavesNothing(t *testing.T) {
+	t.Parallel()
+
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	inbox := consume(t, vhost.URL, nil)
+	require.Len(t, vhost.Queues(t), 2)
+	inbox.consumer.Close()
+	require.ErrorContains(t, inbox.consumer.Ready(), "closed")
+	require.Eventually(t, func() bool { return len(vhost.Queues(t)) == 0 }, patience, interval)
+	inbox.consumer.Close() // a second time is no harm
+}
+
+func TestConsumeMalformedURL(t *testing.T) {
+	t.Parallel()
+
+	_, err := rabbitmq.Consume(t.Context(), rabbitmq.ConsumerConfig{URL: "amqp://guest:s3cret@local host:%zz/", Logger: quiet()})
+	require.ErrorContains(t, err, "not of the form")
+	require.NotContains(t, err.Error(), "s3cret")
+}
+
+// Each subscription is announced with a time before which nothing was missed, and the
+// messages that follow are delivered.
+func TestConsumeAgain(t *testing.T) {
+	t.Parallel()
+
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	inbox := consume(t, vhost.URL, nil)
+	require.Len(t, inbox.gaps(), 1)
+
+	require.Eventually(t, func() bool { return vhost.CloseConnections(t) > 0 }, patience, interval)
+	require.Eventually(t, func() bool { return len(inbox.gaps()) == 2 }, patience, interval)
+
+	publish(t, vhost.Dial(t), "notification.websocket.customer", "after")
+	require.Eventually(t, func() bool { return len(inbox.all()) == 1 }, patience, interval)
+	require.Less(t, inbox.gaps()[1], time.Now().Add(-20*time.Second), "a dead connection is noticed late")
+}
+
+// What a gateway is too slow for is dropped by the broker, which stays small, and the
+// gateway knows.
+func TestConsumeTooSlow(t *testing.T) {
+	t.Parallel()
+
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	began := time.Now()
+	gate := make(chan struct{})
+	inbox := consume(t, vhost.URL, func() { <-gate })
+	const sent, kept = 11_000, 10_000
+	channel := vhost.Dial(t)
+	require.NoError(t, channel.Confirm(false))
+	for i := range sent - 1 {
+		publish(t, channel, "notification.websocket.customer", strconv.Itoa(i))
+	}
+	confirmed, err := channel.PublishWithDeferredConfirm(rabbitmq.Exchange, "notification.websocket.customer", false, false, amqp.Publishing{Body: []byte("last")})
+	require.NoError(t, err)
+	require.True(t, confirmed.Wait())
+	require.Len(t, inbox.gaps(), 1)
+
+	close(gate)
+
+	last := func() bool {
+		all := inbox.all()
+		return len(all) > 0 && all[len(all)-1] == "notification.websocket.customer last"
+	}
+	require.Eventually(t, last, patience, interval)
+	require.Eventually(t, func() bool { return len(inbox.gaps()) > 1 }, patience, interval)
+	require.LessOrEqual(t, len(inbox.all()), kept+512)
+	require.Less(t, len(inbox.all()), sent)
+	require.WithinRange(t, inbox.gaps()[1], began.Add(-time.Minute), time.Now())
+}
+
+// inbox is what a consumer was given.
+type inbox struct {
+	consumer *rabbitmq.Consumer
+
+	mu       sync.Mutex
+	messages []string
+	missed   []time.Time
+}
+
+// consume starts a consumer, and waits until it has subscribed. Each message waits for
+// before, if there is one.
+func consume(t *testing.T, url string, before func()) *inbox {
+	t.Helper()
+	in := &inbox{}
+	consumer, err := rabbitmq.Consume(context.Background(), rabbitmq.ConsumerConfig{
+		URL: url, Logger: quiet(),
+		Deliver: func(key string, body []byte) {
+			if before != nil {
+				before()
+			}
+			in.mu.Lock()
+			defer in.mu.Unlock()
+			in.messages = append(in.messages, fmt.Sprintf("%s %s", key, body))
+		},
+		Missed: func(since time.Time) {
+			in.mu.Lock()
+			defer in.mu.Unlock()
+			in.missed = append(in.missed, since)
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(consumer.Close)
+	in.consumer = consumer
+	require.Eventually(t, func() bool { return consumer.Ready() == nil }, patience, interval)
+	return in
+}
+
+func (in *inbox) all() []string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return append([]string(nil), in.messages...)
+}
+
+func (in *inbox) gaps() []time.Time {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return append([]time.Time(nil), in.missed...)
+}
+
+func publish(t *testing.T, channel *amqp.Channel, key, body string) {
+	t.Helper()
+	require.NoError(t, channel.PublishWithContext(t.Context(), rabbitmq.Exchange, key, false, false, amqp.Publishing{Body: []byte(body)}))
+}
