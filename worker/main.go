@@ -20,6 +20,7 @@ import (
 	"herald/activities"
 	"herald/internal/config"
 	"herald/internal/environment"
+	"herald/internal/health"
 	"herald/internal/kafka"
 	"herald/internal/launch"
 	"herald/internal/notification"
@@ -28,6 +29,7 @@ import (
 	"herald/internal/template"
 	"herald/internal/version"
 	"herald/internal/wiring"
+	"herald/migrations"
 )
 
 func main() {
@@ -97,10 +99,10 @@ func run(ctx context.Context, part part) error {
 	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts, topics: topics != nil}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	group, ctx := errgroup.WithContext(ctx)
-	health := healthHandler(checks(events, broker, topics, temporal, running), metrics.page)
-	group.Go(func() error { return serve(ctx, cfg.WorkerHTTPAddr, health) })
+	page := health.Handler(checks(events, broker, topics, temporal, running), metrics.page)
+	group.Go(func() error { return health.Serve(ctx, cfg.WorkerHTTPAddr, page) })
 	group.Go(func() error {
-		awaitDatabase(ctx, events)
+		health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error { return events.Current(ctx, migrations.FS) })
 		group.Go(func() error {
 			declareQueues(ctx, events, broker)
 			return nil
@@ -189,18 +191,18 @@ func newTemporalClient(options client.Options, metrics client.MetricsHandler) (c
 }
 
 // checks are what /readyz asks.
-func checks(store *postgres.Store, broker *rabbitmq.Broker, topics *kafka.Producer, temporal client.Client, running *workers) []need {
-	needs := []need{
-		{"database", "does not answer, or has no schema of Herald's", store.Ready},
-		{"broker", "takes no messages", func(context.Context) error { return broker.Ready() }},
-		{"temporal", "does not answer", func(ctx context.Context) error {
+func checks(store *postgres.Store, broker *rabbitmq.Broker, topics *kafka.Producer, temporal client.Client, running *workers) []health.Need {
+	needs := []health.Need{
+		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: store.Ready},
+		{Name: "broker", Down: "takes no messages", Run: func(context.Context) error { return broker.Ready() }},
+		{Name: "temporal", Down: "does not answer", Run: func(ctx context.Context) error {
 			_, err := temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 			return err
 		}},
-		{"workers", "not started", running.ready},
+		{Name: "workers", Down: "not started", Run: running.ready},
 	}
 	if topics != nil {
-		needs = append(needs, need{"kafka", "does not answer", topics.Ready})
+		needs = append(needs, health.Need{Name: "kafka", Down: "does not answer", Run: topics.Ready})
 	}
 	return needs
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel/attribute"
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
@@ -20,8 +17,8 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 
 	"herald/activities"
+	"herald/internal/health"
 	"herald/internal/notification"
-	"herald/internal/version"
 )
 
 // metrics is what the process measures of itself, and of what it needs.
@@ -43,20 +40,11 @@ const (
 	watchTimeout = 2 * time.Second
 	// queueLabel names a queue of the broker.
 	queueLabel = "queue"
-	// scrapesAtOnce bounds the readers; more are refused.
-	scrapesAtOnce = 4
 )
 
 // newMetrics sets up metrics of this process alone: nothing is global.
 func newMetrics(watch watched) (metrics, error) {
-	registry := prometheus.NewRegistry()
-	build := version.Read()
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name:        "herald_build_info",
-		Help:        "Always 1; the labels say which build runs.",
-		ConstLabels: prometheus.Labels{"version": build.Version, "commit": build.Commit, "go": build.Go},
-	}, func() float64 { return 1 }))
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := health.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
 		return metrics{}, fmt.Errorf("set up metrics: %w", err)
@@ -71,11 +59,7 @@ func newMetrics(watch watched) (metrics, error) {
 			UseMonotonicCounters: true,
 			OnError:              func(err error) { slog.Warn("a metric is lost", "error", err) },
 		}),
-		page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-			ErrorHandling:       promhttp.ContinueOnError,
-			ErrorLog:            slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
-			MaxRequestsInFlight: scrapesAtOnce,
-		}),
+		page: health.MetricsPage(registry),
 	}, nil
 }
 

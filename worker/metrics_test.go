@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/activities"
+	"herald/internal/health"
 	"herald/internal/notification"
 )
 
@@ -20,7 +21,7 @@ import (
 func scrape(t *testing.T, m metrics) []string {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	healthHandler(nil, m.page).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	health.Handler(nil, m.page).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
 	require.Contains(t, answer.Body.String(), "go_goroutines", "the others are read, whatever is down")
 	var lines []string

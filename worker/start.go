@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"herald/internal/check"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -15,37 +13,8 @@ import (
 	"herald/migrations"
 )
 
-const (
-	// databaseInterval is between two looks at a database that is not there yet.
-	databaseInterval = 2 * time.Second
-	// checkedSince is how far back the check at the start looks at events.
-	checkedSince = 24 * time.Hour
-)
-
-// awaitDatabase waits until the database answers and has the schema of this build, or ctx
-// ends. It says so once a minute.
-func awaitDatabase(ctx context.Context, db *postgres.Store) {
-	said := rate.Sometimes{Interval: logInterval}
-	for waited := false; ; waited = true {
-		trying, cancel := context.WithTimeout(ctx, checkTimeout)
-		err := db.Current(trying, migrations.FS)
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			if waited {
-				slog.Info("the database is there")
-			}
-			return
-		}
-		said.Do(func() { slog.Warn("waiting for the database, or for its schema", "error", err) })
-		select {
-		case <-ctx.Done():
-		case <-time.After(databaseInterval):
-		}
-	}
-}
+// checkedSince is how far back the check at the start looks at events.
+const checkedSince = 24 * time.Hour
 
 // declareQueues declares the queues of user types that an installation has added.
 func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Broker) {

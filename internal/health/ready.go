@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// need is one thing that a ready worker needs.
-type need struct {
-	name string
-	down string // what /readyz says where it fails; the error may hold an address and goes to the log
-	run  func(context.Context) error
+// Need is one thing that a ready process needs.
+type Need struct {
+	Name string
+	Down string // what /readyz says where it fails; the error may hold an address and goes to the log
+	Run  func(context.Context) error
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 // readiness answers /readyz: 200, or 503 with the names of what does not answer.
 // However many ask at once, the checks run once.
 type readiness struct {
-	checks []need
+	checks []Need
 
 	mu     sync.Mutex
 	looked time.Time                  // when the answer was found; zero: never
@@ -40,10 +40,10 @@ type readiness struct {
 	logs   map[string]*rate.Sometimes // by check: when its failure is logged
 }
 
-func newReadiness(checks []need) *readiness {
+func newReadiness(checks []Need) *readiness {
 	r := &readiness{checks: checks, logs: map[string]*rate.Sometimes{}}
 	for _, c := range checks {
-		r.logs[c.name] = &rate.Sometimes{Interval: logInterval}
+		r.logs[c.Name] = &rate.Sometimes{Interval: logInterval}
 	}
 	return r
 }
@@ -71,16 +71,16 @@ func (r *readiness) look() (bool, map[string]string) {
 		looking.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 			defer cancel()
-			failed[i] = c.run(ctx)
+			failed[i] = c.Run(ctx)
 		})
 	}
 	looking.Wait()
 	r.looked, r.ready, r.answer = time.Now(), true, map[string]string{}
 	for i, c := range r.checks {
-		r.answer[c.name] = "ok"
+		r.answer[c.Name] = "ok"
 		if failed[i] != nil {
-			r.ready, r.answer[c.name] = false, c.down
-			r.logs[c.name].Do(func() { slog.Warn("not ready", "check", c.name, "error", failed[i]) })
+			r.ready, r.answer[c.Name] = false, c.Down
+			r.logs[c.Name].Do(func() { slog.Warn("not ready", "check", c.Name, "error", failed[i]) })
 		}
 	}
 	return r.ready, r.answer

@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestReadyIsAskedOnceASecond(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
-		handler := healthHandler([]need{{"database", "does not answer", func(ctx context.Context) error {
+		handler := Handler([]Need{{"database", "does not answer", func(ctx context.Context) error {
 			runs.Add(1)
 			return ctx.Err()
 		}}}, http.NotFoundHandler())
@@ -55,7 +55,7 @@ func TestReadyIsAskedOnceASecond(t *testing.T) {
 func TestReadyShowsNoError(t *testing.T) {
 	t.Parallel()
 
-	answer := readyz(t, healthHandler([]need{
+	answer := readyz(t, Handler([]Need{
 		{"database", "does not answer", func(context.Context) error {
 			return errors.New("failed to connect to host=db.internal user=herald")
 		}},
@@ -71,7 +71,7 @@ func TestReadyWithACheckThatHangs(t *testing.T) {
 
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		answer := readyz(t, healthHandler([]need{
+		answer := readyz(t, Handler([]Need{
 			{"database", "does not answer", hang},
 			{"temporal", "does not answer", func(ctx context.Context) error { return ctx.Err() }},
 		}, http.NotFoundHandler()))
@@ -84,7 +84,7 @@ func TestReadyWithACheckThatHangs(t *testing.T) {
 func TestHealthServerIsBounded(t *testing.T) {
 	t.Parallel()
 
-	server := healthServer("", healthHandler(nil, http.NotFoundHandler()))
+	server := newServer("", Handler(nil, http.NotFoundHandler()))
 	require.Positive(t, server.WriteTimeout)
 	require.Positive(t, server.IdleTimeout)
 	server.ReadTimeout /= 50 // of the same kind, but soon

@@ -1,4 +1,6 @@
-package main
+// Package health answers on the port for operators: whether a process runs, whether it is
+// ready, and what it measures.
+package health
 
 import (
 	"context"
@@ -19,26 +21,26 @@ const (
 	stopGrace    = 3 * time.Second
 )
 
-// healthHandler serves /healthz, which says that the process runs, /readyz, which
+// Handler serves /healthz, which says that the process runs, /readyz, which
 // says whether everything that it needs answers, and /metrics.
-func healthHandler(checks []need, metrics http.Handler) http.Handler {
+func Handler(needs []Need, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.Handle("GET /readyz", newReadiness(checks))
+	mux.Handle("GET /readyz", newReadiness(needs))
 	mux.Handle("GET /metrics", metrics)
 	return mux
 }
 
-func healthServer(addr string, handler http.Handler) *http.Server {
+func newServer(addr string, handler http.Handler) *http.Server {
 	return &http.Server{
 		Addr: addr, Handler: handler,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerLimit,
 	}
 }
 
-// serve answers on addr until ctx ends.
-func serve(ctx context.Context, addr string, handler http.Handler) error {
-	server := healthServer(addr, handler)
+// Serve answers on addr until ctx ends.
+func Serve(ctx context.Context, addr string, handler http.Handler) error {
+	server := newServer(addr, handler)
 	stop := context.AfterFunc(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		defer cancel()
