@@ -16,7 +16,6 @@ import (
 	"herald/internal/launch"
 	"herald/internal/operate"
 	"herald/internal/postgres"
-	"herald/internal/source"
 )
 
 // maxActor is how long a name of an actor may be, in bytes.
@@ -110,7 +109,7 @@ func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operat
 	if err != nil {
 		return err
 	}
-	tables := sourceTables{sources: cfg.BySource(), opened: map[string]*source.Table{}}
+	tables := newSourceTables(cfg.BySource())
 	defer tables.close()
 	o.Reopen = tables.reopen
 	return f(ctx, o)
