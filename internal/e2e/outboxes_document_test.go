@@ -1,0 +1,131 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/kafka/kafkatest"
+)
+
+// adopter follows docs/outboxes.md with two services of one database, where Herald has a
+// role of its own.
+type adopter struct {
+	*system
+	services business
+	role     string
+	address  string // of the services' database, as the role
+}
+
+func newAdopter(t *testing.T, broker string) *adopter {
+	t.Helper()
+	role := "herald_" + randomWord(8)
+	t.Cleanup(func() { // after the database is gone
+		conn, err := pgx.Connect(context.Background(), os.Getenv("DATABASE_URL"))
+		require.NoError(t, err)
+		defer func() { _ = conn.Close(context.Background()) }()
+		_, err = conn.Exec(context.Background(), "DROP ROLE IF EXISTS "+role)
+		require.NoError(t, err)
+	})
+	services, settings := newBusiness(t)
+	services.exec("ALTER TABLE wallet_outbox RENAME TO outbox")
+	parsed, err := url.Parse(withoutPoolSize(t, strings.TrimPrefix(settings[1], "BUSINESS_DATABASE_URL=")))
+	require.NoError(t, err)
+	parsed.User = url.UserPassword(role, rolePassword)
+	return &adopter{newSystem(t, "KAFKA_BROKERS="+broker), services, role, parsed.String()}
+}
+
+// shell runs a block of the document, and returns what it printed.
+func (n *adopter) shell(block string) (string, error) {
+	cmd := exec.CommandContext(n.t.Context(), "bash", "-ec", block)
+	cmd.Env = append(n.env, "PATH="+binaries+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// owner runs the statements of the findings that name the table's owner.
+func (n *adopter) owner(findings string) {
+	for _, statement := range regexp.MustCompile(`CREATE INDEX CONCURRENTLY .+\)`).FindAllString(findings, -1) {
+		n.services.exec(statement)
+	}
+}
+
+// TestOutboxesDocument does what docs/outboxes.md tells a newcomer to do, with the rights
+// that it gives to Herald's role and no others.
+func TestOutboxesDocument(t *testing.T) {
+	t.Parallel()
+
+	cluster := kafkatest.NewCluster(t)
+	kafkatest.CreateTopic(t, cluster.Address, "order-events", map[string]string{"max.message.bytes": "1000"})
+	kafkatest.CreateTopic(t, cluster.Address, "FundsAdded-out-0", nil)
+	n := newAdopter(t, cluster.Address)
+	n.starter("migrate", "up")
+	blocks := codeBlocks(t, "docs/outboxes.md")
+	file := filepath.Join(t.TempDir(), "sources.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(blocks[0].text, "name: wallet", "name: "+n.services.wallet, 1)), 0o600))
+	for statement := range strings.SplitSeq(strings.TrimSpace(blocks[1].text), ";\n") {
+		n.services.exec(strings.NewReplacer("herald", n.role, "…", rolePassword).Replace(statement))
+	}
+	printed, err := n.shell(strings.NewReplacer("sources.yaml", file, "postgres://herald:…@orders-db:5432/orders?sslmode=verify-full", n.address, "postgres://…", n.address).Replace(blocks[2].text) + "env")
+	require.NoError(t, err, printed)
+	for line := range strings.Lines(printed) {
+		if name, _, _ := strings.Cut(line, "="); name == "OUTBOX_SOURCES" || strings.HasSuffix(name, "S_DATABASE_URL") || name == "WALLET_DATABASE_URL" {
+			n.env = append(n.env, strings.TrimSpace(line))
+		}
+	}
+
+	require.Contains(t, n.starter("source", "list"), "orders.outbox")
+	n.fails(1, "source orders orders.outbox: there is no index on status, created_at", "source", "check")
+	n.fails(1, "must be owner", "source", "migrate", "orders")
+	found, _ := n.tryStarter("source", "check")
+	n.owner(found)
+	require.Contains(t, n.starter("source", "check"), "no mistakes")
+
+	n.startWorker()
+	n.starter("poller", "start")
+	n.services.exec(`
+		INSERT INTO orders.outbox (aggregate_type, event_type, payload, status, created_at)
+		SELECT 'Order', 'OrderCreated', payload, 'NEW', timezone('UTC', now())
+		FROM   (VALUES ('{}'), ((SELECT string_agg(md5(n::text), '') FROM generate_series(1, 100) AS n))) AS row (payload)`)
+	n.services.exec(`INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', '{}')`)
+	rows := func(want int, condition string) {
+		n.eventually(func() bool { return n.services.count("SELECT count(*) FROM "+condition) == want }, "there are never %d: %s", want, condition)
+	}
+	rows(1, "orders.outbox WHERE status = 'SENT'")
+	rows(1, "orders.outbox WHERE status = 'FAILED' AND error_message ~ 'MESSAGE_TOO_LARGE'")
+	rows(1, "outbox WHERE sent")
+
+	n.services.exec("UPDATE orders.outbox SET payload = '{}' WHERE status = 'FAILED'")
+	n.awaitCount(1, `SELECT count(*) FROM processed_event WHERE status = 'FAILED'`)
+	n.starter("event", "retry", "--all-failed", "--source", "orders")
+	rows(2, "orders.outbox WHERE status = 'SENT' AND error_message IS NULL")
+
+	n.purge(blocks[5].text)
+}
+
+// purge is what the document says of rows that are done.
+func (n *adopter) purge(block string) {
+	n.t.Helper()
+	n.services.exec("UPDATE orders.outbox SET created_at = created_at - interval '40 days', sent_at = sent_at - interval '40 days'")
+	printed, err := n.shell(block)
+	require.Error(n.t, err, "its role may not delete")
+	require.Contains(n.t, printed, "permission denied")
+	require.Contains(n.t, printed, "next: ")
+	document, err := os.ReadFile("../../docs/outboxes.md")
+	require.NoError(n.t, err)
+	grant := "GRANT DELETE ON orders.outbox TO "
+	require.Contains(n.t, string(document), grant+"herald")
+	n.services.exec(grant + n.role)
+	printed, err = n.shell(block)
+	require.NoError(n.t, err, printed)
+	require.Zero(n.t, n.services.count("SELECT count(*) FROM orders.outbox"), fmt.Sprint(printed))
+}
