@@ -100,7 +100,7 @@ func exposed(page string) map[string]measured {
 var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 
 // documented returns Herald's metrics in the table of docs/metrics.md, and requires that
-// the alerts name no others.
+// the alerts, and docs/outboxes.md, name no others. The alerts that this names are there.
 func documented(t *testing.T) map[string]measured {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/metrics.md")
@@ -109,8 +109,13 @@ func documented(t *testing.T) map[string]measured {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(herald_\\w+)` \\| (\\w+) \\| (.*?)\\| \\S.* \\|$").FindAllStringSubmatch(string(text), -1) {
 		found[row[1]] = measured{row[2], strings.TrimSpace(strings.ReplaceAll(row[3], "`", ""))}
 	}
-	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text), -1) {
+	outboxes, err := os.ReadFile("../../docs/outboxes.md")
+	require.NoError(t, err)
+	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes), -1) {
 		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the table")
+	}
+	for _, name := range regexp.MustCompile(`Herald[A-Z]\w+`).FindAllString(string(outboxes), -1) {
+		require.Contains(t, string(text), "alert: "+name+" ", "it is named, and no alert")
 	}
 	return found
 }

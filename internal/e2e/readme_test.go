@@ -131,7 +131,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":  true, // TestDirectoryOfViews
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
-		"docs/outboxes.md":   true, // TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
+		"docs/outboxes.md":   true, // TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
 		"docs/roles.md":      true, // TestRoles
 		"docs/your-own.md":   true, // TestYourOwn
 	}
