@@ -134,7 +134,7 @@ func TestDeliveryStates(t *testing.T) {
 		{operation: "fail", changes: map[notification.Status]notification.Status{pending: failed}, explains: []notification.Status{pending, failed}},
 		{operation: "cancel", changes: map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, explains: []notification.Status{pending, failed}},
 		// A provider that had it before it could be cancelled has it for good.
-		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, explains: []notification.Status{pending, failed, cancelled}},
+		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, explains: []notification.Status{pending, failed, cancelled, delivered}},
 		{operation: "refused", changes: same, explains: []notification.Status{pending, failed}},
 		{operation: "ambiguous", changes: same, explains: []notification.Status{pending, failed}},
 	}

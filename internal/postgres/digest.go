@@ -86,8 +86,9 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error) {
 	const query = `
 		UPDATE notification
-		SET    status     = $2,
-		       last_error = $3
+		SET    status       = $2,
+		       last_error   = $3,
+		       available_at = CASE WHEN $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
 		WHERE  digest_id = $1
 		AND    status = 'PENDING'`
 

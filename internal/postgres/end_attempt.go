@@ -9,7 +9,8 @@ import (
 // EndAttempt records how an attempt ended, in one statement: on the attempt itself,
 // and on its delivery, or on each item of its digest. Recording it twice changes
 // nothing the second time. A status only climbs: what was sent stays sent, even if it
-// was cancelled while the provider was already accepting it.
+// was cancelled while the provider was already accepting it; and what was acknowledged
+// before this recorded that it was sent stays DELIVERED.
 //
 // Then it switches off devices that proved dead. Where that fails, it is said on the
 // attempt and in the result, and is no error: the directory may be somebody's views.
@@ -32,16 +33,17 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 			RETURNING a.delivery_id
 		), recorded AS (
 			UPDATE notification n
-			SET    status              = CASE $3 WHEN 'SENT' THEN 'SENT' ELSE n.status END,
-			       sent_at             = CASE $3 WHEN 'SENT' THEN now() ELSE n.sent_at END,
+			SET    status              = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' THEN 'SENT' ELSE n.status END,
+			       sent_at             = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' THEN now() ELSE n.sent_at END,
+			       available_at        = coalesce(n.available_at, now()),
 			       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
 			       last_error          = nullif($6, ''),
 			       digest_id           = CASE $3 WHEN 'SENT' THEN coalesce(nullif($7, ''), n.digest_id) ELSE n.digest_id END
 			FROM   ended e
 			WHERE  n.delivery_id = e.delivery_id
-			AND    (n.status IN ('PENDING', 'FAILED') OR (n.status = 'CANCELLED' AND $3 = 'SENT'))
+			AND    (n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND $3 = 'SENT'))
 			RETURNING CASE
-			    WHEN n.status = 'SENT' AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
+			    WHEN n.status IN ('SENT', 'DELIVERED') AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
 			         AND NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
 			    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
 			    END AS age

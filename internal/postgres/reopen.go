@@ -59,6 +59,7 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			       body              = CASE WHEN $6 THEN n.body ELSE $8 END,
 			       strategy          = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
 			       send_after        = $9,
+			       available_at      = CASE WHEN $9 IS NULL THEN n.available_at END, -- what waits again is not in the inbox
 			       digest_id         = NULL,
 			       restarts          = 0
 			FROM   retry r

@@ -1,0 +1,216 @@
+package postgres_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// socket is the delivery to staff 10 that the tests below send.
+const socket = "evt-1-staff10-WEBSOCKET"
+
+// withSocket has one delivery over WEBSOCKET, and returns its id.
+func withSocket(t *testing.T) (*postgres.Store, int64) {
+	t.Helper()
+	s := postgrestest.New(t)
+	savePlan(t, s, decided("10", planned(notification.WebSocket)))
+	return s, get[int64](t, s, "SELECT id FROM notification")
+}
+
+func deliver(t *testing.T, s *postgres.Store, ids ...int64) {
+	t.Helper()
+	var all []notification.Acknowledgement
+	for _, id := range ids {
+		all = append(all, notification.Acknowledgement{ID: id, RecipientKey: staff10})
+	}
+	require.NoError(t, s.MarkDelivered(t.Context(), all))
+}
+
+// times are those of the one delivery.
+type times struct{ Available, Sent, Delivered, Read *time.Time }
+
+func timesOf(t *testing.T, s *postgres.Store, id int64) (of times) {
+	t.Helper()
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT available_at, sent_at, delivered_at, read_at FROM notification WHERE id = $1", id).
+		Scan(&of.Available, &of.Sent, &of.Delivered, &of.Read))
+	return of
+}
+
+// An acknowledgement, and a reading, make DELIVERED of every status; what was known before
+// stands, and the second time changes nothing.
+func TestArrivalInEachStatus(t *testing.T) {
+	t.Parallel()
+
+	ways := map[string]func(*testing.T, *postgres.Store, int64){
+		"acknowledged": func(t *testing.T, s *postgres.Store, id int64) { deliver(t, s, id, id) },
+		"read": func(t *testing.T, s *postgres.Store, id int64) {
+			require.NoError(t, s.MarkRead(t.Context(), staff10, id))
+		},
+		"all read": func(t *testing.T, s *postgres.Store, id int64) {
+			require.NoError(t, s.MarkAllRead(t.Context(), staff10, id))
+		},
+	}
+	tests := []struct {
+		name   string
+		row    inboxRow
+		not    []string
+		placed time.Duration // it keeps this place, after inboxStart; 0: it comes in now
+	}{
+		{name: "sent", row: inboxRow{available: 5}, placed: 5 * time.Second},
+		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 5}, placed: 5 * time.Second},
+		{name: "sent by an older release", row: inboxRow{sent: 5}, placed: 5 * time.Second},
+		{name: "failed", row: inboxRow{status: notification.Failed, available: 5}, placed: 5 * time.Second},
+		{name: "being sent", row: inboxRow{status: notification.Pending}, not: []string{"all read"}},
+		{name: "cancelled after it was handed over", row: inboxRow{status: notification.Cancelled}, not: []string{"read", "all read"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			for way, arrive := range ways {
+				if slices.Contains(tt.not, way) {
+					continue
+				}
+				exec(t, s, "DELETE FROM notification")
+				id := tt.row.add(t, s.Pool, "evt-1")
+				arrive(t, s, id)
+
+				got := delivery(t, s, socket)
+				require.Equal(t, "DELIVERED", got.Status, way)
+				require.Nil(t, got.Error, way)
+				first := timesOf(t, s, id)
+				require.Equal(t, way != "acknowledged", first.Read != nil, way)
+				if tt.placed > 0 {
+					position, err := s.InboxPositionOf(t.Context(), staff10, id)
+					require.NoError(t, err)
+					require.Equal(t, inboxStart.Add(tt.placed), position.AvailableAt.UTC(), way)
+				} else {
+					require.Greater(t, *first.Available, inboxStart.Add(time.Hour), way)
+				}
+				arrive(t, s, id)
+				require.Equal(t, first, timesOf(t, s, id), way)
+			}
+		})
+	}
+}
+
+// A client may be quicker than the worker that records what it sent. Neither loses what the
+// other knows.
+func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		outcome notification.AttemptOutcome
+		aged    bool // the metric of ages counts it
+	}{
+		{name: "sent", outcome: notification.OutcomeSent, aged: true},
+		{name: "without a clear answer", outcome: notification.OutcomeAmbiguous},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s, id := withSocket(t)
+			emitEvent(t, s, "evt-1")
+			begin(t, s, socket, 0)
+			deliver(t, s, id)
+			before := timesOf(t, s, id)
+
+			age := endAs(t, s, notification.AttemptResult{DeliveryID: socket, Number: 1, Outcome: tt.outcome, ProviderID: "p-1"})
+
+			require.Equal(t, tt.aged, age > 0)
+			require.Equal(t, before, timesOf(t, s, id))
+			got := delivery(t, s, socket)
+			require.Equal(t, "DELIVERED", got.Status)
+			require.Equal(t, tt.aged, got.ProviderID != nil)
+			require.Equal(t, string(tt.outcome), get[string](t, s, "SELECT outcome FROM delivery_attempt"))
+			for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
+				now, err := s.GiveUp(t.Context(), socket, status, "why")
+				require.NoError(t, err)
+				require.Equal(t, notification.Delivered, now)
+			}
+		})
+	}
+}
+
+// Gateways that record the same acknowledgements at once, each in its own order, do not
+// wait for each other in a circle.
+func TestAcknowledgedOnSeveralGateways(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	var ids []int64
+	for i := range 200 {
+		ids = append(ids, inboxRow{available: 1}.add(t, s.Pool, fmt.Sprintf("evt-%d", i)))
+	}
+	var gateways errgroup.Group
+	for i := range 8 {
+		gateways.Go(func() error {
+			var all []notification.Acknowledgement
+			for _, id := range ids {
+				all = append(all, notification.Acknowledgement{ID: id, RecipientKey: staff10})
+			}
+			if i%2 == 0 {
+				slices.Reverse(all)
+			}
+			return s.MarkDelivered(t.Context(), all)
+		})
+		gateways.Go(func() error { return s.MarkAllRead(t.Context(), staff10, ids[len(ids)-1]) })
+	}
+	require.NoError(t, gateways.Wait())
+	require.Equal(t, len(ids), get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
+}
+
+// Reading all reads what the client has seen, and nothing that came since.
+func TestMarkAllRead(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	waited := inboxRow{available: 90}.add(t, s.Pool, "waited")
+	first := inboxRow{available: 1}.add(t, s.Pool, "first")
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, available_at, sent_at)
+		SELECT 'many-' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'many-' || i, 'title', 'body', 'SENT', 1, $1, $1
+		FROM   generate_series(1, 2500) AS i`, inboxStart.Add(2*time.Second))
+	last := get[int64](t, s, "SELECT max(id) FROM notification")
+	count, err := s.Unread(t.Context(), staff10)
+	require.NoError(t, err)
+	require.Equal(t, notification.MaxUnread, count, "counting ends there")
+
+	require.NoError(t, s.MarkAllRead(t.Context(), staff10, first))
+	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
+	require.NoError(t, s.MarkAllRead(t.Context(), staff10, last))
+	require.Equal(t, []string{"waited"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true})))
+	require.NoError(t, s.MarkAllRead(t.Context(), staff10, waited))
+	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Unread: true}))
+}
+
+func TestActiveRecipients(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	addRecipient(t, s, notification.RestaurantUser, "11")
+	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
+	unknown := notification.RecipientKey{UserType: notification.Customer, UserID: "10"}
+
+	active, err := s.ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10})
+	require.NoError(t, err)
+	require.Equal(t, []notification.RecipientKey{staff10}, active)
+
+	s = inForeignDirectory(t)
+	waiter := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: ada}
+	active, err = s.ActiveRecipients(t.Context(), []notification.RecipientKey{waiter, {UserType: notification.Customer, UserID: "8"}})
+	require.NoError(t, err)
+	require.Equal(t, []notification.RecipientKey{waiter}, active)
+}

@@ -1,0 +1,261 @@
+package postgres_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+var (
+	staff10 = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "10"}
+	staff11 = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "11"}
+)
+
+// inboxStart is when the first row of a test is made.
+var inboxStart = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+
+// inboxRow is a row of notification. The zero value is one that was sent over WEBSOCKET.
+type inboxRow struct {
+	who       notification.RecipientKey
+	channel   notification.Channel
+	status    notification.Status
+	available int  // seconds after inboxStart; 0: null
+	sent      int  // the same, of sent_at
+	unbegun   bool // no attempt was begun
+	textless  bool
+	read      bool
+}
+
+// add inserts a row, and returns its id.
+func (r inboxRow) add(t *testing.T, on interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, event string) int64 {
+	t.Helper()
+	who, channel, status := cmp.Or(r.who, staff10), cmp.Or(r.channel, notification.WebSocket), cmp.Or(r.status, notification.Sent)
+	var id int64
+	require.NoError(t, on.QueryRow(t.Context(), `
+		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, attempt_count,
+		                          created_at, available_at, sent_at, delivered_at, read_at)
+		SELECT $1, 'RESERVATION_REQUESTED', 'c-1', $2, $3, $4, $1 || '-staff' || $3 || '-' || $4,
+		       CASE WHEN NOT $9 THEN 'title of ' || $1 END, CASE WHEN NOT $9 THEN 'body' END,
+		       $5, CASE WHEN $9 OR $5 IN ('FAILED', 'CANCELLED') THEN 'why' END, CASE WHEN $8 THEN 0 ELSE 1 END,
+		       $11::timestamptz, $11::timestamptz + nullif($6, 0) * interval '1 second',
+		       CASE WHEN $5 IN ('SENT', 'DELIVERED') THEN $11::timestamptz + coalesce(nullif($7, 0), $6) * interval '1 second' END,
+		       CASE WHEN $5 = 'DELIVERED' THEN $11::timestamptz END,
+		       CASE WHEN $10 THEN $11::timestamptz END
+		RETURNING id`, event, string(who.UserType), who.UserID, string(channel), string(status), r.available, r.sent, r.unbegun, r.textless, r.read, inboxStart).Scan(&id))
+	return id
+}
+
+func events(items []notification.InboxItem) []string {
+	var ids []string
+	for _, item := range items {
+		ids = append(ids, item.EventID)
+	}
+	return ids
+}
+
+func inboxPage(t *testing.T, s *postgres.Store, filter notification.InboxFilter) []notification.InboxItem {
+	t.Helper()
+	if filter.Limit == 0 {
+		filter.Limit = 100
+	}
+	items, err := s.InboxPage(t.Context(), staff10, filter)
+	require.NoError(t, err)
+	return items
+}
+
+func inboxAfter(t *testing.T, s *postgres.Store, after notification.InboxPosition) []notification.InboxItem {
+	t.Helper()
+	items, err := s.InboxAfter(t.Context(), staff10, after, 100)
+	require.NoError(t, err)
+	return items
+}
+
+// What a recipient sees is theirs, came over WEBSOCKET, and its first attempt has ended.
+func TestInboxShows(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		row   inboxRow
+		shown bool
+	}{
+		{name: "sent", row: inboxRow{available: 1}, shown: true},
+		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 1}, shown: true},
+		{name: "failed", row: inboxRow{status: notification.Failed, available: 1}, shown: true},
+		{name: "is tried again", row: inboxRow{status: notification.Pending, available: 1}, shown: true},
+		{name: "sent by an older release", row: inboxRow{sent: 1}, shown: true},
+		{name: "failed in an older release", row: inboxRow{status: notification.Failed}, shown: true},
+		{name: "waits", row: inboxRow{status: notification.Pending, unbegun: true}},
+		{name: "is being sent", row: inboxRow{status: notification.Pending}},
+		{name: "cancelled", row: inboxRow{status: notification.Cancelled}},
+		{name: "cancelled after an attempt", row: inboxRow{status: notification.Cancelled, available: 1}},
+		{name: "failed without an attempt", row: inboxRow{status: notification.Failed, unbegun: true}},
+		{name: "has no text", row: inboxRow{status: notification.Failed, textless: true, available: 1}},
+		{name: "over another channel", row: inboxRow{channel: notification.Email, available: 1}},
+		{name: "somebody else's", row: inboxRow{who: staff11, available: 1}},
+		{name: "somebody else's of the same id", row: inboxRow{who: notification.RecipientKey{UserType: notification.Customer, UserID: "10"}, available: 1}},
+	}
+	s := postgrestest.New(t)
+	var shown []string
+	for _, tt := range tests {
+		tt.row.add(t, s.Pool, tt.name)
+		if tt.shown {
+			shown = append(shown, tt.name)
+		}
+	}
+
+	require.ElementsMatch(t, shown, events(inboxPage(t, s, notification.InboxFilter{})))
+	require.ElementsMatch(t, shown, events(inboxAfter(t, s, notification.InboxPosition{})))
+	unread, err := s.UnreadItems(t.Context(), staff10, 100)
+	require.NoError(t, err)
+	require.ElementsMatch(t, shown, events(unread))
+	count, err := s.Unread(t.Context(), staff10)
+	require.NoError(t, err)
+	require.Equal(t, len(shown), count)
+}
+
+func TestInboxItem(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	id := inboxRow{available: 5, read: true}.add(t, s.Pool, "evt-1")
+
+	require.Equal(t, []notification.InboxItem{{
+		Frame: notification.Frame{
+			Type: "notification", DeliveryID: "evt-1-staff10-WEBSOCKET", NotificationID: id, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1",
+			UserType: notification.RestaurantUser, UserID: "10", Title: "title of evt-1", Body: "body", CreatedAt: inboxStart,
+		},
+		AvailableAt: inboxStart.Add(5 * time.Second), ReadAt: &inboxStart,
+	}}, inboxPage(t, s, notification.InboxFilter{}))
+	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Unread: true}))
+}
+
+// Pages follow each other in the order in which the first attempts ended, and those that
+// ended at once in the order of their ids: a row that waited has an old id, and is new.
+func TestInboxPages(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	inboxRow{available: 90}.add(t, s.Pool, "waited")
+	inboxRow{sent: 10}.add(t, s.Pool, "older")
+	for i := range 3 {
+		inboxRow{available: 20, read: i == 1}.add(t, s.Pool, fmt.Sprintf("at once %d", i))
+	}
+	inboxRow{available: 30, read: true}.add(t, s.Pool, "last id")
+	order := []string{"waited", "last id", "at once 2", "at once 1", "at once 0", "older"}
+
+	var pages [][]string
+	var all []string
+	var before int64
+	for {
+		page := inboxPage(t, s, notification.InboxFilter{Before: before, Limit: 2})
+		if len(page) == 0 {
+			break
+		}
+		pages, all = append(pages, events(page)), append(all, events(page)...)
+		before = page[len(page)-1].NotificationID
+	}
+	require.Len(t, pages, 3)
+	require.Equal(t, order, all)
+
+	unread := inboxPage(t, s, notification.InboxFilter{Unread: true, Limit: 2})
+	require.Equal(t, []string{"waited", "at once 2"}, events(unread))
+	require.Equal(t, []string{"at once 0", "older"}, events(inboxPage(t, s, notification.InboxFilter{Unread: true, Before: unread[1].NotificationID})))
+
+	var after []string
+	for _, item := range inboxAfter(t, s, inboxPage(t, s, notification.InboxFilter{})[4].Position()) {
+		after = append([]string{item.EventID}, after...)
+	}
+	require.Equal(t, order[:4], after)
+
+	newest, err := s.UnreadItems(t.Context(), staff10, 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"at once 2", "waited"}, events(newest), "the newest, and the oldest of them first")
+}
+
+// A transaction that takes long makes its row visible after later ones. Whoever asks for
+// what is after a place a little further back finds it.
+func TestInboxOutOfOrder(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	slow, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = slow.Rollback(context.Background()) }()
+	inboxRow{available: 10}.add(t, slow, "slow")
+	inboxRow{available: 11}.add(t, s.Pool, "quick")
+	had := inboxAfter(t, s, notification.InboxPosition{})
+	require.Equal(t, []string{"quick"}, events(had))
+
+	require.NoError(t, slow.Commit(t.Context()))
+
+	require.Empty(t, inboxAfter(t, s, had[0].Position()))
+	back := had[0].Position()
+	back.AvailableAt = back.AvailableAt.Add(-time.Minute)
+	require.Equal(t, []string{"slow", "quick"}, events(inboxAfter(t, s, back)))
+}
+
+// The place of what is being sent is where its attempts began: a row that waited for a
+// week is not a week old to a client that has just got it.
+func TestInboxPositionOf(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	ended := inboxRow{available: 7}.add(t, s.Pool, "ended")
+	older := inboxRow{sent: 8}.add(t, s.Pool, "older")
+	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
+	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
+	for id, seconds := range map[int64]time.Duration{ended: 7, older: 8, under: 9} {
+		position, err := s.InboxPositionOf(t.Context(), staff10, id)
+		require.NoError(t, err)
+		require.Equal(t, id, position.ID)
+		require.Equal(t, inboxStart.Add(seconds*time.Second), position.AvailableAt.UTC())
+	}
+}
+
+// Whoever names what is not theirs hears that there is no such thing, and changes nothing.
+func TestInboxOfAnother(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := postgrestest.New(t), t.Context()
+	others := inboxRow{who: staff11, available: 1}.add(t, s.Pool, "evt-1")
+	mine := inboxRow{available: 1}.add(t, s.Pool, "evt-2")
+	mail := inboxRow{channel: notification.Email, available: 1}.add(t, s.Pool, "evt-3")
+	waits := inboxRow{status: notification.Pending, unbegun: true}.add(t, s.Pool, "evt-4")
+	cancelled := inboxRow{status: notification.Cancelled, available: 1}.add(t, s.Pool, "evt-5")
+	before := list(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine)
+	tests := []struct {
+		name string
+		of   func(id int64) error
+		of3  []int64 // beside the other's, the mail and one that is not there
+	}{
+		{name: "before", of: func(id int64) error {
+			_, err := s.InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1})
+			return err
+		}},
+		{name: "position", of: func(id int64) error { _, err := s.InboxPositionOf(ctx, staff10, id); return err }},
+		{name: "read", of: func(id int64) error { return s.MarkRead(ctx, staff10, id) }, of3: []int64{waits, cancelled}},
+		{name: "read all", of: func(id int64) error { return s.MarkAllRead(ctx, staff10, id) }},
+	}
+	for _, tt := range tests {
+		for _, id := range append(tt.of3, others, mail, 404) {
+			require.ErrorIs(t, tt.of(id), notification.ErrNoNotification, "%s %d", tt.name, id)
+		}
+	}
+	require.NoError(t, s.MarkDelivered(ctx, []notification.Acknowledgement{
+		{ID: others, RecipientKey: staff10}, {ID: mail, RecipientKey: staff10}, {ID: waits, RecipientKey: staff10}, {ID: 404, RecipientKey: staff10},
+	}))
+	require.NoError(t, s.MarkAllRead(ctx, staff10, mine))
+	require.Equal(t, before, list(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
+}

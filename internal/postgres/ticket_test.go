@@ -1,0 +1,58 @@
+package postgres_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+// Of those who come with one ticket at once, one gets in.
+func TestTicketIsUsedOnce(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := postgrestest.New(t), t.Context()
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	require.NoError(t, s.NewTicket(ctx, []byte("hash"), staff10, expires, time.Now().Add(30*time.Second)))
+	require.Error(t, s.NewTicket(ctx, []byte("hash"), staff11, expires, expires), "it is taken")
+	var in atomic.Int32
+	var group errgroup.Group
+	for range 10 {
+		group.Go(func() error {
+			who, tokenExpires, err := s.UseTicket(ctx, []byte("hash"))
+			if errors.Is(err, notification.ErrNoTicket) {
+				return nil
+			}
+			if err == nil && who == staff10 && tokenExpires.Equal(expires) {
+				in.Add(1)
+			}
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.EqualValues(t, 1, in.Load())
+}
+
+func TestTicketExpires(t *testing.T) {
+	t.Parallel()
+
+	s, ctx, later := postgrestest.New(t), t.Context(), time.Now().Add(time.Hour)
+	for i := range 25 {
+		require.NoError(t, s.NewTicket(ctx, []byte{byte(i)}, staff10, later, later))
+	}
+	exec(t, s, "UPDATE gateway_ticket SET expires_at = now()")
+
+	_, _, err := s.UseTicket(ctx, []byte{0})
+	require.ErrorIs(t, err, notification.ErrNoTicket)
+
+	for left := range 3 { // new ones take expired ones away
+		require.NoError(t, s.NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
+		require.Equal(t, max(0, 15-10*left), get[int](t, s, "SELECT count(*) FROM gateway_ticket WHERE expires_at <= now()"))
+	}
+}
