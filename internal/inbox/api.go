@@ -1,0 +1,70 @@
+// Package inbox is what a gateway gives to browsers besides live messages: the API of a
+// recipient's notifications and preferences, and a page that uses it.
+package inbox
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"herald/internal/notification"
+	"herald/internal/signin"
+)
+
+const (
+	// bodyLimit is the longest body that a request may have, in bytes.
+	bodyLimit = 64 << 10
+	// timeout bounds one request, and so the wait for the database.
+	timeout = 10 * time.Second
+)
+
+// Notifications reads inboxes.
+type Notifications interface {
+	InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) ([]notification.InboxItem, error)
+	Unread(ctx context.Context, who notification.RecipientKey) (int, error)
+}
+
+// Readings records what was read. What the recipient does not have is a
+// [notification.ErrNoNotification].
+type Readings interface {
+	MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error
+	MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error
+}
+
+// Preferences keeps what recipients want. What is invalid or mandatory is a
+// [notification.PreferenceError].
+type Preferences interface {
+	Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error)
+	SetPreferences(ctx context.Context, who notification.RecipientKey, preferences notification.Preferences) error
+}
+
+// Tickets makes tickets for sockets.
+type Tickets interface {
+	Issue(ctx context.Context, who signin.Identity) (ticket string, expires time.Time, err error)
+}
+
+// API answers the requests of recipients who are signed in, as openapi.json says.
+type API struct {
+	Notifications Notifications
+	Readings      Readings
+	Preferences   Preferences
+	Tickets       Tickets
+}
+
+// Handler returns the paths under /api/. It must be behind what signs people in.
+func (a *API) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/api/notifications", methods{http.MethodGet: a.list})
+	mux.Handle("/api/notifications/unread-count", methods{http.MethodGet: a.unreadCount})
+	mux.Handle("/api/notifications/{id}/read", methods{http.MethodPost: a.read})
+	mux.Handle("/api/notifications/read-all", methods{http.MethodPost: a.readAll})
+	mux.Handle("/api/preferences", methods{http.MethodGet: a.showPreferences, http.MethodPut: a.changePreferences})
+	mux.Handle("/api/ws-ticket", methods{http.MethodPost: a.newTicket})
+	mux.HandleFunc("/", noSuchPath)
+	return mux
+}
+
+// who is the recipient who is signed in.
+func who(ctx context.Context) notification.RecipientKey {
+	return signin.Who(ctx).RecipientKey
+}

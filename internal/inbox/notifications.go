@@ -1,0 +1,123 @@
+package inbox
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"herald/internal/notification"
+)
+
+const (
+	// pageSize is how many notifications a page has unless the client says it.
+	pageSize = 20
+	// maxPageSize is how many it may have.
+	maxPageSize = 100
+)
+
+// page is a part of an inbox, newest first.
+type page struct {
+	Notifications []notification.InboxItem `json:"notifications"`
+	NextBefore    *int64                   `json:"next_before"` // what asks for the next page; null: this is the last
+}
+
+func (a *API) list(w http.ResponseWriter, r *http.Request) error {
+	filter, err := readFilter(r)
+	if err != nil {
+		return err
+	}
+	size := filter.Limit
+	filter.Limit++ // one more tells whether there is a next page
+	items, err := a.Notifications.InboxPage(r.Context(), who(r.Context()), filter)
+	if err != nil {
+		return err
+	}
+	answer := page{Notifications: append([]notification.InboxItem{}, items...)}
+	if len(items) > size {
+		answer.Notifications = answer.Notifications[:size]
+		answer.NextBefore = &items[size-1].NotificationID
+	}
+	return reply(w, http.StatusOK, answer)
+}
+
+func readFilter(r *http.Request) (filter notification.InboxFilter, err error) {
+	values, err := query(r, "unread", "before", "limit")
+	if err != nil {
+		return filter, err
+	}
+	switch values.Get("unread") {
+	case "true":
+		filter.Unread = true
+	case "false":
+	default:
+		if values.Has("unread") {
+			return filter, badRequest("unread must be true or false")
+		}
+	}
+	if filter.Before, err = idParameter(values, "before"); err != nil {
+		return filter, err
+	}
+	filter.Limit, err = limitParameter(values)
+	return filter, err
+}
+
+func limitParameter(values url.Values) (int, error) {
+	if !values.Has("limit") {
+		return pageSize, nil
+	}
+	limit, err := strconv.Atoi(values.Get("limit"))
+	if err != nil || limit < 1 || limit > maxPageSize {
+		return 0, badRequest("limit must be a number from 1 to 100")
+	}
+	return limit, nil
+}
+
+func (a *API) unreadCount(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	unread, err := a.Notifications.Unread(r.Context(), who(r.Context()))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, map[string]int{"unread": unread})
+}
+
+// read marks one notification. An id that cannot be is one that the recipient does not have.
+func (a *API) read(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	if err := withoutBody(r); err != nil {
+		return err
+	}
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return notification.ErrNoNotification
+	}
+	if err := a.Readings.MarkRead(r.Context(), who(r.Context()), id); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (a *API) readAll(w http.ResponseWriter, r *http.Request) error {
+	values, err := query(r, "until")
+	if err != nil {
+		return err
+	}
+	if !values.Has("until") {
+		return badRequest("until is missing: it is the notification_id of the newest that was shown")
+	}
+	until, err := idParameter(values, "until")
+	if err != nil {
+		return err
+	}
+	if err := withoutBody(r); err != nil {
+		return err
+	}
+	if err := a.Readings.MarkAllRead(r.Context(), who(r.Context()), until); err != nil {
+		return err
+	}
+	return done(w)
+}

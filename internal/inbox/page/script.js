@@ -1,0 +1,547 @@
+// The inbox page. It shows what the API lists and what the socket brings, and keeps nothing
+// but the token, for as long as the tab is open. Texts of others go into the page as
+// textContent alone.
+
+const byId = (id) => document.getElementById(id);
+const copyOf = (template) => byId(template).content.firstElementChild.cloneNode(true);
+
+// --- who is asking ---
+
+const demo = document.documentElement.dataset.demo === "true";
+const tokenKey = "herald-token";
+
+// The application opens this page as /#token=JWT. A browser sends what follows # to nobody;
+// it leaves the address at once, so that nobody copies it from there.
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem(tokenKey, given);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+  return sessionStorage.getItem(tokenKey);
+}
+
+// claims reads who the token names, to show it. Whether it is right, the server says.
+function claims(jwt) {
+  try {
+    const part = jwt.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
+  } catch {
+    return {};
+  }
+}
+
+let token = takeToken();
+
+class SignedOut extends Error {}
+
+// api asks the server, and throws what it refuses. A token that it no longer takes ends the
+// session, whatever was asked.
+async function api(method, path, body) {
+  const asked = token;
+  const headers = { Authorization: `Bearer ${asked}` };
+  if (body) headers["Content-Type"] = "application/json";
+  const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), cache: "no-store", signal: AbortSignal.timeout(15_000) });
+  if (asked !== token) throw new SignedOut(); // somebody else is signed in by now
+  if (response.status === 401) {
+    signOut();
+    throw new SignedOut();
+  }
+  if (response.status === 204) return null;
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) {
+    throw Object.assign(new Error(answer.detail || "the server could not do it"), { status: response.status, problems: answer.problems || [] });
+  }
+  return answer;
+}
+
+// --- what is shown ---
+
+const items = new Map(); // by notification_id: what the server said, its element
+let order = []; // notification_ids, newest first
+let olderThan = null; // what asks for the next page; null: there is none
+let unread = 0;
+
+function view(name) {
+  document.body.dataset.view = name;
+  for (const part of document.querySelectorAll("[data-in]")) part.hidden = part.dataset.in !== name;
+  byId("switch").hidden = !demo || name !== "inbox";
+}
+
+function announce(text) {
+  const line = document.createElement("p");
+  line.textContent = text;
+  byId("announcements").append(line);
+  setTimeout(() => line.remove(), 10_000);
+}
+
+function showCount() {
+  const shown = unread > 99 ? "99+" : String(unread);
+  byId("count").textContent = unread ? shown : "";
+  byId("bell").setAttribute("aria-label", unread === 1 ? "1 unread notification" : `${unread || "No"} unread notifications`);
+  byId("read-all").disabled = unread === 0;
+  document.title = unread ? `(${shown}) Notifications` : "Notifications";
+}
+
+const ago = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+
+function showTime(element, at) {
+  const date = new Date(at);
+  const minutes = Math.round((date - Date.now()) / 60_000);
+  const today = date.toDateString() === new Date().toDateString();
+  element.dateTime = date.toISOString();
+  element.title = date.toLocaleString("en", { dateStyle: "full", timeStyle: "short" });
+  if (minutes > -1) element.textContent = "now";
+  else if (minutes > -60) element.textContent = ago.format(minutes, "minute");
+  else if (today) element.textContent = date.toLocaleTimeString("en", { timeStyle: "short" });
+  else element.textContent = date.toLocaleDateString("en", { dateStyle: "medium" });
+}
+
+setInterval(() => {
+  for (const item of items.values()) showTime(item.element.querySelector("time"), item.at);
+}, 30_000);
+
+function showRead(item) {
+  item.element.classList.toggle("unread", !item.read_at);
+  item.element.querySelector(".unread-word").hidden = Boolean(item.read_at);
+}
+
+// put adds a notification to those that are known, or brings a known one up to date.
+function put(told) {
+  let item = items.get(told.notification_id);
+  if (!item) {
+    item = { element: copyOf("notification"), read_at: null };
+    item.element.querySelector("button").addEventListener("click", () => open(item));
+    items.set(told.notification_id, item);
+  }
+  Object.assign(item, told, { at: told.available_at || told.created_at, read_at: told.read_at || item.read_at }); // what was read stays read
+  item.element.dataset.id = item.notification_id;
+  item.element.querySelector(".title").textContent = item.title;
+  item.element.querySelector(".body").textContent = item.body;
+  showTime(item.element.querySelector("time"), item.at);
+  showRead(item);
+  return item;
+}
+
+// showList brings the elements into order. It leaves in place what is in place, since an
+// element that moves loses the keyboard's focus.
+function showList() {
+  let next = byId("list").firstElementChild;
+  for (const id of order) {
+    const { element } = items.get(id);
+    if (element === next) next = next.nextElementSibling;
+    else byId("list").insertBefore(element, next);
+  }
+  while (next) {
+    const gone = next;
+    next = next.nextElementSibling;
+    gone.remove();
+  }
+  byId("empty").hidden = order.length > 0;
+  byId("older").hidden = olderThan === null;
+}
+
+// --- the API ---
+
+// once returns a function that runs work once at a time. A call while it runs makes it run
+// once more, and all calls wait for a run that began after them.
+function once(work) {
+  let running = null;
+  let next = null;
+  return function run() {
+    if (!running) {
+      running = work().finally(() => (running = null));
+      return running;
+    }
+    next ??= running.catch(() => {}).then(() => {
+      next = null;
+      return run();
+    });
+    return next;
+  };
+}
+
+// refresh reads the newest page and the count. What arrives meanwhile stays on top. Where the
+// page does not reach what is known, there is a gap between them, so the known part goes.
+const refresh = once(async () => {
+  const before = new Set(order);
+  const [page, count] = await Promise.all([api("GET", "api/notifications"), api("GET", "api/notifications/unread-count")]);
+  const listed = page.notifications.map((told) => put(told).notification_id);
+  const arrived = order.filter((id) => !before.has(id) && !listed.includes(id));
+  if (page.next_before === null || !listed.some((id) => before.has(id))) {
+    order = [...arrived, ...listed];
+    olderThan = page.next_before;
+  } else {
+    order = [...arrived, ...listed, ...order.filter((id) => before.has(id) && !listed.includes(id))];
+  }
+  for (const id of items.keys()) if (!order.includes(id)) items.delete(id);
+  unread = count.unread;
+  showList();
+  showCount();
+  acknowledge();
+});
+
+const refreshCount = once(async () => {
+  unread = (await api("GET", "api/notifications/unread-count")).unread;
+  showCount();
+});
+
+// quietly is for what the next refresh makes good.
+const quietly = (work) => work.catch(() => {});
+
+async function showOlder() {
+  const page = await api("GET", `api/notifications?before=${olderThan}`);
+  const fresh = page.notifications.filter((told) => !items.has(told.notification_id));
+  order.push(...fresh.map((told) => put(told).notification_id));
+  olderThan = page.next_before;
+  showList();
+  (items.get(fresh[0]?.notification_id)?.element.querySelector("button") || byId("list")).focus();
+}
+
+// open unfolds a notification, which reads it. The other tabs are told.
+async function open(item) {
+  const button = item.element.querySelector("button");
+  const unfolded = button.getAttribute("aria-expanded") !== "true";
+  button.setAttribute("aria-expanded", unfolded);
+  if (item.read_at) return;
+  item.read_at = new Date().toISOString();
+  unread = Math.max(0, unread - 1);
+  showRead(item);
+  showCount();
+  try {
+    await api("POST", `api/notifications/${item.notification_id}/read`);
+    tabs?.postMessage({ read: item.notification_id });
+  } catch (error) {
+    item.read_at = null;
+    showRead(item);
+    if (!(error instanceof SignedOut)) announce("That could not be marked as read. Try again when you are online.");
+  }
+  quietly(refreshCount());
+}
+
+async function readAll() {
+  if (!order.length) return;
+  try {
+    await api("POST", `api/notifications/read-all?until=${order[0]}`);
+    tabs?.postMessage({ all: true });
+    for (const item of items.values()) {
+      item.read_at ||= new Date().toISOString();
+      showRead(item);
+    }
+    announce("All are marked as read.");
+    byId("list").querySelector("button")?.focus(); // the button is disabled now
+  } catch (error) {
+    if (!(error instanceof SignedOut)) announce("They could not be marked as read. Try again when you are online.");
+  }
+  quietly(refresh());
+}
+
+// --- live ---
+
+const shortestWait = 500; // milliseconds
+const longestWait = 30_000;
+const settled = 5_000; // a socket that was open for so long counts as a success
+
+let socket = null;
+let attempts = 0; // without success
+let timer = 0;
+let last = null; // the last notification that a socket brought
+const toAcknowledge = new Set(); // brought and not shown yet
+
+function connection(state) {
+  const before = document.body.dataset.connection;
+  document.body.dataset.connection = state;
+  byId("connection").textContent = state === "offline" ? "You are offline. What happens meanwhile appears when the connection is back." : "";
+  if (before === "offline" && state === "online") announce("You are online again.");
+}
+
+// connect reads the list and opens a socket, which brings what came since.
+async function connect() {
+  clearTimeout(timer);
+  if (!token || socket) return;
+  const mine = {};
+  socket = mine; // from here on nobody else connects
+  try {
+    await refresh();
+  } catch (error) {
+    if (socket === mine) socket = null;
+    if (!(error instanceof SignedOut)) reconnect();
+    return;
+  }
+  if (socket !== mine) return;
+  const address = new URL("ws", location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  const opened = new WebSocket(address, ["herald.v1", `bearer.${token}`]);
+  let since = Infinity;
+  socket = opened;
+  opened.addEventListener("open", () => {
+    since = Date.now();
+    connection("online");
+    opened.send(JSON.stringify(last ? { type: "after", id: last } : { type: "after" }));
+  });
+  opened.addEventListener("message", (event) => {
+    if (socket === opened) receive(JSON.parse(event.data));
+  });
+  opened.addEventListener("close", (event) => {
+    if (socket !== opened) return;
+    socket = null;
+    if (event.code === 4001) return signOut();
+    if (Date.now() - since > settled) attempts = 0;
+    reconnect();
+  });
+}
+
+// reconnect waits longer after each failure, and by chance, so that not all clients of a
+// gateway that ended come back in the same moment.
+function reconnect() {
+  connection("offline");
+  const wait = Math.min(longestWait, shortestWait * 2 ** attempts++);
+  clearTimeout(timer);
+  timer = setTimeout(connect, wait * (0.5 + Math.random() / 2));
+}
+
+function connectNow() {
+  attempts = 0;
+  if (token && !socket) connect();
+}
+
+function disconnect() {
+  clearTimeout(timer);
+  const open = socket;
+  socket = null;
+  open?.close?.();
+}
+
+function receive(frame) {
+  if (frame.type !== "notification") return;
+  if (!frame.notification_id) return receiveOther(frame);
+  last = frame.notification_id;
+  toAcknowledge.add(last);
+  if (!items.has(last)) {
+    announce(`${frame.title}. ${frame.body}`.slice(0, 300));
+    const top = items.get(order[0]);
+    if (top && frame.created_at < top.created_at) return quietly(refresh()); // the server knows its place
+    put(frame).element.classList.add("arrived");
+    order.unshift(last);
+    unread++;
+    showList();
+    showCount();
+    quietly(refreshCount());
+  }
+  acknowledge();
+}
+
+// receiveOther shows what is no notification of its own: a digest, whose items are listed, or
+// a broadcast, which nobody keeps.
+function receiveOther(frame) {
+  announce(`${frame.title}. ${frame.body}`.slice(0, 300));
+  if (frame.user_id) return quietly(refresh());
+  const notice = copyOf("notice");
+  notice.querySelector("strong").textContent = frame.title;
+  notice.querySelector("span").textContent = frame.body;
+  notice.querySelector("button").addEventListener("click", () => notice.remove());
+  byId("notices").prepend(notice);
+}
+
+// acknowledge tells the server which of the notifications that it sent are shown.
+function acknowledge() {
+  if (socket?.readyState !== WebSocket.OPEN) return;
+  for (const id of toAcknowledge) {
+    if (!items.has(id)) continue;
+    socket.send(JSON.stringify({ type: "ack", id }));
+    toAcknowledge.delete(id);
+  }
+}
+
+// --- preferences ---
+
+const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push messages", SMS: "SMS", SLACK: "Slack" };
+const nameOf = (channel) => channelNames[channel] || channel;
+let edited = null; // the preferences in the form
+
+async function openPreferences() {
+  try {
+    edited = await api("GET", "api/preferences");
+  } catch (error) {
+    if (!(error instanceof SignedOut)) announce("Your preferences cannot be reached now.");
+    return;
+  }
+  byId("problems").replaceChildren();
+  byId("channels").replaceChildren(...edited.channels.map(channelField));
+  byId("categories").replaceChildren(...edited.categories.map(categoryField));
+  byId("categories-part").hidden = edited.categories.length === 0;
+  const zones = new Set(["UTC", edited.timezone, ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
+  byId("timezone").replaceChildren(...[...zones].sort().map((zone) => new Option(zone, zone, false, zone === edited.timezone)));
+  byId("preferences").showModal();
+  byId("preferences-heading").focus();
+}
+
+// choice fills in a checkbox that writes to the preferences. What is mandatory is on and stays on.
+function choice(element, name, preference) {
+  const box = element.querySelector("input");
+  element.querySelector(".name").textContent = name;
+  box.checked = preference.enabled || preference.mandatory;
+  box.disabled = Boolean(preference.mandatory);
+  element.querySelector(".always").hidden = !preference.mandatory;
+  box.addEventListener("change", () => (preference.enabled = box.checked));
+}
+
+function channelField(preference) {
+  const field = copyOf("channel");
+  field.dataset.channel = preference.channel;
+  choice(field.querySelector(".switch"), nameOf(preference.channel), preference);
+  const quiet = preference.quiet_hours;
+  if (!quiet) {
+    field.querySelector(".quiet-hours").remove();
+    return field;
+  }
+  const [enabled, start, end] = ["enabled", "start", "end"].map((name) => field.querySelector(`.quiet-hours .${name}`));
+  enabled.checked = quiet.enabled;
+  start.value = quiet.start || "22:00";
+  end.value = quiet.end || "08:00";
+  start.setAttribute("aria-label", `${nameOf(preference.channel)}: quiet hours from`);
+  end.setAttribute("aria-label", `${nameOf(preference.channel)}: quiet hours to`);
+  const show = () => {
+    field.querySelector(".times").hidden = !enabled.checked;
+    start.required = end.required = enabled.checked;
+    preference.quiet_hours = enabled.checked ? { enabled: true, start: start.value, end: end.value } : { ...quiet, enabled: false };
+  };
+  for (const input of [enabled, start, end]) input.addEventListener("input", show);
+  show();
+  return field;
+}
+
+function categoryField(preference) {
+  const field = copyOf("category");
+  field.dataset.category = preference.category;
+  const name = preference.category.replaceAll(/[-_]/g, " ");
+  field.querySelector("p").textContent = name;
+  field.setAttribute("aria-label", name);
+  for (const channel of preference.channels) {
+    const chip = copyOf("chip");
+    chip.dataset.channel = channel.channel;
+    choice(chip, nameOf(channel.channel), channel);
+    field.querySelector(".chips").append(chip);
+  }
+  return field;
+}
+
+async function savePreferences(event) {
+  event.preventDefault();
+  byId("save").disabled = true;
+  try {
+    await api("PUT", "api/preferences", { ...edited, timezone: byId("timezone").value });
+    byId("preferences").close();
+    announce("Your preferences are saved.");
+  } catch (error) {
+    if (!(error instanceof SignedOut)) showProblems(error);
+  }
+  byId("save").disabled = false;
+}
+
+function showProblems(error) {
+  const texts = error.problems?.length ? error.problems : ["They could not be saved. Try again."];
+  byId("problems").replaceChildren(
+    ...texts.map((text) => {
+      const line = document.createElement("p");
+      line.textContent = text;
+      return line;
+    }),
+  );
+}
+
+// --- from beginning to end ---
+
+let tabs = null; // the other tabs of the same person
+
+function start() {
+  const { user_type: userType, sub } = claims(token);
+  byId("who").textContent = sessionStorage.getItem("herald-name") || `${userType} ${sub}`;
+  tabs = new BroadcastChannel(`herald-inbox/${userType}/${sub}`);
+  tabs.addEventListener("message", ({ data }) => {
+    const item = items.get(data.read);
+    if (!item) return quietly(refresh());
+    item.read_at ||= new Date().toISOString();
+    showRead(item);
+    quietly(refreshCount());
+  });
+  connection("connecting");
+  view("inbox");
+  connect();
+}
+
+// signOut forgets everything that was somebody's.
+function signOut() {
+  token = null;
+  sessionStorage.clear();
+  disconnect();
+  tabs?.close();
+  tabs = null;
+  last = null;
+  order = [];
+  olderThan = null;
+  unread = 0;
+  attempts = 0;
+  items.clear();
+  toAcknowledge.clear();
+  byId("notices").replaceChildren();
+  byId("announcements").replaceChildren();
+  byId("who").textContent = "";
+  byId("preferences").close();
+  connection("connecting");
+  showList();
+  showCount();
+  if (demo) return choose();
+  view("signed-out");
+  byId("signed-out-heading").focus();
+}
+
+// choose asks who the tab is among the example's people, on a gateway that is for that.
+async function choose() {
+  view("chooser");
+  const people = await (await fetch("demo/people")).json();
+  byId("people").replaceChildren(
+    ...people.map((person) => {
+      const line = copyOf("person");
+      line.querySelector("strong").textContent = person.name;
+      line.querySelector("span").textContent = `${person.user_type} ${person.user_id}`;
+      line.querySelector("button").addEventListener("click", () => become(person));
+      return line;
+    }),
+  );
+  byId("chooser-heading").focus();
+}
+
+async function become({ user_type, user_id, name }) {
+  const response = await fetch("demo/token", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ user_type, user_id }) });
+  if (!response.ok) return choose();
+  token = (await response.json()).token;
+  sessionStorage.setItem(tokenKey, token);
+  sessionStorage.setItem("herald-name", name);
+  start();
+}
+
+byId("read-all").addEventListener("click", readAll);
+byId("older").addEventListener("click", () => quietly(showOlder()));
+byId("open-preferences").addEventListener("click", openPreferences);
+byId("preferences-form").addEventListener("submit", savePreferences);
+byId("cancel").addEventListener("click", () => byId("preferences").close());
+byId("switch").addEventListener("click", signOut);
+addEventListener("hashchange", () => takeToken() !== token && location.reload());
+addEventListener("online", connectNow);
+addEventListener("offline", () => {
+  disconnect();
+  if (token) reconnect();
+});
+addEventListener("pageshow", (event) => event.persisted && connectNow());
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden || !token) return;
+  if (socket) quietly(refresh());
+  else connectNow();
+});
+addEventListener("focus", () => token && socket && quietly(refresh()));
+
+showCount();
+if (token) start();
+else if (demo) choose();
+else view("signed-out");

@@ -1,0 +1,97 @@
+package inbox
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// query returns the parameters of a request, each given once at most. One that is unknown is
+// refused rather than ignored, since its sender counts on it.
+func query(r *http.Request, known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("the query cannot be read: encode it")
+	}
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			return nil, badRequest("a parameter of the query is unknown: " + takes(known))
+		}
+		if len(given) > 1 {
+			return nil, badRequest(name + " is given more than once")
+		}
+	}
+	return values, nil
+}
+
+func takes(known []string) string {
+	if len(known) == 0 {
+		return "this path takes none"
+	}
+	return "this path takes " + strings.Join(known, ", ")
+}
+
+// idParameter is the id of a notification in a query; 0 if it is not given.
+func idParameter(values url.Values, name string) (int64, error) {
+	if !values.Has(name) {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(values.Get(name), 10, 64)
+	if err != nil || id < 1 {
+		return 0, badRequest(name + " must be the notification_id of a notification")
+	}
+	return id, nil
+}
+
+// withoutBody refuses a request that has a body.
+func withoutBody(r *http.Request) error {
+	n, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		return bodyError(err)
+	}
+	if n > 0 {
+		return badRequest("this path takes no body")
+	}
+	return nil
+}
+
+// decode reads the one JSON value that the body is. It refuses what it does not know.
+func decode(r *http.Request, into any) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return &refusal{http.StatusUnsupportedMediaType, "the body must be application/json"}
+	}
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return bodyError(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return bodyError(errors.Join(err, errors.New("there is more after the JSON value")))
+	}
+	return nil
+}
+
+// bodyError says why a body cannot be used.
+func bodyError(err error) error {
+	var (
+		tooLarge *http.MaxBytesError
+		mistyped *json.UnmarshalTypeError
+	)
+	switch {
+	case errors.As(err, &tooLarge):
+		return err
+	case errors.As(err, &mistyped):
+		return badRequest(fmt.Sprintf("the body is not as openapi.json says: %s cannot be a JSON %s", cmp.Or(mistyped.Field, "it"), mistyped.Value))
+	case strings.HasPrefix(err.Error(), "json: unknown field"):
+		return badRequest("the body is not as openapi.json says: " + strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return badRequest("the body is not JSON, or not all of it came")
+}
