@@ -42,8 +42,12 @@ func (c *Config) check(r *environment.Reader) {
 	if c.QueueTTL != 0 {
 		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits
 	}
-	if _, port, err := net.SplitHostPort(c.WorkerHTTPAddr); err != nil || !environment.IsPort(port) {
-		r.Refuse("WORKER_HTTP_ADDR", "must be host:port or :port")
+	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
+}
+
+func checkListen(r *environment.Reader, key, addr string) {
+	if _, port, err := net.SplitHostPort(addr); err != nil || !environment.IsPort(port) {
+		r.Refuse(key, "must be host:port or :port")
 	}
 }
 

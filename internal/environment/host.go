@@ -41,6 +41,10 @@ func (r *Reader) ProviderHosts(key string, hosts []string) []string {
 
 func (r *Reader) useProvider(host string) { r.remote = r.remote || !IsLocal(host) }
 
+// LocalProviders says whether all providers in use are on this machine. Call it when the
+// settings of all of them are read.
+func (r *Reader) LocalProviders() bool { return !r.remote }
+
 // PublicURL is [Reader.URL] for Herald's own address, which providers call. It refuses
 // clear text unless it and all providers are on this machine. Call it when
 // the settings of all providers are read.

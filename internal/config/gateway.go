@@ -1,0 +1,93 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"strings"
+
+	"herald/internal/environment"
+)
+
+// Gateway is the settings of the gateway, without those of who may sign in.
+type Gateway struct {
+	DatabaseURL    environment.Secret `env:"DATABASE_URL,required,notEmpty"`
+	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
+	AllowCleartext bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"` // to other hosts
+	Secret         environment.Secret `env:"HERALD_SECRET,required,notEmpty"`    // 32 bytes or more; see package secret
+
+	HTTPAddr       string   `env:"GATEWAY_HTTP_ADDR" envDefault:":8080"`
+	AdminAddr      string   `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
+	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; besides the gateway's own
+	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // lets the page choose who it is
+
+	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`            // open at once
+	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"` // of those
+}
+
+// minSecret is the least number of bytes of HERALD_SECRET, which its keys have too.
+const minSecret = 32
+
+// maxSockets is far above what one process serves.
+const maxSockets = 1_000_000
+
+// GatewayFrom is [From] for the gateway. readSignIn reads who may sign in. readSenders is
+// called for a demo, which must not be near real providers.
+func GatewayFrom(values map[string]string, readSignIn, readSenders func(*environment.Reader)) (Gateway, error) {
+	r := environment.NewReader(values)
+	var cfg Gateway
+	r.Read("", &cfg)
+	r.AllowCleartext = cfg.AllowCleartext
+	cfg.check(r)
+	readSignIn(r)
+	if cfg.Demo {
+		readSenders(r)
+		cfg.checkDemo(r)
+	}
+	if err := r.Err(); err != nil {
+		return Gateway{}, err
+	}
+	return cfg, nil
+}
+
+func (g *Gateway) check(r *environment.Reader) {
+	checkDatabase(r, "DATABASE_URL", string(g.DatabaseURL))
+	checkBroker(r, g.RabbitMQURL)
+	if len(g.Secret) < minSecret {
+		r.Refuse("HERALD_SECRET", "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
+	}
+	checkListen(r, "GATEWAY_HTTP_ADDR", g.HTTPAddr)
+	checkListen(r, "GATEWAY_ADMIN_ADDR", g.AdminAddr)
+	for i, origin := range g.AllowedOrigins {
+		if g.AllowedOrigins[i] = browserOrigin(strings.TrimSpace(origin)); g.AllowedOrigins[i] == "" {
+			r.Refuse("GATEWAY_ALLOWED_ORIGINS", "must be origins such as https://app.example.com, without a path, and with commas between them")
+		}
+	}
+	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
+	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)
+}
+
+// checkDemo refuses a demo that others could reach, or that is beside real providers:
+// whoever reaches it can be anybody.
+func (g *Gateway) checkDemo(r *environment.Reader) {
+	if host, _, _ := net.SplitHostPort(g.HTTPAddr); !environment.IsLocal(host) {
+		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: GATEWAY_HTTP_ADDR must be a loopback address, such as 127.0.0.1:8080")
+	}
+	if !r.LocalProviders() {
+		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: all providers must be on this machine, as the sandbox is (SLACK_ALLOWED_HOSTS is hooks.slack.com unless it is set)")
+	}
+	secret, _ := r.LookupEnv("AUTH_HS256_SECRET")
+	r.Need("AUTH_HS256_SECRET", secret, "GATEWAY_DEMO, which signs with it,")
+}
+
+// browserOrigin returns an origin as browsers send it: in lower case, and without the port
+// that its scheme has anyway. Empty: it is none.
+func browserOrigin(text string) string {
+	u, err := url.Parse(strings.ToLower(text))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !environment.IsHost(u.Host) || strings.Contains(u.Host, "*") || strings.ToLower(text) != u.Scheme+"://"+u.Host {
+		return ""
+	}
+	if u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	return u.Scheme + "://" + u.Host
+}
