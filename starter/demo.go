@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/advice"
+	"herald/internal/config"
 	"herald/internal/console"
 	"herald/internal/demo"
 	"herald/internal/example"
@@ -33,7 +34,9 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Write the example events, show their deliveries as they change, and end with a table of
 what reached whom. It fails unless every delivery ended as the rules say, and the
 sandbox's ledger agrees. It needs the example directory (starter seed), a running
-poller, and a worker whose providers are the sandbox. It can be repeated.`,
+poller, and a worker whose providers are the sandbox. It can be repeated.
+If OUTBOX_SOURCES lists the outboxes of the example's two services, as "make demo" has it,
+these write rows, too, and what their topics have of it is read by kcat, and compared.`,
 		Example: "  starter demo --sandbox-url http://127.0.0.1:9090",
 		RunE: a.within(demoTimeout, func(ctx context.Context, _ []string) error {
 			return a.demo(ctx, sandboxURL)
@@ -51,6 +54,14 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	if err != nil {
 		return err
 	}
+	cfg, err := a.settings()
+	if err != nil {
+		return err
+	}
+	services, err := demo.FindServices(cfg.Sources, string(cfg.DatabaseURL), a.environment["KAFKA_BROKERS"])
+	if err != nil {
+		return err
+	}
 	e, done, err := a.explainer(ctx)
 	if err != nil {
 		return err
@@ -60,10 +71,10 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 		return e.Unreachable
 	}
 	d := &demo.Demo{
-		Run: uuid.NewString()[:8], Events: events, Explainer: e, Ledger: demo.LedgerClient{BaseURL: sandboxURL},
+		Run: uuid.NewString()[:8], Events: events, Services: services, Explainer: e, Ledger: demo.LedgerClient{BaseURL: sandboxURL},
 		Changed: func(line string) { a.line("%s  %s", notification.InstantText(time.Now()), line) },
 	}
-	if err := a.demoReady(ctx, d); err != nil {
+	if err := a.demoReady(ctx, cfg, d); err != nil {
 		return err
 	}
 	if err := a.record(ctx, e.Store, fmt.Sprintf("%d events of the example", len(events)), "demo-"+d.Run); err != nil {
@@ -89,11 +100,7 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 }
 
 // demoReady fails if the demo would wait for something that never comes.
-func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
-	cfg, err := a.settings()
-	if err != nil {
-		return err
-	}
+func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) error {
 	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
 	state, err := operate.RunningPollers(ctx, launcher, cfg.Sources)
 	switch {
@@ -106,6 +113,12 @@ func (a *app) demoReady(ctx context.Context, d *demo.Demo) error {
 	}
 	if err := d.Ledger.Reachable(ctx); err != nil {
 		return outOfReach("the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err)
+	}
+	if d.Services == nil {
+		a.Note("OUTBOX_SOURCES does not list the outboxes of the example's two services: they are left out")
+	}
+	if err := d.Ready(ctx); err != nil {
+		return advice.With(err, "run `make demo`, which installs kcat, and makes the tables and topics of the example's services; or unset OUTBOX_SOURCES to leave them out")
 	}
 	return nil
 }
@@ -130,6 +143,7 @@ func printDemo(w io.Writer, r *demo.Result) {
 		}
 		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(why))
 	}
+	printTopics(w, r.Topics)
 	console.Row(w)
 	var counts []string
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
@@ -139,7 +153,23 @@ func printDemo(w io.Writer, r *demo.Result) {
 	for _, deviation := range r.Deviations {
 		console.Row(w, "DEVIATION: "+deviation)
 	}
-	if len(r.Deviations) == 0 {
+	switch {
+	case len(r.Deviations) > 0:
+	case len(r.Topics) > 0:
+		console.Row(w, "every delivery ended as the rules say, the ledger agrees, and the topics hold what the tables do")
+	default:
 		console.Row(w, "every delivery ended as the rules say, and the ledger agrees")
+	}
+}
+
+// printTopics writes the table of what the services' outboxes hold, and their topics.
+func printTopics(w io.Writer, topics []demo.TopicResult) {
+	if len(topics) == 0 {
+		return
+	}
+	console.Row(w)
+	console.Row(w, "OUTBOX", "EVENT", "TYPE", "MARK", "TOPIC", "KCAT READ")
+	for _, t := range topics {
+		console.Row(w, t.Outbox, t.EventID, t.EventType, t.Mark, t.Topic, t.Read)
 	}
 }

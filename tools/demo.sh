@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The demo: starts the stack, the sandbox and a worker, loads the example directory,
-# delivers the example events and shows what reached whom. Everything keeps running until
-# `make down`. The exit code is that of `starter demo`.
+# delivers the example events, also those of two services that have outboxes of their own,
+# and shows what reached whom and which topics. Everything keeps running until `make down`.
+# The exit code is that of `starter demo`.
 set -euo pipefail
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -17,6 +18,8 @@ if [[ -n $yours ]]; then
 fi
 
 tools/stack.sh up
+tools/stack.sh example
+unset OUTBOX_SOURCES # of yours
 
 eval "$(tools/stack.sh env)"
 DEV=$(cd "${HERALD_DEV:-$REPO/.dev}" && pwd -P)
@@ -86,6 +89,8 @@ Everything keeps running until \`make down\`. To look at:
   what went out, in the sandbox ${SANDBOX_URL}/
   RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
   the worker                    $WORKER_URL/readyz
+  the order service's topic     kcat -b $KAFKA_BROKERS -C -t order-events -e
+  the outboxes                  eval "\$(make -s env)"; bin/starter source list; bin/starter event list --source orders
   one event, with all about it  eval "\$(make -s env)"; bin/starter event show EVENT_ID
 END
 exit "$code"

@@ -15,6 +15,7 @@ usage: tools/stack.sh COMMAND [SERVICE ...]
   destroy   stop, and delete the data
   status    say what is running; exit 1 if anything is not
   logs      follow the logs
+  example   make the tables and topics of the example's two services, for the demo
   env       print the settings as `export` lines, for eval
   yours     print the settings that name a server of yours
 
@@ -72,6 +73,8 @@ source "$REPO/tools/stack/temporal.sh"
 source "$REPO/tools/stack/settings.sh"
 # shellcheck source=tools/stack/programs.sh
 source "$REPO/tools/stack/programs.sh"
+# shellcheck source=tools/stack/example.sh
+source "$REPO/tools/stack/example.sh"
 
 # ours prints the services of this call that the stack runs itself, in the order in which they start.
 ours() {
@@ -102,6 +105,7 @@ up() {
     "${service}_install"
     "${service}_start" || fail "$service did not start; the end of its log ($("${service}_log")):" "$service"
   done
+  if wanted kafka; then (kcat_install) || say "kcat is missing: the demo, and its test, need it"; fi
 }
 
 # down stops in reverse order, since Temporal needs Postgres.
@@ -169,6 +173,7 @@ restart)
   ;;
 kill) exclusively down kill ;;
 destroy) exclusively destroy ;;
+example) exclusively example ;;
 status | logs | yours) "$COMMAND" ;;
 env) settings ;;
 help | -h | --help) usage ;;

@@ -1,10 +1,12 @@
 // Package demo plays the example: it writes the events, watches their deliveries,
-// and compares how each ended with what the example expects and with the sandbox's ledger.
+// and compares how each ended with what the example expects, with the sandbox's ledger
+// and with the topics of Kafka.
 package demo
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"herald/internal/example"
@@ -27,9 +29,26 @@ const (
 type Demo struct {
 	Run       string // part of the ids of its events
 	Events    []example.ExpectedEvent
+	Services  *Services // nil: they are left out
 	Explainer explain.Explainer
 	Ledger    LedgerClient
 	Changed   func(line string) // called whenever the status of a delivery changes
+}
+
+// expected are all events of a run, also those that a service writes.
+func (d *Demo) expected() []example.ExpectedEvent {
+	if d.Services == nil {
+		return d.Events
+	}
+	return slices.Concat(d.Events, d.Services.Orders)
+}
+
+// Ready fails where the demo would wait for something that never comes.
+func (d *Demo) Ready(ctx context.Context) error {
+	if d.Services == nil {
+		return nil
+	}
+	return d.Services.ready(ctx, d.Explainer.Store, d.Run)
 }
 
 // Play writes the events, waits for their deliveries and compares how they ended. If they
@@ -42,6 +61,11 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
 	if err := d.Explainer.Store.InsertEvents(ctx, written); err != nil {
 		return nil, err
+	}
+	if d.Services != nil {
+		if err := d.Services.act(ctx, d.Explainer.Store, d.Run); err != nil {
+			return nil, err
+		}
 	}
 	watchErr := d.watch(ctx)
 	if watchErr != nil && ctx.Err() != nil {
@@ -61,7 +85,7 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 	defer cancel()
 	result := newResult(d.Run)
 	var details []report.EventDetail
-	for _, event := range d.Events {
+	for _, event := range d.expected() {
 		seen, err := Observe(ctx, d.Explainer, event.ID(d.Run))
 		if err != nil {
 			return nil, errors.Join(err, context.Cause(ctx))
@@ -70,7 +94,26 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 		details = append(details, seen.Detail)
 	}
 	result.Deviations = append(result.Deviations, ledgerDeviations(details, lines)...)
-	return result, nil
+	if d.Services != nil {
+		err = d.judgeTopics(ctx, result, began)
+	}
+	return result, err
+}
+
+// judgeTopics compares the topics with the tables of the services.
+func (d *Demo) judgeTopics(ctx context.Context, result *Result, began time.Time) error {
+	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	if err != nil {
+		return err
+	}
+	messages, err := d.Services.readTopics(ctx, began)
+	if err != nil {
+		return err
+	}
+	topics, deviations := compareTopics(rows, messages)
+	result.Topics = topics
+	result.Deviations = append(result.Deviations, deviations...)
+	return nil
 }
 
 // Observation is how an event ended.
@@ -83,6 +126,9 @@ type Observation struct {
 // ends a moment later.
 func Observe(ctx context.Context, e explain.Explainer, eventID string) (Observation, error) {
 	detail, err := report.Reader{Pool: e.Store.Pool}.EventDetail(ctx, eventID, everybody)
+	if errors.Is(err, notification.ErrNoEvent) { // of a service: no poller has seen it
+		return Observation{Detail: report.EventDetail{EventID: eventID}}, nil
+	}
 	if err != nil {
 		return Observation{}, err
 	}

@@ -14,6 +14,7 @@ type Result struct {
 	Outcomes   map[string]string           `json:"outcomes"` // by event id
 	Digests    map[string]int              `json:"digests"`  // how many of the deliveries were sent in each
 	Statuses   map[notification.Status]int `json:"deliveries"`
+	Topics     []TopicResult               `json:"topics,omitempty"` // of the services' rows
 	Deviations []string                    `json:"deviations"`
 }
 

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,8 +43,12 @@ func (d *Demo) watch(ctx context.Context) error {
 func (d *Demo) look(ctx context.Context, shown map[string]notification.Status, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail
-	for _, event := range d.Events {
+	for _, event := range d.expected() {
 		detail, err := report.Reader{Pool: d.Explainer.Store.Pool}.EventDetail(ctx, event.ID(d.Run), everybody)
+		if errors.Is(err, notification.ErrNoEvent) { // of a service: no poller has seen it yet
+			settled = false
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
@@ -51,7 +56,11 @@ func (d *Demo) look(ctx context.Context, shown map[string]notification.Status, h
 		details = append(details, detail)
 	}
 	d.tellChanges(details, shown)
-	return settled, nil
+	if d.Services == nil || !settled {
+		return settled, nil
+	}
+	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	return marked(rows), err
 }
 
 // isSettled says that nothing more will happen to an event soon: it has ended, or

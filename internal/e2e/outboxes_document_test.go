@@ -69,7 +69,7 @@ func TestOutboxesDocument(t *testing.T) {
 	kafkatest.CreateTopic(t, cluster.Address, "FundsAdded-out-0", nil)
 	n := newAdopter(t, cluster.Address)
 	n.starter("migrate", "up")
-	blocks := codeBlocks(t, "docs/outboxes.md")
+	blocks := codeBlocks(t, "docs/outboxes.md")[3:] // the first are of TestOutboxesOfTheDemo
 	file := filepath.Join(t.TempDir(), "sources.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(blocks[0].text, "name: wallet", "name: "+n.services.wallet, 1)), 0o600))
 	for statement := range strings.SplitSeq(strings.TrimSpace(blocks[1].text), ";\n") {

@@ -57,9 +57,9 @@ var placeholders = map[string]string{
 	`eval "$(make -s env)"`: "", // are set
 }
 
-// shell runs commands as they are, and ends what they leave running at the end of the
-// test.
-func (r *reader) shell(script string) {
+// shell runs commands as they are, and returns what they printed. It ends what they leave
+// running at the end of the test.
+func (r *reader) shell(script string) string {
 	r.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 	for i, line := range lines {
@@ -81,6 +81,9 @@ func (r *reader) shell(script string) {
 		_ = output.Close()
 	})
 	require.NoError(r.t, cmd.Run(), script)
+	printed, err := os.ReadFile(output.Name())
+	require.NoError(r.t, err)
+	return string(printed)
 }
 
 // hasTargets requires that the commands are tasks of the Makefile. It does not run them:
@@ -131,7 +134,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/directory.md":  true, // TestDirectoryOfViews
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
-		"docs/outboxes.md":   true, // TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
+		"docs/outboxes.md":   true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
 		"docs/roles.md":      true, // TestRoles
 		"docs/your-own.md":   true, // TestYourOwn
 	}

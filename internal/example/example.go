@@ -1,5 +1,6 @@
 // Package example is a small world to try Herald on: a directory, its rules and
-// texts, and events with the result that each of their deliveries must have.
+// texts, events with the result that each of their deliveries must have, and two
+// services that have outboxes of their own.
 package example
 
 import (
@@ -33,6 +34,7 @@ func Scripts(slackURL string) (scripts []string, settings map[string]string) {
 // ExpectedEvent is an event of the example, and what must come of it.
 type ExpectedEvent struct {
 	Name          string          `json:"name"`
+	Row           string          `json:"row"` // how its id ends, where its service has ids of its own
 	Type          string          `json:"event_type"`
 	AggregateType string          `json:"aggregate_type"`
 	AggregateID   string          `json:"aggregate_id"`
@@ -56,7 +58,12 @@ func ReadEvents(source []byte) ([]ExpectedEvent, error) {
 }
 
 // ID is the event's id in one of many runs of the example.
-func (e ExpectedEvent) ID(run string) string { return "demo-" + run + "-" + e.Name }
+func (e ExpectedEvent) ID(run string) string {
+	if e.Row != "" {
+		return run + "-" + e.Row
+	}
+	return "demo-" + run + "-" + e.Name
+}
 
 // InRun is the event as it is written in a run of the example.
 func (e ExpectedEvent) InRun(run string) outbox.Event {

@@ -21,7 +21,8 @@ VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,
        ('RESERVATION_CANCELLED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER}'),
        ('RESERVATION_REMINDER', 'CUSTOMER', 'CUSTOMER', 'customer.id,customerId,customer_id,@aggregate', NULL),
        ('PARTNER_ASSIGNMENT', 'AGENCY_USER', 'AGENCY', 'agencyId,agency_id,@aggregate', '{AGENT,MANAGER}'),
-       ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF}')
+       ('REVIEW_POSTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF}'),
+       ('OrderCreated', 'CUSTOMER', 'CUSTOMER', 'customerId', NULL) -- of the order service, whose outbox is not Herald's
 ON CONFLICT ON CONSTRAINT event_type_recipients_once DO UPDATE
 SET    roles = excluded.roles
 WHERE  event_type_recipients.roles IS DISTINCT FROM excluded.roles;
@@ -57,7 +58,10 @@ VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'H
        ('CHAT_MESSAGE_SENT', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', NULL),
        ('TABLE_READY', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
        ('TABLE_READY', 'PUSH', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
-       ('TABLE_READY', 'SMS', true, 'IMMEDIATE', '0', 'DROP', 'HIGH')
+       ('TABLE_READY', 'SMS', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
+       ('OrderCreated', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('OrderCreated', 'EMAIL', false, 'IMMEDIATE', '0', 'DROP', NULL),
+       ('OrderCreated', 'SMS', false, 'IMMEDIATE', '0', 'DROP', NULL)
 ON CONFLICT (event_type, channel_type) DO UPDATE
 SET    mandatory          = excluded.mandatory,
        delivery_strategy  = excluded.delivery_strategy,

@@ -51,6 +51,11 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
        ('REVIEW_POSTED', 'EMAIL', 'en', '{{.payload.stars}} of 5 stars', '<p><b>{{.payload.guest}}</b> writes: {{.payload.text}}</p>'),
        ('REVIEW_POSTED', 'EMAIL', 'it', '{{.payload.stars}} stelle su 5', '<p><b>{{.payload.guest}}</b> scrive: {{.payload.text}}</p>'),
 
+       ('OrderCreated', '*', 'en', 'Your order', 'Thank you, {{.recipient.name}}: we have your order of {{.payload.total}} €.'),
+       ('OrderCreated', '*', 'it', 'Il tuo ordine', 'Grazie, {{.recipient.name}}: abbiamo il tuo ordine di {{.payload.total}} €.'),
+       ('OrderCreated', 'EMAIL', 'en', 'Your order', '<p>Thank you, {{.recipient.name}}: we have your order of {{.payload.total}} €.</p><ul>{{range index .payload "items"}}<li>{{.}}</li>{{end}}</ul>'),
+       ('OrderCreated', 'EMAIL', 'it', 'Il tuo ordine', '<p>Grazie, {{.recipient.name}}: abbiamo il tuo ordine di {{.payload.total}} €.</p><ul>{{range index .payload "items"}}<li>{{.}}</li>{{end}}</ul>'),
+
        -- What is sent together; the English words are there from the first.
        ('digest', '*', 'it', '{{len .Items}} {{if eq (len .Items) 1}}notifica{{else}}notifiche{{end}}', '{{range .Items}}• {{.title}}: {{.body}}
 {{end}}'),

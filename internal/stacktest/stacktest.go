@@ -78,7 +78,7 @@ func (s *Stack) environment() []string {
 	for _, setting := range os.Environ() {
 		name, _, _ := strings.Cut(setting, "=")
 		switch {
-		case name == "DATABASE_URL", name == "TEMPORAL_ADDRESS", strings.HasPrefix(name, "RABBITMQ_"), strings.HasPrefix(name, "KAFKA_"), strings.HasPrefix(name, "HERALD_"):
+		case name == "DATABASE_URL", name == "TEMPORAL_ADDRESS", name == "OUTBOX_SOURCES", strings.HasPrefix(name, "RABBITMQ_"), strings.HasPrefix(name, "KAFKA_"), strings.HasPrefix(name, "HERALD_"):
 		default:
 			env = append(env, setting)
 		}

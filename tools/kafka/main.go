@@ -5,16 +5,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Settings says where the broker listens and where it stores.
@@ -23,21 +27,25 @@ type Settings struct {
 	Data string // folder of topics and records
 }
 
-const checkTimeout = 5 * time.Second
+const askTimeout = 5 * time.Second
 
 func main() {
 	var s Settings
 	flag.IntVar(&s.Port, "port", 9092, "port of the broker")
 	flag.StringVar(&s.Data, "data", "kafka", "folder of its data")
 	check := flag.Bool("check", false, "ask a running broker whether it is ready, and exit 0 if it is")
+	topics := flag.String("create", "", "create topics at a running broker, unless they are there: names with commas between them")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 
 	do := serve
-	if *check {
+	switch {
+	case *check:
 		do = ready
+	case *topics != "":
+		do = func(ctx context.Context, s Settings) error { return create(ctx, s, strings.Split(*topics, ",")) }
 	}
 	if err := do(ctx, s); err != nil {
 		slog.Error("kafka", "error", err)
@@ -67,14 +75,41 @@ func serve(ctx context.Context, s Settings) error {
 
 // ready succeeds once the broker answers.
 func ready(ctx context.Context, s Settings) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	return ask(ctx, s, func(ctx context.Context, client *kgo.Client) error { return client.Ping(ctx) })
+}
+
+// create creates topics of one partition.
+func create(ctx context.Context, s Settings, topics []string) error {
+	request := kmsg.NewPtrCreateTopicsRequest()
+	for _, name := range topics {
+		topic := kmsg.NewCreateTopicsRequestTopic()
+		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, 1, 1
+		request.Topics = append(request.Topics, topic)
+	}
+	return ask(ctx, s, func(ctx context.Context, client *kgo.Client) error {
+		response, err := request.RequestWith(ctx, client)
+		if err != nil {
+			return err
+		}
+		for _, topic := range response.Topics {
+			if err := kerr.ErrorForCode(topic.ErrorCode); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+				return fmt.Errorf("create the topic %s: %w", topic.Topic, err)
+			}
+		}
+		return nil
+	})
+}
+
+// ask asks a running broker.
+func ask(ctx context.Context, s Settings, question func(context.Context, *kgo.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(address(s)))
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return client.Ping(ctx)
+	return question(ctx, client)
 }
 
 func address(s Settings) string { return fmt.Sprintf("127.0.0.1:%d", s.Port) }

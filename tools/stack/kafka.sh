@@ -1,17 +1,21 @@
 # shellcheck shell=bash
 # Kafka: the program of tools/kafka, built into the dev folder. With HERALD_KAFKA=apache it
-# is Apache Kafka, of which that program only asks whether it is ready. Each has data of
-# its own.
+# is Apache Kafka, which that program only asks: whether it is ready, and for topics. Each
+# has data of its own.
 
 KAFKA=$DEV/bin/kafka
 KAFKA_APACHE=$DEV/bin/kafka-apache # the folder of its jars; stands in the command line as KAFKA does
 KAFKA_PID=$DEV/run/kafka.pid
 
 kafka_install() {
+  kafka_build
+  if kafka_is_apache; then kafka_install_apache; fi
+}
+
+kafka_build() {
   command -v go >/dev/null || fail "please install Go, see https://go.dev/dl"
   (cd "$REPO/tools/kafka" && GOFLAGS=-buildvcs=false GOWORK=off go build -ldflags='-s -w' -o "$KAFKA" . 9>&-) ||
     fail "the Kafka broker does not build"
-  if kafka_is_apache; then kafka_install_apache; fi
 }
 
 kafka_is_apache() { [[ ${HERALD_KAFKA:-} == apache ]]; }
@@ -61,4 +65,4 @@ kafka_log() { echo "$DEV/log/kafka.log"; }
 
 kafka_stop() { finish "$KAFKA_PID" "$KAFKA" "$1"; }
 
-kafka_delete() { rm -rf "$DEV/kafka" "$DEV/kafka-apache"; }
+kafka_delete() { rm -rf "$DEV/kafka" "$DEV/kafka-apache" "$EXAMPLE_MADE"; }

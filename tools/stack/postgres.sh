@@ -101,9 +101,12 @@ pg_set_password() { # HOME
 pg_password() { cat "$PG_PASSWORD_FILE" 2>/dev/null || true; }
 
 pg_database() {
-  local psql=("$(pg_bin)/psql" --no-psqlrc -h 127.0.0.1 -p "$PG_PORT" -U herald -d postgres -qtA)
-  [[ $(PGPASSWORD=$(pg_password) "${psql[@]}" -c "SELECT 1 FROM pg_database WHERE datname = 'herald'") == 1 ]] ||
-    PGPASSWORD=$(pg_password) "${psql[@]}" -c 'CREATE DATABASE herald'
+  [[ $(pg_sql postgres -c "SELECT 1 FROM pg_database WHERE datname = 'herald'") == 1 ]] || pg_sql postgres -c 'CREATE DATABASE herald'
+}
+
+# pg_sql runs SQL, and prints the rows alone.
+pg_sql() { # DATABASE PSQL-ARGUMENT...
+  PGPASSWORD=$(pg_password) "$(pg_bin)/psql" --no-psqlrc -h 127.0.0.1 -p "$PG_PORT" -U herald -d "$1" -qtA -v ON_ERROR_STOP=1 "${@:2}"
 }
 
 postgres_running() { runs "$(pg_home)/data/postmaster.pid" postgres; }
@@ -135,5 +138,5 @@ pg_kill() {
 
 postgres_delete() {
   rm -rf "$(pg_home)"
-  rm -f "$DEV/run/postgres.home" "$PG_PASSWORD_FILE"
+  rm -f "$DEV/run/postgres.home" "$PG_PASSWORD_FILE" "$EXAMPLE_MADE"
 }

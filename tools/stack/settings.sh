@@ -46,6 +46,7 @@ settings() {
     setting RABBITMQ_MANAGEMENT_URL RABBITMQ_URL
   fi
   if wanted kafka; then setting KAFKA_BROKERS KAFKA_BROKERS; fi
+  if [[ ${#SERVICES[@]} -eq 0 ]]; then setting_of_example; fi
   if wanted temporal; then
     setting TEMPORAL_ADDRESS TEMPORAL_ADDRESS
     setting TEMPORAL_UI_URL TEMPORAL_ADDRESS
@@ -54,7 +55,18 @@ settings() {
 
 # setting prints one setting: from the environment if its server is external, else ours.
 setting() { # NAME SERVER
-  local value quote="'\\''"
-  if external "$2"; then value=${!1:-}; else value=$(with_password "$(local_value "$1" "$BASE")"); fi
-  if [[ -n $value ]]; then echo "export $1='${value//\'/$quote}'"; fi
+  if external "$2"; then exported "$1" "${!1:-}"; else exported "$1" "$(with_password "$(local_value "$1" "$BASE")")"; fi
+}
+
+# setting_of_example names the outboxes of the example's services, unless you have a file of
+# your own, or a server of yours, which has no such tables.
+setting_of_example() {
+  if [[ -e $EXAMPLE_MADE && -z ${OUTBOX_SOURCES:-} ]] && ! external DATABASE_URL && ! external KAFKA_BROKERS; then
+    exported OUTBOX_SOURCES "$EXAMPLE_SOURCES"
+  fi
+}
+
+exported() { # NAME VALUE
+  local quote="'\\''"
+  if [[ -n $2 ]]; then echo "export $1='${2//\'/$quote}'"; fi
 }

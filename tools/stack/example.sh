@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# The two services of the example, which have outboxes of their own. The demo makes their
+# tables and topics; from then on `env` names the file that lists the outboxes, for workers
+# and commands that are started by hand.
+
+EXAMPLE_SOURCES=$REPO/internal/example/sources.yaml
+EXAMPLE_MADE=$DEV/run/example # is there while the tables and topics are
+
+example() {
+  if external DATABASE_URL || external KAFKA_BROKERS; then fail "the example's services are for the local stack alone"; fi
+  kcat_install
+  kafka_build # the one that runs may be older
+  say "making the tables and topics of two other services"
+  pg_sql herald --file "$REPO/internal/example/outboxes.sql"
+  "$KAFKA" -port "$KAFKA_PORT" -create order-events,WalletCreated-out-0,FundsAdded-out-0,FundsWithdrawn-out-0
+  touch "$EXAMPLE_MADE"
+}
+
+# kcat_install installs kcat, which reads topics for the demo and its test.
+kcat_install() { command -v kcat >/dev/null || install kcat kcat; }
