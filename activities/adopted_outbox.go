@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -30,8 +29,6 @@ type AdoptionStore interface {
 	OpenEvents(ctx context.Context, source string) (int, error)
 	AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) (refused map[string]string, err error)
 	RetryEvent(ctx context.Context, eventID string) (bool, error)
-	// RowsFailed records that the rows of cancelled events were marked in their own table.
-	RowsFailed(ctx context.Context, ids []string) error
 	ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error)
 	EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error
 	Acknowledge(ctx context.Context, ids []string) (ages []time.Duration, err error)
@@ -101,7 +98,7 @@ func (o *AdoptedOutbox) endFailed(ctx context.Context, owner string, failed []no
 		return nil
 	}
 	for _, result := range failed {
-		if err := o.Table.MarkFailed(ctx, []string{o.Source.Key(result.EventID)}, result.Error); err != nil {
+		if err := o.Table.MarkFailed(ctx, o.Source.Key(result.EventID), result.Error); err != nil {
 			return err
 		}
 	}
@@ -185,29 +182,28 @@ func (o *AdoptedOutbox) adoptPage(ctx context.Context, size, limit int) (more bo
 
 // adoptionPage is rows by what is to be done about them.
 type adoptionPage struct {
-	fresh  []pendingRow
-	sent   []string                // keys
-	failed map[string][]pendingRow // by the reason
-	again  []string                // events
+	fresh  []freshRow
+	sent   []string          // keys
+	failed map[string]string // why, by key
+	again  []string          // events
 }
 
-// pendingRow is a row of the source's table, and the id that its event has or gets.
-type pendingRow struct {
+// freshRow is a row that event_outbox does not know, and the id that its event gets.
+type freshRow struct {
 	notification.SourceKey
 	eventID string
 }
 
 func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]notification.KnownEvent) adoptionPage {
-	page := adoptionPage{failed: map[string][]pendingRow{}}
+	page := adoptionPage{failed: map[string]string{}}
 	for _, key := range keys {
 		switch id, step := o.Source.Step(key.Key, known); step {
 		case notification.AdoptRow, notification.AdoptClash:
-			page.fresh = append(page.fresh, pendingRow{key, id})
+			page.fresh = append(page.fresh, freshRow{key, id})
 		case notification.MarkRow:
 			page.sent = append(page.sent, key.Key)
 		case notification.FailRow:
-			why := cmp.Or(known[id].Unfit, known[id].Cancelled)
-			page.failed[why] = append(page.failed[why], pendingRow{key, id})
+			page.failed[key.Key] = known[id].Unstarted
 		case notification.BeginRow:
 			page.again = append(page.again, id)
 		}
@@ -222,10 +218,8 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 			return err
 		}
 	}
-	for why, rows := range page.failed {
-		if err := o.Store.RowsFailed(ctx, o.markFailed(ctx, why, rows)); err != nil {
-			return err
-		}
+	for key, why := range page.failed {
+		o.markFailed(ctx, key, why)
 	}
 	for _, id := range page.again {
 		if _, err := o.Store.RetryEvent(ctx, id); err != nil {

@@ -12,9 +12,7 @@ type KnownEvent struct {
 	ID           string
 	Source       string
 	Status       OutboxStatus
-	Unfit        string // why it is never sent, whatever its service does: it cannot be adopted, or another event takes it back; empty: it may be
-	Cancelled    string // why it is not sent although no topic refused it: by an operator, most often; empty: it was not cancelled
-	RowFailed    bool   // its own table was told that it was cancelled
+	Unstarted    string // why it is FAILED without a start: an operator cancelled it, or it cannot be adopted; empty: it is not
 	Acknowledged bool   // its own table may mark it as sent
 	Ended        bool   // no workflow of it runs, and none did a moment ago
 }
@@ -27,7 +25,7 @@ const (
 	AdoptRow   AdoptionStep = "adopt"        // Herald's table does not know it
 	AdoptClash AdoptionStep = "adopt failed" // another source has its id
 	MarkRow    AdoptionStep = "mark"         // it is acknowledged; only its mark is missing
-	FailRow    AdoptionStep = "fail"         // its event cannot be adopted, or was cancelled; only its mark is missing
+	FailRow    AdoptionStep = "fail"         // its event has failed without a start; only its mark is missing
 	BeginRow   AdoptionStep = "begin again"  // its service has set it back
 	PassRow    AdoptionStep = "pass over"    // its event is open, or waits for an operator
 )
@@ -54,11 +52,11 @@ func (c SourceConfig) Step(key string, known map[string]KnownEvent) (eventID str
 		return eventID, PassRow
 	case event.Acknowledged:
 		return eventID, MarkRow
-	case !event.Ended || !c.Dialect.MarksFailed():
+	case event.Status != OutboxFailed || !c.Dialect.MarksFailed():
 		return eventID, PassRow
-	case event.Unfit != "", event.Cancelled != "" && !event.RowFailed:
+	case event.Unstarted != "":
 		return eventID, FailRow
-	case event.Status == OutboxFailed, event.Cancelled != "":
+	case event.Ended:
 		return eventID, BeginRow
 	default:
 		return eventID, PassRow

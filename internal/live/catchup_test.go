@@ -1,0 +1,178 @@
+package live_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/live"
+)
+
+func TestAfter(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	g := s.gateway(options{})
+	old := s.records(ada, 250) // three pages
+	s.records(grace, 3)
+	read := s.record(ada, "read")
+	s.exec("UPDATE notification SET read_at = now(), status = 'DELIVERED', sent_at = now(), delivered_at = now() WHERE id = $1", read)
+	waits := s.begin(ada, "waits")
+
+	tests := []struct {
+		name string
+		say  string
+		want []int64
+	}{
+		{name: "one that it has", say: fmt.Sprintf(`{"type":"after","id":%d}`, old[100]), want: append(append(slices.Clone(old[40:100]), old[101:]...), read)}, // a minute further back
+		{name: "the last", say: fmt.Sprintf(`{"type":"after","id":%d}`, read), want: nil},
+		{name: "nothing: all that is unread", say: `{"type":"after"}`, want: old},
+		{name: "null", say: `{"type":"after","id":null}`, want: old},
+		{name: "one that is not there: all that is unread", say: `{"type":"after","id":987654321}`, want: old},
+	}
+	for _, tt := range tests {
+		tab := g.open(ada)
+		tab.say("%s", tt.say)
+		next := s.send(ada, "then live, after "+tt.name)
+		tab.awaits(append(tt.want, next)...)
+		s.exec("DELETE FROM notification WHERE id = $1", next)
+		tab.say(`{"type":"ack","id":%d}`, waits.NotificationID) // was not sent
+	}
+}
+
+// What comes while a socket is caught up waits, and comes once.
+func TestLiveDuringCatchUp(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	held, url := newProxy(t, s.databaseURL)
+	g := s.gateway(options{databaseURL: url})
+	old := s.records(ada, 150)
+	tab := g.open(ada)
+	held.cut() // so that the catch-up takes as long as this test wants
+	tab.say(`{"type":"after","id":%d}`, old[0])
+	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.OutcomeLabel, "failed") > 0 }, patience, interval)
+	both := s.begin(ada, "evt-1") // the catch-up will find it, and the broker brings it
+	s.publish(both)
+	s.end(both)
+	unrecorded := s.begin(ada, "evt-2") // only the broker brings it yet
+	s.publish(unrecorded)
+	require.Eventually(t, func() bool { return g.metric("herald_gateway_messages", live.OutcomeLabel, "sockets") == 2 }, patience, interval)
+	require.Empty(t, tab.frames())
+
+	held.mend()
+
+	tab.awaits(append(old[1:], both.NotificationID, unrecorded.NotificationID)...)
+}
+
+// A message that came before the socket, and is recorded after the catch-up, comes all the same.
+func TestRecordedLate(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	g := s.gateway(options{})
+	m := s.begin(ada, "evt-1")
+	s.publish(m)
+	tab := g.open(ada)
+	tab.say(`{"type":"after"}`)
+	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.KindLabel, "unread") == 1 }, patience, interval)
+	s.end(m)
+	tab.awaits(m.NotificationID)
+}
+
+// Messages are published in parallel and recorded out of order, while clients come with
+// the last that they have, go, and come again, and the subscription breaks: each client
+// has each message in the end, and no socket has one twice.
+func TestRaces(t *testing.T) {
+	t.Parallel()
+
+	const publishers, each = 4, 60
+	s := newSystem(t)
+	gateways := []*gateway{s.gateway(options{}), s.gateway(options{})}
+	var (
+		work sync.WaitGroup
+		mu   sync.Mutex
+		all  []int64
+	)
+	sent := make(chan struct{})
+	for p := range publishers {
+		work.Go(func() {
+			for i := range each {
+				id := s.send(ada, fmt.Sprintf("evt-%d-%d", p, i))
+				mu.Lock()
+				all = append(all, id)
+				done := len(all) == publishers*each
+				mu.Unlock()
+				if rand.IntN(10) == 0 {
+					gateways[p%2].hub.Missed(time.Now().Add(-time.Second))
+				}
+				if done {
+					close(sent)
+				}
+			}
+		})
+	}
+	clients := make([]*client, 6)
+	for i := range clients {
+		clients[i] = &client{has: map[int64]bool{}}
+		work.Go(func() { clients[i].comeAndGo(gateways, sent) })
+	}
+	work.Wait()
+
+	require.Len(t, all, publishers*each)
+	for i, c := range clients {
+		require.Eventually(t, func() bool { c.take(); return len(c.has) == len(all) }, patience, interval, "client %d has %d", i, len(c.has))
+		require.NoError(t, c.twice)
+	}
+}
+
+// client comes and goes. It remembers what it has, as a page does.
+type client struct {
+	tab   *tab
+	taken int // of what the tab got
+	last  int64
+	has   map[int64]bool
+	twice error
+}
+
+func (c *client) comeAndGo(gateways []*gateway, until <-chan struct{}) {
+	for {
+		c.come(gateways[rand.IntN(len(gateways))])
+		for stay := rand.IntN(40); c.taken < stay; c.take() {
+			select {
+			case <-until:
+				return
+			case <-c.tab.news:
+			}
+		}
+		_ = c.tab.conn.CloseNow()
+		<-c.tab.ended
+		c.take()
+	}
+}
+
+func (c *client) come(g *gateway) {
+	c.tab, c.taken = g.open(ada), 0
+	if c.last == 0 {
+		c.tab.say(`{"type":"after"}`)
+	} else {
+		c.tab.say(`{"type":"after","id":%d}`, c.last)
+	}
+}
+
+// take looks at what has come.
+func (c *client) take() {
+	got := c.tab.got()
+	for i, id := range got[c.taken:] {
+		if slices.Contains(got[:c.taken+i], id) {
+			c.twice = fmt.Errorf("%d came twice", id)
+		}
+		c.has[id], c.last = true, id
+	}
+	c.taken = len(got)
+}

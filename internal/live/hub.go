@@ -1,0 +1,150 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// Hub has the sockets of a gateway.
+type Hub struct {
+	Config
+	times
+	metrics  metrics
+	acks     *acknowledgements
+	catchUps chan *socket // those for which a page is to be read
+
+	life    context.Context // ends when the hub has drained
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu       sync.RWMutex
+	rooms    map[notification.RecipientKey]*room
+	count    int // of sockets, those that are being opened included
+	draining bool
+	empty    chan struct{} // closed when it drains and the last socket is gone
+}
+
+// room is the sockets of a recipient.
+type room struct {
+	count   int // those that are being opened included
+	sockets []*socket
+}
+
+// NewHub starts a hub, which runs until [Hub.Drain] has returned.
+func NewHub(cfg Config) (*Hub, error) { return newHub(cfg, usual) }
+
+func newHub(cfg Config, times times) (*Hub, error) {
+	h := &Hub{
+		Config:   cfg,
+		times:    times,
+		catchUps: make(chan *socket, cfg.MaxSockets),
+		rooms:    map[notification.RecipientKey]*room{},
+		empty:    make(chan struct{}),
+	}
+	h.life, h.stop = context.WithCancel(context.Background())
+	h.acks = newAcknowledgements(h)
+	if err := h.metrics.register(cfg.Meter, h.open); err != nil {
+		return nil, fmt.Errorf("set up metrics of sockets: %w", err)
+	}
+	for range catchUpsAtOnce {
+		h.running.Go(h.readPages)
+	}
+	h.running.Go(func() { h.every(h.tick, h.look) })
+	h.running.Go(func() { h.every(h.activity, h.cutOffInactive) })
+	h.running.Go(h.acks.run)
+	return h, nil
+}
+
+// every calls do at an interval until the hub stops.
+func (h *Hub) every(interval time.Duration, do func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			do()
+		case <-h.life.Done():
+			return
+		}
+	}
+}
+
+var (
+	errDraining  = errors.New("this gateway is about to stop")
+	errFull      = errors.New("this gateway has as many sockets as it may have")
+	errTooMany   = errors.New("you have as many sockets as you may have: close one")
+	retrySeconds = "2"
+)
+
+// reserve keeps a place for a socket.
+func (h *Hub) reserve(who notification.RecipientKey) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.rooms[who]
+	switch {
+	case h.draining:
+		return errDraining
+	case r != nil && r.count >= h.MaxSocketsPerRecipient:
+		return errTooMany
+	case h.count >= h.MaxSockets:
+		return errFull
+	case r == nil:
+		r = &room{}
+		h.rooms[who] = r
+	}
+	r.count++
+	h.count++
+	return nil
+}
+
+// add puts a socket into the place that was kept for it. From then on it gets messages.
+func (h *Hub) add(s *socket) {
+	h.mu.Lock()
+	r := h.rooms[s.who.RecipientKey]
+	r.sockets = append(r.sockets, s)
+	draining := h.draining
+	h.mu.Unlock()
+	if draining {
+		s.cut(restarting)
+	}
+}
+
+// release gives a place back; s is nil where no socket came to it.
+func (h *Hub) release(who notification.RecipientKey, s *socket) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.rooms[who]
+	if i := slices.Index(r.sockets, s); i >= 0 {
+		r.sockets = slices.Delete(r.sockets, i, i+1)
+	}
+	if r.count--; r.count == 0 {
+		delete(h.rooms, who)
+	}
+	if h.count--; h.count == 0 && h.draining {
+		close(h.empty)
+	}
+}
+
+// open counts the sockets.
+func (h *Hub) open() int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.count
+}
+
+// all returns all sockets, as they are now.
+func (h *Hub) all() []*socket {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	sockets := make([]*socket, 0, h.count)
+	for _, r := range h.rooms {
+		sockets = append(sockets, r.sockets...)
+	}
+	return sockets
+}

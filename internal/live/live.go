@@ -1,0 +1,105 @@
+// Package live holds the sockets of a gateway. It hands each message of the broker to the
+// sockets of its recipient, brings a socket what it missed from the table, and records
+// what clients acknowledge. The table is the truth: a message that no socket got waits
+// there.
+package live
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"herald/internal/notification"
+)
+
+// Inbox reads what came into a recipient's inbox.
+type Inbox interface {
+	// InboxAfter reads up to limit notifications behind a position, the oldest first.
+	InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, limit int) ([]notification.InboxItem, error)
+	// InboxPositionOf fails with [notification.ErrNoNotification] where it is not theirs.
+	InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error)
+}
+
+// Unread reads the newest that a recipient has not read, the oldest of them first.
+type Unread interface {
+	UnreadItems(ctx context.Context, who notification.RecipientKey, limit int) ([]notification.InboxItem, error)
+}
+
+// Acknowledger records what has reached a client. What was recorded before is no error.
+type Acknowledger interface {
+	MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error
+}
+
+// Directory returns those of some recipients who are active.
+type Directory interface {
+	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
+}
+
+// Config is what a [Hub] needs.
+type Config struct {
+	Inbox        Inbox
+	Unread       Unread
+	Acknowledger Acknowledger
+	Directory    Directory
+	Logger       *slog.Logger
+	Meter        metric.Meter
+
+	MaxSockets             int // in all
+	MaxSocketsPerRecipient int
+}
+
+// times are how long things take. Only tests have others than [usual].
+type times struct {
+	tick     time.Duration // between looks at what is due
+	ping     time.Duration // between pings of a socket
+	pong     time.Duration // for the answer to one
+	write    time.Duration // of one frame to a client that reads slowly
+	frame    time.Duration // for the rest of a frame whose beginning has come
+	goodbye  time.Duration // to say why a socket is closed, and for the client to agree
+	activity time.Duration // between looks at who is still active
+	flush    time.Duration // between records of acknowledgements
+	query    time.Duration // of one statement
+	retry    time.Duration // before a statement that failed is tried again; it doubles up to maxRetry
+	maxRetry time.Duration
+
+	// late are when a socket that was caught up is looked at again. A message that came
+	// just before the socket is in the table only once its sender has recorded it.
+	late []time.Duration
+}
+
+var usual = times{
+	tick:     500 * time.Millisecond,
+	ping:     30 * time.Second,
+	pong:     10 * time.Second,
+	write:    10 * time.Second,
+	frame:    10 * time.Second,
+	goodbye:  5 * time.Second,
+	activity: 30 * time.Second,
+	flush:    200 * time.Millisecond,
+	query:    10 * time.Second,
+	retry:    500 * time.Millisecond,
+	maxRetry: 10 * time.Second,
+	late:     []time.Duration{3 * time.Second, time.Minute},
+}
+
+const (
+	// readBack is how much further than asked a catch-up reads: rows become visible out
+	// of order, and clocks differ. What a socket had is not sent to it again.
+	readBack = time.Minute
+
+	pageSize       = 100
+	catchUpsAtOnce = 8
+
+	maxInbound  = 4 << 10 // bytes of a client's frame
+	maxRequests = 8       // catch-ups that a socket may wait for
+
+	// A client that reads too slowly for its messages is cut off when so much waits for it.
+	maxQueuedFrames = 256
+	maxQueuedBytes  = 1 << 20
+
+	// maxSent is how many ids a socket remembers, the latest: of these it gets none
+	// twice, and can acknowledge them.
+	maxSent = 4096
+)
