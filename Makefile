@@ -35,6 +35,7 @@ demo: ## start everything, deliver the example events, and show what reached who
 # The stack starts while the checks run: on a new machine the one downloads while the
 # other compiles. The checks include vet, so the tests leave it out.
 test: ## run all checks and all tests, against the real servers
+	@tools/browser.sh
 	@$(MAKE) --no-print-directory --jobs=2 up lint
 	@$(with_stack) go test -vet=off -race -timeout 30m ./internal/channel/...
 	@$(with_stack) go test -vet=off -count=1 -timeout 30m ./...

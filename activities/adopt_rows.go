@@ -11,7 +11,7 @@ import (
 
 // take adopts the first of the rows, as many as may be open, and returns how many of
 // them it has dealt with.
-func (o *AdoptedOutbox) take(ctx context.Context, fresh []freshRow, limit int) (taken int, err error) {
+func (o *AdoptedOutbox) take(ctx context.Context, fresh []pendingRow, limit int) (taken int, err error) {
 	if len(fresh) == 0 {
 		return 0, nil
 	}
@@ -57,13 +57,28 @@ func (o *AdoptedOutbox) report(ctx context.Context, key string, event notificati
 		return
 	}
 	activity.GetLogger(ctx).Error("row cannot be adopted", "event_id", event.ID, "source", o.Source.Name, "error", event.Problem)
-	o.markFailed(ctx, key, event.Problem)
+	o.markFailed(ctx, event.Problem, []pendingRow{{notification.SourceKey{Key: key}, event.ID}})
 }
 
-// markFailed marks a row that fails alone. Where its table refuses that, its neighbours go
-// on, and each walk tries it once more.
-func (o *AdoptedOutbox) markFailed(ctx context.Context, key, why string) {
-	if err := o.Table.MarkFailed(ctx, key, why); err != nil {
-		activity.GetLogger(ctx).Warn("row cannot be marked as failed", "key", key, "source", o.Source.Name, "error", Unquoted(err))
+// markFailed marks rows that fail for one reason, and returns the events of those that are
+// marked. Where their table refuses that, each is marked alone, so that none holds up its
+// neighbours, and each walk tries the others once more.
+func (o *AdoptedOutbox) markFailed(ctx context.Context, why string, rows []pendingRow) (marked []string) {
+	var keys []string
+	for _, row := range rows {
+		keys, marked = append(keys, row.Key), append(marked, row.eventID)
 	}
+	err := o.Table.MarkFailed(ctx, keys, why)
+	switch {
+	case err == nil:
+		return marked
+	case len(rows) == 1:
+		activity.GetLogger(ctx).Warn("row cannot be marked as failed", "key", keys[0], "source", o.Source.Name, "error", Unquoted(err))
+		return nil
+	}
+	marked = nil
+	for i := range rows {
+		marked = append(marked, o.markFailed(ctx, why, rows[i:i+1])...)
+	}
+	return marked
 }

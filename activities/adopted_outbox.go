@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -29,6 +30,8 @@ type AdoptionStore interface {
 	OpenEvents(ctx context.Context, source string) (int, error)
 	AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) (refused map[string]string, err error)
 	RetryEvent(ctx context.Context, eventID string) (bool, error)
+	// RowsFailed records that the rows of cancelled events were marked in their own table.
+	RowsFailed(ctx context.Context, ids []string) error
 	ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error)
 	EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error
 	Acknowledge(ctx context.Context, ids []string) (ages []time.Duration, err error)
@@ -98,7 +101,7 @@ func (o *AdoptedOutbox) endFailed(ctx context.Context, owner string, failed []no
 		return nil
 	}
 	for _, result := range failed {
-		if err := o.Table.MarkFailed(ctx, o.Source.Key(result.EventID), result.Error); err != nil {
+		if err := o.Table.MarkFailed(ctx, []string{o.Source.Key(result.EventID)}, result.Error); err != nil {
 			return err
 		}
 	}
@@ -182,28 +185,29 @@ func (o *AdoptedOutbox) adoptPage(ctx context.Context, size, limit int) (more bo
 
 // adoptionPage is rows by what is to be done about them.
 type adoptionPage struct {
-	fresh  []freshRow
-	sent   []string          // keys
-	failed map[string]string // why, by key
-	again  []string          // events
+	fresh  []pendingRow
+	sent   []string                // keys
+	failed map[string][]pendingRow // by the reason
+	again  []string                // events
 }
 
-// freshRow is a row that event_outbox does not know, and the id that its event gets.
-type freshRow struct {
+// pendingRow is a row of the source's table, and the id that its event has or gets.
+type pendingRow struct {
 	notification.SourceKey
 	eventID string
 }
 
 func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]notification.KnownEvent) adoptionPage {
-	page := adoptionPage{failed: map[string]string{}}
+	page := adoptionPage{failed: map[string][]pendingRow{}}
 	for _, key := range keys {
 		switch id, step := o.Source.Step(key.Key, known); step {
 		case notification.AdoptRow, notification.AdoptClash:
-			page.fresh = append(page.fresh, freshRow{key, id})
+			page.fresh = append(page.fresh, pendingRow{key, id})
 		case notification.MarkRow:
 			page.sent = append(page.sent, key.Key)
 		case notification.FailRow:
-			page.failed[key.Key] = known[id].Unstarted
+			why := cmp.Or(known[id].Unfit, known[id].Cancelled)
+			page.failed[why] = append(page.failed[why], pendingRow{key, id})
 		case notification.BeginRow:
 			page.again = append(page.again, id)
 		}
@@ -218,8 +222,10 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 			return err
 		}
 	}
-	for key, why := range page.failed {
-		o.markFailed(ctx, key, why)
+	for why, rows := range page.failed {
+		if err := o.Store.RowsFailed(ctx, o.markFailed(ctx, why, rows)); err != nil {
+			return err
+		}
 	}
 	for _, id := range page.again {
 		if _, err := o.Store.RetryEvent(ctx, id); err != nil {

@@ -70,6 +70,7 @@ func TestAdoptedOutboxOfKnownRows(t *testing.T) {
 	t.Parallel()
 
 	const failed = "status = 'FAILED', attempt_count = 1, error_message = 'the topic refused it'"
+	const withdrawn = "status = 'FAILED', error_message = 'cancelled by an operator'"
 	tests := []struct {
 		name    string
 		known   string // what the event of order 1 is; order 2 is new
@@ -78,7 +79,8 @@ func TestAdoptedOutboxOfKnownRows(t *testing.T) {
 	}{
 		{"a crash between acknowledgement and mark", "status = 'PROCESSED', published_at = now(), acknowledged_at = now()", "status = 'SENT' AND sent_at IS NOT NULL", 0},
 		{"set back by its service", failed, "status = 'NEW'", 1},
-		{"cancelled by an operator", "status = 'FAILED', error_message = 'cancelled by an operator'", "status = 'FAILED' AND error_message = 'cancelled by an operator'", 0},
+		{"cancelled before its start", withdrawn, "status = 'FAILED' AND error_message = 'cancelled by an operator'", 0},
+		{"cancelled before its start, marked, and set back by its service", withdrawn + ", row_failed_at = now()", "status = 'NEW'", 1},
 		{"a crash between its insert and its mark", "status = 'FAILED', error_message = 'the event type is empty'", "status = 'FAILED' AND error_message = 'the event type is empty'", 0},
 		{"open", "status = 'PROCESSED', published_at = now()", "status = 'NEW'", 0},
 		{"an id of another source", "source = 'wallet'", "status = 'FAILED' AND error_message ~ 'another source'", 0},
@@ -250,4 +252,43 @@ func TestAdoptedOutboxPassesOverManyRows(t *testing.T) {
 	await(t, s.herald, 1, "status = 'PROCESSED'")
 	p.stop(t)
 	require.Equal(t, 1, temporal.count("wallet-2500"))
+}
+
+// Events that were cancelled while they waited for their topic end in their own table, too,
+// each once, even if a row cannot be marked. What its service sets back after that begins
+// again, unless another event takes it back.
+func TestAdoptedOutboxOfCancelledEvents(t *testing.T) {
+	t.Parallel()
+
+	s, temporal := orderService(t), &launcher{}
+	s.orders(t, 1, 6)
+	exec(t, s.herald, `
+		INSERT INTO event_outbox (event_id, source, event_type, status, published_at, attempt_count)
+		SELECT '00000000-0000-4000-8000-' || lpad(n::text, 12, '0'), 'orders', 'OrderCreated', 'PROCESSED', now(), 1
+		FROM   generate_series(1, 5) AS n`)
+	exec(t, s.herald, `
+		INSERT INTO processed_event (event_id, status, outcome, updated_at)
+		SELECT event_id, 'FAILED', CASE row_number() OVER (ORDER BY event_id) WHEN 4 THEN 'FAILED' ELSE 'CANCELLED' END, now() - interval '1 minute'
+		FROM   event_outbox`)
+	exec(t, s.herald, "UPDATE processed_event SET updated_at = now() + interval '1 hour' WHERE event_id = $1", orderID(5)) // its workflow ends
+	exec(t, s.herald, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('evt-9', 'T', 'ADMIN', '1', '{}', $1)", orderID(3))
+	exec(t, s.business, "ALTER TABLE outbox ADD CONSTRAINT not_this_one CHECK (id <> '"+orderID(2)+"' OR status <> 'FAILED')")
+	p := s.poll(t, temporal)
+	const by = "status = 'FAILED' AND error_message = 'cancelled by "
+	s.awaitRows(t, 1, by+"an operator' AND id = '"+orderID(1)+"'")
+	s.awaitRows(t, 1, by+"event evt-9' AND id = '"+orderID(3)+"'")
+	s.awaitRows(t, 1, "status = 'FAILED' AND error_message = 'its workflow has failed'")
+	await(t, s.herald, 1, "status = 'PROCESSED' AND event_id = '"+orderID(6)+"'")
+	await(t, s.herald, 3, "row_failed_at IS NOT NULL")
+	require.Equal(t, 3, s.rows(t, "status = 'NEW'"), "one that cannot be marked, one that ends, and one that waits for its topic")
+
+	exec(t, s.business, "UPDATE outbox SET status = 'NEW' WHERE status = 'FAILED'")
+	await(t, s.herald, 2, "row_failed_at IS NULL AND attempt_count = 1 AND status = 'PROCESSED' AND event_id IN ('"+orderID(1)+"', '"+orderID(4)+"')")
+	s.awaitRows(t, 1, by+"event evt-9'")
+	p.stop(t)
+	require.Equal(t, 1, temporal.count(orderID(1)))
+	require.Equal(t, 1, temporal.count(orderID(4)))
+	for _, n := range []int{2, 3, 5} {
+		require.Zero(t, temporal.count(orderID(n)), n)
+	}
 }

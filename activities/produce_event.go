@@ -115,7 +115,7 @@ func (a *Activities) produce(ctx context.Context, source Source, in ProduceEvent
 	activity.GetLogger(ctx).Error("event is refused by its topic", "event_id", in.EventID, "source", in.Source, "refusals", refusals, "error", refused)
 	// Its own table comes first: a row that is pending after its event has failed was set back by its service.
 	if source.Table != nil {
-		if err := source.Table.MarkFailed(ctx, source.Config.Key(in.EventID), refused.Error()); err != nil {
+		if err := source.Table.MarkFailed(ctx, []string{source.Config.Key(in.EventID)}, refused.Error()); err != nil {
 			return err
 		}
 	}

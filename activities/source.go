@@ -38,7 +38,7 @@ type SourceTable interface {
 	Rows(ctx context.Context, keys []string) ([]notification.SourceRow, error)
 	MarkSent(ctx context.Context, keys []string) error
 	// MarkFailed does nothing where the table has no word for it.
-	MarkFailed(ctx context.Context, key, message string) error
+	MarkFailed(ctx context.Context, keys []string, message string) error
 }
 
 // Outbox is a table of events whose workflows are to be started.

@@ -88,6 +88,7 @@ func TestPrintCancels(t *testing.T) {
 		want      string
 	}{
 		{name: "of another outbox", row: report.LeasedRow{Source: "orders"}, want: "source           orders"},
+		{name: "cancelled", row: report.LeasedRow{RowFailedAt: &at}, want: "its own row      FAILED since 2026-11-21 08:00:00.000Z, as the event was cancelled; its service may set it back"},
 		{name: "acknowledged", row: report.LeasedRow{AcknowledgedAt: &at}, want: "acknowledged     2026-11-21 08:00:00.000Z"},
 		{name: "refused", row: report.LeasedRow{SinkAttempts: 3}, want: "refused by its topic  3×"},
 		{name: "no payload for people", row: report.LeasedRow{NoPayload: true}, want: "is no JSON object"},

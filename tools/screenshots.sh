@@ -21,8 +21,6 @@ source tools/stack/packages.sh
 # shellcheck source=tools/stack/programs.sh
 source tools/stack/programs.sh
 
-browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
-
 # need installs a package unless its command is there.
 need() { # COMMAND PACKAGE
   "$1" >/dev/null 2>&1 || command -v "$1" >/dev/null || install "$2" "$2"
@@ -68,7 +66,7 @@ shoot() { # NAME HEIGHT TEXT ADDRESS
 if ! runs "$(program_pid worker)" "$(program worker)" || ! runs "$(program_pid starter)" "$(program starter)"; then
   fail "the demo's worker and sandbox do not run; start them with \`make demo\`"
 fi
-need browser chromium
+tools/browser.sh
 need pngquant pngquant
 need curl curl
 (cd tools/screenshots && GOFLAGS=-buildvcs=false GOWORK=off go build -o "$TEMP/screenshots" .)

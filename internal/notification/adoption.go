@@ -12,7 +12,9 @@ type KnownEvent struct {
 	ID           string
 	Source       string
 	Status       OutboxStatus
-	Unstarted    string // why it is FAILED without a start: an operator cancelled it, or it cannot be adopted; empty: it is not
+	Unfit        string // why it is never sent, whatever its service does: it cannot be adopted, or another event takes it back; empty: it may be
+	Cancelled    string // why it is not sent although no topic refused it: by an operator, most often; empty: it was not cancelled
+	RowFailed    bool   // its own table was told that it was cancelled
 	Acknowledged bool   // its own table may mark it as sent
 	Ended        bool   // no workflow of it runs, and none did a moment ago
 }
@@ -25,7 +27,7 @@ const (
 	AdoptRow   AdoptionStep = "adopt"        // Herald's table does not know it
 	AdoptClash AdoptionStep = "adopt failed" // another source has its id
 	MarkRow    AdoptionStep = "mark"         // it is acknowledged; only its mark is missing
-	FailRow    AdoptionStep = "fail"         // its event has failed without a start; only its mark is missing
+	FailRow    AdoptionStep = "fail"         // its event cannot be adopted, or was cancelled; only its mark is missing
 	BeginRow   AdoptionStep = "begin again"  // its service has set it back
 	PassRow    AdoptionStep = "pass over"    // its event is open, or waits for an operator
 )
@@ -52,11 +54,11 @@ func (c SourceConfig) Step(key string, known map[string]KnownEvent) (eventID str
 		return eventID, PassRow
 	case event.Acknowledged:
 		return eventID, MarkRow
-	case event.Status != OutboxFailed || !c.Dialect.MarksFailed():
+	case !event.Ended || !c.Dialect.MarksFailed():
 		return eventID, PassRow
-	case event.Unstarted != "":
+	case event.Unfit != "", event.Cancelled != "" && !event.RowFailed:
 		return eventID, FailRow
-	case event.Ended:
+	case event.Status == OutboxFailed, event.Cancelled != "":
 		return eventID, BeginRow
 	default:
 		return eventID, PassRow

@@ -16,9 +16,16 @@ func TestStep(t *testing.T) {
 	underWay := failed
 	underWay.Ended = false
 	withdrawn := failed
-	withdrawn.Unstarted = "cancelled by an operator"
+	withdrawn.Cancelled = "cancelled by an operator"
+	cancelled := KnownEvent{Source: "orders", Status: OutboxProcessed, Cancelled: "cancelled by an operator", Ended: true}
+	told := cancelled
+	told.RowFailed = true
+	ending := cancelled
+	ending.Ended = false
+	takenBack := told
+	takenBack.Unfit = "cancelled by event 8"
 	unadopted := failed
-	unadopted.Unstarted = "the event type is empty"
+	unadopted.Unfit = "the event type is empty"
 	tests := []struct {
 		name    string
 		source  SourceConfig
@@ -32,7 +39,12 @@ func TestStep(t *testing.T) {
 		{"a crash between acknowledgement and mark", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed, Acknowledged: true}}, "7", MarkRow},
 		{"set back to NEW by its service", orders, map[string]KnownEvent{"7": failed}, "7", BeginRow},
 		{"set back while its workflow ends", orders, map[string]KnownEvent{"7": underWay}, "7", PassRow},
-		{"cancelled by an operator", orders, map[string]KnownEvent{"7": withdrawn}, "7", FailRow},
+		{"cancelled before its start", orders, map[string]KnownEvent{"7": withdrawn}, "7", FailRow},
+		{"cancelled while it waited for its topic", orders, map[string]KnownEvent{"7": cancelled}, "7", FailRow},
+		{"cancelled, and its workflow ends", orders, map[string]KnownEvent{"7": ending}, "7", PassRow},
+		{"cancelled, marked, and set back by its service", orders, map[string]KnownEvent{"7": told}, "7", BeginRow},
+		{"taken back by another event, and set back by its service", orders, map[string]KnownEvent{"7": takenBack}, "7", FailRow},
+		{"cancelled in a table that marks no failures", wallet, map[string]KnownEvent{"wallet-7": {Source: "wallet", Status: OutboxProcessed, Cancelled: "cancelled by an operator", Ended: true}}, "wallet-7", PassRow},
 		{"a crash between its insert and its mark", orders, map[string]KnownEvent{"7": unadopted}, "7", FailRow},
 		{"an id of another source, not marked yet", orders, map[string]KnownEvent{"7": {Source: "herald"}, "7~orders": unadopted}, "7~orders", FailRow},
 		{"failed in a table that marks no failures", wallet, map[string]KnownEvent{"wallet-7": {Source: "wallet", Status: OutboxFailed, Ended: true}}, "wallet-7", PassRow},

@@ -204,6 +204,18 @@ func TestRetryEvent(t *testing.T) {
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
 
+// A cancelled event is left out of a retry in bulk also once Temporal has forgotten it.
+func TestRetryEventThatWasCancelledLongAgo(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
+	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'FAILED', 'CANCELLED')")
+	d.workflow("evt-1", unknown)
+	require.Equal(t, "was cancelled: name it to retry it", d.run(RetryEvent(true), "evt-1").String())
+	require.Equal(t, "is pending again", d.run(RetryEvent(false), "evt-1").String())
+}
+
 // What another event took back is sent only where an operator names a delivery and says
 // so; cancelling the other event does not restore it.
 func TestTakenBack(t *testing.T) {

@@ -74,7 +74,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 		return "has succeeded", "`starter delivery retry` repeats single deliveries"
 	case state.Outbox == notification.OutboxPending && state.Processed == "":
 		return "is pending", "a poller will start it"
-	case bulk && status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+	case bulk && (status == enums.WORKFLOW_EXECUTION_STATUS_CANCELED || (status == unknown && state.Outcome == notification.EventCancelled)): // Temporal may have forgotten it
 		return "was cancelled", "name it to retry it"
 	case state.Outbox == notification.OutboxProcessed && state.Processed == "":
 		return "has ended", "its row in processed_event was purged"

@@ -12,21 +12,52 @@ import (
 	"herald/internal/notification"
 )
 
+// cancelledEvent says that the event of the row n, which its topic may lack, was withdrawn
+// before its start, or that its workflow was cancelled, or has failed, after it: p is its
+// row in processed_event. What its topic has refused is FAILED for another reason.
+const cancelledEvent = `((n.status = 'FAILED' AND n.error_message = '` + CancelledByOperator + `')
+		            OR (n.status = 'PROCESSED' AND p.status = 'FAILED'))`
+
+// RowsFailed records that the rows of events were marked as failed in their own table, as
+// far as the events are still cancelled.
+func (s *Store) RowsFailed(ctx context.Context, ids []string) error {
+	const query = `
+		UPDATE event_outbox
+		SET    row_failed_at = now()
+		WHERE  event_id IN (
+			SELECT n.event_id
+			FROM   event_outbox n
+			LEFT JOIN processed_event p USING (event_id)
+			WHERE  n.event_id = ANY ($1)
+			AND    n.acknowledged_at IS NULL
+			AND    ` + cancelledEvent + `
+			FOR UPDATE OF n)`
+
+	_, err := s.Pool.Exec(ctx, query, ids)
+	return wrap(err, "record marked rows")
+}
+
 // KnownEvents reads what became of those of the events that event_outbox has.
 func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notification.KnownEvent, error) {
 	const query = `
-		SELECT o.event_id AS id,
-		       o.source,
-		       o.status,
-		       CASE WHEN o.status = 'FAILED' AND (o.attempt_count = 0 OR o.error_message = $2) THEN coalesce(o.error_message, '') ELSE '' END AS unstarted,
-		       o.acknowledged_at IS NOT NULL AS acknowledged,
+		SELECT n.event_id AS id,
+		       n.source,
+		       n.status,
+		       CASE WHEN ` + cancelledEvent + ` THEN coalesce(` + cancellation + `, '')
+		            WHEN n.status = 'FAILED' AND n.attempt_count = 0 THEN coalesce(n.error_message, '')
+		            ELSE '' END AS unfit,
+		       CASE WHEN ` + cancelledEvent + ` AND p.outcome = 'FAILED' THEN 'its workflow has failed'
+		            WHEN ` + cancelledEvent + ` THEN '` + CancelledByOperator + `'
+		            ELSE '' END AS cancelled,
+		       n.row_failed_at IS NOT NULL AS row_failed,
+		       n.acknowledged_at IS NOT NULL AS acknowledged,
 		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.
 		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended
-		FROM   event_outbox o
+		FROM   event_outbox n
 		LEFT JOIN processed_event p USING (event_id)
-		WHERE  o.event_id = ANY ($1)`
+		WHERE  n.event_id = ANY ($1)`
 
-	found, err := collect(ctx, s.Pool, "read known events", pgx.RowToStructByName[notification.KnownEvent], query, ids, CancelledByOperator)
+	found, err := collect(ctx, s.Pool, "read known events", pgx.RowToStructByName[notification.KnownEvent], query, ids)
 	known := map[string]notification.KnownEvent{}
 	for _, event := range found {
 		known[event.ID] = event

@@ -138,12 +138,44 @@ func TestKnownEvents(t *testing.T) {
 		"evt-1":     {ID: "evt-1", Source: "herald", Status: notification.OutboxPending, Ended: true},
 		"pending":   {ID: "pending", Source: "orders", Status: notification.OutboxPending, Ended: true},
 		"failed":    {ID: "failed", Source: "orders", Status: notification.OutboxFailed, Ended: true}, // at its topic
-		"unadopted": {ID: "unadopted", Source: "orders", Status: notification.OutboxFailed, Unstarted: "no", Ended: true},
+		"unadopted": {ID: "unadopted", Source: "orders", Status: notification.OutboxFailed, Unfit: "no", Ended: true},
 		"sent":      {ID: "sent", Source: "orders", Status: notification.OutboxPending, Acknowledged: true, Ended: true},
-		"withdrawn": {ID: "withdrawn", Source: "orders", Status: notification.OutboxFailed, Unstarted: "cancelled by an operator", Ended: true},
+		"withdrawn": {ID: "withdrawn", Source: "orders", Status: notification.OutboxFailed, Cancelled: "cancelled by an operator", Ended: true},
 		"ending":    {ID: "ending", Source: "orders", Status: notification.OutboxPending},
 		"ended":     {ID: "ended", Source: "orders", Status: notification.OutboxPending, Ended: true},
 	}, known)
+}
+
+// The mark of a cancelled event in its own table is recorded while it is cancelled, and is
+// forgotten once it is retried.
+func TestRowsFailed(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	adopt(t, s, "orders", adopted("cancelled"), adopted("failed"), adopted("open"), adopted("sent"))
+	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now(), attempt_count = 1, acknowledged_at = CASE event_id WHEN 'sent' THEN now() END WHERE event_id <> 'failed'")
+	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'the topic refused it', attempt_count = 1 WHERE event_id = 'failed'")
+	exec(t, s, "INSERT INTO processed_event (event_id, status, outcome, updated_at) SELECT event_id, CASE event_id WHEN 'open' THEN 'PROCESSING' ELSE 'FAILED' END, 'CANCELLED', now() - interval '1 minute' FROM event_outbox")
+	emitEvent(t, s, "evt-2")
+
+	known := func() notification.KnownEvent {
+		found, err := s.KnownEvents(t.Context(), []string{"cancelled"})
+		require.NoError(t, err)
+		return found["cancelled"]
+	}
+	cancelled := notification.KnownEvent{ID: "cancelled", Source: "orders", Status: notification.OutboxProcessed, Cancelled: "cancelled by an operator", Ended: true}
+	require.Equal(t, cancelled, known())
+	require.NoError(t, s.RowsFailed(t.Context(), []string{"cancelled", "failed", "open", "sent"}))
+	require.Equal(t, []string{"cancelled"}, list(t, s, "SELECT event_id FROM event_outbox WHERE row_failed_at IS NOT NULL"))
+	cancelled.RowFailed = true
+	exec(t, s, "UPDATE event_outbox SET cancels = 'cancelled' WHERE event_id = 'evt-2'")
+	cancelled.Unfit = "cancelled by event evt-2"
+	require.Equal(t, cancelled, known())
+
+	retried, err := s.RetryEvent(t.Context(), "cancelled")
+	require.NoError(t, err)
+	require.True(t, retried)
+	require.Equal(t, notification.KnownEvent{ID: "cancelled", Source: "orders", Status: notification.OutboxPending, Ended: true}, known())
 }
 
 // Open is what waits for its start or its broker. What was acknowledged, failed or was

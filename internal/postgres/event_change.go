@@ -74,6 +74,7 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 			       sink_attempts = 0,
 			       error_message = NULL,
 			       published_at  = NULL,
+			       row_failed_at = NULL,
 			       lease_owner   = NULL,
 			       lease_until   = NULL
 			FROM   failed f

@@ -29,6 +29,9 @@ const purgeBatch = "1000"
 const (
 	notUnderWay = `(SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
+	// An event that was cancelled may be pending in its own table for ever. Without its row in processed_event it would count as open.
+	notUnsent = `(SELECT CASE WHEN o.source <> 'herald' AND o.acknowledged_at IS NULL THEN 'UNSENT' END FROM event_outbox o WHERE o.event_id = t.event_id)
+			IS DISTINCT FROM 'UNSENT'`
 )
 
 // rule returns the column that tells how old a row t is, and which rows may go.
@@ -40,7 +43,7 @@ func (table PurgeTable) rule() (age, mayGo string) {
 	case PurgeOutbox:
 		return "created_at", `t.status = 'PROCESSED' AND (t.source = 'herald' OR t.acknowledged_at IS NOT NULL) AND ` + notUnderWay
 	case PurgeProcessed:
-		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
+		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart + ` AND ` + notUnsent
 	case PurgeNotifications:
 		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
 	case PurgeActions:

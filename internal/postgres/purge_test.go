@@ -158,6 +158,26 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// What ended an event that its topic lacks is known as long as the event is: without it the
+// event would count as open for ever.
+func TestPurgeKeepsTheEndsOfUnsentEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for _, id := range []string{"cancelled", "sent"} {
+		rest(t, s, id, "PROCESSED", "FAILED")
+	}
+	exec(t, s, "UPDATE event_outbox SET source = 'orders', acknowledged_at = CASE event_id WHEN 'sent' THEN now() END")
+	for range 2 {
+		purgeAll(t, s, postgres.PurgeProcessed)
+		purgeAll(t, s, postgres.PurgeOutbox)
+	}
+	require.Equal(t, []string{"cancelled"}, list(t, s, "SELECT event_id FROM event_outbox JOIN processed_event USING (event_id)"))
+	open, err := s.OpenEvents(t.Context(), "orders")
+	require.NoError(t, err)
+	require.Zero(t, open)
+}
+
 // Each table is purged alike when it is the only one.
 func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()

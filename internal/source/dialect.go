@@ -20,7 +20,7 @@ type dialect struct {
 	rows    string // $1: keys
 
 	sent   string // $1: keys
-	failed string // $1: key, $2: message; empty: its table has no word for it
+	failed string // $1: keys, $2: message; empty: its table has no word for it
 	reopen string // $1: keys; empty likewise
 
 	state string // $1: how many rows it counts at most

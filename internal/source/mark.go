@@ -8,14 +8,14 @@ func (t *Table) MarkSent(ctx context.Context, keys []string) error {
 	return t.wrap(err, "mark rows as sent in")
 }
 
-// MarkFailed marks a pending row as failed, and says why. It does nothing where the
-// dialect has no word for that: the row stays pending.
-func (t *Table) MarkFailed(ctx context.Context, key, message string) error {
+// MarkFailed marks pending rows as failed, and says why. It does nothing where the
+// dialect has no word for that: the rows stay pending.
+func (t *Table) MarkFailed(ctx context.Context, keys []string, message string) error {
 	if t.dialect.failed == "" {
 		return nil
 	}
-	_, err := t.pool.Exec(ctx, t.sql(t.dialect.failed), key, cut(message))
-	return t.wrap(err, "mark a row as failed in")
+	_, err := t.pool.Exec(ctx, t.sql(t.dialect.failed), keys, cut(message))
+	return t.wrap(err, "mark rows as failed in")
 }
 
 // cut keeps as much of a message as the column is sure to hold.

@@ -58,7 +58,7 @@ var orderService = dialect{
 		                                 FROM   pg_attribute
 		                                 WHERE  attrelid = o.tableoid
 		                                 AND    attname = 'error_message'))
-		WHERE  id = $1::text::uuid
+		WHERE  id = ANY ($1::text[]::uuid[])
 		AND    status = 'NEW'`,
 	reopen: `
 		UPDATE {table}

@@ -124,7 +124,7 @@ func TestOrdersMarks(t *testing.T) {
 	s.exec(t, "ALTER TABLE orders.outbox ALTER COLUMN error_message TYPE varchar(255)") // as frameworks make it
 	require.NoError(t, table.MarkSent(t.Context(), []string{id("11"), id("21"), id("31"), id("77")}))
 	for _, digits := range []string{"12", "22", "32", "77"} {
-		require.NoError(t, table.MarkFailed(t.Context(), id(digits), "refused "+strings.Repeat("é", 300)))
+		require.NoError(t, table.MarkFailed(t.Context(), []string{id(digits)}, "refused "+strings.Repeat("é", 300)))
 	}
 	require.NoError(t, table.Reopen(t.Context(), []string{id("13"), id("23"), id("33")}))
 
@@ -146,7 +146,7 @@ func TestOrdersShortMessages(t *testing.T) {
 	s := orders(t)
 	s.addOrder(t, "01", "NEW", "2026-11-22 10:00:00", "{}")
 	s.exec(t, "ALTER TABLE orders.outbox ALTER COLUMN error_message TYPE varchar(9)")
-	require.NoError(t, s.table(t).MarkFailed(t.Context(), id("01"), "refusé by its topic"))
+	require.NoError(t, s.table(t).MarkFailed(t.Context(), []string{id("01")}, "refusé by its topic"))
 	require.Equal(t, "FAILED refusé by", s.text(t, "SELECT status || ' ' || error_message FROM orders.outbox"))
 }
 

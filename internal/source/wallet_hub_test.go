@@ -64,7 +64,7 @@ func TestWalletMarks(t *testing.T) {
 	table := s.table(t)
 
 	require.NoError(t, table.MarkSent(t.Context(), []string{"1", "77"}))
-	require.NoError(t, table.MarkFailed(t.Context(), "2", "refused"))
+	require.NoError(t, table.MarkFailed(t.Context(), []string{"2"}, "refused"))
 	require.NoError(t, table.Reopen(t.Context(), []string{"1", "2"}))
 
 	require.Equal(t, []string{"2", "3"}, found(t, table))

@@ -28,6 +28,7 @@ type LeasedRow struct {
 	Source         string     `json:"source"`
 	SinkAttempts   int        `json:"sink_attempts"`   // how often the broker of its topic refused it
 	AcknowledgedAt *time.Time `json:"acknowledged_at"` // by that broker; nil: not yet, or it has no topic
+	RowFailedAt    *time.Time `json:"row_failed_at"`   // when its own table was told that it was cancelled; nil: it was not
 	NoPayload      bool       `json:"no_payload"`      // its payload is no JSON object of 256 KiB, and is in its own table alone
 	LeaseUntil     *time.Time `json:"lease_until"`
 	Cancels        string     `json:"cancels"`      // the event that it takes back; empty: none
@@ -94,7 +95,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
 		SELECT ` + outboxColumns + `, e.lease_until,
-		       e.source, e.sink_attempts, e.acknowledged_at, e.payload IS NULL AS no_payload,
+		       e.source, e.sink_attempts, e.acknowledged_at, e.row_failed_at, e.payload IS NULL AS no_payload,
 		       coalesce(e.cancels, '') AS cancels, coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
 		FROM   event_outbox e
 		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id ORDER BY y.seq LIMIT 1) y ON true
