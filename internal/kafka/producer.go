@@ -19,6 +19,9 @@ import (
 const (
 	maxOpen      = 1000     // records that no broker has answered for yet
 	maxOpenBytes = 32 << 20 // of their keys, values and headers
+	// maxBatchBytes is what brokers take where nobody has set max.message.bytes. It is
+	// compared before compression.
+	maxBatchBytes = 1<<20 + 12
 	dialTimeout  = 5 * time.Second
 	// A topic that is not there is asked for once more: the first answer may come from a
 	// broker that has not heard of it yet.
@@ -51,6 +54,7 @@ func New(s Settings) (*Producer, error) {
 		kgo.AllowIdempotentProduceCancellation(),
 		kgo.MaxBufferedRecords(maxOpen),
 		kgo.MaxBufferedBytes(maxOpenBytes),
+		kgo.ProducerBatchMaxBytes(maxBatchBytes),
 		kgo.UnknownTopicRetries(topicRetries),
 		kgo.MetadataMinAge(topicInterval),
 	}

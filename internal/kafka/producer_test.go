@@ -114,6 +114,22 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// What brokers take by default, we send.
+func TestLargestRecord(t *testing.T) {
+	t.Parallel()
+
+	for name, broker := range brokers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
+			kafkatest.CreateTopic(t, broker, topic, nil)
+			require.NoError(t, producer.Produce(within(t, patience), notification.Record{Topic: topic, Value: noise(1<<20 - 1000)}))
+			require.Len(t, kafkatest.Records(t, broker, topic, 1), 1)
+		})
+	}
+}
+
 // A topic that is created after all takes the next attempt.
 func TestTopicThatIsCreatedLater(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func (t *Table) lackingColumns(r relation) []Finding {
 		case !there:
 			found = append(found, Finding{
 				fmt.Sprintf("there is no column %s, of type %s", need.name, need.types[0]),
-				fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s, or name another dialect", t.source.Table, need.name, need.types[0]),
+				fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s, or name another dialect", t.name.Sanitize(), need.name, need.types[0]),
 			})
 		case !slices.Contains(need.types, column.Type):
 			found = append(found, Finding{
@@ -66,7 +66,7 @@ func (t *Table) lackingNotNull(r relation) []Finding {
 		if column, there := r.columns[need.name]; there && need.notNull && !column.NotNull {
 			found = append(found, Finding{
 				fmt.Sprintf("column %s may be null, and such a row would never be read", need.name),
-				fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", t.source.Table, need.name),
+				fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", t.name.Sanitize(), need.name),
 			})
 		}
 	}
@@ -79,7 +79,7 @@ func (t *Table) lackingID(r relation) []Finding {
 	}
 	return []Finding{{
 		fmt.Sprintf("column %s is not unique, and rows are marked by it", t.dialect.key),
-		fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", t.source.Table, t.dialect.key),
+		fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", t.name.Sanitize(), t.dialect.key),
 	}}
 }
 

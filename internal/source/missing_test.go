@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -91,6 +92,30 @@ func TestMissing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the findings say can be run as it stands, whatever the table is called.
+func TestRemediesOfQuotedNames(t *testing.T) {
+	t.Parallel()
+
+	s := orders(t)
+	s.exec(t, `ALTER SCHEMA orders RENAME TO "Sales"; ALTER TABLE "Sales".outbox RENAME TO "OutBox"; ALTER TABLE "Sales"."OutBox"
+		DROP CONSTRAINT outbox_pkey, ALTER COLUMN status DROP NOT NULL, DROP COLUMN sent_at`)
+	s.config.Table = "Sales.OutBox"
+	table := s.table(t)
+
+	found, err := table.Missing(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 5)
+	for _, f := range found {
+		_, statement, _ := strings.Cut(f.Remedy, "as the table's owner: ")
+		statement, _, _ = strings.Cut(cmp.Or(statement, f.Remedy), ", or name")
+		s.exec(t, statement)
+	}
+
+	found, err = table.Missing(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found)
 }
 
 // Other indexes than those of the documents may do the same.
