@@ -200,7 +200,7 @@ type pendingRow struct {
 func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]notification.KnownEvent) adoptionPage {
 	page := adoptionPage{failed: map[string][]pendingRow{}}
 	for _, key := range keys {
-		switch id, step := o.Source.Step(key.Key, known); step {
+		switch id, step := o.Source.Step(key, known); step {
 		case notification.AdoptRow, notification.AdoptClash:
 			page.fresh = append(page.fresh, pendingRow{key, id})
 		case notification.MarkRow:

@@ -91,7 +91,7 @@ func TestAdoptedOutboxOfKnownRows(t *testing.T) {
 
 			s, temporal := orderService(t), &launcher{}
 			s.orders(t, 1, 2)
-			exec(t, s.herald, "INSERT INTO event_outbox (event_id, source, event_type) VALUES ($1, 'orders', 'OrderCreated')", orderID(1))
+			exec(t, s.herald, "INSERT INTO event_outbox (event_id, source, event_type, created_at) VALUES ($1, 'orders', 'OrderCreated', '2026-11-21 10:00:00.001Z')", orderID(1))
 			exec(t, s.herald, "UPDATE event_outbox SET "+tt.known)
 			p := s.poll(t, temporal)
 			await(t, s.herald, 1, "source = 'orders' AND status = 'PROCESSED' AND event_id = '"+orderID(2)+"'")

@@ -188,3 +188,28 @@ func TestRelayedIDOfTwoSources(t *testing.T) {
 	require.Equal(t, 2, p.rows(t, "status = 'SENT' AND error_message IS NULL"))
 	require.Equal(t, 1, events(t, p.herald, "source = 'shop' AND status = 'PENDING' AND acknowledged_at IS NULL"), "the other one is as it was")
 }
+
+// Ids begin anew where a service empties its table. A row is not marked as sent because an
+// earlier one had its id: it fails aloud, and an operator sends it.
+func TestRelayedIDsThatBeginAnew(t *testing.T) {
+	t.Parallel()
+
+	p := newProducing(t, walletHub(t), map[string]map[string]string{"FundsAdded-out-0": nil})
+	exec(t, p.business, "INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', '{}')")
+	p.adopt(t, 1)
+	_, err := p.produce("wallet-1", twice)
+	require.NoError(t, err)
+
+	exec(t, p.business, "TRUNCATE outbox RESTART IDENTITY")
+	exec(t, p.business, "INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', '{}'), ('FundsAdded', '{}')")
+	p.adopt(t, 2)
+	require.Equal(t, 2, p.rows(t, "NOT sent"))
+	require.Equal(t, 1, events(t, p.herald, "event_id = 'wallet-1~wallet' AND status = 'FAILED' AND error_message ~ 'earlier row'"))
+
+	_, err = p.herald.RetryEvent(t.Context(), "wallet-1~wallet")
+	require.NoError(t, err)
+	p.adopt(t, 3)
+	_, err = p.produce("wallet-1~wallet", twice)
+	require.NoError(t, err)
+	require.Equal(t, 1, p.rows(t, "sent AND id = 1"))
+}

@@ -22,7 +22,7 @@ const (
 	// maxBatchBytes is what brokers take where nobody has set max.message.bytes. It is
 	// compared before compression.
 	maxBatchBytes = 1<<20 + 12
-	dialTimeout  = 5 * time.Second
+	dialTimeout   = 5 * time.Second
 	// A topic that is not there is asked for once more: the first answer may come from a
 	// broker that has not heard of it yet.
 	topicRetries  = 1

@@ -16,7 +16,8 @@ type KnownEvent struct {
 	Cancelled    string // why it is not sent although no topic refused it: by an operator, most often; empty: it was not cancelled
 	RowFailed    bool   // its own table was told that it was cancelled
 	Acknowledged bool   // its own table may mark it as sent
-	Ended        bool   // no workflow of it runs, and none did a moment ago
+	CreatedAt    time.Time
+	Ended        bool // no workflow of it runs, and none did a moment ago
 }
 
 // AdoptionStep is what the poller does about a pending row.
@@ -25,23 +26,23 @@ type AdoptionStep string
 // The steps.
 const (
 	AdoptRow   AdoptionStep = "adopt"        // Herald's table does not know it
-	AdoptClash AdoptionStep = "adopt failed" // another source has its id
+	AdoptClash AdoptionStep = "adopt failed" // another source has its id, or an earlier row had its key
 	MarkRow    AdoptionStep = "mark"         // it is acknowledged; only its mark is missing
 	FailRow    AdoptionStep = "fail"         // its event cannot be adopted, or was cancelled; only its mark is missing
 	BeginRow   AdoptionStep = "begin again"  // its service has set it back
 	PassRow    AdoptionStep = "pass over"    // its event is open, or waits for an operator
 )
 
-// clashMark stands between the id that another source has and the name of the row's own
+// clashMark stands between the id that another event has and the name of the row's own
 // source, in the id that the row's event gets instead.
 const clashMark = "~"
 
-// Step decides about the pending row with a key. known are the events with the ids of
+// Step decides about a pending row. known are the events with the ids of
 // [SourceConfig.EventIDs], as far as there are any.
-func (c SourceConfig) Step(key string, known map[string]KnownEvent) (eventID string, step AdoptionStep) {
-	eventID = c.EventID(key)
+func (c SourceConfig) Step(row SourceKey, known map[string]KnownEvent) (eventID string, step AdoptionStep) {
+	eventID = c.EventID(row.Key)
 	event, found := known[eventID]
-	if found && event.Source != c.Name {
+	if found && !c.has(event, row) {
 		eventID += clashMark + c.Name
 		if event, found = known[eventID]; !found {
 			return eventID, AdoptClash
@@ -50,7 +51,7 @@ func (c SourceConfig) Step(key string, known map[string]KnownEvent) (eventID str
 	switch {
 	case !found:
 		return eventID, AdoptRow
-	case event.Source != c.Name:
+	case !c.has(event, row):
 		return eventID, PassRow
 	case event.Acknowledged:
 		return eventID, MarkRow
@@ -63,6 +64,14 @@ func (c SourceConfig) Step(key string, known map[string]KnownEvent) (eventID str
 	default:
 		return eventID, PassRow
 	}
+}
+
+// has says whether an event may be that of a row. One that was sent, and was created at
+// another time, was the event of a row that had the same key before: ids begin anew where
+// a table is emptied. To mark the row because of it would lose it.
+func (c SourceConfig) has(event KnownEvent, row SourceKey) bool {
+	earlier := event.Acknowledged && row.CreatedAt != nil && !row.CreatedAt.Equal(event.CreatedAt)
+	return event.Source == c.Name && !earlier
 }
 
 // EventIDs are the ids that the event of a row may have.
@@ -94,7 +103,7 @@ const (
 func (c SourceConfig) Adopt(eventID string, row SourceRow) AdoptedEvent {
 	event := AdoptedEvent{ID: eventID, CreatedAt: row.CreatedAt}
 	if eventID != c.EventID(row.Key) {
-		event.Problem = "another source has an event with the id " + c.EventID(row.Key)
+		event.Problem = "another source, or an earlier row, has an event with the id " + c.EventID(row.Key)
 	}
 	aggregateType, aggregateID := c.aggregateOf(row)
 	for _, field := range []struct {

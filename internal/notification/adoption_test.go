@@ -3,6 +3,7 @@ package notification
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,6 +27,11 @@ func TestStep(t *testing.T) {
 	takenBack.Unfit = "cancelled by event 8"
 	unadopted := failed
 	unadopted.Unfit = "the event type is empty"
+	created := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	before := created.Add(-time.Hour)
+	sent := func(at time.Time) KnownEvent {
+		return KnownEvent{Source: "wallet", Status: OutboxProcessed, Acknowledged: true, CreatedAt: at}
+	}
 	tests := []struct {
 		name    string
 		source  SourceConfig
@@ -36,7 +42,7 @@ func TestStep(t *testing.T) {
 		{"a new row", orders, nil, "7", AdoptRow},
 		{"an event that waits for its start", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxPending}}, "7", PassRow},
 		{"an event that waits for its broker", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed}}, "7", PassRow},
-		{"a crash between acknowledgement and mark", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed, Acknowledged: true}}, "7", MarkRow},
+		{"a crash between acknowledgement and mark", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed, Acknowledged: true, CreatedAt: created}}, "7", MarkRow},
 		{"set back to NEW by its service", orders, map[string]KnownEvent{"7": failed}, "7", BeginRow},
 		{"set back while its workflow ends", orders, map[string]KnownEvent{"7": underWay}, "7", PassRow},
 		{"cancelled before its start", orders, map[string]KnownEvent{"7": withdrawn}, "7", FailRow},
@@ -49,12 +55,16 @@ func TestStep(t *testing.T) {
 		{"an id of another source, not marked yet", orders, map[string]KnownEvent{"7": {Source: "herald"}, "7~orders": unadopted}, "7~orders", FailRow},
 		{"failed in a table that marks no failures", wallet, map[string]KnownEvent{"wallet-7": {Source: "wallet", Status: OutboxFailed, Ended: true}}, "wallet-7", PassRow},
 		{"an id of another source", orders, map[string]KnownEvent{"7": {Source: "herald", Status: OutboxProcessed}}, "7~orders", AdoptClash},
+		{"the id of an earlier row", wallet, map[string]KnownEvent{"wallet-7": sent(before)}, "wallet-7~wallet", AdoptClash},
+		{"the id of an earlier row, marked", wallet, map[string]KnownEvent{"wallet-7": sent(before), "wallet-7~wallet": {Source: "wallet", Status: OutboxFailed}}, "wallet-7~wallet", PassRow},
+		{"the id of an earlier row, sent by an operator", wallet, map[string]KnownEvent{"wallet-7": sent(before), "wallet-7~wallet": sent(created)}, "wallet-7~wallet", MarkRow},
+		{"the id of two earlier rows", wallet, map[string]KnownEvent{"wallet-7": sent(before), "wallet-7~wallet": sent(before)}, "wallet-7~wallet", PassRow},
 		{"an id of another source, marked", wallet, map[string]KnownEvent{"wallet-7": {Source: "herald"}, "wallet-7~wallet": {Source: "wallet", Status: OutboxFailed}}, "wallet-7~wallet", PassRow},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			eventID, step := test.source.Step("7", test.known)
+			eventID, step := test.source.Step(SourceKey{Key: "7", CreatedAt: &created}, test.known)
 			require.Equal(t, test.step, step)
 			require.Equal(t, test.eventID, eventID)
 			require.Equal(t, "7", test.source.Key(eventID))

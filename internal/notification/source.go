@@ -77,6 +77,8 @@ type SourceAggregate struct {
 type SourceKey struct {
 	Key    string // its primary key, as text
 	Cursor string // the rows after this one are read by it; opaque
+
+	CreatedAt *time.Time // nil: unknown
 }
 
 // SourceRow is a row of an outbox, as topics and Herald's own table get it.

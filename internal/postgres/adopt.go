@@ -51,6 +51,7 @@ func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notif
 		            ELSE '' END AS cancelled,
 		       n.row_failed_at IS NOT NULL AS row_failed,
 		       n.acknowledged_at IS NOT NULL AS acknowledged,
+		       n.created_at,
 		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.
 		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended
 		FROM   event_outbox n

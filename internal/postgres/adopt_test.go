@@ -134,6 +134,11 @@ func TestKnownEvents(t *testing.T) {
 
 	known, err := s.KnownEvents(t.Context(), []string{"evt-1", "pending", "failed", "unadopted", "sent", "withdrawn", "ending", "ended", "unheard-of"})
 	require.NoError(t, err)
+	for id, event := range known {
+		require.Equal(t, id != "evt-1", event.CreatedAt.Equal(createdAt), id)
+		event.CreatedAt = time.Time{}
+		known[id] = event
+	}
 	require.Equal(t, map[string]notification.KnownEvent{
 		"evt-1":     {ID: "evt-1", Source: "herald", Status: notification.OutboxPending, Ended: true},
 		"pending":   {ID: "pending", Source: "orders", Status: notification.OutboxPending, Ended: true},

@@ -15,7 +15,7 @@ import (
 // there are none, there are none further on.
 func (t *Table) Done(ctx context.Context, after string, age time.Duration, limit int) ([]notification.SourceKey, error) {
 	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.done), append(t.cursor(after), age, limit)...) // CollectRows returns its error
-	keys, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.SourceKey])
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[notification.SourceKey])
 	return keys, t.wrap(err, "read the rows that are done of")
 }
 

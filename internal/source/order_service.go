@@ -26,7 +26,8 @@ var orderService = dialect{
 	first: "-infinity/00000000-0000-0000-0000-000000000000",
 	pending: `
 		SELECT id::text AS key,
-		       created_at::text || '/' || id::text AS cursor
+		       created_at::text || '/' || id::text AS cursor,
+		       CASE WHEN isfinite(created_at) THEN created_at END AS created_at
 		FROM   {table}
 		WHERE  status = 'NEW'
 		AND    (created_at, id) > ($1, $2)

@@ -14,7 +14,7 @@ import (
 // rows of a backlog are known already.
 func (t *Table) Pending(ctx context.Context, after string, limit int) ([]notification.SourceKey, error) {
 	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.pending), append(t.cursor(after), limit)...) // CollectRows returns its error
-	keys, err := pgx.CollectRows(rows, pgx.RowToStructByName[notification.SourceKey])
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[notification.SourceKey])
 	return keys, t.wrap(err, "read the pending rows of")
 }
 

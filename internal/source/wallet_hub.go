@@ -20,7 +20,8 @@ var walletHub = dialect{
 	first: "-9223372036854775808",
 	pending: `
 		SELECT id::text AS key,
-		       id::text AS cursor
+		       id::text AS cursor,
+		       CASE WHEN isfinite(created_at) THEN created_at END AS created_at
 		FROM   {table}
 		WHERE  sent = false
 		AND    id > $1::text::bigint
