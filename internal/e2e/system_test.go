@@ -27,7 +27,7 @@ import (
 	"herald/workflows"
 )
 
-// binaries is the folder of the real worker and starter, built once.
+// binaries is the folder of the real programs, built once.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	build := exec.Command("go", "build", "-o", dir, "herald/worker", "herald/starter")
+	build := exec.Command("go", "build", "-o", dir, "herald/worker", "herald/starter", "herald/gateway")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build the binaries:", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// worker is one running worker process.
+// worker is one running worker process, or one of another program.
 type worker struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -43,9 +43,15 @@ func (s *system) startWorker(args ...string) *worker {
 // launchWorker starts a worker process and does not wait.
 func (s *system) launchWorker(args ...string) *worker {
 	s.t.Helper()
+	return s.launch("worker", []string{"WORKER_HTTP_ADDR=127.0.0.1:0"}, args...)
+}
+
+// launch starts a process with more settings, and does not wait.
+func (s *system) launch(program string, settings []string, args ...string) *worker {
+	s.t.Helper()
 	w := &worker{t: s.t, output: &buffer{}, ended: make(chan struct{})}
-	w.cmd = exec.Command(filepath.Join(binaries, "worker"), args...)
-	w.cmd.Env = append(s.env, "WORKER_HTTP_ADDR=127.0.0.1:0")
+	w.cmd = exec.Command(filepath.Join(binaries, program), args...)
+	w.cmd.Env = append(s.env[:len(s.env):len(s.env)], settings...)
 	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
 	require.NoError(s.t, w.cmd.Start())
 	go func() {
@@ -55,7 +61,7 @@ func (s *system) launchWorker(args ...string) *worker {
 	s.t.Cleanup(func() {
 		w.kill()
 		if s.t.Failed() {
-			s.t.Logf("worker output:\n%s", w.output.tail(16<<10))
+			s.t.Logf("%s output:\n%s", program, w.output.tail(16<<10))
 		}
 	})
 	return w
@@ -126,8 +132,8 @@ func (b *buffer) tail(n int) string {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 
-	build := regexp.MustCompile(`^(worker|starter) \S+ \(commit (\S+), go1\.\S+\)\n$`)
-	for _, program := range []string{"worker", "starter"} {
+	build := regexp.MustCompile(`^(worker|starter|gateway) \S+ \(commit (\S+), go1\.\S+\)\n$`)
+	for _, program := range []string{"worker", "starter", "gateway"} {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output()
 		require.NoError(t, err)
 		require.Regexp(t, build, string(out))

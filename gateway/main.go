@@ -1,0 +1,114 @@
+// Command gateway serves browsers: live notifications, the inbox, preferences, and a page.
+// It runs until it is told to stop.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // quiet hours are judged alike on every machine
+
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/health"
+	"herald/internal/inbox"
+	"herald/internal/live"
+	"herald/internal/postgres"
+	"herald/internal/rabbitmq"
+	"herald/internal/secret"
+	"herald/internal/signin"
+	"herald/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	showVersion, err := parseFlags(os.Args[1:])
+	if err != nil {
+		os.Exit(2) // the flag package has said why
+	}
+	build := version.Read()
+	if showVersion {
+		fmt.Println("gateway", build)
+		return
+	}
+	slog.Info("gateway starts", "version", build.Version, "commit", build.Commit, "go", build.Go)
+	if err := run(ctx); err != nil {
+		slog.Error("gateway failed", "error", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	cfg, who, err := readSettings(os.Environ())
+	if err != nil {
+		return err
+	}
+	db, err := postgres.Open(ctx, string(cfg.DatabaseURL), "herald-gateway")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	metrics, err := newMetrics()
+	if err != nil {
+		return err
+	}
+	gate := &signin.Gate{
+		Verifier:  signin.NewVerifier(who),
+		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets)},
+		Directory: db,
+		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
+	}
+	hub, err := live.NewHub(live.Config{
+		Inbox: db, Unread: db, Acknowledger: db, Directory: db,
+		Logger: slog.Default(), Meter: metrics.meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
+	})
+	if err != nil {
+		return err
+	}
+	broker, err := rabbitmq.Consume(ctx, rabbitmq.ConsumerConfig{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Deliver: hub.Deliver, Missed: hub.Missed})
+	if err != nil {
+		return err
+	}
+	defer broker.Close()
+	if err := metrics.watchBroker(broker.Ready); err != nil {
+		return err
+	}
+	served := rooms{from: origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse}, gate: gate, hub: hub}
+	if cfg.Demo {
+		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")
+		served.demo = &inbox.Demo{People: db, Settings: who}
+	}
+	public := &public{addr: cfg.HTTPAddr, limit: cfg.MaxSockets + spareConnections, handler: served.handler(), drain: hub.Drain}
+	group, ctx := errgroup.WithContext(ctx)
+	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain until that is over
+	group.Go(func() error {
+		return health.Serve(admin, cfg.AdminAddr, health.Handler(needs(db, gate.Verifier, public), metrics.page))
+	})
+	group.Go(func() error {
+		gate.Verifier.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		defer endAdmin()
+		if err := awaitDatabase(ctx, db, secret.Fingerprint(cfg.Secret)); err != nil || ctx.Err() != nil {
+			return err
+		}
+		return public.serve(ctx)
+	})
+	return group.Wait()
+}
+
+// needs are what /readyz asks. The broker is none: without it the inbox works, and sockets
+// get what they missed once it is back.
+func needs(db *postgres.Store, verifier *signin.Verifier, public *public) []health.Need {
+	return []health.Need{
+		{Name: "database", Down: "does not answer, or has no schema of Herald's", Run: db.Ready},
+		{Name: "keys", Down: "none can be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
+		{Name: "server", Down: "is not started, or is about to stop", Run: public.ready},
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"herald/internal/environment"
+	"herald/internal/problem"
+)
+
+// Causes of a refusal for where a request comes from.
+const (
+	otherOrigin = "origin"
+	otherHost   = "host"
+)
+
+// origins lets the pages of some origins ask: those of the gateway itself, and those
+// that are allowed. What is no page of another origin sends none.
+type origins struct {
+	allowed []string     // as browsers send them
+	demo    bool         // everybody can be anybody: no name but this machine's counts
+	refused func(string) // is told of each refusal, with its cause
+}
+
+// guard answers requests of other origins, and those of the demo under names that are not
+// of this machine: a page elsewhere could have made its own name mean this machine.
+func (o origins) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.demo && !environment.IsLocal(hostname(r.Host)) {
+			o.refused(otherHost)
+			problem.Write(w, http.StatusForbidden, "a gateway with GATEWAY_DEMO answers to localhost and loopback addresses alone")
+			return
+		}
+		if !o.permitted(r) {
+			o.refused(otherOrigin)
+			problem.Write(w, http.StatusForbidden, "pages of this origin may not ask: GATEWAY_ALLOWED_ORIGINS has those that may")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// permitted says whether the page that sends a request may do so.
+func (o origins) permitted(r *http.Request) bool {
+	sent := r.Header.Values("Origin")
+	if len(sent) == 0 {
+		return true
+	}
+	if len(sent) > 1 {
+		return false
+	}
+	u, err := url.Parse(sent[0])
+	if err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
+		return true
+	}
+	return !o.demo && slices.Contains(o.allowed, sent[0])
+}
+
+// shared adds what a browser asks for before it shows an answer to a page of an allowed
+// origin, and answers the question that it asks first. It stands behind guard.
+func shared(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Add("Vary", "Origin")
+		origin := r.Header.Get("Origin")
+		if origin != "" {
+			header.Set("Access-Control-Allow-Origin", origin)
+			header.Set("Access-Control-Expose-Headers", "Retry-After, X-Request-Id")
+		}
+		if origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+			header.Set("Access-Control-Allow-Methods", "GET, POST, PUT")
+			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+			header.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hostname is the name in a Host header.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}

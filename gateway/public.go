@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Bounds of the public port, where anybody may connect. A socket that is open has those of
+// package live instead.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = 30 * time.Second // of a request, its body included
+	writeTimeout  = time.Minute      // of its answer, from the end of its header on
+	idleTimeout   = time.Minute      // between two requests
+	headerLimit   = 16 << 10         // bytes; tokens have some 1 to 4 KiB
+	// spareConnections are those besides sockets, so that many that never send a request
+	// neither keep others out nor use up memory and files.
+	spareConnections = 12_000
+	// drainTimeout bounds the wait for sockets when the process stops, and for the record of
+	// what they acknowledged.
+	drainTimeout = 10 * time.Second
+	// finishTimeout bounds the wait for requests when the process stops.
+	finishTimeout = 20 * time.Second
+)
+
+// public is the port for browsers.
+type public struct {
+	addr    string
+	limit   int // connections at once; more wait until one ends
+	handler http.Handler
+	drain   func(context.Context) error // tells sockets to come back elsewhere, and ends them
+
+	open atomic.Bool // it is started, and not about to stop
+}
+
+var errNotOpen = errors.New("the public port is not open")
+
+// ready says whether a balancer should send requests here.
+func (p *public) ready(context.Context) error {
+	if !p.open.Load() {
+		return errNotOpen
+	}
+	return nil
+}
+
+// serve answers until ctx ends. Then it is not ready any more, tells sockets to come back
+// elsewhere, finishes requests, and returns.
+func (p *public) serve(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.addr)
+	if err != nil {
+		return err
+	}
+	server := newServer(p.handler)
+	drained := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(drained)
+		p.open.Store(false)
+		slog.Info("gateway stops: sockets are told to come back elsewhere")
+		p.stop(context.WithoutCancel(ctx), server)
+	})
+	slog.Info("gateway listens", "addr", listener.Addr().String())
+	p.open.Store(true)
+	err = server.Serve(netutil.LimitListener(listener, p.limit))
+	if stop() || !errors.Is(err, http.ErrServerClosed) {
+		return err // it failed by itself
+	}
+	<-drained
+	return nil
+}
+
+func (p *public) stop(ctx context.Context, server *http.Server) {
+	draining, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	if err := p.drain(draining); err != nil {
+		slog.Warn("not all that sockets acknowledged is recorded; clients acknowledge it again", "error", err)
+	}
+	finishing, cancel := context.WithTimeout(ctx, finishTimeout)
+	defer cancel()
+	if err := server.Shutdown(finishing); err != nil {
+		_ = server.Close()
+	}
+}
+
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerLimit,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+	}
+}

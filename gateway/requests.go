@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"time"
+
+	"herald/internal/problem"
+)
+
+const requestID = "X-Request-Id"
+
+// idForm is that of an id which something in front of the gateway gave to a request.
+var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// headers that every answer has. The page has a policy of its own.
+var headers = map[string]string{
+	"X-Content-Type-Options":       "nosniff",
+	"Referrer-Policy":              "no-referrer",
+	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
+	"Cross-Origin-Resource-Policy": "same-origin",
+}
+
+// logged gives each request an id, and the log a line that has neither its address nor
+// what it says: there could be names, tickets and tokens in it.
+func logged(routes *http.ServeMux, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		id := r.Header.Get(requestID)
+		if !idForm.MatchString(id) {
+			id = rand.Text()
+		}
+		w.Header().Set(requestID, id)
+		for name, value := range headers {
+			w.Header().Set(name, value)
+		}
+		answer := &answer{ResponseWriter: w}
+		_, route := routes.Handler(r)
+		defer func() {
+			slog.Info("request", "id", id, "method", method(r), "route", route, "status", answer.status, "took", time.Since(begun).Round(time.Microsecond).String())
+		}()
+		defer func() {
+			if failure := recover(); failure != nil {
+				answer.fail(failure, id)
+			}
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// method is one of HTTP's, or other: a client may send any word.
+func method(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions:
+		return r.Method
+	}
+	return "other"
+}
+
+// answer remembers the status.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(body []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(body)
+}
+
+// Unwrap lets [http.ResponseController] reach what takes over a connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// fail answers for a handler that has failed, and closes the connection if it had begun to
+// answer.
+func (a *answer) fail(failure any, id string) {
+	if failure == http.ErrAbortHandler {
+		panic(failure)
+	}
+	slog.Error("a request failed", "id", id, "panic", failure, "stack", string(debug.Stack()))
+	if a.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	problem.Write(a, http.StatusInternalServerError, "")
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caarlos0/env/v11"
+
+	"herald/internal/config"
+	"herald/internal/health"
+	"herald/internal/postgres"
+	"herald/internal/signin"
+	"herald/internal/wiring"
+	"herald/migrations"
+)
+
+// readSettings reads all settings of an environment, those of who may sign in included.
+func readSettings(environment []string) (cfg config.Gateway, who signin.Settings, err error) {
+	cfg, err = config.GatewayFrom(env.ToMap(environment), who.Read, wiring.New().Read)
+	return cfg, who, err
+}
+
+// awaitDatabase waits until the database answers, has the schema of this build, and has
+// agreed on the secret. It fails if the database knows another one.
+func awaitDatabase(ctx context.Context, db *postgres.Store, fingerprint string) error {
+	var changed *postgres.SecretChangedError
+	health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
+		if err := db.Current(ctx, migrations.FS); err != nil {
+			return err
+		}
+		if err := db.AgreeOnSecret(ctx, fingerprint); !errors.As(err, &changed) {
+			return err
+		}
+		return nil // waiting does not help
+	})
+	if changed != nil {
+		return changed
+	}
+	return nil
+}
