@@ -3,14 +3,10 @@
 
 INSERT INTO orders.purchase (id, customer_id, total)
 VALUES ('{run}-0000-4000-9000-000000000001', '42', 59.80),
-       ('{run}-0000-4000-9000-000000000002', '43', 17.00),
-       ('{run}-0000-4000-9000-000000000003', '44', 8.50);
+       ('{run}-0000-4000-9000-000000000002', '43', 17.00);
 
 INSERT INTO orders.outbox (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
 VALUES ('{run}-0000-4000-8000-000000000001', 'Order', '{run}-0000-4000-9000-000000000001', 'OrderCreated',
         '{"eventId": "{run}-0000-4000-8000-000000000001", "customerId": 42, "items": ["Tiramisù", "Grappa"],  "total": 59.80}', 'NEW', now() AT TIME ZONE 'UTC'),
        ('{run}-0000-4000-8000-000000000002', 'Order', '{run}-0000-4000-9000-000000000002', 'OrderCreated',
-        '{"eventId": "{run}-0000-4000-8000-000000000002", "customerId": 43, "items": ["Focaccia"], "total": 17.00}', 'NEW', now() AT TIME ZONE 'UTC'),
-       -- No JSON: its topic gets it as it is, but nobody can be told by it.
-       ('{run}-0000-4000-8000-000000000003', 'Order', '{run}-0000-4000-9000-000000000003', 'OrderCreated',
-        'customer 44 ordered by fax: 8.50', 'NEW', now() AT TIME ZONE 'UTC');
+        '{"eventId": "{run}-0000-4000-8000-000000000002", "customerId": 43, "items": ["Focaccia"], "total": 17.00}', 'NEW', now() AT TIME ZONE 'UTC');

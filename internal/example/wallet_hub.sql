@@ -12,4 +12,5 @@ WHERE  id = '{run}-0000-4000-a000-000000000001';
 
 INSERT INTO wallet.outbox (event_type, payload, correlation_id, created_at)
 VALUES ('FundsAdded', '{"walletId": "{run}-0000-4000-a000-000000000001", "amount": 80.00}', 'topup-{run}', now() AT TIME ZONE 'UTC'),
-       ('FundsWithdrawn', '{"walletId": "{run}-0000-4000-a000-000000000001", "amount": 59.80}', 'order-{run}', now() AT TIME ZONE 'UTC');
+       -- No JSON: its topic gets it as it is.
+       ('FundsWithdrawn', '59.80 from wallet {run}-0000-4000-a000-000000000001', 'order-{run}', now() AT TIME ZONE 'UTC');
