@@ -65,6 +65,8 @@ COMMENT ON COLUMN user_settings.user_type IS 'Of the recipient.';
 COMMENT ON COLUMN user_settings.user_id IS 'Of the recipient.';
 COMMENT ON COLUMN user_settings.timezone IS 'IANA time zone, such as Europe/Rome. It counts in place of recipient.timezone.';
 
+COMMENT ON COLUMN user_notification_preferences.quiet_hours_start IS 'When their quiet hours begin, on the wall clock of user_settings.timezone, else of recipient.timezone; this time included. Start = end: never quiet.';
+
 CREATE TABLE event_category (
     event_type text PRIMARY KEY,
     category   text NOT NULL,

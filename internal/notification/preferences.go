@@ -1,6 +1,11 @@
 package notification
 
-import "strings"
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // Preferences are what a recipient wants, as they see and change it.
 type Preferences struct {
@@ -44,3 +49,88 @@ type PreferenceError struct {
 }
 
 func (e *PreferenceError) Error() string { return strings.Join(e.Problems, "; ") }
+
+// UnknownZone is the error where nobody knows a time zone.
+func UnknownZone(timezone string) *PreferenceError {
+	return &PreferenceError{[]string{fmt.Sprintf("the time zone %.60q is unknown: use a name of the IANA database, such as Europe/Rome", timezone)}}
+}
+
+// Check says what of the preferences cannot be stored beside those which hold now, as a
+// [PreferenceError].
+func (p Preferences) Check(current Preferences) error {
+	var problems []string
+	if _, known := KnownZone(p.Timezone); p.Timezone != "" && p.Timezone != current.Timezone && !known {
+		problems = append(problems, UnknownZone(p.Timezone).Problems...)
+	}
+	seen := map[string]bool{}
+	for _, wanted := range p.Channels {
+		problems = append(problems, wanted.problems(current.Channels, seen)...)
+	}
+	for _, wanted := range p.Categories {
+		problems = append(problems, wanted.problems(current.Categories, seen)...)
+	}
+	if len(problems) > 0 {
+		return &PreferenceError{problems}
+	}
+	return nil
+}
+
+func (p ChannelPreference) problems(current []ChannelPreference, seen map[string]bool) (problems []string) {
+	i := slices.IndexFunc(current, func(c ChannelPreference) bool { return c.Channel == p.Channel })
+	if i < 0 {
+		return []string{fmt.Sprintf("there is no channel %.20q for you", string(p.Channel))}
+	}
+	name := string(p.Channel)
+	if seen[name] {
+		problems = append(problems, name+" is named twice")
+	}
+	seen[name] = true
+	if current[i].Mandatory && !p.Enabled {
+		problems = append(problems, name+" cannot be switched off: all that comes over it is mandatory")
+	}
+	if p.QuietHours != nil {
+		problems = append(problems, p.QuietHours.problems(p.Channel)...)
+	}
+	return problems
+}
+
+func (q QuietHoursPreference) problems(channel Channel) (problems []string) {
+	switch {
+	case !channel.Quieted():
+		return []string{string(channel) + " is never quieted, so it has no quiet_hours"}
+	case q.Enabled && (q.Start == "" || q.End == ""):
+		return []string{fmt.Sprintf("the quiet hours of %s need a start and an end", channel)}
+	}
+	for _, clock := range []string{q.Start, q.End} {
+		if clock != "" && !clockForm.MatchString(clock) {
+			problems = append(problems, fmt.Sprintf("the quiet hours of %s have the time %.20q, which is not one from 00:00 to 23:59", channel, clock))
+		}
+	}
+	return problems
+}
+
+// clockForm is a time of day, with or without seconds.
+var clockForm = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$`)
+
+func (p CategoryPreference) problems(current []CategoryPreference, seen map[string]bool) (problems []string) {
+	i := slices.IndexFunc(current, func(c CategoryPreference) bool { return c.Category == p.Category })
+	if i < 0 {
+		return []string{fmt.Sprintf("there is no category %.60q for you", p.Category)}
+	}
+	for _, wanted := range p.Channels {
+		name := p.Category + " over " + string(wanted.Channel)
+		j := slices.IndexFunc(current[i].Channels, func(c CategoryChannel) bool { return c.Channel == wanted.Channel })
+		if j < 0 {
+			problems = append(problems, fmt.Sprintf("%s does not come over %.20q", p.Category, string(wanted.Channel)))
+			continue
+		}
+		if seen[name] {
+			problems = append(problems, name+" is named twice")
+		}
+		seen[name] = true
+		if current[i].Channels[j].Mandatory && !wanted.Enabled {
+			problems = append(problems, name+" is mandatory, and cannot be switched off")
+		}
+	}
+	return problems
+}

@@ -3,11 +3,22 @@ package postgres
 // The directory: recipient, recipient_device and entity_member, which may be views
 // over somebody's own tables. Every statement reads them through these constants:
 // in the types that Herald works with, whatever theirs are. On Herald's own tables
-// the casts cost nothing, and hide no index.
+// the casts cost nothing, and hide no index. The time zone that a recipient has set for
+// themselves stands in place of the directory's.
 const (
+	directoryZone = `coalesce((
+	               SELECT z.timezone
+	               FROM   user_settings z
+	               WHERE  z.user_type = recipient.user_type::text
+	               AND    z.user_id = recipient.user_id::text), timezone::text)`
+	// directoryPerson is what a gateway may read of recipient: no name and no address.
+	directoryPerson = `(
+	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, active::boolean
+	    FROM   recipient)`
 	directoryRecipient = `(
 	    SELECT user_type::text, user_id::text, name::text, email::text, phone::text, slack_webhook_url::text,
-	           locale::text, timezone::text, active::boolean
+	           locale::text,
+	           ` + directoryZone + ` AS timezone, active::boolean
 	    FROM   recipient)`
 	directoryDevice = `(
 	    SELECT user_type::text, user_id::text, token::text, active::boolean

@@ -126,7 +126,7 @@ func (s *Store) ActiveRecipients(ctx context.Context, who []notification.Recipie
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id
 		FROM   unnest($1::text[], $2::text[]) AS w (user_type, user_id)
-		JOIN   ` + directoryRecipient + ` r USING (user_type, user_id)
+		JOIN   ` + directoryPerson + ` r USING (user_type, user_id)
 		WHERE  r.active`
 
 	userTypes, userIDs := make([]string, len(who)), make([]string, len(who))

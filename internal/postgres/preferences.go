@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/notification"
+)
+
+const (
+	// mayReach says that events of the type of a row e of event_type_channel_routing may be for
+	// recipients of type $1: one of the type's rows names it, or the aggregate decides.
+	mayReach = `(NOT EXISTS (SELECT FROM event_type_recipients t WHERE t.event_type = e.event_type)
+		    OR EXISTS (
+		           SELECT FROM event_type_recipients t
+		           WHERE  t.event_type = e.event_type
+		           AND    coalesce(t.user_type, $1) = $1
+		           AND    (t.entity_type NOT IN ('CUSTOMER', 'ADMIN') OR t.entity_type = $1)))`
+
+	// clockOf and clockEnd write a time of day as a person does: 22:00, and with seconds only
+	// where they are not 0.
+	clockOf  = `coalesce(regexp_replace(`
+	clockEnd = `::text, ':00$', ''), '')`
+
+	zonePreference = `
+		SELECT coalesce((SELECT r.timezone FROM ` + directoryPerson + ` r WHERE r.user_type = $1 AND r.user_id = $2 LIMIT 1), 'UTC')`
+	channelPreferences = `
+		SELECT c.channel_type,
+		       m.mandatory OR coalesce(p.enabled, true),
+		       m.mandatory,
+		       coalesce(p.quiet_hours_enabled, false),
+		       ` + clockOf + `p.quiet_hours_start` + clockEnd + `,
+		       ` + clockOf + `p.quiet_hours_end` + clockEnd + `
+		FROM   channel_user_type c
+		LEFT JOIN user_notification_preferences p ON (p.user_type, p.user_id, p.channel_type) = ($1, $2, c.channel_type)
+		CROSS JOIN LATERAL (
+		    SELECT coalesce(bool_and(e.mandatory), false) AS mandatory
+		    FROM   event_type_channel_routing e
+		    WHERE  e.channel_type = c.channel_type
+		    AND    ` + mayReach + `) m
+		WHERE  c.user_type = $1
+		ORDER BY array_position($3::text[], c.channel_type)`
+	categoryPreferences = `
+		SELECT g.category, e.channel_type,
+		       bool_and(e.mandatory) OR coalesce(bool_and(p.enabled), true),
+		       bool_and(e.mandatory)
+		FROM   event_category g
+		JOIN   event_type_channel_routing e USING (event_type)
+		JOIN   channel_user_type c ON (c.channel_type, c.user_type) = (e.channel_type, $1)
+		LEFT JOIN user_category_preferences p ON (p.user_type, p.user_id, p.category, p.channel_type) = ($1, $2, g.category, e.channel_type)
+		WHERE  ` + mayReach + `
+		GROUP BY g.category, e.channel_type
+		ORDER BY g.category, array_position($3::text[], e.channel_type)
+		LIMIT  $4`
+)
+
+// Preferences reads what a recipient wants, with what holds where they have set nothing.
+// What is mandatory is on.
+func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error) {
+	return preferences(ctx, s.Pool, who)
+}
+
+// batcher is a pool, or a transaction.
+type batcher interface {
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+}
+
+func preferences(ctx context.Context, on batcher, who notification.RecipientKey) (notification.Preferences, error) {
+	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
+	batch := &pgx.Batch{}
+	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
+	batch.Queue(channelPreferences, who.UserType, who.UserID, notification.Channels()).Query(func(rows pgx.Rows) (err error) {
+		found.Channels, err = pgx.CollectRows(rows, scanChannelPreference)
+		return err
+	})
+	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), maxRowsPerEventType).Query(func(rows pgx.Rows) error {
+		var category string
+		var channel notification.CategoryChannel
+		_, err := pgx.ForEachRow(rows, []any{&category, &channel.Channel, &channel.Enabled, &channel.Mandatory}, func() error {
+			last := len(found.Categories) - 1
+			if last < 0 || found.Categories[last].Category != category {
+				found.Categories, last = append(found.Categories, notification.CategoryPreference{Category: category}), last+1
+			}
+			found.Categories[last].Channels = append(found.Categories[last].Channels, channel)
+			return nil
+		})
+		return err
+	})
+	err := on.SendBatch(ctx, batch).Close()
+	return found, wrap(err, "read preferences")
+}
+
+func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreference, error) {
+	var p notification.ChannelPreference
+	var quiet notification.QuietHoursPreference
+	err := row.Scan(&p.Channel, &p.Enabled, &p.Mandatory, &quiet.Enabled, &quiet.Start, &quiet.End)
+	if p.Channel.Quieted() {
+		p.QuietHours = &quiet
+	}
+	return p, err
+}
+
+// SetPreferences stores what a recipient wants, as far as it is named: all of it, or
+// nothing. It holds from the next event on. Where some of it is invalid, or would switch off
+// what is mandatory, the error is a [notification.PreferenceError].
+func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		current, err := preferences(ctx, tx, who)
+		if err != nil {
+			return err
+		}
+		if err := wanted.Check(current); err != nil {
+			return err
+		}
+		if wanted.Timezone == current.Timezone {
+			wanted.Timezone = "" // the directory's stays the directory's
+		}
+		return tx.SendBatch(ctx, storePreferences(who, wanted)).Close()
+	})
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == "22023" {
+		return notification.UnknownZone(wanted.Timezone) // Postgres does not know it, though this process does
+	}
+	var wrong *notification.PreferenceError
+	if errors.As(err, &wrong) {
+		return wrong
+	}
+	return wrap(err, "store preferences")
+}
+
+// storePreferences writes rows in the order of their keys, so that two requests of one
+// recipient do not wait for each other in a circle.
+func storePreferences(who notification.RecipientKey, wanted notification.Preferences) *pgx.Batch {
+	const timezone = `
+		INSERT INTO user_settings (user_type, user_id, timezone)
+		SELECT $1, $2, $3
+		WHERE  $3 <> ''
+		ON CONFLICT (user_type, user_id) DO UPDATE
+		SET    timezone = excluded.timezone`
+	const channels = `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
+		SELECT $1, $2, w.channel, w.enabled
+		FROM   jsonb_to_recordset($3) AS w (channel text, enabled boolean)
+		ORDER BY w.channel
+		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
+		SET    enabled = excluded.enabled`
+	const quietHours = `
+		UPDATE user_notification_preferences p
+		SET    quiet_hours_enabled = (w.quiet_hours ->> 'enabled')::boolean,
+		       quiet_hours_start   = nullif(w.quiet_hours ->> 'start', '')::time,
+		       quiet_hours_end     = nullif(w.quiet_hours ->> 'end', '')::time
+		FROM   jsonb_to_recordset($3) AS w (channel text, quiet_hours jsonb)
+		WHERE  (p.user_type, p.user_id, p.channel_type) = ($1, $2, w.channel)
+		AND    w.quiet_hours IS NOT NULL`
+	const categories = `
+		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+		SELECT $1, $2, w.category, c.channel, c.enabled
+		FROM   jsonb_to_recordset($3) AS w (category text, channels jsonb),
+		       jsonb_to_recordset(w.channels) AS c (channel text, enabled boolean)
+		ORDER BY w.category, c.channel
+		ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
+		SET    enabled = excluded.enabled`
+
+	batch := &pgx.Batch{}
+	batch.Queue(timezone, who.UserType, who.UserID, wanted.Timezone)
+	if len(wanted.Channels) > 0 {
+		batch.Queue(channels, who.UserType, who.UserID, wanted.Channels)
+		batch.Queue(quietHours, who.UserType, who.UserID, wanted.Channels)
+	}
+	if len(wanted.Categories) > 0 {
+		batch.Queue(categories, who.UserType, who.UserID, wanted.Categories)
+	}
+	return batch
+}

@@ -1,0 +1,145 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+var customer7 = notification.RecipientKey{UserType: notification.Customer, UserID: "7"}
+
+// withCategories has customer 7, and event types that reach customers, over mandatory and
+// optional channels, and others that do not.
+func withCategories(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	exec(t, s, "INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '7', 'Europe/Rome')")
+	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory)
+		VALUES ('PAID', 'EMAIL', true), ('PAID', 'WEBSOCKET', true), ('OFFER', 'EMAIL', false), ('OFFER', 'WEBSOCKET', true), ('OFFER', 'SLACK', false),
+		       ('SALE', 'EMAIL', true), ('SALE', 'SMS', false), ('SHIFT', 'WEBSOCKET', false), ('ALERT', 'WEBSOCKET', false)`)
+	exec(t, s, `
+		INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path)
+		VALUES ('PAID', 'CUSTOMER', 'CUSTOMER', 'id'), ('SALE', NULL, 'BROADCAST', NULL), ('SHIFT', 'RESTAURANT_USER', 'RESTAURANT', 'id'), ('ALERT', NULL, 'ADMIN', NULL)`)
+	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('PAID', 'orders'), ('OFFER', 'offers'), ('SALE', 'offers'), ('SHIFT', 'work'), ('ALERT', 'work'), ('UNROUTED', 'nothing')")
+	return s
+}
+
+func preferencesOf(t *testing.T, s *postgres.Store, who notification.RecipientKey) string {
+	t.Helper()
+	found, err := s.Preferences(t.Context(), who)
+	require.NoError(t, err)
+	text, err := json.Marshal(found)
+	require.NoError(t, err)
+	return string(text)
+}
+
+const asDirectory = `{"timezone":"Europe/Rome","channels":[
+	{"channel":"WEBSOCKET","enabled":true,"mandatory":true},
+	{"channel":"EMAIL","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
+	{"channel":"PUSH","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
+	{"channel":"SMS","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}}],
+	"categories":[
+	{"category":"offers","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":false},{"channel":"SMS","enabled":true,"mandatory":false}]},
+	{"category":"orders","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":true}]}]}`
+
+// Whoever has set nothing sees the channels that serve them, the categories that may reach
+// them, and what is mandatory, which is on whatever a row says.
+func TestPreferences(t *testing.T) {
+	t.Parallel()
+
+	s := withCategories(t)
+	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
+
+	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('CUSTOMER', '7', 'WEBSOCKET', false), ('CUSTOMER', '8', 'EMAIL', false), ('GUEST', '7', 'EMAIL', false)")
+	exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
+	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
+
+	found, err := s.Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"})
+	require.NoError(t, err)
+	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}, found)
+}
+
+func set(t *testing.T, s *postgres.Store, preferences string) error {
+	t.Helper()
+	var wanted notification.Preferences
+	require.NoError(t, json.Unmarshal([]byte(preferences), &wanted))
+	return s.SetPreferences(t.Context(), customer7, wanted)
+}
+
+// What is stored is what is read; what is not named stays as it is; and what is read can be
+// stored.
+func TestSetPreferences(t *testing.T) {
+	t.Parallel()
+
+	s := withCategories(t)
+	require.NoError(t, set(t, s, asDirectory))
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM user_settings"), "the directory's zone stays the directory's")
+	exec(t, s, "UPDATE user_notification_preferences SET priority = 'HIGH'")
+
+	require.NoError(t, set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"7:30:15"}}],
+		"categories":[{"category":"offers","channels":[{"channel":"SMS","enabled":false}]}]}`))
+	want := `{"timezone":"America/New_York","channels":[
+		{"channel":"WEBSOCKET","enabled":true,"mandatory":true},
+		{"channel":"EMAIL","enabled":false,"mandatory":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}},
+		{"channel":"PUSH","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}},
+		{"channel":"SMS","enabled":true,"mandatory":false,"quiet_hours":{"enabled":false}}],
+		"categories":[
+		{"category":"offers","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":false},{"channel":"SMS","enabled":false,"mandatory":false}]},
+		{"category":"orders","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":true}]}]}`
+	require.JSONEq(t, want, preferencesOf(t, s, customer7))
+	require.NoError(t, set(t, s, want))
+	require.NoError(t, set(t, s, `{"channels":[{"channel":"SMS","enabled":true}]}`))
+	require.JSONEq(t, want, preferencesOf(t, s, customer7))
+	require.Equal(t, "HIGH", get[string](t, s, "SELECT DISTINCT priority FROM user_notification_preferences"))
+
+	require.NoError(t, set(t, s, `{"channels":[{"channel":"EMAIL","enabled":true,"quiet_hours":{"enabled":false,"start":"22:00","end":"08:00"}}]}`))
+	require.Equal(t, "22:00:00 08:00:00 false true", get[string](t, s, `
+		SELECT quiet_hours_start || ' ' || quiet_hours_end || ' ' || quiet_hours_enabled || ' ' || enabled
+		FROM   user_notification_preferences
+		WHERE  channel_type = 'EMAIL'`))
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM user_settings WHERE user_id <> '7'"))
+}
+
+// Nothing is stored where some of it is wrong.
+func TestSetWrongPreferences(t *testing.T) {
+	t.Parallel()
+
+	s := withCategories(t)
+	var wrong *notification.PreferenceError
+	err := set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false},{"channel":"WEBSOCKET","enabled":false}],
+		"categories":[{"category":"offers","channels":[{"channel":"EMAIL","enabled":false}]},{"category":"orders","channels":[{"channel":"EMAIL","enabled":false}]}]}`)
+	require.ErrorAs(t, err, &wrong)
+	require.Len(t, wrong.Problems, 2)
+
+	exec(t, s, "ALTER TABLE user_settings ADD CHECK (now() AT TIME ZONE replace(timezone, 'Europe/Paris', 'Europe/Atlantis') IS NOT NULL)") // a Postgres that does not know Paris
+	require.ErrorAs(t, set(t, s, `{"timezone":"Europe/Paris","channels":[{"channel":"EMAIL","enabled":false}]}`), &wrong)
+	require.Contains(t, wrong.Error(), "Europe/Paris")
+
+	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
+}
+
+// A recipient with several pages open stores from all of them.
+func TestSetPreferencesSideBySide(t *testing.T) {
+	t.Parallel()
+
+	s := withCategories(t)
+	orders := [][2]string{{"EMAIL", "SMS"}, {"SMS", "EMAIL"}}
+	var group errgroup.Group
+	for i := range 20 {
+		group.Go(func() error {
+			first, second := orders[i%2][0], orders[i%2][1]
+			return set(t, s, fmt.Sprintf(`{"timezone":"America/New_York","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}],
+				"categories":[{"category":"offers","channels":[{"channel":%[1]q,"enabled":false},{"channel":%[2]q,"enabled":false}]}]}`, first, second))
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
+}
