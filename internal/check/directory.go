@@ -163,7 +163,7 @@ func (d directory) userTypes(ctx context.Context) ([]Mistake, error) {
 // timezones finds those that the quiet hours take for UTC.
 func (d directory) timezones(ctx context.Context) ([]Mistake, error) {
 	var mistakes []Mistake
-	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}} {
+	for _, of := range []struct{ table, column string }{{"recipient", "timezone"}, {"entity_notification_settings", "quiet_hours_timezone"}, {"user_settings", "timezone"}} {
 		values, err := d.reader.Values(ctx, of.table, of.column)
 		if err != nil {
 			return mistakes, err

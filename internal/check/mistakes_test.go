@@ -65,6 +65,7 @@ func TestMistakes(t *testing.T) {
 			where: "entity_member RESTAURANT/RESTAURANT_USER", problem: "2 rows have a user who is not in recipient", remedy: "same user_type and user_id"},
 		{name: "zone", sql: `UPDATE recipient SET timezone = 'europe/rome' WHERE user_id = '42'`, where: "recipient timezone europe/rome", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "zone of a group", sql: `UPDATE entity_notification_settings SET quiet_hours_timezone = 'PST' WHERE entity_id = '5'`, where: "entity_notification_settings quiet_hours_timezone PST", problem: "does not know", remedy: "Europe/Rome"},
+		{name: "zone that somebody set", sql: `INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('CUSTOMER', '42', 'PST')`, where: "user_settings timezone PST", problem: "does not know", remedy: "Europe/Rome"},
 		{name: "value that may be an address", sql: ownDirectory + people + `SELECT 'CUSTOMER', '1', '', '', '', '', 'en', 'ada@example.com', true`, where: "recipient timezone (a value that is not shown)", problem: "does not know", remedy: "IANA"},
 		{name: "webhook elsewhere", sql: `UPDATE recipient SET slack_webhook_url = 'https://evil.example.com/services/secret' WHERE user_id IN ('42', '43')`, where: "recipient slack_webhook_url", problem: "2 rows have a webhook to which nothing is sent: the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS", remedy: "SLACK_ALLOWED_HOSTS"},
 
@@ -82,6 +83,9 @@ func TestMistakes(t *testing.T) {
 		{name: "no channel serves the type", sql: route + recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', 'customerId'); DELETE FROM channel_user_type WHERE channel_type = 'EMAIL' AND user_type = 'CUSTOMER'`,
 			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customerId", problem: "none of the channels", remedy: "channel_user_type"},
 		{name: "allowed roles", sql: `UPDATE entity_notification_settings SET allowed_roles = '{BOSS}' WHERE entity_id = '5'`, where: "entity_notification_settings RESTAURANT/5/SMS/every event type", problem: "only the roles BOSS", remedy: "correct allowed_roles"},
+		{name: "category of nothing", sql: `UPDATE event_category SET category = 'promotions' WHERE category = 'offers'`,
+			where: "user_category_preferences category offers", problem: "1 row has this category, which no event type has", remedy: "another name"},
+		{name: "category of every type", sql: `INSERT INTO event_category (event_type, category) VALUES ('*', 'offers')`, where: "event_category *", problem: "no event type", remedy: "each event type"},
 
 		// The templates.
 		{name: "no template", sql: route + `DELETE FROM notification_template WHERE event_type = '*'; ` + template + `('CHAT_MESSAGE_SENT', '*', 'en', 'x', 'x'), ('ORDER_PAID', '*', 'it', 'x', 'x')`,

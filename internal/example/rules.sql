@@ -97,6 +97,21 @@ SET    enabled        = excluded.enabled,
 WHERE  (entity_notification_settings.enabled, entity_notification_settings.max_recipients, entity_notification_settings.allowed_roles)
        IS DISTINCT FROM (excluded.enabled, excluded.max_recipients, excluded.allowed_roles);
 
+-- What people can switch off together.
+INSERT INTO event_category (event_type, category)
+VALUES ('PROMOTION', 'offers'),
+       ('REVIEW_POSTED', 'reviews'),
+       ('RESERVATION_REMINDER', 'reminders')
+ON CONFLICT (event_type) DO UPDATE
+SET    category = excluded.category
+WHERE  event_category.category IS DISTINCT FROM excluded.category;
+
+INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+VALUES ('CUSTOMER', '43', 'offers', 'EMAIL', false)
+ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
+SET    enabled = excluded.enabled
+WHERE  user_category_preferences.enabled IS DISTINCT FROM excluded.enabled;
+
 -- Quiet hours here last all day but for a moment after midnight, so that the example ends alike at any hour. The moment is
 -- a second where a delivery waits for it, and a microsecond elsewhere.
 INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end, priority)

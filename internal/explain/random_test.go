@@ -154,11 +154,12 @@ func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 }
 
 var (
-	userTypes = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // the last one is added
-	whos      = map[notification.UserType]string{"RESTAURANT_USER": "staff", "CUSTOMER": "customer", "AGENCY_USER": "agent", "ADMIN": "admin", "GUEST": "guest", "PATIENT": "patient"}
-	zones     = []string{"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST"}
-	roles     = []string{"MANAGER", "CHEF", "STAFF", "AGENT"}
-	entities  = [][2]string{{"RESTAURANT", "5"}, {"RESTAURANT", "6"}, {"AGENCY", "7"}}
+	userTypes  = []string{"RESTAURANT_USER", "CUSTOMER", "AGENCY_USER", "ADMIN", "GUEST", "PATIENT"} // the last one is added
+	whos       = map[notification.UserType]string{"RESTAURANT_USER": "staff", "CUSTOMER": "customer", "AGENCY_USER": "agent", "ADMIN": "admin", "GUEST": "guest", "PATIENT": "patient"}
+	zones      = []string{"UTC", "Europe/Rome", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe", "Pacific/Kiritimati", "europe/rome", "PST"}
+	roles      = []string{"MANAGER", "CHEF", "STAFF", "AGENT"}
+	categories = []string{"offers", "news"}
+	entities   = [][2]string{{"RESTAURANT", "5"}, {"RESTAURANT", "6"}, {"AGENCY", "7"}}
 )
 
 func (d *directory) addPeople() {
@@ -187,6 +188,15 @@ func (d *directory) addPeople() {
 					d.batch.Queue(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 						VALUES ($1, $2, $3, $4, $5, $6, $7)`, userType, id, channel, !d.odds(30), d.odds(60), start, end)
 				}
+				for _, category := range categories {
+					if d.odds(20) {
+						d.batch.Queue("INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ($1, $2, $3, $4, $5)",
+							userType, id, category, channel, d.odds(30))
+					}
+				}
+			}
+			if d.odds(30) {
+				d.batch.Queue("INSERT INTO user_settings (user_type, user_id, timezone) VALUES ($1, $2, $3)", userType, id, pick(d, zones...))
 			}
 		}
 	}
@@ -206,6 +216,9 @@ func (d *directory) rolesOfOne() int {
 
 func (d *directory) addRules() {
 	for _, eventType := range []string{"T1", "T2", "T3"} {
+		if d.odds(70) {
+			d.batch.Queue("INSERT INTO event_category (event_type, category) VALUES ($1, $2)", eventType, pick(d, categories...))
+		}
 		for _, channel := range notification.Channels() {
 			if d.odds(75) {
 				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action) VALUES ($1, $2, $3, $4)",

@@ -18,8 +18,10 @@ type RulesNow struct {
 	Routing         *RoutingNow             `json:"routing"` // null: not over this channel
 	RoutedChannels  []notification.Channel  `json:"routed_channels"`
 	ServedUserTypes []notification.UserType `json:"channel_serves"`
-	Preference      *PreferenceNow          `json:"preference"`  // null: no row, which means on
-	SettingsOf      string                  `json:"settings_of"` // their entity, or that of all customers; empty: not known
+	Preference      *PreferenceNow          `json:"preference"`   // null: no row, which means on
+	Category        string                  `json:"category"`     // of the event type; empty: none
+	CategoryOff     bool                    `json:"category_off"` // the recipient has switched it off over the channel
+	SettingsOf      string                  `json:"settings_of"`  // their entity, or that of all customers; empty: not known
 	Settings        []SettingNow            `json:"settings"`
 	Chosen          int                     `json:"recipients_chosen"` // of the event, for the channel
 	HasAddress      bool                    `json:"has_address"`
@@ -68,7 +70,7 @@ func (p planNow) rules(chosen int) RulesNow {
 	f := p.facts
 	rules := RulesNow{
 		RecipientKnown: p.person.Known, RecipientActive: p.person.Active, Role: strings.Join(f.Recipient.Roles, ", "), Unreached: p.reason,
-		RoutedChannels: p.routed, ServedUserTypes: f.Served, Chosen: chosen,
+		RoutedChannels: p.routed, ServedUserTypes: f.Served, Chosen: chosen, Category: f.Category, CategoryOff: f.CategoryOff(),
 		HasAddress: f.Recipient.Reachable(f.Routing.Channel), Address: f.AddressWord(), Timezone: f.Recipient.Timezone,
 		QuietHours: f.OwnQuietHours(), Quiet: f.Silence.Quiet, Findings: f.Findings(), Uncounted: f.Uncounted, Decision: p.decision(),
 	}

@@ -15,6 +15,7 @@ type Facts struct {
 	Served     []UserType // whom the channel may serve
 	Preference Preference // the recipient's for the channel, or what holds without a row
 	Settings   []Setting  // the rows of their entity for the channel, two at most; that for the event's own type comes first, and replaces the other
+	Category   string     // of the event's type; empty: none
 	Setting    Setting    // the first of them, or what holds without a row
 	Silence    Silence    // what quiet hours mean now; zero where the delivery has a time of its own that has not come
 	Selected   int        // recipients of the entity who were selected for the channel before
@@ -29,7 +30,7 @@ func (s EventSetup) Facts(recipient Recipient, channel Channel, now time.Time, u
 }
 
 func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, used Used) Facts {
-	f := Facts{Now: now, Recipient: recipient, Routing: route, Served: s.Supported[route.Channel], Preference: recipient.Preference(route.Channel)}
+	f := Facts{Now: now, Recipient: recipient, Routing: route, Served: s.Supported[route.Channel], Preference: recipient.Preference(route.Channel), Category: s.Category}
 	f.Settings = s.settingsOf(recipient.SettingsOf(), route.Channel)
 	f.Setting = Setting{Entity: recipient.SettingsOf(), Channel: route.Channel, Enabled: true}
 	if len(f.Settings) > 0 {
@@ -68,6 +69,12 @@ func (s EventSetup) settingsOf(entity Entity, channel Channel) []Setting {
 // HasPreference says that the recipient has a row for the channel.
 func (f Facts) HasPreference() bool {
 	return slices.ContainsFunc(f.Recipient.Preferences, func(p Preference) bool { return p.Channel == f.Routing.Channel })
+}
+
+// CategoryOff says that the recipient switched the event type's category off over the
+// channel.
+func (f Facts) CategoryOff() bool {
+	return f.Category != "" && slices.Contains(f.Recipient.CategoriesOff, CategoryChannelKey{f.Category, f.Routing.Channel})
 }
 
 // QuietHoursAction is what becomes of a delivery in quiet hours.

@@ -15,6 +15,7 @@ type Template struct {
 // EventSetup is an event with all that was configured for its type.
 type EventSetup struct {
 	Event      Event
+	Category   string // of the event's type; empty: none
 	Recipients []EventRecipients
 	Routing    []Routing // a row per channel at most
 	Supported  map[Channel][]UserType

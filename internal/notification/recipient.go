@@ -33,7 +33,14 @@ type Recipient struct {
 	Locale          string // it-CH; empty: unknown
 	Timezone        string // IANA; empty: UTC
 
-	Preferences []Preference // a channel without one is on
+	Preferences   []Preference         // a channel without one is on
+	CategoriesOff []CategoryChannelKey // what they have switched off
+}
+
+// CategoryChannelKey names a category over one channel.
+type CategoryChannelKey struct {
+	Category string
+	Channel  Channel
 }
 
 // Preference is the recipient's row for a channel, or what holds where there is

@@ -5,29 +5,38 @@ import (
 	"fmt"
 )
 
-// DecisionUserDisabled says that the recipient switched the channel off.
+// DecisionUserDisabled says that the recipient switched the channel off, for everything or
+// for the event type's category.
 const DecisionUserDisabled Decision = "USER_DISABLED"
 
 var userDisabled = rule{
 	decision: DecisionUserDisabled,
-	applies:  func(f Facts) bool { return !f.Routing.Mandatory && !f.Preference.Enabled },
+	applies:  func(f Facts) bool { return !f.Routing.Mandatory && (!f.Preference.Enabled || f.CategoryOff()) },
 	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("the recipient had switched %s off, and it is not mandatory for this event type", channel)
+		return fmt.Sprintf("the recipient had switched %s off, for everything or for the category of this event type, and it is not mandatory for this event type", channel)
 	},
 	remedy: func(Channel) string {
-		return "let them switch it on (user_notification_preferences), or make it mandatory (event_type_channel_routing)"
+		return "let them switch it on (user_notification_preferences, user_category_preferences), or make it mandatory (event_type_channel_routing)"
 	},
 	subject: "preference",
 	fact: func(f Facts) string {
 		if !f.HasPreference() {
-			return "no row: on"
+			return "no row: on" + f.categoryText()
 		}
 		quiet := "off"
 		if f.Preference.QuietHours != nil {
 			quiet = stretch{*f.Preference.QuietHours, zone(f.Recipient.Timezone)}.String()
 		}
-		return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(f.Preference.Enabled), quiet, cmp.Or(f.Preference.Priority, Normal))
+		return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(f.Preference.Enabled), quiet, cmp.Or(f.Preference.Priority, Normal)) + f.categoryText()
 	},
+}
+
+// categoryText is "; the category offers: off", or empty where the event type has none.
+func (f Facts) categoryText() string {
+	if f.Category == "" {
+		return ""
+	}
+	return "; the category " + f.Category + ": " + onOff(!f.CategoryOff())
 }
 
 func onOff(on bool) string {

@@ -38,7 +38,7 @@ func TestMeaning(t *testing.T) {
 		tells    []string
 	}{
 		{decision: notification.DecisionUnsupported, channel: notification.SMS, tells: []string{"SMS", "ADMIN"}},
-		{decision: notification.DecisionUserDisabled, channel: notification.Push, tells: []string{"recipient", "switched PUSH off", "not mandatory"}},
+		{decision: notification.DecisionUserDisabled, channel: notification.Push, tells: []string{"recipient", "switched PUSH off", "category", "not mandatory"}},
 		{decision: notification.DecisionGroupDisabled, channel: notification.SMS, tells: []string{"entity", "switched SMS off", "not mandatory"}},
 		{decision: notification.DecisionRoleRestricted, channel: notification.SMS, tells: []string{"entity", "SMS", "roles"}},
 		{decision: notification.DecisionSkipped, channel: notification.SMS, tells: []string{"time", "SMS", "past", "skipped"}},
@@ -107,8 +107,14 @@ func TestFindings(t *testing.T) {
 	}{
 		{name: "the channel serves some", rule: notification.DecisionUnsupported, finds: "SMS may serve CUSTOMER, RESTAURANT_USER"},
 		{name: "the channel serves nobody", change: func(s *notification.EventSetup, _ *notification.Recipient) { s.Supported = nil }, rule: notification.DecisionUnsupported, finds: "SMS may serve nobody"},
-		{name: "no preference", rule: notification.DecisionUserDisabled, finds: "no row: on"},
-		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}), rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00 UTC, priority HIGH"},
+		{name: "no preference", rule: notification.DecisionUserDisabled, finds: "no row: on; the category offers: on"},
+		{name: "a preference", change: preference(notification.Preference{QuietHours: &night, Priority: notification.High}), rule: notification.DecisionUserDisabled, finds: "off, quiet hours 22:00-07:00 UTC, priority HIGH; the category offers: on"},
+		{name: "a category that is off", change: func(_ *notification.EventSetup, r *notification.Recipient) {
+			r.CategoriesOff = []notification.CategoryChannelKey{{Category: "offers", Channel: notification.SMS}}
+		}, rule: notification.DecisionUserDisabled, finds: "no row: on; the category offers: off"},
+		{name: "no category", change: func(s *notification.EventSetup, r *notification.Recipient) {
+			s.Category, r.CategoriesOff = "", []notification.CategoryChannelKey{{Channel: notification.SMS}}
+		}, rule: notification.DecisionUserDisabled, finds: "no row: on"},
 		{name: "no setting", rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 has no row: on"},
 		{name: "a setting for every type", change: group(func(*notification.Setting) {}), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for every event type: on"},
 		{name: "a setting for the type", change: group(func(s *notification.Setting) { s.EventSpecific, s.Enabled = true, false }), rule: notification.DecisionGroupDisabled, finds: "RESTAURANT/5 for this event type: off"},

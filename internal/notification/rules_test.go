@@ -17,10 +17,10 @@ type situation struct {
 	supported, mandatory          bool
 	userOff, groupOff, restricted bool
 	quiet, deferred               bool
-	full, noAddress               bool
+	full, noAddress, categoryOff  bool
 }
 
-const switches = 9
+const switches = 10
 
 // situations is every situation there is.
 func situations() []situation {
@@ -28,7 +28,7 @@ func situations() []situation {
 	for _, channel := range notification.Channels() {
 		for bits := range 1 << switches {
 			on := func(n int) bool { return bits&(1<<n) != 0 }
-			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8)})
+			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8), categoryOff: on(9)})
 		}
 	}
 	return all
@@ -38,15 +38,16 @@ func situations() []situation {
 // must hold for it.
 func (s situation) want() notification.Decision {
 	quieted := s.channel != notification.WebSocket && s.channel != notification.Slack
-	wanted := s.mandatory || (!s.userOff && !s.groupOff)
+	userOff := s.userOff || s.categoryOff
+	wanted := s.mandatory || (!userOff && !s.groupOff)
 	dropped := s.quiet && quieted && !s.deferred
 	over := s.full && !s.mandatory
 	missing := s.noAddress && s.channel != notification.WebSocket
 
 	holds := map[notification.Decision]bool{
 		"UNSUPPORTED":     !s.supported,
-		"USER_DISABLED":   s.supported && !s.mandatory && s.userOff,
-		"GROUP_DISABLED":  s.supported && !s.mandatory && !s.userOff && s.groupOff,
+		"USER_DISABLED":   s.supported && !s.mandatory && userOff,
+		"GROUP_DISABLED":  s.supported && !s.mandatory && !userOff && s.groupOff,
 		"ROLE_RESTRICTED": s.supported && wanted && s.restricted,
 		"QUIET_HOURS":     s.supported && wanted && !s.restricted && dropped,
 		"MAX_RECIPIENTS":  s.supported && wanted && !s.restricted && !dropped && over,
@@ -71,6 +72,7 @@ var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 func (s situation) rules() notification.EventSetup {
 	limit := 1
 	rules := notification.EventSetup{
+		Category: "offers",
 		Routing: []notification.Routing{{
 			Channel: s.channel, Mandatory: s.mandatory, Strategy: notification.Immediate, QuietHoursAction: notification.Drop,
 		}},
@@ -100,6 +102,10 @@ func (s situation) recipient() notification.Recipient {
 		preference.QuietHours = &lunch
 	}
 	recipient.Preferences = []notification.Preference{preference}
+	recipient.CategoriesOff = []notification.CategoryChannelKey{{Category: "news", Channel: s.channel}, {Category: "offers", Channel: "FAX"}}
+	if s.categoryOff {
+		recipient.CategoriesOff = append(recipient.CategoriesOff, notification.CategoryChannelKey{Category: "offers", Channel: s.channel})
+	}
 	return recipient
 }
 

@@ -27,6 +27,7 @@ const selectAttemptFacts = `
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
 	       jsonb_build_object(
+	           'Category', coalesce((SELECT g.category FROM event_category g WHERE g.event_type = n.event_type), ''),
 	           'Routing', (
 	               SELECT jsonb_agg(` + routingFacts + `)
 	               FROM   event_type_channel_routing e

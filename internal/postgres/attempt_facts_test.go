@@ -36,6 +36,8 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		off        = preference + "false, false, NULL, NULL)"
 		groupOff   = setting + "NULL, false, NULL, NULL, NULL, NULL)"
 		chefsOut   = setting + "NULL, true, '{MANAGER}', NULL, NULL, NULL)"
+		category   = "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'offers'); INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', "
+		offersOff  = category + "'offers', 'EMAIL', false)"
 		quiet      = preference + "true, true, '00:00', '23:59:59.999999')"
 	)
 	tests := []struct {
@@ -53,6 +55,12 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "no member of what takes none", sql: "DELETE FROM entity_member" + broadcast},
 		{name: "opted out", sql: off, dropped: "USER_DISABLED"},
 		{name: "opted out of what is mandatory", sql: off + mandatory},
+		{name: "opted out of its category", sql: offersOff, dropped: "USER_DISABLED"},
+		{name: "opted out of its category, which is mandatory", sql: offersOff + mandatory},
+		{name: "opted out of another category", sql: category + "'news', 'EMAIL', false)"},
+		{name: "opted out of its category over another channel", sql: category + "'offers', 'SMS', false)"},
+		{name: "opted in again", sql: category + "'offers', 'EMAIL', true)"},
+		{name: "opted out of a category that its type has no longer", sql: offersOff + "; DELETE FROM event_category"},
 		{name: "opted out of what is routed no longer", sql: off + "; DELETE FROM event_type_channel_routing", dropped: "USER_DISABLED"},
 		{name: "the group switched it off", sql: groupOff, dropped: "GROUP_DISABLED"},
 		{name: "the group switched off what is mandatory", sql: groupOff + mandatory},
@@ -226,8 +234,9 @@ func TestQuietCheck(t *testing.T) {
 		deferred = "INSERT INTO event_type_channel_routing (event_type, channel_type, quiet_hours_action) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'DEFER'), ('RESERVATION_REQUESTED', 'SMS', 'DROP')"
 		own      = `INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 		            VALUES ('RESTAURANT_USER', '10', 'EMAIL', true, '22:30:15', '07:00'), ('RESTAURANT_USER', '10', 'SMS', true, '01:00', '02:00')`
-		off   = "UPDATE user_notification_preferences SET quiet_hours_enabled = false"
-		group = `INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
+		abroad = "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'America/New_York'), ('CUSTOMER', '10', 'Asia/Kathmandu')"
+		off    = "UPDATE user_notification_preferences SET quiet_hours_enabled = false"
+		group  = `INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, quiet_hours_start, quiet_hours_end, quiet_hours_timezone)
 		         VALUES ('RESTAURANT', '5', 'EMAIL', NULL, '22:00', '07:00', 'Europe/Rome'), ('RESTAURANT', '5', 'SMS', NULL, '01:00', '02:00', NULL),
 		                ('RESTAURANT', '6', 'EMAIL', NULL, '03:00', '04:00', NULL), ('CUSTOMER', '0', 'EMAIL', NULL, '05:00', '06:00', NULL)`
 		ofType = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type) VALUES ('RESTAURANT', '5', 'EMAIL', 'RESERVATION_REQUESTED')"
@@ -245,6 +254,7 @@ func TestQuietCheck(t *testing.T) {
 	}{
 		{name: "nobody, by no rules"},
 		{name: "the recipient's", rows: []string{staff, deferred, own}, action: notification.Defer, timezone: "Europe/Rome", own: evening},
+		{name: "in the zone that they have set", rows: []string{staff, deferred, own, abroad}, action: notification.Defer, timezone: "America/New_York", own: evening},
 		{name: "off", rows: []string{staff, own, off}, timezone: "Europe/Rome"},
 		{name: "the entity's", rows: []string{group}, group: night},
 		{name: "the entity's row for the event's own type has none", rows: []string{group, ofType}},

@@ -28,6 +28,13 @@ const (
 	           FROM   user_notification_preferences u
 	           WHERE  u.user_type = r.user_type
 	           AND    u.user_id = r.user_id
+	       ),
+	       (
+	           SELECT jsonb_agg(jsonb_build_object('Category', o.category, 'Channel', o.channel_type))
+	           FROM   user_category_preferences o
+	           WHERE  o.user_type = r.user_type
+	           AND    o.user_id = r.user_id
+	           AND    NOT o.enabled
 	       )`
 	// preferenceFacts is a row u of user_notification_preferences as a [notification.Preference].
 	preferenceFacts = `jsonb_build_object(
@@ -65,7 +72,7 @@ const (
 
 // recipientFields are the fields that [recipientFacts] reads.
 func recipientFields(r *notification.Recipient) []any {
-	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice, &r.Preferences}
+	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice, &r.Preferences, &r.CategoriesOff}
 }
 
 // The type of an event, as part of a query.
@@ -147,13 +154,16 @@ func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notificatio
 	queueInto(batch, rules, query, eventID, maxRowsPerEventType)
 }
 
-// queueRouting reads the rows of an event type, and whom each channel may serve.
+// queueRouting reads the rows of an event type, its category, and whom each channel may
+// serve.
 func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notification.EventSetup) {
 	routing := `
 		SELECT ` + routingFacts + `
 		FROM   event_type_channel_routing e
 		WHERE  e.event_type = ` + eventType + `
 		ORDER BY e.channel_type`
+	category := `
+		SELECT coalesce((SELECT g.category FROM event_category g WHERE g.event_type = ` + eventType + `), '')`
 	const supported = `
 		SELECT jsonb_object_agg(c.channel_type, c.user_types)
 		FROM  (SELECT channel_type, jsonb_agg(user_type ORDER BY user_type) AS user_types
@@ -164,6 +174,7 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 		setup.Routing, err = pgx.CollectRows(rows, pgx.RowTo[notification.Routing])
 		return err
 	})
+	batch.Queue(category, arg).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Category) })
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }
 
