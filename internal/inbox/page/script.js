@@ -114,7 +114,7 @@ function put(told) {
     item.element.querySelector("button").addEventListener("click", () => open(item));
     items.set(told.notification_id, item);
   }
-  Object.assign(item, told, { at: told.available_at || told.created_at, read_at: told.read_at || item.read_at }); // what was read stays read
+  Object.assign(item, told, { arrived: 0, at: told.available_at || told.created_at, read_at: told.read_at || item.read_at }); // what was read stays read
   item.element.dataset.id = item.notification_id;
   item.element.querySelector(".title").textContent = item.title;
   item.element.querySelector(".body").textContent = item.body;
@@ -161,30 +161,38 @@ function once(work) {
   };
 }
 
-// refresh reads the newest page and the count. What arrives meanwhile stays on top. Where the
-// page does not reach what is known, there is a gap between them, so the known part goes.
+// A socket may bring a notification a moment before the table has it in the inbox. So long
+// the count is ours, and longer a notification that no list has yet stays on top.
+const settling = 3_000; // milliseconds
+const unlisted = 60_000;
+let countedUntil = 0; // until when the count is ours
+let later = 0; // the timer of the refresh after that
+
+// refresh reads the newest page and the count. Where the page does not reach what is known,
+// there is a gap between them, so the known part goes.
 const refresh = once(async () => {
-  const before = new Set(order);
   const [page, count] = await Promise.all([api("GET", "api/notifications"), api("GET", "api/notifications/unread-count")]);
-  const listed = page.notifications.map((told) => put(told).notification_id);
-  const arrived = order.filter((id) => !before.has(id) && !listed.includes(id));
-  if (page.next_before === null || !listed.some((id) => before.has(id))) {
-    order = [...arrived, ...listed];
-    olderThan = page.next_before;
-  } else {
-    order = [...arrived, ...listed, ...order.filter((id) => before.has(id) && !listed.includes(id))];
-  }
+  const known = new Set(order);
+  const listed = new Set(page.notifications.map((told) => put(told).notification_id));
+  const fresh = order.filter((id) => !listed.has(id) && items.get(id).arrived > Date.now() - unlisted);
+  const older = order.filter((id) => !listed.has(id) && !fresh.includes(id));
+  const reaches = page.next_before !== null && [...listed].some((id) => known.has(id));
+  order = [...fresh, ...listed, ...(reaches ? older : [])];
+  if (!reaches) olderThan = page.next_before;
   for (const id of items.keys()) if (!order.includes(id)) items.delete(id);
-  unread = count.unread;
+  if (Date.now() > countedUntil) unread = count.unread;
   showList();
   showCount();
   acknowledge();
 });
 
-const refreshCount = once(async () => {
-  unread = (await api("GET", "api/notifications/unread-count")).unread;
-  showCount();
-});
+function refreshLater() {
+  countedUntil = Date.now() + settling;
+  later ||= setTimeout(() => {
+    later = 0;
+    if (token) quietly(refresh());
+  }, settling + 100);
+}
 
 // quietly is for what the next refresh makes good.
 const quietly = (work) => work.catch(() => {});
@@ -198,42 +206,52 @@ async function showOlder() {
   (items.get(fresh[0]?.notification_id)?.element.querySelector("button") || byId("list")).focus();
 }
 
-// open unfolds a notification, which reads it. The other tabs are told.
-async function open(item) {
-  const button = item.element.querySelector("button");
-  const unfolded = button.getAttribute("aria-expanded") !== "true";
-  button.setAttribute("aria-expanded", unfolded);
-  if (item.read_at) return;
+// seen shows that a notification was read, here or in another tab.
+function seen(item) {
+  if (!item || item.read_at) return;
   item.read_at = new Date().toISOString();
   unread = Math.max(0, unread - 1);
   showRead(item);
   showCount();
+}
+
+// open unfolds a notification, which reads it. The other tabs are told.
+async function open(item) {
+  const button = item.element.querySelector("button");
+  button.setAttribute("aria-expanded", button.getAttribute("aria-expanded") !== "true");
+  if (item.read_at) return;
+  seen(item);
   try {
     await api("POST", `api/notifications/${item.notification_id}/read`);
-    tabs?.postMessage({ read: item.notification_id });
+    tabs?.postMessage({ read: [item.notification_id] });
   } catch (error) {
     item.read_at = null;
+    unread++;
     showRead(item);
-    if (!(error instanceof SignedOut)) announce("That could not be marked as read. Try again when you are online.");
+    showCount();
+    failed(error, "That could not be marked as read. Try again.");
   }
-  quietly(refreshCount());
+  quietly(refresh());
 }
 
 async function readAll() {
-  if (!order.length) return;
+  const shown = [...order];
+  if (!shown.length) return;
   try {
-    await api("POST", `api/notifications/read-all?until=${order[0]}`);
-    tabs?.postMessage({ all: true });
-    for (const item of items.values()) {
-      item.read_at ||= new Date().toISOString();
-      showRead(item);
-    }
+    await api("POST", `api/notifications/read-all?until=${shown[0]}`);
+    tabs?.postMessage({ read: shown });
+    for (const id of shown) seen(items.get(id));
     announce("All are marked as read.");
     byId("list").querySelector("button")?.focus(); // the button is disabled now
   } catch (error) {
-    if (!(error instanceof SignedOut)) announce("They could not be marked as read. Try again when you are online.");
+    failed(error, "They could not be marked as read. Try again.");
   }
   quietly(refresh());
+}
+
+// failed says that something could not be done; who is signed out sees that.
+function failed(error, text) {
+  if (!(error instanceof SignedOut)) announce(text);
 }
 
 // --- live ---
@@ -314,19 +332,21 @@ function disconnect() {
 
 function receive(frame) {
   if (frame.type !== "notification") return;
-  if (!frame.notification_id) return receiveOther(frame);
+  if (!frame.notification_id || !frame.user_id) return receiveOther(frame);
   last = frame.notification_id;
   toAcknowledge.add(last);
   if (!items.has(last)) {
     announce(`${frame.title}. ${frame.body}`.slice(0, 300));
     const top = items.get(order[0]);
     if (top && frame.created_at < top.created_at) return quietly(refresh()); // the server knows its place
-    put(frame).element.classList.add("arrived");
+    const item = put(frame);
+    item.arrived = Date.now();
+    item.element.classList.add("arrived");
     order.unshift(last);
     unread++;
     showList();
     showCount();
-    quietly(refreshCount());
+    refreshLater();
   }
   acknowledge();
 }
@@ -363,8 +383,7 @@ async function openPreferences() {
   try {
     edited = await api("GET", "api/preferences");
   } catch (error) {
-    if (!(error instanceof SignedOut)) announce("Your preferences cannot be reached now.");
-    return;
+    return failed(error, "Your preferences cannot be reached now. Try again.");
   }
   byId("problems").replaceChildren();
   byId("channels").replaceChildren(...edited.channels.map(channelField));
@@ -459,11 +478,8 @@ function start() {
   byId("who").textContent = sessionStorage.getItem("herald-name") || `${userType} ${sub}`;
   tabs = new BroadcastChannel(`herald-inbox/${userType}/${sub}`);
   tabs.addEventListener("message", ({ data }) => {
-    const item = items.get(data.read);
-    if (!item) return quietly(refresh());
-    item.read_at ||= new Date().toISOString();
-    showRead(item);
-    quietly(refreshCount());
+    for (const id of data.read) seen(items.get(id));
+    quietly(refresh());
   });
   connection("connecting");
   view("inbox");
