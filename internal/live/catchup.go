@@ -132,7 +132,7 @@ func (h *Hub) readPage(s *socket) {
 	}
 	if err != nil {
 		h.metrics.caughtUp(r.kind, false)
-		h.Logger.Warn("a socket cannot be caught up now; it waits", "error", err)
+		h.failed.Do(func() { h.Logger.Warn("sockets cannot be caught up now; they wait", "error", err) })
 		s.retryAt = time.Now().Add(min(h.retry<<min(s.failures, 10), h.maxRetry))
 		s.failures++
 		return

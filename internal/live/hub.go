@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"herald/internal/notification"
 )
 
@@ -18,6 +20,7 @@ type Hub struct {
 	metrics  metrics
 	acks     *acknowledgements
 	catchUps chan *socket // those for which a page is to be read
+	failed   rate.Sometimes
 
 	life    context.Context // ends when the hub has drained
 	stop    context.CancelFunc
@@ -36,6 +39,10 @@ type room struct {
 	sockets []*socket
 }
 
+// failureInterval is the least time between two lines in the log about catch-ups that
+// failed: without a database each socket's does, again and again.
+const failureInterval = 30 * time.Second
+
 // NewHub starts a hub, which runs until [Hub.Drain] has returned.
 func NewHub(cfg Config) (*Hub, error) { return newHub(cfg, usual) }
 
@@ -46,6 +53,7 @@ func newHub(cfg Config, times times) (*Hub, error) {
 		catchUps: make(chan *socket, cfg.MaxSockets),
 		rooms:    map[notification.RecipientKey]*room{},
 		empty:    make(chan struct{}),
+		failed:   rate.Sometimes{Interval: failureInterval},
 	}
 	h.life, h.stop = context.WithCancel(context.Background())
 	h.acks = newAcknowledgements(h)

@@ -110,7 +110,7 @@ func (s *socket) next() (f frame, end *ending, more bool) {
 	for s.end == nil {
 		switch {
 		case len(s.page) > 0:
-			f, s.page = s.page[0], s.page[1:]
+			f, s.page = takeFirst(s.page)
 		case s.reading:
 			s.page, s.writing = nil, false
 			return frame{}, nil, false
@@ -118,7 +118,7 @@ func (s *socket) next() (f frame, end *ending, more bool) {
 			s.goOn()
 			continue
 		case len(s.live) > 0:
-			f, s.live = s.live[0], s.live[1:]
+			f, s.live = takeFirst(s.live)
 			s.bytes -= len(f.body)
 		default:
 			s.live, s.page, s.writing = nil, nil, false
@@ -129,6 +129,12 @@ func (s *socket) next() (f frame, end *ending, more bool) {
 		}
 	}
 	return frame{}, s.end, false
+}
+
+// takeFirst does not keep what it takes in memory.
+func takeFirst(frames []frame) (first frame, rest []frame) {
+	first, frames[0] = frames[0], frame{}
+	return first, frames[1:]
 }
 
 func (s *socket) writeFrame(body []byte) error {

@@ -1,0 +1,55 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSentIDs(t *testing.T) {
+	t.Parallel()
+
+	var s sentIDs
+	for id := range int64(maxSent + 100) {
+		require.True(t, s.add(id+1))
+		require.False(t, s.add(id+1))
+	}
+	require.Len(t, s.ids, maxSent, "what a socket remembers is bounded")
+	for id := range int64(maxSent) {
+		require.True(t, s.has(id+101), "%d is one of the last", id+101)
+	}
+	require.False(t, s.has(100))
+	require.True(t, s.add(100), "what was forgotten is new again")
+}
+
+// A catch-up reads a minute further back than what the socket certainly has, and nothing
+// that a client did not ask for.
+func TestFrom(t *testing.T) {
+	t.Parallel()
+
+	opened := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	at := func(minute int) time.Time { return opened.Add(time.Duration(minute) * time.Minute) }
+	tests := []struct {
+		name    string
+		state   catching
+		request request
+		want    time.Time
+	}{
+		{name: "live alone, a gap long after", state: catching{complete: opened}, request: request{kind: missed, since: at(60)}, want: at(59)},
+		{name: "live alone, a gap at once", state: catching{complete: opened}, request: request{kind: missed, since: at(-30)}, want: opened},
+		{name: "live alone, late", state: catching{complete: opened}, request: request{kind: late}, want: opened},
+		{name: "caught up before the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(60)}, want: at(59)},
+		{name: "caught up in the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(2)}, want: at(4)},
+		{name: "never caught up, a gap from before", state: catching{complete: opened, asked: true}, request: request{kind: missed, since: at(-30)}, want: at(-1)},
+		{name: "late", state: catching{complete: at(5), asked: true}, request: request{kind: late}, want: at(4)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := &socket{opened: opened, catching: tt.state}
+			require.Equal(t, tt.want, s.from(tt.request))
+		})
+	}
+}
