@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,10 +19,17 @@ type AdoptedOutbox struct {
 	Source notification.SourceConfig
 	Table  SourceTable
 	Store  AdoptionStore
+	Topics TopicOrders
 
 	walking sync.Mutex // what follows is of whoever walks
 	after   string     // the cursor of the last row that was dealt with; empty: the walk has ended
 	began   time.Time
+	ordered map[string]time.Time // when the workflows of events were told to send them again
+}
+
+// TopicOrders tells the workflow of an event that its topic has refused to send it again.
+type TopicOrders interface {
+	RetryTopic(ctx context.Context, eventID string) error
 }
 
 // AdoptionStore is what adopting needs of Herald's database.
@@ -47,6 +55,9 @@ const (
 	// longestWalk is how old a walk may become before it begins anew at the oldest row,
 	// however far it came: a row that is committed late stands before it.
 	longestWalk = time.Minute
+	// orderAgain is how long a workflow may take to do as it was told: each order is in its
+	// history for ever.
+	orderAgain = time.Minute
 )
 
 // ClaimEvents adopts new rows, and claims the events of the source. While the table of
@@ -189,6 +200,7 @@ type adoptionPage struct {
 	sent   []string                // keys
 	failed map[string][]pendingRow // by the reason
 	again  []string                // events
+	order  []string                // likewise
 }
 
 // pendingRow is a row of the source's table, and the id that its event has or gets.
@@ -210,6 +222,8 @@ func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]not
 			page.failed[why] = append(page.failed[why], pendingRow{key, id})
 		case notification.BeginRow:
 			page.again = append(page.again, id)
+		case notification.OrderRow:
+			page.order = append(page.order, id)
 		}
 	}
 	return page
@@ -233,5 +247,25 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 		}
 		activity.GetLogger(ctx).Info("an event begins again, since its service has set its row back", "event_id", id, "source", o.Source.Name)
 	}
+	o.orderAll(ctx, page.order)
 	return nil
+}
+
+// orderAll has events sent to their topic again, whose workflows run. An order that is lost
+// is given again by a later walk.
+func (o *AdoptedOutbox) orderAll(ctx context.Context, ids []string) {
+	maps.DeleteFunc(o.ordered, func(_ string, at time.Time) bool { return time.Since(at) > orderAgain })
+	for _, id := range ids {
+		if _, told := o.ordered[id]; told {
+			continue
+		}
+		if err := o.Topics.RetryTopic(ctx, id); err != nil {
+			activity.GetLogger(ctx).Warn("an event cannot be sent to its topic again yet", "event_id", id, "source", o.Source.Name, "error", err)
+			continue
+		}
+		if o.ordered == nil {
+			o.ordered = map[string]time.Time{}
+		}
+		o.ordered[id] = time.Now()
+	}
 }

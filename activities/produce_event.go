@@ -17,6 +17,7 @@ type SinkStore interface {
 	SinkState(ctx context.Context, eventID string) (notification.SinkState, error)
 	CountRefusal(ctx context.Context, eventID string) (refusals int, err error)
 	FailAtSink(ctx context.Context, eventID, why string) error
+	ReopenAtSink(ctx context.Context, eventID string) error
 	Acknowledge(ctx context.Context, ids []string) (ages []time.Duration, err error)
 }
 
@@ -83,6 +84,29 @@ func (a *Activities) MarkProduced(ctx context.Context, in MarkProducedInput) err
 		return err
 	}
 	return a.markProduced(ctx, source, in.EventID)
+}
+
+// ReopenAtTopicInput is the input of [Activities.ReopenAtTopic].
+type ReopenAtTopicInput struct {
+	EventID string
+	Source  string
+}
+
+// ReopenAtTopic begins an event anew that its topic has refused for good, so that the next
+// [Activities.ProduceEvent] sends it: in event_outbox, then in its own table. Where that
+// cannot be told, its row is marked once the topic has the event, all the same.
+func (a *Activities) ReopenAtTopic(ctx context.Context, in ReopenAtTopicInput) error {
+	source, err := a.topicSource(in.Source)
+	if err != nil {
+		return err
+	}
+	if err := a.Sinks.ReopenAtSink(ctx, in.EventID); err != nil || source.Table == nil {
+		return err
+	}
+	if err := source.Table.Reopen(ctx, []string{source.Config.Key(in.EventID)}); err != nil {
+		activity.GetLogger(ctx).Warn("a row stays failed in its own table until its topic has the event", "event_id", in.EventID, "source", in.Source, "error", Unquoted(err))
+	}
+	return nil
 }
 
 // topicSource finds a source that has a topic. Events wait for a worker that knows theirs.

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -266,4 +267,61 @@ func TestProduceEventOnAnotherWorker(t *testing.T) {
 		require.ErrorAs(t, err, &application)
 		require.False(t, application.NonRetryable())
 	}
+}
+
+// ordered keeps which events were ordered to be sent to their topic again.
+type ordered struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (o *ordered) RetryTopic(_ context.Context, eventID string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ids = append(o.ids, eventID)
+	return nil
+}
+
+func (o *ordered) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.ids)
+}
+
+// An event that its topic has refused while people are still told of it: its service sets the
+// row back, and the poller orders its workflow once to send it again. Nothing is changed
+// before the workflow does.
+func TestReopenAtTopic(t *testing.T) {
+	t.Parallel()
+
+	orders := &ordered{}
+	s := orderService(t)
+	s.outbox.Topics = orders
+	p := newProducing(t, s, nil)
+	p.orders(t, 1, 1)
+	p.adopt(t, 1)
+	_, err := p.produce(orderID(1), activities.TopicPolicy{})
+	require.ErrorContains(t, err, "UNKNOWN_TOPIC")
+	p.awaitRows(t, 1, "status = 'FAILED'")
+
+	exec(t, p.business, "UPDATE outbox SET status = 'NEW'")
+	poller := p.poll(t, &launcher{})
+	require.Eventually(t, func() bool { return orders.count() == 1 }, patience, 5*time.Millisecond)
+	p.orders(t, 2, 2)
+	await(t, p.herald, 1, "status = 'PROCESSED' AND event_id = '"+orderID(2)+"'") // a later walk has seen the row, too
+	poller.stop(t)
+	require.Equal(t, []string{orderID(1)}, orders.ids)
+	require.Equal(t, 1, events(t, p.herald, "status = 'FAILED' AND sink_attempts = 1"))
+
+	exec(t, p.business, "UPDATE outbox SET status = 'FAILED', error_message = 'x' WHERE id = $1", orderID(1)) // as it is where an operator orders it
+	kafkatest.CreateTopic(t, p.cluster.Address, "order-events", nil)
+	for range 2 { // a repeat does no harm
+		_, err = run[any](p.acts, p.acts.ReopenAtTopic, activities.ReopenAtTopicInput{EventID: orderID(1), Source: "orders"})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, p.rows(t, "status = 'NEW' AND error_message IS NULL AND id = '"+orderID(1)+"'"))
+	_, err = p.produce(orderID(1), twice)
+	require.NoError(t, err)
+	require.Equal(t, 1, p.rows(t, "status = 'SENT'"))
+	require.Equal(t, 1, events(t, p.herald, "status = 'PROCESSED' AND acknowledged_at IS NOT NULL"))
 }

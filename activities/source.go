@@ -39,6 +39,8 @@ type SourceTable interface {
 	MarkSent(ctx context.Context, keys []string) error
 	// MarkFailed does nothing where the table has no word for it.
 	MarkFailed(ctx context.Context, keys []string, message string) error
+	// Reopen makes failed rows pending again, where the table has a word for them.
+	Reopen(ctx context.Context, keys []string) error
 }
 
 // Outbox is a table of events whose workflows are to be started.

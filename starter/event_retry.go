@@ -28,7 +28,8 @@ func (a *app) retryEventCommand() *cobra.Command {
 		Long: `Put events back into the outbox, so that a poller starts them again: those that could
 not be started, whose workflow failed or was terminated, or that were cancelled. Those
 that ended NO_RECIPIENTS, NO_ROUTING or with a PROBLEM are planned anew at once, by the
-rules and the directory as they are now. What was decided about a recipient stays.
+rules and the directory as they are now. Those that their topic has refused while people
+still wait for deliveries are sent to it again. What was decided about a recipient stays.
 Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
 Those that failed are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
 attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that

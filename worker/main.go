@@ -74,7 +74,8 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer closeTopics(topics)
-	outboxes := sourcesWiring{cfg: cfg, events: events, broker: broker, topics: topics}
+	launcher := &launch.Launcher{Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
+	outboxes := sourcesWiring{cfg: cfg, events: events, broker: broker, topics: topics, orders: launcher}
 	defer outboxes.close()
 	sources, err := outboxes.sources(ctx)
 	if err != nil {
@@ -89,7 +90,7 @@ func run(ctx context.Context, part part) error {
 		return err
 	}
 	defer temporal.Close()
-	launcher := &launch.Launcher{Client: temporal, Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
+	launcher.Client = temporal // its metrics are those of the sources, too
 	acts := newActivities(cfg, events, deliveries, broker, launcher)
 	acts.Sources = polled(sources)
 	acts.Cleaners = newCleaners(cfg, events)

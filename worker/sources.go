@@ -25,6 +25,7 @@ type sourcesWiring struct {
 	events *postgres.Store
 	broker *rabbitmq.Broker
 	topics *kafka.Producer // nil: KAFKA_BROKERS is not set
+	orders activities.TopicOrders
 	tables []*source.Table
 }
 
@@ -64,7 +65,7 @@ func (w *sourcesWiring) other(ctx context.Context, cfg notification.SourceConfig
 		return wiredSource{}, err
 	}
 	w.tables = append(w.tables, table)
-	polled := w.sourceOf(cfg, &activities.AdoptedOutbox{Source: cfg, Table: table, Store: w.events})
+	polled := w.sourceOf(cfg, &activities.AdoptedOutbox{Source: cfg, Table: table, Store: w.events, Topics: w.orders})
 	polled.Table = table
 	return wiredSource{polled, func(ctx context.Context) (notification.OutboxState, error) {
 		state, err := table.State(ctx)

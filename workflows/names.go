@@ -16,6 +16,11 @@ const (
 	Reschedule = "reschedule" // a time.Time: send then
 )
 
+// RetryTopic is the signal, without arguments, by which operators and pollers have an event
+// sent to its topic again, after that has refused it for good. Where people are still told of
+// the event, its workflow waits for it.
+const RetryTopic = "retry-topic"
+
 // The search attributes of Herald's workflows, all keywords. The first four are
 // set when a workflow starts; HeraldOutcome only where the end is not SENT.
 var (

@@ -88,12 +88,14 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	if in.Commands == 0 {
 		return notifyEventV01(ctx, in)
 	}
-	published, produced := publishEvent(ctx, in), produceEvent(ctx, in)
+	told, settleTold := workflow.NewFuture(ctx)
+	published, produced := publishEvent(ctx, in), produceEvent(ctx, in, told)
 	cancelled, err := cancelOther(ctx, in)
 	var result NotifyResult
 	if err == nil && !in.TopicOnly {
 		result, err = deliverAll(ctx, in)
 	}
+	settleTold.Set(nil, nil)
 	result.Cancelled = cancelled
 	for _, beside := range []workflow.Future{published, produced} {
 		if besideErr := beside.Get(ctx, nil); err == nil {

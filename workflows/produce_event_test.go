@@ -104,6 +104,60 @@ func TestNotifyEventThatItsTopicRefuses(t *testing.T) {
 	require.Len(t, env.deliveries.started, 2)
 }
 
+// While people are still told of an event that its topic has refused for good, each signal
+// sends it once more. It succeeds once its topic has it.
+func TestNotifyEventSentToItsTopicAgain(t *testing.T) {
+	t.Parallel()
+
+	refused := temporal.NewNonRetryableApplicationError("UNKNOWN_TOPIC", activities.SinkRefused, nil)
+	tests := []struct {
+		name    string
+		signals []time.Duration // the deliveries end after an hour
+		ends    []error         // of each time that it is sent
+		outcome notification.EventOutcome
+	}{
+		{name: "taken", signals: []time.Duration{time.Minute}, ends: []error{refused, nil}},
+		{name: "refused again, and taken", signals: []time.Duration{time.Minute, 2 * time.Minute}, ends: []error{refused, refused, nil}},
+		{name: "refused again", signals: []time.Duration{time.Minute}, ends: []error{refused, refused}, outcome: "FAILED"},
+		{name: "taken already", signals: []time.Duration{time.Minute}, ends: []error{nil}},
+		{name: "never", ends: []error{refused}, outcome: "FAILED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEventEnv(t)
+			in := toTopic()
+			in.TopicOnly = false
+			sent := 0
+			env.OnActivity(acts.ProduceEvent, mock.Anything, activities.ProduceEventInput{EventID: eventID, Source: "orders", Policy: topic}).
+				Return(func(context.Context, activities.ProduceEventInput) (activities.ProduceEventResult, error) {
+					sent++
+					return activities.ProduceEventResult{Marked: true}, tt.ends[sent-1]
+				})
+			if len(tt.ends) > 1 {
+				env.OnActivity(acts.ReopenAtTopic, mock.Anything, activities.ReopenAtTopicInput{EventID: eventID, Source: "orders"}).Return(nil).Times(len(tt.ends) - 1)
+			}
+			env.plans(notification.Cursor{}, onlyPage(batch(1)))
+			env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+			for _, at := range tt.signals {
+				env.RegisterDelayedCallback(func() { env.SignalWorkflow(workflows.RetryTopic, nil) }, at)
+			}
+			env.finishes(tt.outcome)
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, in)
+
+			require.Len(t, tt.ends, sent)
+			if tt.outcome == "" {
+				env.requireNotified(t, workflows.NotifyResult{})
+				return
+			}
+			require.ErrorContains(t, env.GetWorkflowError(), "UNKNOWN_TOPIC")
+			env.requireOutcome(t, string(tt.outcome))
+		})
+	}
+}
+
 // An event that waits for its broker can be cancelled.
 func TestNotifyEventCancelledBeforeItsTopic(t *testing.T) {
 	t.Parallel()

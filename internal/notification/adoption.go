@@ -15,6 +15,7 @@ type KnownEvent struct {
 	Unfit        string // why it is never sent, whatever its service does: it cannot be adopted, or another event takes it back; empty: it may be
 	Cancelled    string // why it is not sent although no topic refused it: by an operator, most often; empty: it was not cancelled
 	RowFailed    bool   // its own table was told that it was cancelled
+	Refused      bool   // its topic has refused it for good, and its workflow runs: people are still told of it
 	Acknowledged bool   // its own table may mark it as sent
 	CreatedAt    time.Time
 	Ended        bool // no workflow of it runs, and none did a moment ago
@@ -30,6 +31,7 @@ const (
 	MarkRow    AdoptionStep = "mark"         // it is acknowledged; only its mark is missing
 	FailRow    AdoptionStep = "fail"         // its event cannot be adopted, or was cancelled; only its mark is missing
 	BeginRow   AdoptionStep = "begin again"  // its service has set it back
+	OrderRow   AdoptionStep = "order"        // its service has set it back, and its workflow runs
 	PassRow    AdoptionStep = "pass over"    // its event is open, or waits for an operator
 )
 
@@ -55,7 +57,11 @@ func (c SourceConfig) Step(row SourceKey, known map[string]KnownEvent) (eventID 
 		return eventID, PassRow
 	case event.Acknowledged:
 		return eventID, MarkRow
-	case !event.Ended || !c.Dialect.MarksFailed():
+	case !c.Dialect.MarksFailed():
+		return eventID, PassRow
+	case event.Refused:
+		return eventID, OrderRow
+	case !event.Ended:
 		return eventID, PassRow
 	case event.Unfit != "", event.Cancelled != "" && !event.RowFailed:
 		return eventID, FailRow

@@ -16,6 +16,8 @@ func TestStep(t *testing.T) {
 	failed := KnownEvent{Source: "orders", Status: OutboxFailed, Ended: true}
 	underWay := failed
 	underWay.Ended = false
+	refused := underWay
+	refused.Refused = true
 	withdrawn := failed
 	withdrawn.Cancelled = "cancelled by an operator"
 	cancelled := KnownEvent{Source: "orders", Status: OutboxProcessed, Cancelled: "cancelled by an operator", Ended: true}
@@ -45,6 +47,7 @@ func TestStep(t *testing.T) {
 		{"a crash between acknowledgement and mark", orders, map[string]KnownEvent{"7": {Source: "orders", Status: OutboxProcessed, Acknowledged: true, CreatedAt: created}}, "7", MarkRow},
 		{"set back to NEW by its service", orders, map[string]KnownEvent{"7": failed}, "7", BeginRow},
 		{"set back while its workflow ends", orders, map[string]KnownEvent{"7": underWay}, "7", PassRow},
+		{"set back while people are still told", orders, map[string]KnownEvent{"7": refused}, "7", OrderRow},
 		{"cancelled before its start", orders, map[string]KnownEvent{"7": withdrawn}, "7", FailRow},
 		{"cancelled while it waited for its topic", orders, map[string]KnownEvent{"7": cancelled}, "7", FailRow},
 		{"cancelled, and its workflow ends", orders, map[string]KnownEvent{"7": ending}, "7", PassRow},

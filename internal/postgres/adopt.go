@@ -50,6 +50,7 @@ func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notif
 		            WHEN ` + cancelledEvent + ` THEN '` + CancelledByOperator + `'
 		            ELSE '' END AS cancelled,
 		       n.row_failed_at IS NOT NULL AS row_failed,
+		       n.status = 'FAILED' AND n.sink_attempts > 0 AND p.status IS NOT DISTINCT FROM 'PROCESSING' AS refused,
 		       n.acknowledged_at IS NOT NULL AS acknowledged,
 		       n.created_at,
 		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.

@@ -123,8 +123,8 @@ func TestKnownEvents(t *testing.T) {
 	adopt(t, s, "orders", adopted("failed"))
 	require.Equal(t, []string{"failed"}, claimOf(t, s, "orders", "a"))
 	end(t, s, "a", notification.ClaimStarted, "failed")
-	exec(t, s, "DELETE FROM processed_event")
 	require.NoError(t, s.FailAtSink(t.Context(), "failed", "the topic refused it"))
+	exec(t, s, "DELETE FROM processed_event")
 	adopt(t, s, "orders", adopted("pending"), unadopted, adopted("sent"), adopted("withdrawn"), adopted("ending"), adopted("ended"))
 	acknowledge(t, s, "sent")
 	withdrawn, err := s.WithdrawEvent(t.Context(), "withdrawn")
@@ -221,6 +221,14 @@ func TestFailAtSink(t *testing.T) {
 	state, err := s.SinkState(t.Context(), "o-1")
 	require.NoError(t, err)
 	require.Equal(t, notification.SinkState{Failed: "the topic refused it"}, state)
+
+	known, err := s.KnownEvents(t.Context(), []string{"o-1"})
+	require.NoError(t, err)
+	require.True(t, known["o-1"].Refused)
+	require.False(t, known["o-1"].Ended, "its workflow runs, whatever its claim has recorded")
+	require.NoError(t, s.ReopenAtSink(t.Context(), "o-1"))
+	require.Equal(t, []string{"PROCESSED 0"}, list(t, s, "SELECT concat_ws(' ', status, sink_attempts, error_message) FROM event_outbox WHERE published_at IS NOT NULL"))
+	require.NoError(t, s.FailAtSink(t.Context(), "o-1", "the topic refused it"))
 
 	end(t, s, "a", notification.ClaimStarted, "o-1") // the claim ends after the workflow
 	require.Equal(t, outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr("the topic refused it")}, outbox(t, s, "o-1"))

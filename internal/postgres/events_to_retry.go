@@ -20,14 +20,14 @@ type RetryFilter struct {
 }
 
 // failedEvents reads up to $6 events behind $5 that could not be started or failed
-// after that, and whether a [RetryFilter] means each; its parameters are $1 to
+// after that, or that their topic has refused, and whether a [RetryFilter] means each; its parameters are $1 to
 // $4, and $7. An event that an operator withdrew did not fail. Each half is read by an index
 // of failed rows, in its order, and no condition of the filter makes it read more.
 const failedEvents = `
 	SELECT event_id, bool_or(meant) AS meant
 	FROM   ((
 		SELECT n.event_id, n.error_message <> $4 AND ` + eventMeant + `
-		       AND (SELECT true FROM processed_event p WHERE p.event_id = n.event_id) IS NULL AS meant
+		       AND coalesce((SELECT p.status FROM processed_event p WHERE p.event_id = n.event_id), 'PROCESSING') = 'PROCESSING' AS meant
 		FROM   event_outbox n
 		WHERE  n.status = 'FAILED'
 		AND    n.event_id > $5
