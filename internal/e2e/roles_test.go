@@ -13,11 +13,12 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/migrations"
 )
 
 // TestRoles creates the roles of docs/roles.md: the migrator migrates, the worker delivers
-// the whole example, the operator looks, repairs and purges, and the producer can only
-// insert.
+// the whole example, the operator looks, repairs and purges, the gateway serves
+// recipients, and the producer can only insert.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 
@@ -36,6 +37,7 @@ func TestRoles(t *testing.T) {
 	r.as("operator", "poller", "start")
 	r.as("operator", "demo", "--sandbox-url", r.sandbox.URL)
 	r.producerInsertsOnly()
+	r.gatewayServes()
 	r.operatorOperates()
 	r.workerAdopts()
 	r.workerDeletesNothing()
@@ -61,7 +63,7 @@ func newRoles(t *testing.T) *roles {
 	return r
 }
 
-var roleNames = []string{"migrator", "worker", "producer", "operator"}
+var roleNames = []string{"migrator", "worker", "gateway", "producer", "operator"}
 
 // own puts this installation's roles into a text of the document.
 func (r *roles) own(text string) string {
@@ -140,6 +142,49 @@ func (r *roles) producerInsertsOnly() {
 		"CREATE TABLE mine (n int)",
 	} {
 		r.denied("producer", sql)
+	}
+}
+
+func (r *roles) gatewayServes() {
+	ctx := r.t.Context()
+	gateway, err := postgres.Open(ctx, withoutPoolSize(r.t, r.address("gateway")), "gateway")
+	require.NoError(r.t, err)
+	defer gateway.Close()
+	require.NoError(r.t, gateway.Current(ctx, migrations.FS))
+	require.NoError(r.t, gateway.AgreeOnSecret(ctx, "fingerprint"))
+
+	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
+	items, err := gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1})
+	require.NoError(r.t, err)
+	require.Len(r.t, items, 1)
+	id := items[0].NotificationID
+	_, err = gateway.InboxAfter(ctx, customer, notification.InboxPosition{}, 1)
+	require.NoError(r.t, err)
+	_, err = gateway.UnreadItems(ctx, customer, 1)
+	require.NoError(r.t, err)
+	_, err = gateway.Unread(ctx, customer)
+	require.NoError(r.t, err)
+	require.NoError(r.t, gateway.MarkDelivered(ctx, []notification.Acknowledgement{{ID: id, RecipientKey: customer}}))
+	require.NoError(r.t, gateway.MarkRead(ctx, customer, id))
+	require.NoError(r.t, gateway.MarkAllRead(ctx, customer, id))
+	active, err := gateway.ActiveRecipients(ctx, []notification.RecipientKey{customer})
+	require.NoError(r.t, err)
+	require.Len(r.t, active, 1)
+	preferences, err := gateway.Preferences(ctx, customer)
+	require.NoError(r.t, err)
+	preferences.Timezone = "America/New_York"
+	require.NoError(r.t, gateway.SetPreferences(ctx, customer, preferences))
+	later := time.Now().Add(time.Hour)
+	require.NoError(r.t, gateway.NewTicket(ctx, []byte("hash"), customer, later, later))
+	_, _, err = gateway.UseTicket(ctx, []byte("hash"))
+	require.NoError(r.t, err)
+
+	for _, sql := range []string{
+		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT token FROM recipient_device", "SELECT recipient_address FROM notification", "SELECT payload FROM event_outbox",
+		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
+		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "CREATE TABLE mine (n int)",
+	} {
+		r.denied("gateway", sql)
 	}
 }
 
