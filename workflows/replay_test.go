@@ -105,6 +105,12 @@ var addedInV02 = []recording{
 	{name: "sweep_done", workflow: sweepWorkflow, end: "completed"},
 	{name: "sweep_gave_up", workflow: sweepWorkflow, end: "completed"},
 	{name: "clean_done", workflow: cleanOutboxes, end: "completed"},
+	{name: "notify_topic", workflow: notifyEvent, end: "completed"},
+	{name: "notify_topic_only", workflow: notifyEvent, end: "completed"},
+	{name: "notify_topic_marked_late", workflow: notifyEvent, end: "completed"},
+	{name: "notify_topic_refused", workflow: notifyEvent, end: "failed SinkRefused FAILED"},
+	{name: "notify_topic_again", workflow: notifyEvent, end: "completed"},
+	{name: "notify_cancels", workflow: notifyEvent, end: "completed"},
 	{name: "notify_incomplete", workflow: notifyEvent, end: "completed INCOMPLETE"},
 	{name: "notify_waits_for_holder", workflow: notifyEvent, end: "completed"},
 	{name: "notify_id_taken", workflow: notifyEvent, end: "completed"},
@@ -159,6 +165,36 @@ func TestReplayIsComplete(t *testing.T) {
 	require.ElementsMatch(t, want, files)
 	for _, name := range registered(t) {
 		require.True(t, types[name], "no history of %s", name)
+	}
+}
+
+// Each field of an event's input on which its commands depend is in a history that has it.
+func TestReplayHasEveryInputOfEvents(t *testing.T) {
+	t.Parallel()
+
+	type event struct{ topic, topicOnly, cancels, publish, v01, signalled bool }
+	recorded := map[event]bool{}
+	for _, r := range recordings {
+		if r.workflow != notifyEvent {
+			continue
+		}
+		loaded := load(t, r.name)
+		var in workflows.NotifyInput
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(loaded.Events[0].GetWorkflowExecutionStartedEventAttributes().Input, &in))
+		signalled := slices.ContainsFunc(loaded.Events, func(e *history.HistoryEvent) bool {
+			return e.GetWorkflowExecutionSignaledEventAttributes().GetSignalName() == workflows.RetryTopic
+		})
+		recorded[event{in.Topic != nil, in.TopicOnly, in.Cancels != "", in.Publish, in.Commands == 0, signalled}] = true
+	}
+	for _, want := range []event{
+		{publish: true, v01: true},
+		{publish: true},
+		{cancels: true},
+		{publish: true, topic: true},
+		{topic: true, topicOnly: true},
+		{publish: true, topic: true, signalled: true},
+	} {
+		require.True(t, recorded[want], "no history of %+v", want)
 	}
 }
 

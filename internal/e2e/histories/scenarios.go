@@ -39,6 +39,9 @@ type scenario struct {
 	reopened   *activities.ReopenResult // of a delivery that is retried; nil: that cannot be
 	givenUp    []notification.Status    // by GiveUp, in turn; then what it was asked for
 
+	taken    []bool // by its topic, each time that it is sent
+	unmarked bool   // no table could be told of that at first
+
 	swept *activities.SweepResult // what a sweep finds; the ids of its deliveries are made of the scenario's
 
 	reached, released chan struct{} // an activity is where it should be, and may go on
@@ -60,6 +63,7 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 func scenarios(stamp string) []*scenario {
 	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
+	all = append(all, topics()...)
 	all = append(all, largeEvents()...)
 	all = append(all, deliveries()...)
 	all = append(all, controlledDeliveries()...)

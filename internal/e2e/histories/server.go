@@ -20,7 +20,8 @@ const prefix = "histories"
 // task to the next: the name of a queue for that would name this machine.
 func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	worker.SetStickyWorkflowCacheSize(0)
-	queues := []string{workflows.EventsQueue(prefix)}
+	events := workflows.EventsQueue(prefix)
+	queues := []string{events, workflows.TopicsQueue(events)}
 	for _, channel := range notification.Channels() {
 		queue := workflows.ChannelQueue(prefix, channel)
 		queues = append(queues, queue, workflows.RecordsQueue(queue))
