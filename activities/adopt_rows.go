@@ -57,28 +57,33 @@ func (o *AdoptedOutbox) report(ctx context.Context, key string, event notificati
 		return
 	}
 	activity.GetLogger(ctx).Error("row cannot be adopted", "event_id", event.ID, "source", o.Source.Name, "error", event.Problem)
-	o.markFailed(ctx, event.Problem, []pendingRow{{notification.SourceKey{Key: key}, event.ID}})
+	markFailed(ctx, o.Table, o.Source.Name, event.Problem, []pendingRow{{notification.SourceKey{Key: key}, event.ID}})
+}
+
+// failedRows is where rows are marked that fail.
+type failedRows interface {
+	MarkFailed(ctx context.Context, keys []string, message string) error
 }
 
 // markFailed marks rows that fail for one reason, and returns the events of those that are
 // marked. Where their table refuses that, each is marked alone, so that none holds up its
 // neighbours, and each walk tries the others once more.
-func (o *AdoptedOutbox) markFailed(ctx context.Context, why string, rows []pendingRow) (marked []string) {
+func markFailed(ctx context.Context, table failedRows, source, why string, rows []pendingRow) (marked []string) {
 	var keys []string
 	for _, row := range rows {
 		keys, marked = append(keys, row.Key), append(marked, row.eventID)
 	}
-	err := o.Table.MarkFailed(ctx, keys, why)
+	err := table.MarkFailed(ctx, keys, why)
 	switch {
 	case err == nil:
 		return marked
 	case len(rows) == 1:
-		activity.GetLogger(ctx).Warn("row cannot be marked as failed", "key", keys[0], "source", o.Source.Name, "error", Unquoted(err))
+		activity.GetLogger(ctx).Warn("row cannot be marked as failed", "key", keys[0], "source", source, "error", Unquoted(err))
 		return nil
 	}
 	marked = nil
 	for i := range rows {
-		marked = append(marked, o.markFailed(ctx, why, rows[i:i+1])...)
+		marked = append(marked, markFailed(ctx, table, source, why, rows[i:i+1])...)
 	}
 	return marked
 }

@@ -237,7 +237,7 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 		}
 	}
 	for why, rows := range page.failed {
-		if err := o.Store.RowsFailed(ctx, o.markFailed(ctx, why, rows)); err != nil {
+		if err := o.Store.RowsFailed(ctx, markFailed(ctx, o.Table, o.Source.Name, why, rows)); err != nil {
 			return err
 		}
 	}

@@ -73,17 +73,27 @@ const maxSinkRetry = 5 * time.Minute
 // refusal is the failure of a record that its topic has refused so often by now, made
 // permanent where no other attempt follows.
 func (p TopicPolicy) refusal(refused *notification.SinkRefusedError, refusals int) error {
-	if refused.Permanent || (p.Retries != notification.RetryForever && refusals > p.Retries) {
+	delay, again := p.next(refused, refusals)
+	if !again {
 		return permanent(refused, SinkRefused)
-	}
-	delay := p.RetryInterval
-	for range refusals - 1 {
-		delay = min(2*delay, maxSinkRetry)
 	}
 	return temporal.NewApplicationErrorWithOptions(refused.Error(), SinkRefused, temporal.ApplicationErrorOptions{
 		NextRetryDelay: delay,
 		Category:       temporal.ApplicationErrorCategoryBenign,
 	})
+}
+
+// next says when a record is tried again that its topic has refused so often by now, if
+// ever.
+func (p TopicPolicy) next(refused *notification.SinkRefusedError, refusals int) (delay time.Duration, again bool) {
+	if refused.Permanent || (p.Retries != notification.RetryForever && refusals > p.Retries) {
+		return 0, false
+	}
+	delay = p.RetryInterval
+	for range refusals - 1 {
+		delay = min(2*delay, maxSinkRetry)
+	}
+	return delay, true
 }
 
 // isPermanent says whether a failure is never retried.

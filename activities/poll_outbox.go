@@ -35,9 +35,11 @@ type PollOutboxResult struct {
 	Started  int // workflows started, or found started
 	Failed   int // events marked FAILED
 	Released int // events given back: Temporal is out of reach, or starts nothing
+	Sent     int `json:",omitempty"` // rows that their topics have, in notification.BatchMode
 }
 
-// PollOutbox starts the workflows of a source's pending events for about a minute.
+// PollOutbox starts the workflows of a source's pending events for about a minute, or in
+// notification.BatchMode sends its pending rows.
 // It still ends the claims that it holds when it is told to stop. When its process
 // dies, the leases run out and another poller takes over.
 func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOutboxResult, error) {
@@ -53,6 +55,9 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	defer cancel()
 	background.Go(func() { heartbeat(working) })
 
+	if source.Relay != nil {
+		return source.Relay.poll(ctx), nil
+	}
 	wake := make(chan struct{}, 1)
 	background.Go(func() {
 		source.Outbox.ListenEvents(ctx, func() {

@@ -21,6 +21,7 @@ type Source struct {
 	Config notification.SourceConfig // where its events come from and go to; the zero value: Herald's own, without a topic
 	Table  SourceTable               // its own table; nil: event_outbox
 	Topics Topics                    // nil: its events go to no topic
+	Relay  *Relay                    // nil: each row has a workflow, which Outbox starts
 }
 
 // Topics take the records of events. A nil error means that all replicas have one. The

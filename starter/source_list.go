@@ -17,6 +17,7 @@ type sourceView struct {
 	Table        string               `json:"table"`
 	Topic        string               `json:"topic,omitempty"`
 	Key          string               `json:"key,omitempty"`
+	Mode         string               `json:"mode,omitempty"` // batch: no workflow for each row
 	Retries      string               `json:"retries,omitempty"`
 	People       bool                 `json:"people"`
 	PollInterval string               `json:"poll_interval"`
@@ -28,7 +29,7 @@ type sourceView struct {
 
 func viewOf(source notification.SourceConfig) sourceView {
 	view := sourceView{
-		Name: source.Name, Dialect: source.Dialect, Table: source.Table, People: source.People,
+		Name: source.Name, Dialect: source.Dialect, Table: source.Table, People: source.People, Mode: string(source.Mode),
 		PollInterval: source.PollInterval.String(), BatchSize: source.BatchSize, Pollers: source.Pollers,
 	}
 	if source.Name == notification.HeraldSource {
@@ -62,11 +63,11 @@ func printSources(w io.Writer, views []sourceView) {
 			people = "told"
 		}
 		rows[i] = []string{
-			view.Name, string(console.Dash(view.Dialect)), view.Table, console.Dash(view.Retries), people,
+			view.Name, string(console.Dash(view.Dialect)), view.Table, console.Dash(view.Mode), console.Dash(view.Retries), people,
 			fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), console.Dash(view.Retention), topicOf(view),
 		}
 	}
-	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
+	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "MODE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
 }
 
 // topicOf is the topic's template, with that of the key.

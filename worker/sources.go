@@ -67,6 +67,9 @@ func (w *sourcesWiring) other(ctx context.Context, cfg notification.SourceConfig
 	w.tables = append(w.tables, table)
 	polled := w.sourceOf(cfg, &activities.AdoptedOutbox{Source: cfg, Table: table, Store: w.events, Topics: w.orders})
 	polled.Table = table
+	if cfg.Mode == notification.BatchMode {
+		polled.Relay = &activities.Relay{Source: cfg, Table: relayTable{table}, Store: w.events, Topics: w.topics}
+	}
 	return wiredSource{polled, func(ctx context.Context) (notification.OutboxState, error) {
 		state, err := table.State(ctx)
 		if err == nil {
@@ -98,4 +101,11 @@ func polled(sources map[string]wiredSource) map[string]activities.Source {
 		polled[name] = source.Source
 	}
 	return polled
+}
+
+// relayTable is a table as a relay reads it.
+type relayTable struct{ *source.Table }
+
+func (t relayTable) Snapshot(ctx context.Context) (activities.RelaySnapshot, error) {
+	return t.Table.Snapshot(ctx)
 }

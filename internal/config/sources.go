@@ -120,11 +120,30 @@ func (f *sourcesFile) other(m mapping) notification.SourceConfig {
 		f.refuse(m.lineOf("table"), "table must be schema.table, such as orders.outbox, without quotes")
 	}
 	f.topic(&source, m)
+	f.mode(&source, m)
 	f.aggregate(&source, m)
 	if !source.People && !m.has("kafka") {
 		f.refuse(m.line, "the source does nothing: give it `kafka:` or `people: true`, or both")
 	}
 	return source
+}
+
+// mode reads whether the poller itself sends the rows.
+func (f *sourcesFile) mode(source *notification.SourceConfig, m mapping) {
+	if !m.has("mode") {
+		return
+	}
+	source.Mode = notification.SourceMode(m.string("mode"))
+	switch line := m.lineOf("mode"); {
+	case source.Mode == "": // it is no text, which is said already
+	case source.Mode != notification.BatchMode:
+		f.refuse(line, "mode must be %s, or left out: then each row has a workflow", notification.BatchMode)
+	case source.People:
+		f.refuse(line, "in mode %s a source goes to Kafka alone: people need a workflow for each row, so leave out `mode:` or `people:`", notification.BatchMode)
+	case !m.has("kafka"):
+		f.refuse(line, "mode %s is how rows are sent to Kafka, but there is no `kafka:`", notification.BatchMode)
+	}
+	source.BatchSize = m.number("batch_size", defaultBatchMode, 1, maxBatchSize)
 }
 
 // words are the texts of words of any type.

@@ -9,7 +9,7 @@ import (
 // of Herald's own outbox are few: the OUTBOX_* settings say the rest.
 var (
 	entryKeys = []string{
-		"name", "dialect", "database_url_env", "table", "timezone", "poll_interval", "batch_size", "pollers",
+		"name", "dialect", "database_url_env", "table", "timezone", "poll_interval", "batch_size", "pollers", "mode",
 		"kafka", "retries", "retry_interval", "people", "aggregate", "retention",
 	}
 	heraldKeys    = []string{"name", "kafka", "retries", "retry_interval", "retention"}
@@ -29,6 +29,7 @@ var (
 // The defaults and limits of sources, where they are not those of an OUTBOX_* setting.
 const (
 	defaultSourceBatch   = 100
+	defaultBatchMode     = 500 // rows at once, in batch mode
 	defaultSourceRetries = 5
 	defaultSourceRetry   = 100 * time.Millisecond
 	minSourceRetention   = time.Hour

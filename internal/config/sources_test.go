@@ -42,6 +42,7 @@ func TestSources(t *testing.T) {
   dialect: order-service
   table: orders.outbox
   kafka: { topic: order-events }
+- { name: fast, dialect: order-service, table: orders.fast, kafka: { topic: order-events }, mode: batch }
 - name: wallet-2
   dialect: wallet-hub
   database_url_env: ORDERS_DATABASE_URL
@@ -71,6 +72,11 @@ func TestSources(t *testing.T) {
 		{
 			Name: "orders", Dialect: notification.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.outbox", Zone: time.UTC,
 			PollInterval: 2 * time.Second, BatchSize: 100, Pollers: 1,
+			Kafka: &notification.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
+		},
+		{
+			Name: "fast", Dialect: notification.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.fast", Zone: time.UTC,
+			PollInterval: 2 * time.Second, BatchSize: 500, Pollers: 1, Mode: notification.BatchMode,
 			Kafka: &notification.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
 		},
 		{
@@ -108,7 +114,11 @@ func TestBadSources(t *testing.T) {
 		{"a word", "- orders", "line 1: a source must be keys and values"},
 		{"an unknown key", orders + "  kakfa: {}", `line 5: a source has no key "kakfa"; it may have name, dialect, `},
 		{"an unknown key of kafka", orders + "- { name: b, dialect: wallet-hub, table: a.b, kafka: { topic: t, partition: 1 } }", `line 5: kafka has no key "partition"; it may have topic, key`},
-		{"what is not built", orders + "  mode: batch", `line 5: a source has no key "mode"`},
+		{"another mode", orders + "  mode: fast", "line 5: mode must be batch, or left out"},
+		{"a mode that is a number", orders + "  mode: 1", "line 5: mode must be text"},
+		{"people in batches", orders + "  people: true\n  mode: batch", "line 6: in mode batch a source goes to Kafka alone"},
+		{"batches for nobody", "- { name: b, dialect: order-service, table: a.b, people: true }\n- name: c\n  dialect: order-service\n  table: a.c\n  mode: batch", "line 2: the source does nothing: give it `kafka:` or `people: true`, or both\nline 5: mode batch is how rows are sent to Kafka, but there is no `kafka:`"},
+		{"herald in batches", "- name: herald\n  kafka: { topic: t }\n  mode: batch", "line 3: herald is Herald's own outbox: its entry may have name, kafka, retries"},
 		{"a key twice", orders + "  table: a.b", "line 5: table is there twice: before in line 3"},
 		{"a name twice", orders + "\n" + strings.Replace(orders, "orders.o", "b.o", 1), "line 6: the source of line 1 has the same name"},
 		{"herald twice", "- name: herald\n- name: herald", "line 2: the source of line 1 has the same name"},
@@ -225,7 +235,7 @@ func TestSourcesOfTheDocument(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Len(t, cfg.Sources, 3)
-	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers kafka retries retry_interval people aggregate retention", " ") {
+	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers mode kafka retries retry_interval people aggregate retention", " ") {
 		require.Contains(t, string(document), "\n| `"+key+"` |")
 	}
 }

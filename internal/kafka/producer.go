@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,12 +38,16 @@ type Producer struct {
 	// holds all of it.
 	open *semaphore.Weighted
 	dial dial
+
+	batches  *kgo.Client // sends nothing before it is told to
+	flushing sync.Mutex
+	taken    map[string]bool // topics that have taken a record of batches; under flushing
 }
 
 // New returns a producer, and connects when the first record is produced. A broker that is
 // down is no error. The settings must have a broker.
 func New(s Settings) (*Producer, error) {
-	p := &Producer{open: semaphore.NewWeighted(maxOpen)}
+	p := &Producer{open: semaphore.NewWeighted(maxOpen), taken: map[string]bool{}}
 	options := []kgo.Opt{
 		kgo.SeedBrokers(s.Brokers...),
 		kgo.ClientID(s.ClientID),
@@ -64,11 +69,13 @@ func New(s Settings) (*Producer, error) {
 	if mechanism := s.mechanism(); mechanism != nil {
 		options = append(options, kgo.SASL(mechanism))
 	}
-	client, err := kgo.NewClient(options...)
+	var err error
+	if p.client, err = kgo.NewClient(options...); err == nil {
+		p.batches, err = kgo.NewClient(append(options, kgo.ManualFlushing())...)
+	}
 	if err != nil {
 		return nil, errors.New("the settings of Kafka are refused by its client") // err would quote them
 	}
-	p.client = client
 	return p, nil
 }
 
@@ -97,4 +104,5 @@ func (p *Producer) Ready(ctx context.Context) error {
 func (p *Producer) Close(ctx context.Context) {
 	_ = p.client.Flush(ctx) // those that did not end are produced again by the next worker
 	p.client.Close()
+	p.batches.Close()
 }

@@ -18,7 +18,9 @@ type KnownEvent struct {
 	Refused      bool   // its topic has refused it for good, and its workflow runs: people are still told of it
 	Acknowledged bool   // its own table may mark it as sent
 	CreatedAt    time.Time
-	Ended        bool // no workflow of it runs, and none did a moment ago
+	Ended        bool          // no workflow of it runs, and none did a moment ago
+	Refusals     int           // by the broker of its topic
+	Wait         time.Duration // until its claim ends, or it is tried again; zero: nobody has it
 }
 
 // AdoptionStep is what the poller does about a pending row.

@@ -132,6 +132,10 @@ func (e *SinkUnavailableError) Error() string {
 
 func (e *SinkUnavailableError) Unwrap() error { return e.Err }
 
+// ErrKeyHeld means that a record was not produced, since an earlier one, of its key or
+// beside it, was not acknowledged.
+var ErrKeyHeld = errors.New("an earlier record was not acknowledged")
+
 // SinkRefusedError means that a broker, or the form of the row itself, refused a record.
 type SinkRefusedError struct {
 	Topic     string // empty: the row leads to none

@@ -55,28 +55,30 @@ var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 func isTopic(name string) bool { return topicForm.MatchString(name) && name != "." && name != ".." }
 
 // Record is the row of an event as its topic gets it. traceparent may be empty. The error
-// is a [SinkRefusedError] that is permanent: no topic can have the name that the row leads to.
+// is a [SinkRefusedError] that is permanent: no topic can have the name that the row leads
+// to. The record then has its key alone.
 func (c SourceConfig) Record(eventID string, row SourceRow, traceparent string) (Record, error) {
 	fields := c.recordFields(eventID, row)
 	values := map[string]string{}
 	for _, field := range fields {
 		values[field.Name] = field.Value
 	}
-	topic, err := fill("topic", c.Kafka.Topic, values)
-	if err != nil {
-		return Record{}, &SinkRefusedError{Code: err.Error(), Permanent: true}
-	}
-	if !isTopic(topic) {
-		return Record{}, &SinkRefusedError{Code: "the topic's template leads to no name for a topic", Permanent: true}
-	}
 	key, err := fill("key", c.Kafka.Key, values)
 	if err != nil {
 		return Record{}, &SinkRefusedError{Code: err.Error(), Permanent: true}
 	}
-	record := Record{Topic: topic, Value: row.Payload, Headers: c.headers(fields, row.Payload, traceparent)}
+	var record Record
 	if key != "" {
 		record.Key = []byte(key)
 	}
+	topic, err := fill("topic", c.Kafka.Topic, values)
+	if err != nil {
+		return record, &SinkRefusedError{Code: err.Error(), Permanent: true}
+	}
+	if !isTopic(topic) {
+		return record, &SinkRefusedError{Code: "the topic's template leads to no name for a topic", Permanent: true}
+	}
+	record.Topic, record.Value, record.Headers = topic, row.Payload, c.headers(fields, row.Payload, traceparent)
 	return record, nil
 }
 

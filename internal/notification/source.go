@@ -38,6 +38,17 @@ func (d Dialect) HasAggregate() bool { return dialectTable[d].hasAggregate }
 // table that is pending although its event has failed was set back by its service.
 func (d Dialect) MarksFailed() bool { return dialectTable[d].marksFailed }
 
+// SourceMode is how the rows of a source get to their topic. Empty: each has a workflow.
+type SourceMode string
+
+// BatchMode has the poller itself produce the rows, many at once and in the order of their
+// keys. Only what a topic refused becomes an event.
+const BatchMode SourceMode = "batch"
+
+// Slots are the parts that the keys of a source in [BatchMode] fall into. Each belongs to
+// one poller at a time. There may be as many pollers.
+const Slots = 16
+
 // RetryForever is the [SourceConfig.Retries] of a source that gives no event up.
 const RetryForever = -1
 
@@ -57,6 +68,7 @@ type SourceConfig struct {
 	PollInterval time.Duration
 	BatchSize    int
 	Pollers      int
+	Mode         SourceMode
 
 	Kafka         *KafkaRoute   // nil: its events go to no topic
 	Retries       int           // after the first attempt; RetryForever: no end

@@ -54,7 +54,9 @@ func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notif
 		       n.acknowledged_at IS NOT NULL AS acknowledged,
 		       n.created_at,
 		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.
-		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended
+		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended,
+		       n.sink_attempts AS refusals,
+		       coalesce(greatest(n.lease_until - now(), '0'), '0') AS wait
 		FROM   event_outbox n
 		LEFT JOIN processed_event p USING (event_id)
 		WHERE  n.event_id = ANY ($1)`

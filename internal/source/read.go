@@ -13,7 +13,16 @@ import (
 // after a row's cursor, or the first where it is empty. It reads no payloads, since most
 // rows of a backlog are known already.
 func (t *Table) Pending(ctx context.Context, after string, limit int) ([]notification.SourceKey, error) {
-	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.pending), append(t.cursor(after), limit)...) // CollectRows returns its error
+	return t.pending(ctx, t.pool, after, limit)
+}
+
+// reader is the pool, or a transaction.
+type reader interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func (t *Table) pending(ctx context.Context, from reader, after string, limit int) ([]notification.SourceKey, error) {
+	rows, _ := from.Query(ctx, t.sql(t.dialect.pending), append(t.cursor(after), limit)...) // CollectRows returns its error
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[notification.SourceKey])
 	return keys, t.wrap(err, "read the pending rows of")
 }

@@ -50,6 +50,9 @@ func open(ctx context.Context, source notification.SourceConfig, dialect dialect
 	if !strings.Contains(source.DatabaseURL, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns
 	}
+	if source.Mode == notification.BatchMode {
+		config.MaxConns += int32(source.Pollers) // each holds one while it reads
+	}
 	config.MinConns = min(config.MinConns, config.MaxConns)
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	params := config.ConnConfig.RuntimeParams
