@@ -78,7 +78,12 @@ func run(ctx context.Context) error {
 	if err := metrics.watchBroker(broker.Ready); err != nil {
 		return err
 	}
-	served := rooms{from: origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse}, gate: gate, hub: hub}
+	served := rooms{
+		from: origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
+		gate: gate,
+		api:  &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
+		hub:  hub,
+	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")
 		served.demo = &inbox.Demo{People: db, Settings: who}

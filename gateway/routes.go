@@ -5,7 +5,6 @@ import (
 
 	"herald/internal/inbox"
 	"herald/internal/live"
-	"herald/internal/problem"
 	"herald/internal/signin"
 )
 
@@ -13,6 +12,7 @@ import (
 type rooms struct {
 	from origins
 	gate *signin.Gate
+	api  *inbox.API
 	hub  *live.Hub
 	demo *inbox.Demo // nil: nobody chooses who they are
 }
@@ -20,7 +20,7 @@ type rooms struct {
 // handler puts the rooms together.
 func (r rooms) handler() http.Handler {
 	routes := http.NewServeMux()
-	routes.Handle("/api/", shared(r.gate.Required(http.HandlerFunc(nowhere))))
+	routes.Handle("/api/", shared(r.gate.Required(r.api.Handler())))
 	routes.HandleFunc("/ws", r.socket)
 	if r.demo != nil {
 		routes.Handle("/demo/", r.demo.Handler())
@@ -37,8 +37,4 @@ func (r rooms) socket(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	r.hub.Serve(w, request, who)
-}
-
-func nowhere(w http.ResponseWriter, _ *http.Request) {
-	problem.Write(w, http.StatusNotFound, "there is nothing here; /openapi.json says what there is")
 }

@@ -42,7 +42,7 @@ func newGateway(t *testing.T) *gateway {
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Tickets: gate.Tickets}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", gate.Required(api.Handler()))
 	mux.Handle("/demo/", (&inbox.Demo{People: store, Settings: settings}).Handler())

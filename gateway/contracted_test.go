@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/inbox"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/signin"
+)
+
+// signInSettings are those of the gateways of these tests.
+var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
+
+// contracted is a gateway without sockets, over a database of its own, whose answers are
+// held to the document that it serves.
+type contracted struct {
+	*httptest.Server
+	t     *testing.T
+	store *postgres.Store
+}
+
+func newContracted(t *testing.T) *contracted {
+	t.Helper()
+	store := postgrestest.New(t)
+	_, err := store.Pool.Exec(t.Context(), `
+		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');
+		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
+		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')`)
+	require.NoError(t, err)
+	gate := &signin.Gate{
+		Verifier:  signin.NewVerifier(signInSettings),
+		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
+		Directory: store,
+		Refused:   func(signin.Reason) {},
+	}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets}
+	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api}
+	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// notify puts so many notifications into somebody's inbox, and returns their ids.
+func (c *contracted) notify(userID string, count int) []int64 {
+	c.t.Helper()
+	ids := make([]int64, count)
+	for i := range ids {
+		event := fmt.Sprint("evt-", i)
+		err := c.store.Pool.QueryRow(c.t.Context(), `
+			INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at)
+			VALUES ($1, 'RESERVATION_REQUESTED', 'c-1', 'RESTAURANT_USER', $2, 'WEBSOCKET', $1 || '-staff' || $2 || '-WEBSOCKET', 'Title', 'Body', 'SENT', 1, now(), now())
+			RETURNING id`, event, userID).Scan(&ids[i])
+		require.NoError(c.t, err)
+	}
+	return ids
+}
+
+// request is one of the tests'.
+type request struct {
+	method, path string
+	token        string // empty: none
+	origin       string // of the page that sends it; empty: none
+	contentType  string // empty: application/json where there is a body; "none": none
+	body         string
+}
+
+// do sends a request, and returns it with the answer and its body.
+func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response, []byte) {
+	t.Helper()
+	sent, err := http.NewRequestWithContext(t.Context(), r.method, c.URL+r.path, strings.NewReader(r.body))
+	require.NoError(t, err)
+	if r.contentType == "" && r.body != "" {
+		r.contentType = "application/json"
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + r.token, "Origin": r.origin, "Content-Type": r.contentType} {
+		if value != "" && value != "Bearer " && value != "none" {
+			sent.Header.Set(name, value)
+		}
+	}
+	answer, err := http.DefaultClient.Do(sent)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	sent.Body = io.NopCloser(bytes.NewBufferString(r.body)) // to be validated
+	return sent, answer, body
+}
+
+// token is one that the application signs.
+func token(t testing.TB, userID string) string {
+	t.Helper()
+	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": signInSettings.Issuer, "aud": signInSettings.Audience, "user_type": "RESTAURANT_USER", "sub": userID, "exp": time.Now().Add(time.Hour).Unix(),
+	}).SignedString([]byte(signInSettings.HS256Secret))
+	require.NoError(t, err)
+	return signed
+}
