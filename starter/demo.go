@@ -108,14 +108,16 @@ func (a *app) playDemo(ctx context.Context, d *demo.Demo) error {
 // demoReady fails if the demo would wait for something that never comes.
 func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) error {
 	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
-	state, err := operate.RunningPollers(ctx, launcher, cfg.Sources)
-	switch {
-	case err != nil:
-		return err
-	case len(state.Pollers) == 0:
-		return advice.With(errors.New("no outbox poller is running"), "run `starter poller start`")
-	case state.Workers == 0:
-		return advice.With(errors.New(state.ServedBy.Absent(state.TaskQueue, time.Now())), "start a worker")
+	for _, name := range d.Sources() {
+		state, err := operate.RunningPollers(ctx, launcher, []notification.SourceConfig{cfg.BySource()[name]})
+		switch {
+		case err != nil:
+			return err
+		case len(state.Pollers) == 0:
+			return advice.With(fmt.Errorf("no poller of the outbox %s is running", name), "run `starter poller start`")
+		case state.Workers == 0:
+			return advice.With(errors.New(state.ServedBy.Absent(state.TaskQueue, time.Now())), "start a worker")
+		}
 	}
 	if err := d.Ledger.Reachable(ctx); err != nil {
 		return outOfReach("the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err)

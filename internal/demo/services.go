@@ -14,7 +14,8 @@ import (
 
 // Services are the two services of the example that have outboxes of their own.
 type Services struct {
-	Wallet string                  // the source of the wallet hub, which is in the ids of its events
+	Names  []string                // of their sources
+	Wallet string                  // the one of the wallet hub, which is in the ids of its events
 	Orders []example.ExpectedEvent // of the order service; the wallet hub's concern nobody
 	Kcat   Kcat
 }
@@ -32,7 +33,9 @@ func FindServices(sources []notification.SourceConfig, databaseURL, brokers stri
 		return nil, nil
 	}
 	orders, err := example.Orders()
-	return &Services{Wallet: names[example.WalletTable], Orders: orders, Kcat: Kcat{Brokers: brokers}}, err
+	return &Services{
+		Names: []string{names[example.OrdersTable], names[example.WalletTable]}, Wallet: names[example.WalletTable], Orders: orders, Kcat: Kcat{Brokers: brokers},
+	}, err
 }
 
 // serviceRow is a row of a service's outbox, and what its topic must hold of it by the

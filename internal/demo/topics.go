@@ -19,6 +19,22 @@ type TopicResult struct {
 	Read      string `json:"read"` // what the topic has of it
 }
 
+// judgeTopics compares the topics with the tables of the services.
+func (d *Demo) judgeTopics(ctx context.Context, result *Result, began time.Time) error {
+	rows, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	if err != nil {
+		return err
+	}
+	messages, err := d.Services.readTopics(ctx, began)
+	if err != nil {
+		return err
+	}
+	topics, deviations := compareTopics(rows, messages)
+	result.Topics = topics
+	result.Deviations = append(result.Deviations, deviations...)
+	return nil
+}
+
 // readTopics reads what came to the topics of the services from a time on.
 func (s *Services) readTopics(ctx context.Context, from time.Time) ([]message, error) {
 	var all []message

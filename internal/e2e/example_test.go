@@ -27,6 +27,8 @@ func TestExample(t *testing.T) {
 	s.makeOutboxes()
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	s.startWorker()
+	s.starter("poller", "start", "--source", "herald")
+	s.fails(1, "no poller of the outbox orders is running", "demo", "--sandbox-url", s.sandbox.URL)
 	s.starter("poller", "start")
 
 	printed := s.starter("demo", "--sandbox-url", s.sandbox.URL)
