@@ -17,14 +17,14 @@ type Preferences struct {
 // ChannelPreference is what a recipient wants of one channel.
 type ChannelPreference struct {
 	Channel    Channel               `json:"channel"`
-	Enabled    bool                  `json:"enabled"`
+	Enabled    *bool                 `json:"enabled"`               // never nil where it was read; to be stored, it must be named
 	Mandatory  bool                  `json:"mandatory"`             // whatever comes over it is mandatory, so it cannot be switched off; ignored where it is to be stored
 	QuietHours *QuietHoursPreference `json:"quiet_hours,omitempty"` // nil: the channel is never quieted; to be stored: stays as it is
 }
 
 // QuietHoursPreference is quiet hours as a person writes them.
 type QuietHoursPreference struct {
-	Enabled bool   `json:"enabled"`
+	Enabled *bool  `json:"enabled"`         // as in [ChannelPreference]
 	Start   string `json:"start,omitempty"` // 22:00, in the recipient's zone; empty: none
 	End     string `json:"end,omitempty"`   // 08:00; before the start: the next day; equal: never quiet
 }
@@ -38,7 +38,7 @@ type CategoryPreference struct {
 // CategoryChannel is a category over one channel.
 type CategoryChannel struct {
 	Channel   Channel `json:"channel"`
-	Enabled   bool    `json:"enabled"`
+	Enabled   *bool   `json:"enabled"`   // as in [ChannelPreference]
 	Mandatory bool    `json:"mandatory"` // of all its event types; as in [ChannelPreference]
 }
 
@@ -85,7 +85,10 @@ func (p ChannelPreference) problems(current []ChannelPreference, seen map[string
 		problems = append(problems, name+" is named twice")
 	}
 	seen[name] = true
-	if current[i].Mandatory && !p.Enabled {
+	switch {
+	case p.Enabled == nil:
+		problems = append(problems, name+" is neither on nor off: enabled is missing")
+	case current[i].Mandatory && !*p.Enabled:
 		problems = append(problems, name+" cannot be switched off: all that comes over it is mandatory")
 	}
 	if p.QuietHours != nil {
@@ -98,7 +101,9 @@ func (q QuietHoursPreference) problems(channel Channel) (problems []string) {
 	switch {
 	case !channel.Quieted():
 		return []string{string(channel) + " is never quieted, so it has no quiet_hours"}
-	case q.Enabled && (q.Start == "" || q.End == ""):
+	case q.Enabled == nil:
+		return []string{fmt.Sprintf("the quiet hours of %s are neither on nor off: enabled is missing", channel)}
+	case *q.Enabled && (q.Start == "" || q.End == ""):
 		return []string{fmt.Sprintf("the quiet hours of %s need a start and an end", channel)}
 	}
 	for _, clock := range []string{q.Start, q.End} {
@@ -110,7 +115,7 @@ func (q QuietHoursPreference) problems(channel Channel) (problems []string) {
 }
 
 // clockForm is a time of day, with or without seconds.
-var clockForm = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$`)
+var clockForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?$`)
 
 func (p CategoryPreference) problems(current []CategoryPreference, seen map[string]bool) (problems []string) {
 	i := slices.IndexFunc(current, func(c CategoryPreference) bool { return c.Category == p.Category })
@@ -128,7 +133,10 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 			problems = append(problems, name+" is named twice")
 		}
 		seen[name] = true
-		if current[i].Channels[j].Mandatory && !wanted.Enabled {
+		switch {
+		case wanted.Enabled == nil:
+			problems = append(problems, name+" is neither on nor off: enabled is missing")
+		case current[i].Channels[j].Mandatory && !*wanted.Enabled:
 			problems = append(problems, name+" is mandatory, and cannot be switched off")
 		}
 	}

@@ -121,12 +121,14 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 	return err
 }
 
-// ActiveRecipients returns those of some recipients who are active.
+// ActiveRecipients returns those of some recipients who are active, and of a type in
+// user_type: nobody else is told anything.
 func (s *Store) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id
 		FROM   unnest($1::text[], $2::text[]) AS w (user_type, user_id)
 		JOIN   ` + directoryPerson + ` r USING (user_type, user_id)
+		JOIN   user_type u USING (user_type)
 		WHERE  r.active`
 
 	userTypes, userIDs := make([]string, len(who)), make([]string, len(who))

@@ -210,7 +210,13 @@ func TestActiveRecipients(t *testing.T) {
 
 	s = inForeignDirectory(t)
 	waiter := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: ada}
-	active, err = s.ActiveRecipients(t.Context(), []notification.RecipientKey{waiter, {UserType: notification.Customer, UserID: "8"}})
+	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"}, {UserType: notification.Customer, UserID: "8"}} // the second is not active
+	active, err = s.ActiveRecipients(t.Context(), append(guests, waiter))
+	require.NoError(t, err)
+	require.ElementsMatch(t, []notification.RecipientKey{waiter, guests[0]}, active)
+	exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
+	exec(t, s, "DELETE FROM user_type WHERE user_type = 'CUSTOMER'")
+	active, err = s.ActiveRecipients(t.Context(), append(guests, waiter))
 	require.NoError(t, err)
 	require.Equal(t, []notification.RecipientKey{waiter}, active)
 }

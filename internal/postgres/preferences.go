@@ -78,8 +78,10 @@ func preferences(ctx context.Context, on batcher, who notification.RecipientKey)
 	})
 	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), maxRowsPerEventType).Query(func(rows pgx.Rows) error {
 		var category string
+		var enabled bool
 		var channel notification.CategoryChannel
-		_, err := pgx.ForEachRow(rows, []any{&category, &channel.Channel, &channel.Enabled, &channel.Mandatory}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&category, &channel.Channel, &enabled, &channel.Mandatory}, func() error {
+			channel.Enabled = new(enabled)
 			last := len(found.Categories) - 1
 			if last < 0 || found.Categories[last].Category != category {
 				found.Categories, last = append(found.Categories, notification.CategoryPreference{Category: category}), last+1

@@ -84,7 +84,7 @@ func TestSetPreferences(t *testing.T) {
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM user_settings"), "the directory's zone stays the directory's")
 	exec(t, s, "UPDATE user_notification_preferences SET priority = 'HIGH'")
 
-	require.NoError(t, set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"7:30:15"}}],
+	require.NoError(t, set(t, s, `{"timezone":"America/New_York","channels":[{"channel":"EMAIL","enabled":false,"quiet_hours":{"enabled":true,"start":"22:00","end":"07:30:15"}}],
 		"categories":[{"category":"offers","channels":[{"channel":"SMS","enabled":false}]}]}`))
 	want := `{"timezone":"America/New_York","channels":[
 		{"channel":"WEBSOCKET","enabled":true,"mandatory":true},
