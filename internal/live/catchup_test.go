@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +84,40 @@ func TestRecordedLate(t *testing.T) {
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.KindLabel, "unread") == 1 }, patience, interval)
 	s.end(m)
 	tab.awaits(m.NotificationID)
+}
+
+// However many sockets are to be caught up at once, the database is asked for few at once.
+func TestCatchUpsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	const sockets = 40
+	s := newSystem(t)
+	g := s.gateway(options{perPerson: sockets, databaseURL: strings.Replace(s.databaseURL, "pool_max_conns=8", "pool_max_conns=20", 1)})
+	tabs := make([]*tab, sockets)
+	for i := range tabs {
+		tabs[i] = g.open(ada)
+		tabs[i].say(`{"type":"after"}`)
+	}
+	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.KindLabel, "unread") == sockets }, patience, interval)
+	hold, err := s.store.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = hold.Rollback(t.Context()) }()
+	_, err = hold.Exec(t.Context(), "LOCK TABLE notification") // so that each question waits
+	require.NoError(t, err)
+
+	g.hub.Missed(time.Now())
+
+	waiting := func() (n int) {
+		require.NoError(t, hold.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE relation = 'notification'::regclass AND NOT granted").Scan(&n))
+		return n
+	}
+	require.Eventually(t, func() bool { return waiting() >= 8 }, patience, interval)
+	require.Equal(t, 8, waiting())
+	require.NoError(t, hold.Rollback(t.Context()))
+	id := s.send(ada, "evt-1")
+	for _, tab := range tabs {
+		tab.awaits(id)
+	}
 }
 
 // Messages are published in parallel and recorded out of order, while clients come with

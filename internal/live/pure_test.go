@@ -1,10 +1,17 @@
 package live
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"herald/internal/notification"
 )
 
 func TestSentIDs(t *testing.T) {
@@ -52,4 +59,29 @@ func TestFrom(t *testing.T) {
 			require.Equal(t, tt.want, s.from(tt.request))
 		})
 	}
+}
+
+// away is a database that does not answer.
+type away struct{ asked atomic.Int64 }
+
+func (a *away) MarkDelivered(context.Context, []notification.Acknowledgement) error {
+	a.asked.Add(1)
+	return errors.New("away")
+}
+
+// While the database is away, no more than so many acknowledgements wait for it.
+func TestAcknowledgementsAreBounded(t *testing.T) {
+	t.Parallel()
+
+	var database away
+	h, err := NewQuickHub(Config{Acknowledger: &database, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 1}, Times{})
+	require.NoError(t, err)
+	for id := range int64(maxAcknowledgements + 10) {
+		h.acks.add(notification.Acknowledgement{ID: id})
+		h.acks.add(notification.Acknowledgement{ID: id}) // a second tab's
+	}
+	require.Len(t, h.acks.waiting, maxAcknowledgements)
+	require.Eventually(t, func() bool { return database.asked.Load() > 2 }, time.Minute, time.Millisecond)
+	require.Len(t, h.acks.waiting, maxAcknowledgements, "what is not recorded is not forgotten")
+	require.ErrorContains(t, h.Drain(t.Context()), "away", "a drain says that acknowledgements are lost")
 }
