@@ -132,6 +132,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"README.md":          true, // TestReadme
 		"docs/containers.md": true, // TestContainersDocument
 		"docs/directory.md":  true, // TestDirectoryOfViews
+		"docs/inbox.md":      true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/metrics.md":    true, // TestMetrics
 		"docs/operations.md": true, // TestOperations
 		"docs/outboxes.md":   true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
@@ -145,7 +146,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		require.NoError(t, err)
 		for _, block := range codeBlocks(t, document) {
 			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
-			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go"}, block.language, "%s:\n%s", document, block.text)
+			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js"}, block.language, "%s:\n%s", document, block.text)
 			if block.language == "yaml" {
 				require.NoError(t, yaml.Unmarshal([]byte(block.text), new(any)), "%s:\n%s", document, block.text)
 			}

@@ -1,0 +1,188 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/stacktest"
+)
+
+// inboxes is an installation with the example's people, a worker, and a gateway that lets a
+// page be any of them.
+type inboxes struct {
+	*system
+	gateway *gateway
+	emitted int
+}
+
+func newInboxes(s *system) *inboxes {
+	s.t.Helper()
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.startWorker()
+	s.starter("poller", "start")
+	return &inboxes{system: s, gateway: s.startGateway("GATEWAY_DEMO=true")}
+}
+
+// openAs opens the page as one of the people, and waits until it is live.
+func (p *inboxes) openAs(b *browser, name string) *tab {
+	p.t.Helper()
+	tab := b.open("http://" + p.gateway.host() + "/")
+	tab.await("document.querySelectorAll('.person').length > 0")
+	evaluate[any](tab, fmt.Sprintf("[...document.querySelectorAll('.person')].find((p) => p.querySelector('strong').textContent === %q).click()", name))
+	tab.await(isOnline)
+	return tab
+}
+
+const (
+	isOnline  = "document.body.dataset.connection === 'online'"
+	isOffline = "document.body.dataset.connection === 'offline'"
+	firstRead = "!document.querySelector('#list li').classList.contains('unread')"
+)
+
+// confirm tells Ada Brooks that a table is hers, and returns the id of the event.
+func (p *inboxes) confirm(time string) string {
+	p.t.Helper()
+	p.emitted++
+	return p.emit(fmt.Sprintf("%s-confirmed-%d", p.name, p.emitted), "RESERVATION_CONFIRMED", "RESERVATION/7001",
+		fmt.Sprintf(`{"reservationId":7001,"restaurantId":7,"customer":{"id":43,"name":"Ada Brooks"},"pax":2,"date":"2026-12-21","time":%q}`, time))
+}
+
+// alert tells the admins of a service, and returns the id of the event.
+func (p *inboxes) alert(service, message string) string {
+	p.t.Helper()
+	p.emitted++
+	return p.emit(fmt.Sprintf("%s-alert-%d", p.name, p.emitted), "SYSTEM_ALERT", "ADMIN/1", fmt.Sprintf(`{"service":%q,"message":%q}`, service, message))
+}
+
+// shows is that so many notifications are listed with a text, and how many are unread.
+func shows(text string, listed, unread int) string {
+	count := ""
+	if unread > 0 {
+		count = fmt.Sprint(unread)
+	}
+	return fmt.Sprintf("[...document.querySelectorAll('#list li')].filter((li) => li.innerText.includes(%q)).length === %d && document.getElementById('count').textContent === %q",
+		text, listed, count)
+}
+
+// TestPageIsLive opens the page and writes events: they appear as they are committed, are
+// read by a click, and other tabs of the same person agree.
+func TestPageIsLive(t *testing.T) {
+	t.Parallel()
+
+	p := newInboxes(newSystem(t))
+	b := newBrowser(t)
+	ada, again, admin := p.openAs(b, "Ada Brooks"), p.openAs(b, "Ada Brooks"), p.openAs(b, "Root Admin")
+
+	began := time.Now()
+	first := p.confirm("19:15")
+	ada.await(shows("19:15", 1, 1))
+	t.Logf("shown %s after the event was written", time.Since(began).Round(time.Millisecond))
+	again.await(shows("19:15", 1, 1))
+	p.awaitDelivery(first+"-customer43-WEBSOCKET", "DELIVERED")
+	require.Zero(t, p.count("SELECT count(*) FROM notification WHERE read_at IS NOT NULL"))
+
+	second := p.confirm("19:30")
+	ada.await(shows("19:30", 1, 2))
+	again.await(shows("19:30", 1, 2))
+	ada.click("#list li:first-child button")
+	ada.await(shows("", 2, 1) + " && " + firstRead)
+	again.await(shows("", 2, 1) + " && " + firstRead)
+	p.awaitCount(1, "SELECT count(*) FROM notification WHERE event_id = $1 AND read_at IS NOT NULL", second)
+
+	again.click("#read-all")
+	again.await(shows("", 2, 0))
+	ada.await(shows("", 2, 0))
+	admin.await(shows("", 0, 0))
+	require.Equal(t, "Notifications", evaluate[string](admin, "document.title"))
+}
+
+// TestScriptIsText sends script in titles and bodies. It is shown, and does not run.
+func TestScriptIsText(t *testing.T) {
+	t.Parallel()
+
+	p := newInboxes(newSystem(t))
+	admin := p.openAs(newBrowser(t), "Root Admin")
+	title := `<script>document.title='owned'</script>`
+	body := `<img src=x onerror="document.title='owned'"><a href="javascript:alert(1)">x</a>`
+	p.alert(title, body)
+
+	admin.awaitText("#list li .title", "Alert: "+title)
+	admin.awaitText("#list li .body", title+" reports: "+body)
+	require.True(t, evaluate[bool](admin, "!document.querySelector('#list script, #list img, #list a, #announcements img, #announcements script')"))
+	require.Equal(t, "(1) Notifications", evaluate[string](admin, "document.title"))
+}
+
+// TestPreferencesByKeyboard switches the inbox off and on again without a mouse. It holds
+// from the next event on; what is mandatory cannot be switched off.
+func TestPreferencesByKeyboard(t *testing.T) {
+	t.Parallel()
+
+	p := newInboxes(newSystem(t))
+	admin := p.openAs(newBrowser(t), "Root Admin")
+	toggle := func() {
+		admin.tabTo("#open-preferences")
+		admin.press(kb.Enter)
+		admin.await("document.querySelector('dialog').open")
+		admin.tabTo("[data-channel=WEBSOCKET] input")
+		admin.press(" ")
+		admin.tabTo("#save")
+		admin.press(kb.Enter)
+		admin.await("!document.querySelector('dialog').open && document.activeElement.id === 'open-preferences'")
+	}
+	decided := func(event, decision string) {
+		p.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND user_type = 'ADMIN' AND user_id = '1' AND channels ->> 'WEBSOCKET' = $2`, event, decision)
+	}
+
+	decided(p.alert("payments", "before"), "SELECTED")
+	admin.await(shows("before", 1, 1))
+	toggle()
+	decided(p.alert("payments", "meanwhile"), "USER_DISABLED")
+	toggle()
+	decided(p.alert("payments", "after"), "SELECTED")
+	admin.await(shows("after", 1, 2))
+	require.True(t, evaluate[bool](admin, shows("meanwhile", 0, 2)))
+
+	admin.tabTo("#list li:first-child button")
+	admin.press(kb.Enter)
+	admin.await(shows("after", 1, 1))
+}
+
+// TestPageComesBack restarts a gateway, kills it, and restarts the broker. The page says that
+// it is offline, comes back by itself, and shows once what came meanwhile.
+func TestPageComesBack(t *testing.T) {
+	t.Parallel()
+
+	stack := stacktest.New(t)
+	stack.Run(t, "up", "rabbitmq")
+	p := newInboxes(newSystemOn(t, servers{postgrestest.URL(t), stack.Settings(t)["RABBITMQ_URL"], os.Getenv("TEMPORAL_ADDRESS")}))
+	ada := p.openAs(newBrowser(t), "Ada Brooks")
+	p.confirm("18:00")
+	ada.await(shows("18:00", 1, 1))
+	ada.allow("ERR_CONNECTION_REFUSED") // the browser's own words
+
+	host := p.gateway.host()
+	for i, end := range []func(){func() { require.NoError(t, p.gateway.stop()) }, func() { p.gateway.kill() }} {
+		end()
+		ada.await(isOffline + " && document.getElementById('connection').innerText.includes('offline')")
+		event := p.confirm(fmt.Sprintf("19:0%d", i))
+		p.awaitDelivery(event+"-customer43-WEBSOCKET", "SENT")
+		p.gateway = p.startGateway("GATEWAY_DEMO=true", "GATEWAY_HTTP_ADDR="+host)
+		ada.await(isOnline + " && " + shows(fmt.Sprintf("19:0%d", i), 1, 2+i))
+		p.awaitDelivery(event+"-customer43-WEBSOCKET", "DELIVERED")
+	}
+
+	stack.Run(t, "down", "rabbitmq")
+	lost := p.confirm("20:00")
+	p.awaitDelivery(lost+"-customer43-WEBSOCKET", "FAILED")
+	stack.Run(t, "up", "rabbitmq")
+	ada.await(shows("20:00", 1, 4))
+	p.confirm("21:00")
+	ada.await(shows("21:00", 1, 5))
+	require.Equal(t, "", evaluate[string](ada, "document.getElementById('connection').innerText"))
+}
