@@ -22,6 +22,7 @@ const (
 	NoText               = "NoText"               // it cannot be written, or its recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 	SinkRefused          = "SinkRefused"          // the broker of its topic refused the event
+	SinkUnavailable      = "SinkUnavailable"      // the broker of its topic judged nothing: it is away, or not ready
 )
 
 // failure turns err into one that Temporal can act on. Return its result as it
@@ -94,6 +95,18 @@ func (p TopicPolicy) next(refused *notification.SinkRefusedError, refusals int) 
 		delay = min(2*delay, maxSinkRetry)
 	}
 	return delay, true
+}
+
+// unjudged is the failure of a record that no broker has judged. While one is away, a
+// thousand events wait for it: that is benign, and /readyz tells of the broker, once.
+func unjudged(err error) error {
+	var unavailable *notification.SinkUnavailableError
+	if !errors.As(err, &unavailable) {
+		return failure(err)
+	}
+	return temporal.NewApplicationErrorWithOptions(unavailable.Error(), SinkUnavailable, temporal.ApplicationErrorOptions{
+		Category: temporal.ApplicationErrorCategoryBenign,
+	})
 }
 
 // isPermanent says whether a failure is never retried.

@@ -125,7 +125,7 @@ func (a *Activities) produce(ctx context.Context, source Source, in ProduceEvent
 	}
 	var refused *notification.SinkRefusedError
 	if !errors.As(err, &refused) {
-		return failure(err)
+		return unjudged(err)
 	}
 	ofSource(ctx, in.Source).Counter(SinkRefusalsMetric).Inc(1)
 	refusals, err := a.Sinks.CountRefusal(ctx, in.EventID)

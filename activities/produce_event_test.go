@@ -120,6 +120,7 @@ func TestProduceEventWhileTheBrokerIsDown(t *testing.T) {
 	var application *temporal.ApplicationError
 	require.ErrorAs(t, err, &application)
 	require.False(t, application.NonRetryable())
+	require.Equal(t, temporal.ApplicationErrorCategoryBenign, application.Category(), "a thousand events may say so")
 	require.Equal(t, 1, events(t, p.herald, "sink_attempts = 0 AND status = 'PROCESSED' AND acknowledged_at IS NULL"))
 	require.Equal(t, 1, p.rows(t, "status = 'NEW'"))
 
