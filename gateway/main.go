@@ -11,8 +11,10 @@ import (
 	"syscall"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/config"
 	"herald/internal/health"
 	"herald/internal/inbox"
 	"herald/internal/live"
@@ -63,10 +65,7 @@ func run(ctx context.Context) error {
 		Directory: db,
 		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
 	}
-	hub, err := live.NewHub(live.Config{
-		Inbox: db, Unread: db, Acknowledger: db, Directory: db,
-		Logger: slog.Default(), Meter: metrics.meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
-	})
+	hub, err := newHub(cfg, db, metrics.meter)
 	if err != nil {
 		return err
 	}
@@ -106,6 +105,13 @@ func run(ctx context.Context) error {
 		return public.serve(ctx)
 	})
 	return group.Wait()
+}
+
+func newHub(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*live.Hub, error) {
+	return live.NewHub(live.Config{
+		Inbox: db, Unread: db, Acknowledger: db, Directory: db,
+		Logger: slog.Default(), Meter: meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
+	})
 }
 
 // needs are what /readyz asks. The broker is none: without it the inbox works, and sockets

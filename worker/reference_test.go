@@ -13,17 +13,18 @@ import (
 	"herald/internal/config"
 	"herald/internal/kafka"
 	"herald/internal/notification"
+	"herald/internal/signin"
 	"herald/internal/wiring"
 )
 
-// docs/reference.md names every setting of the worker and of starter, each with its
+// docs/reference.md names every setting of the worker, the gateway and starter, each with its
 // default, and no other. HERALD_ACTOR is read by starter alone.
 func TestSettingsOfTheReference(t *testing.T) {
 	t.Parallel()
 
 	wired := wiring.New()
 	want := map[string]string{"HERALD_ACTOR": "user@host"}
-	structs := []any{&config.Config{}, &kafka.Settings{}}
+	structs := []any{&config.Config{}, &kafka.Settings{}, &config.Gateway{}, &signin.Settings{}}
 	for _, settings := range wired {
 		structs = append(structs, settings)
 	}
@@ -58,7 +59,7 @@ func policySettings(channel notification.Channel, policy config.Policy) map[stri
 	return settings
 }
 
-var settingName = regexp.MustCompile("`([A-Z_]+)`")
+var settingName = regexp.MustCompile("`([A-Z][A-Z0-9_]*)`")
 
 // documentedSettings are the defaults in the tables of the section on settings.
 func documentedSettings(t *testing.T) map[string]string {

@@ -70,10 +70,36 @@ func TestMetrics(t *testing.T) {
 		page = w.metrics()
 		return strings.Contains(page, `herald_commit_to_acknowledged_seconds_count{source="orders"} 1`)
 	}, "the order's way to its topic is not measured")
-	require.Equal(t, documented(t), exposed(page), "docs/metrics.md tells of every metric, and of no other")
+	of := documented(t)
+	maps.DeleteFunc(of, func(name string, _ measured) bool { return strings.HasPrefix(name, gatewayMetrics) })
+	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
 	requireBoundedLabels(t, page)
 	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
 		require.NotContains(t, page, personal, "neither Herald's metrics nor the SDK's hold it")
+	}
+}
+
+const gatewayMetrics = "herald_gateway_"
+
+// TestMetricsOfTheGateway compares docs/metrics.md with what a gateway measures from its start
+// on, and looks at its labels.
+func TestMetricsOfTheGateway(t *testing.T) {
+	t.Parallel()
+
+	page := newSystem(t).startGateway().metrics()
+
+	of := documented(t)
+	maps.DeleteFunc(of, func(name string, _ measured) bool {
+		return !strings.HasPrefix(name, gatewayMetrics) && name != "herald_build_info" && name != "herald_broker_up"
+	})
+	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
+	text, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	for _, series := range regexp.MustCompile(`(?m)^(herald_gateway_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
+		row := regexp.MustCompile("(?m)^\\| `" + series[1] + "` .*$").FindString(string(text))
+		for _, label := range label.FindAllStringSubmatch(series[2], -1) {
+			require.Contains(t, row, "`"+label[2]+"`", series[0])
+		}
 	}
 }
 

@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// open opens a socket, and returns the status of the answer if it is refused.
+func (g *gateway) open(query string, header map[string]string, subprotocols ...string) (conn *websocket.Conn, status int) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
+	defer cancel()
+	options := &websocket.DialOptions{HTTPHeader: http.Header{}, Subprotocols: subprotocols}
+	for name, value := range header {
+		options.HTTPHeader.Set(name, value)
+	}
+	conn, answer, err := websocket.Dial(ctx, "ws://"+g.host()+"/ws"+query, options)
+	require.NotNil(g.t, answer, "%v", err)
+	if err != nil {
+		return nil, answer.StatusCode
+	}
+	g.t.Cleanup(func() { _ = conn.CloseNow() })
+	return conn, answer.StatusCode
+}
+
+// TestWhoOpensASocket opens sockets in each of the ways in which a client may say who it is.
+func TestWhoOpensASocket(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	g := s.startGateway("GATEWAY_ALLOWED_ORIGINS=https://app.example.com")
+	token, inactive := tokenOf(t, ada), tokenOf(t, gone)
+	withOrigin := func(origin string) map[string]string {
+		return map[string]string{"Authorization": "Bearer " + token, "Origin": origin}
+	}
+	tests := []struct {
+		name         string
+		header       map[string]string
+		query        string
+		subprotocols []string
+		status       int
+	}{
+		{name: "a header", header: bearer(token), status: 101},
+		{name: "a header and the subprotocol", header: bearer(token), subprotocols: []string{"herald.v1"}, status: 101},
+		{name: "a subprotocol", subprotocols: []string{"herald.v1", "bearer." + token}, status: 101},
+		{name: "nothing", status: 401},
+		{name: "a subprotocol without a token", subprotocols: []string{"herald.v1"}, status: 401},
+		{name: "a forged token", subprotocols: []string{"herald.v1", "bearer." + token + "x"}, status: 401},
+		{name: "a token in the address", query: "?token=" + token, status: 401},
+		{name: "a token as a ticket", query: "?ticket=" + token, status: 401},
+		{name: "somebody who is not active", header: bearer(inactive), status: 401},
+		{name: "its own page", header: withOrigin("http://" + g.host()), status: 101},
+		{name: "an allowed page", header: withOrigin("https://app.example.com"), status: 101},
+		{name: "another page", header: withOrigin("https://evil.example.com"), status: 403},
+		{name: "another page, and nobody", header: map[string]string{"Origin": "https://evil.example.com"}, status: 403},
+		{name: "a page without an origin", header: withOrigin("null"), status: 403},
+	}
+	for _, tt := range tests {
+		conn, status := g.open(tt.query, tt.header, tt.subprotocols...)
+		require.Equal(t, tt.status, status, tt.name)
+		if conn != nil && tt.subprotocols != nil {
+			require.Equal(t, "herald.v1", conn.Subprotocol(), tt.name)
+		}
+	}
+	status, _ := g.request(http.MethodGet, "/ws", "", bearer(token))
+	require.Equal(t, http.StatusUpgradeRequired, status)
+	require.NotContains(t, g.output.String(), token)
+}
+
+// TestTicketIsUsedOnce gives tickets to many who come at once, at two gateways: each ticket
+// opens one socket.
+func TestTicketIsUsedOnce(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	gateways := []*gateway{s.startGateway(), s.startGateway()}
+	for range 5 {
+		ticket := gateways[0].ticket(ada)
+		var opening sync.WaitGroup
+		var opened, refused atomic.Int64
+		for i := range 8 {
+			opening.Go(func() {
+				switch _, status := gateways[i%2].open("?ticket="+ticket, nil, "herald.v1"); status {
+				case http.StatusSwitchingProtocols:
+					opened.Add(1)
+				case http.StatusUnauthorized:
+					refused.Add(1)
+				}
+			})
+		}
+		opening.Wait()
+		require.EqualValues(t, 1, opened.Load())
+		require.EqualValues(t, 7, refused.Load())
+		require.NotContains(t, gateways[0].output.String()+gateways[1].output.String(), ticket)
+	}
+
+	late := gateways[0].ticket(ada)
+	s.exec(`UPDATE recipient SET active = false WHERE user_id = '1'`)
+	_, status := gateways[1].open("?ticket="+late, nil)
+	require.Equal(t, http.StatusUnauthorized, status, "who has left since the ticket was given")
+	require.Zero(t, s.count(`SELECT count(*) FROM gateway_ticket`))
+}
+
+// ticket asks for a ticket.
+func (g *gateway) ticket(who notification.RecipientKey) string {
+	g.t.Helper()
+	status, answer := g.request(http.MethodPost, "/api/ws-ticket", "", bearer(tokenOf(g.t, who)))
+	require.Equal(g.t, http.StatusCreated, status, answer)
+	var given struct{ Ticket string }
+	require.NoError(g.t, json.Unmarshal([]byte(answer), &given))
+	return given.Ticket
+}
+
+// TestGatewayStops ends a gateway with a socket open and a request under way. The socket is
+// told to come back elsewhere, and the request is finished.
+func TestGatewayStops(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	g := s.startGateway()
+	socket, _ := g.open("", bearer(tokenOf(t, ada)))
+	slow := g.dial("PUT /api/preferences HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + tokenOf(t, ada) + "\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{")
+	s.eventually(func() bool { return g.metric("herald_gateway_sockets") == 1 }, "the socket is not open")
+
+	require.NoError(t, g.cmd.Process.Signal(syscall.SIGTERM))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for err := error(nil); ; {
+		if _, _, err = socket.Read(ctx); err != nil {
+			require.Equal(t, websocket.StatusServiceRestart, websocket.CloseStatus(err), "%v", err)
+			break
+		}
+	}
+	s.eventually(func() bool { return g.ready() == http.StatusServiceUnavailable }, "it is ready while it stops")
+	_, err := slow.Write([]byte("}"))
+	require.NoError(t, err)
+	line, err := bufio.NewReader(slow).ReadString('\n')
+	require.NoError(t, err, "the request is finished")
+	require.NotContains(t, line, " 50")
+	<-g.ended
+	require.NoError(t, g.err)
+}
