@@ -34,6 +34,7 @@ func TestCompleteIDs(t *testing.T) {
 		{[]string{"delivery", "why", "--event", ""}, []string{"evt-1"}},
 		{[]string{"delivery", "list", "--event", "e"}, []string{"evt-1"}},
 		{[]string{"delivery", "list", "--event-type", "VISIT"}, []string{"VISIT_BOOKED", "VISIT_MOVED"}},
+		{[]string{"event", "list", "--event-type", "VISIT"}, []string{"VISIT_BOOKED", "VISIT_MOVED"}},
 		{[]string{"event", "list", "--type", "VISIT_M"}, []string{"VISIT_MOVED"}},
 		{[]string{"event", "retry", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},
 		{[]string{"emit", "--type", "VISIT_B"}, []string{"VISIT_BOOKED"}},

@@ -35,10 +35,19 @@ func (a *app) listEventsCommand() *cobra.Command {
 		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
 		cells: func(e report.EventRow) []string {
 			return []string{e.EventID, e.EventType, console.Dash(e.Aggregate()), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Dash(string(e.Outcome)),
-				console.Clock(&e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem))}
+				console.Clock(&e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
 		},
 		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
 			return r.LatestEvents(ctx, filter, limit)
 		},
 	})
+}
+
+// undecided says of an event whose workflow may fail again and again where that is told:
+// Temporal alone knows why. Empty: it does not.
+func undecided(e report.EventRow) string {
+	if !e.Undecided {
+		return ""
+	}
+	return "not planned yet, see `starter event show`"
 }

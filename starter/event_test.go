@@ -94,6 +94,7 @@ func TestPrintCancels(t *testing.T) {
 		{name: "no payload for people", row: report.LeasedRow{NoPayload: true}, want: "is no JSON object"},
 		{name: "taken back", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
 		{name: "takes back", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
+		{name: "takes back what is not known", row: report.LeasedRow{Cancels: "evt-99", CancelsUnknown: true}, want: "evt-99: no event of this id is known"},
 		{name: "takes back what has not come", row: report.LeasedRow{Cancels: "evt-1"}, want: "cancels          evt-1: it had no deliveries yet, and gets none"},
 	}
 	for _, tt := range tests {

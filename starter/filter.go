@@ -45,10 +45,18 @@ func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
 	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
 }
 
-// eventTypeFlag adds a flag for an event type, and offers those that are configured.
+// eventTypeFlag adds a flag for an event type, and offers those that are configured. It is
+// --event-type beside other types, and --type where events alone are meant; either name is
+// understood in both places.
 func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
 	console.TextFlag(cmd.Flags(), target, name, usage)
 	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, typed string) pflag.NormalizedName {
+		if typed == "type" || typed == "event-type" {
+			typed = name
+		}
+		return pflag.NormalizedName(typed)
+	})
 }
 
 // recipientFlag adds --recipient: RESTAURANT_USER/10. The database knows which user

@@ -33,6 +33,7 @@ func TestDeliveryFilter(t *testing.T) {
 		{name: "comma, repeated and any case", args: []string{"--status", "failed,Sent", "--status=PENDING,sent"},
 			want: report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
 		{name: "channels", args: []string{"--channel", "sms, email"}, want: report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
+		{name: "type, as of events", args: []string{"--type", "T"}, want: report.DeliveryFilter{EventType: "T"}},
 		{name: "event", args: []string{"--event", "evt,1", "--event-type", "T"}, want: report.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
 		{name: "recipient", args: []string{"--recipient", "restaurant_user/a/B"}, want: report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
 		{name: "group and correlation", args: []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},

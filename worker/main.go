@@ -81,7 +81,11 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
-	metrics, err := newMetrics(watched{sources: sources, broker: broker.Ready, queues: broker.Depths})
+	watch := watched{sources: sources, broker: broker.Ready, queues: broker.Depths}
+	if topics != nil {
+		watch.topics = topics.Ready
+	}
+	metrics, err := newMetrics(watch)
 	if err != nil {
 		return err
 	}

@@ -32,10 +32,11 @@ type watched struct {
 	sources map[string]wiredSource
 	broker  func() error // nil: messages can be published
 	queues  func(context.Context) (map[string]int, error)
+	topics  func(context.Context) error // nil: no events go to topics
 }
 
 const (
-	// watchTimeout bounds the look at the broker and at each source, so that one
+	// watchTimeout bounds the look at each broker and at each source, so that one
 	// which hangs costs the reader its own figures and no others.
 	watchTimeout = 2 * time.Second
 	// queueLabel names a queue of the broker.
@@ -111,6 +112,7 @@ func (w watched) register(meter metric.Meter) error {
 		return g
 	}
 	brokerUp := gauge("herald_broker_up", "1: messages can be published to the broker.")
+	kafkaUp := gauge("herald_kafka_up", "1: a broker of the topics answered when the metrics were read.")
 	databaseUp := gauge("herald_database_up", "1: the database answered when the metrics were read.")
 	pending := gauge("herald_outbox_pending", "Events that wait to be started, counted up to 100,000.")
 	rejected := gauge("herald_outbox_failed", "Events that could not be started, counted up to 100,000.")
@@ -119,6 +121,7 @@ func (w watched) register(meter metric.Meter) error {
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		w.observeDepths(ctx, observer, depth)
+		w.observeTopics(ctx, observer, kafkaUp)
 		for name, source := range w.sources {
 			outbox, err := source.look(ctx)
 			if name == notification.HeraldSource {
@@ -133,7 +136,7 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds(), label)
 		}
 		return nil
-	}, brokerUp, databaseUp, pending, rejected, oldest, depth)
+	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, depth)
 	return errors.Join(append(failed, err)...)
 }
 
@@ -163,6 +166,16 @@ func (w watched) observeDepths(ctx context.Context, observer metric.Observer, de
 	for queue, messages := range depths {
 		observer.ObserveFloat64(depth, float64(messages), metric.WithAttributes(attribute.String(queueLabel, queue)))
 	}
+}
+
+// observeTopics shows nothing where no events go to topics.
+func (w watched) observeTopics(ctx context.Context, observer metric.Observer, up metric.Float64Observable) {
+	if w.topics == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	observer.ObserveFloat64(up, number(w.topics(ctx) == nil))
 }
 
 func number(ok bool) float64 {

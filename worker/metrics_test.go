@@ -38,19 +38,21 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 
 	down := errors.New("connection refused")
 	brokerUp, brokerDown := []string{"herald_broker_up 1"}, []string{"herald_broker_up 0"}
+	kafkaUp, kafkaDown := []string{"herald_kafka_up 1"}, []string{"herald_kafka_up 0"}
 	outbox := []string{"herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7"}
 	databaseDown := []string{"herald_database_up 0"}
 	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`}
 	depth := []string{`herald_queue_depth{queue="q"} 3`}
 	tests := []struct {
-		name                     string
-		broker, database, orders error
-		want                     []string
+		name                            string
+		broker, database, orders, kafka error
+		want                            []string
 	}{
-		{name: "all is well", want: slices.Concat(brokerUp, outbox, orders, depth)},
-		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, outbox, orders)},
-		{name: "the database is down", database: down, want: slices.Concat(brokerUp, databaseDown, orders, depth)},
-		{name: "another source is down", orders: down, want: slices.Concat(brokerUp, outbox, depth)},
+		{name: "all is well", want: slices.Concat(brokerUp, kafkaUp, outbox, orders, depth)},
+		{name: "the broker is down", broker: down, want: slices.Concat(brokerDown, kafkaUp, outbox, orders)},
+		{name: "the database is down", database: down, want: slices.Concat(brokerUp, kafkaUp, databaseDown, orders, depth)},
+		{name: "another source is down", orders: down, want: slices.Concat(brokerUp, kafkaUp, outbox, depth)},
+		{name: "the broker of topics is down", kafka: down, want: slices.Concat(brokerUp, kafkaDown, outbox, orders, depth)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,6 +72,12 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 				},
 				broker: func() error { return tt.broker },
 				queues: func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+				topics: func(ctx context.Context) error {
+					if _, bounded := ctx.Deadline(); !bounded {
+						return errors.New("this might take for ever")
+					}
+					return tt.kafka
+				},
 			})
 			require.NoError(t, err)
 			require.ElementsMatch(t, tt.want, scrape(t, m))
@@ -97,6 +105,7 @@ func TestMetricsHaveNoOtherLabels(t *testing.T) {
 
 	lines := scrape(t, m)
 
+	require.NotContains(t, strings.Join(lines, "\n"), "herald_kafka_up", "no events go to topics")
 	require.Contains(t, lines, `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 2`)
 	require.Contains(t, lines, `herald_provider_latency_seconds_bucket{channel="SMS",le="0.05"} 0`)
 	require.Contains(t, lines, `herald_provider_latency_seconds_bucket{channel="SMS",le="0.1"} 1`)

@@ -84,6 +84,7 @@ func TestRetriedReminderWaits(t *testing.T) {
 		}, "%s does not wait", id)
 		s.orders("cancel", id)
 		s.awaitDelivery(id, "CANCELLED")
+		require.Contains(t, s.starter("delivery", "why", id), "waits until its own time, "+years.Format("2006-01-02"))
 	}
 	s.starter("delivery", "retry", id, "--no-wait")
 	s.orders("send-now", id)

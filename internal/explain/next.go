@@ -51,6 +51,9 @@ func (w Why) nextOfDelivery(now time.Time) string {
 		again = " --again"
 	}
 	retry := fmt.Sprintf("`starter delivery retry %s%s`", advice.Quote(d.DeliveryID), again)
+	if w.OwnTime != nil {
+		retry += fmt.Sprintf(", which waits until its own time, %s; then %s", notification.InstantText(*w.OwnTime), w.hasten())
+	}
 	switch {
 	case d.Status == notification.Sent:
 		return "nothing: it was sent at " + clock(d.SentAt)

@@ -42,6 +42,18 @@ func attempt(number int, outcome notification.AttemptOutcome) report.AttemptRow 
 	return row
 }
 
+// A retry of a reminder waits for its own time, and whoever asks why is told so beforehand.
+func TestNextOfAReminderThatEnded(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Cancelled, notification.Failed} {
+		w := Why{Workflow: &Sending{}, OwnTime: &later, Delivery: &report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d", Status: status}, HasText: true}}
+		require.Contains(t, w.next(nextNow), "`starter delivery retry d`, which waits until its own time, 2026-11-21 10:04:05.000Z; then `starter delivery send-now d` does not wait", status)
+		w.OwnTime = nil
+		require.NotContains(t, w.next(nextNow), "own time", status)
+	}
+}
+
 func TestNextOfADelivery(t *testing.T) {
 	t.Parallel()
 

@@ -29,6 +29,7 @@ type Why struct {
 	Workflow      *Sending               `json:"workflow,omitempty"`          // of the delivery
 	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"`    // where nothing was decided
 	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
+	OwnTime       *time.Time             `json:"own_time,omitempty"`          // until which a retry of the delivery waits; null: it does not wait
 	Next          string                 `json:"next"`
 }
 
@@ -73,12 +74,28 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 		if w.Ahead, err = e.ahead(ctx, *delivery, sending, now); err != nil {
 			return Why{}, refusedByDatabase(err)
 		}
+		if w.OwnTime, err = e.ownTime(ctx, *delivery, now); err != nil {
+			return Why{}, refusedByDatabase(err)
+		}
 	} else if w.Undecided() {
 		execution, _ := e.EventWorkflow(ctx, key.EventID)
 		w.EventWorkflow = &execution
 	}
 	w.Next = w.next(now)
 	return w, nil
+}
+
+// ownTime is the time until which a delivery that has ended would wait if it were retried;
+// nil: it would not.
+func (e Explainer) ownTime(ctx context.Context, delivery report.DeliveryDetail, now time.Time) (*time.Time, error) {
+	if delivery.Status != notification.Cancelled && delivery.Status != notification.Failed {
+		return nil, nil
+	}
+	at, err := e.Store.OwnTime(ctx, delivery.DeliveryID, now)
+	if err != nil || at.IsZero() {
+		return nil, err
+	}
+	return &at, nil
 }
 
 func newWhy(key report.DecisionKey, decided report.Decided, plan planNow, delivery *report.DeliveryDetail) Why {

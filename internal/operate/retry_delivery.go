@@ -41,7 +41,7 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if status == running {
 		return refusal(underWay(id, state)), nil
 	}
-	at, err := o.ownTime(ctx, id)
+	at, err := o.Store.OwnTime(ctx, id, time.Now())
 	if err != nil {
 		return plan{}, err
 	}
@@ -52,21 +52,6 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 // planningWait is how long a delivery that is to wait for its own time is watched: its
 // planning may fail at once.
 const planningWait = 5 * time.Second
-
-// ownTime is the time until which a delivery would wait again; zero: it would be sent at
-// once.
-func (o *Operator) ownTime(ctx context.Context, id string) (time.Time, error) {
-	found, err := o.Store.Reopening(ctx, id)
-	if err != nil {
-		return time.Time{}, err
-	}
-	setup, err := o.Store.EventSetup(ctx, found.EventID)
-	if err != nil && !errors.Is(err, notification.ErrNoEvent) {
-		return time.Time{}, err
-	}
-	at, _ := found.OwnTime(setup, time.Now())
-	return at, nil
-}
 
 // waitsUntil says that a retried delivery waits, and how it is sent before; empty: it
 // does not wait.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"herald/internal/notification"
@@ -28,6 +29,21 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 		found.SendAfter = sendAfter.UTC()
 	}
 	return found, err
+}
+
+// OwnTime is the time until which a delivery would wait again, if it were retried now; zero:
+// it would be sent at once.
+func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (time.Time, error) {
+	found, err := s.Reopening(ctx, deliveryID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	setup, err := s.EventSetup(ctx, found.EventID)
+	if err != nil && !errors.Is(err, notification.ErrNoEvent) {
+		return time.Time{}, err
+	}
+	at, _ := found.OwnTime(setup, now)
+	return at, nil
 }
 
 // Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan

@@ -31,9 +31,10 @@ type LeasedRow struct {
 	RowFailedAt    *time.Time `json:"row_failed_at"`   // when its own table was told that it was cancelled; nil: it was not
 	NoPayload      bool       `json:"no_payload"`      // its payload is no JSON object of 256 KiB, and is in its own table alone
 	LeaseUntil     *time.Time `json:"lease_until"`
-	Cancels        string     `json:"cancels"`      // the event that it takes back; empty: none
-	CancelledBy    string     `json:"cancelled_by"` // the event that takes it back; empty: none
-	CancelledAt    *time.Time `json:"cancelled_at"` // when that was written
+	Cancels        string     `json:"cancels"`         // the event that it takes back; empty: none
+	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
+	CancelledBy    string     `json:"cancelled_by"`    // the event that takes it back; empty: none
+	CancelledAt    *time.Time `json:"cancelled_at"`    // when that was written
 }
 
 // ProcessedRow is a row of processed_event.
@@ -96,7 +97,12 @@ func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
 		SELECT ` + outboxColumns + `, e.lease_until,
 		       e.source, e.sink_attempts, e.acknowledged_at, e.row_failed_at, e.payload IS NULL AS no_payload,
-		       coalesce(e.cancels, '') AS cancels, coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
+		       coalesce(e.cancels, '') AS cancels,
+		       e.cancels IS NOT NULL
+		       AND NOT EXISTS (SELECT FROM event_outbox o WHERE o.event_id = e.cancels)
+		       AND NOT EXISTS (SELECT FROM processed_event p WHERE p.event_id = e.cancels)
+		       AND NOT EXISTS (SELECT FROM notification n WHERE n.event_id = e.cancels) AS cancels_unknown,
+		       coalesce(y.event_id, '') AS cancelled_by, y.created_at AS cancelled_at
 		FROM   event_outbox e
 		LEFT JOIN LATERAL (SELECT y.event_id, y.created_at FROM event_outbox y WHERE y.cancels = e.event_id ORDER BY y.seq LIMIT 1) y ON true
 		WHERE  e.event_id = $1`

@@ -82,3 +82,16 @@ func TestEventDetailOfNoEvent(t *testing.T) {
 	require.Nil(t, got.Outbox)
 	require.Equal(t, notification.Processing, got.Processed.Status)
 }
+
+// An event that takes back one of which nothing is known says so, until that one comes.
+func TestEventDetailOfAnUnknownEventTakenBack(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	for cancels, unknown := range map[string]bool{"evt-404": true, "evt-2": false} {
+		exec(t, r, "UPDATE event_outbox SET cancels = $1 WHERE event_id = 'evt-1'", cancels)
+		require.Equal(t, unknown, eventDetail(t, r, 1).Outbox.CancelsUnknown, cancels)
+	}
+	exec(t, r, "UPDATE event_outbox SET cancels = NULL")
+	require.False(t, eventDetail(t, r, 1).Outbox.CancelsUnknown)
+}

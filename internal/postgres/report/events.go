@@ -54,6 +54,7 @@ type EventRow struct {
 	ProcessedStatus notification.ProcessedStatus `json:"processed_status"` // empty: its workflow was not started yet
 	Outcome         notification.EventOutcome    `json:"outcome"`          // of processed_event
 	Problem         string                       `json:"problem"`          // likewise: which rows of the rules named nobody
+	Undecided       bool                         `json:"undecided"`        // its workflow runs for over a minute, and nothing is decided yet: planning may fail again and again
 }
 
 // LatestEvents reads the latest events that the filter selects, up to limit of them,
@@ -61,6 +62,8 @@ type EventRow struct {
 func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
 	const columns = `
 		SELECT e.event_id, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome, coalesce(p.problem, '') AS problem,
+		       e.source = 'herald' AND p.status IS NOT DISTINCT FROM 'PROCESSING' AND p.created_at < now() - interval '1 minute'
+		       AND NOT EXISTS (SELECT FROM notification_decision d WHERE d.event_id = e.event_id) AS undecided,
 		       ` + outboxColumns
 	const conditions = `
 		WHERE  ($1::text IS NULL OR e.status = $1)

@@ -155,3 +155,23 @@ func TestLatestEvents(t *testing.T) {
 	require.Equal(t, "FAILED no", fmt.Sprint(list[1].Status, " ", list[1].ErrorMessage))
 	require.Equal(t, "PROCESSED SUCCESS PROBLEM no path", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus, " ", list[2].Outcome, " ", list[2].Problem))
 }
+
+// An event whose workflow runs for long without a decision shows in the list.
+func TestLatestEventsThatAreUndecided(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	undecided := func() bool {
+		list, err := r.LatestEvents(t.Context(), report.EventFilter{Type: "RESERVATION_REQUESTED"}, 1)
+		require.NoError(t, err)
+		return list[0].Undecided
+	}
+	exec(t, r, "UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '2 minutes'")
+	require.False(t, undecided(), "something is decided")
+	exec(t, r, "DELETE FROM notification_decision")
+	require.True(t, undecided())
+	exec(t, r, "UPDATE processed_event SET created_at = now()")
+	require.False(t, undecided(), "it has just begun")
+	exec(t, r, "DELETE FROM processed_event")
+	require.False(t, undecided(), "it has not begun")
+}
