@@ -32,6 +32,7 @@ func TestEventSetup(t *testing.T) {
 	exec(t, s, `
 		INSERT INTO notification_template (event_type, channel, locale, title, body)
 		VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'it', 'a', 'b'), ('*', '*', 'en', 'c', 'd'), ('OTHER', 'SMS', 'en', 'e', 'f')`)
+	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')")
 
 	setup, err := s.EventSetup(t.Context(), "evt-1")
 	require.NoError(t, err)
@@ -64,6 +65,7 @@ func TestEventSetup(t *testing.T) {
 		{EventType: "RESERVATION_REQUESTED", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"},
 		{EventType: "*", Channel: "*", Locale: "en", Title: "c", Body: "d"},
 	}, setup.Templates)
+	require.Equal(t, "reservations", setup.Category)
 	require.Len(t, setup.Supported, len(notification.Channels()))
 	require.ElementsMatch(t, []notification.UserType{notification.Admin, notification.RestaurantUser}, setup.Supported[notification.Slack])
 	require.ElementsMatch(t, []notification.UserType{notification.RestaurantUser, notification.Customer, notification.AgencyUser}, setup.Supported[notification.Push])

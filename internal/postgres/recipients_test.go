@@ -161,10 +161,16 @@ func TestRecipientWhole(t *testing.T) {
 		HasDevice: true, Locale: "it-CH", Timezone: "Europe/Rome",
 	}, got)
 
+	exec(t, s, `
+		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+		VALUES ('RESTAURANT_USER', '10', 'offers', 'EMAIL', false), ('RESTAURANT_USER', '10', 'offers', 'SMS', true), ('CUSTOMER', '10', 'news', 'EMAIL', false)`)
+	exec(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Asia/Kathmandu'), ('CUSTOMER', '10', 'UTC')")
 	exec(t, s, "UPDATE recipient_device SET active = false")
 	page, err = s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
 	require.NoError(t, err)
 	require.False(t, page.Recipients[0].HasDevice)
+	require.Equal(t, []notification.CategoryChannelKey{{Category: "offers", Channel: notification.Email}}, page.Recipients[0].CategoriesOff)
+	require.Equal(t, "Asia/Kathmandu", page.Recipients[0].Timezone)
 }
 
 func TestRecipientSettings(t *testing.T) {
