@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -84,6 +85,9 @@ func TestRecordedLate(t *testing.T) {
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.KindLabel, "unread") == 1 }, patience, interval)
 	s.end(m)
 	tab.awaits(m.NotificationID)
+	asPublished, err := json.Marshal(m.Frame())
+	require.NoError(t, err)
+	require.Equal(t, string(asPublished), tab.frames()[0], "a frame is the same from either place")
 }
 
 // However many sockets are to be caught up at once, the database is asked for few at once.
