@@ -1,4 +1,4 @@
-# One image for all commands: worker and starter. It holds no settings and no secrets;
+# One image for all commands: worker, gateway and starter. It holds no settings and no secrets;
 # everything comes from the environment (README.md).
 
 FROM --platform=$BUILDPLATFORM golang:1.26.8-alpine AS build
@@ -13,7 +13,7 @@ ARG COMMIT=""
 # The same sources give the same bytes, in whatever folder and on whatever machine.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/version.commit=${COMMIT}" -o /out/ ./worker ./starter
+    go build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X herald/internal/version.commit=${COMMIT}" -o /out/ ./worker ./gateway ./starter
 
 # Alpine rather than an empty image: its wget asks for the health of a container, and its
 # shell is there for an operator. Zones are in the programs, certificates come along.
@@ -24,5 +24,5 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/ /usr/local/bin/
 USER 65532:65532
 WORKDIR /var/lib/herald
-EXPOSE 8081
+EXPOSE 8080 8081
 CMD ["worker"]

@@ -27,7 +27,7 @@ env: ## print their settings: eval "$(make -s env)"
 	@tools/stack.sh env
 
 build: ## build the programs into bin/
-	go build -o bin/ ./worker ./starter
+	go build -o bin/ ./worker ./gateway ./starter
 
 demo: ## start everything, deliver the example events, and show what reached whom
 	@tools/demo.sh

@@ -52,7 +52,7 @@ say "the compose file"
 say "building the programs, in two folders"
 build "$TEMP/one"
 build "$TEMP/two"
-for program in worker starter; do
+for program in worker gateway starter; do
   cmp "$TEMP/one/out/$program" "$TEMP/two/out/$program" || fail "$program differs from folder to folder"
   go version -m "$TEMP/one/out/$program" | grep -q 'CGO_ENABLED=0' || fail "$program is not static"
 done
@@ -61,6 +61,7 @@ say "running them"
 chmod 755 "$TEMP" "$TEMP/one" "$TEMP/one/out"
 as_image starter --help >/dev/null || fail "starter does not run"
 as_image worker --help >/dev/null 2>&1 || [[ $? -eq 2 ]] || fail "worker does not run"
+as_image gateway --help >/dev/null 2>&1 || [[ $? -eq 2 ]] || fail "gateway does not run"
 if as_image worker 2>"$TEMP/log"; then fail "worker runs without settings"; fi
 grep -q 'DATABASE_URL is not set' "$TEMP/log" || fail "worker does not say what is missing: $(cat "$TEMP/log")"
 say "all is well: $(du -ch "$TEMP"/one/out/* | tail -n 1 | cut -f1) of programs"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo: starts the stack, the sandbox and a worker, loads the example directory,
+# The demo: starts the stack, the sandbox, a worker and a gateway, loads the example directory,
 # delivers the example events, also those of two services that have outboxes of their own,
 # and shows what reached whom and which topics. Everything keeps running until `make down`.
 # The exit code is that of `starter demo`.
@@ -27,19 +27,30 @@ SANDBOX_PORT=$((HERALD_STACK + 16))
 WORKER_PORT=$((HERALD_STACK + 17))
 SANDBOX_URL=http://127.0.0.1:$SANDBOX_PORT
 WORKER_URL=http://127.0.0.1:$WORKER_PORT
+GATEWAY_PORT=$((HERALD_STACK + 18))
+GATEWAY_ADMIN_PORT=$((HERALD_STACK + 19))
 
 # shellcheck source=tools/stack/process.sh
 source tools/stack/process.sh
 # shellcheck source=tools/stack/programs.sh
 source tools/stack/programs.sh
+# shellcheck source=tools/stack/settings.sh
+source tools/stack/settings.sh
 
 # The worker's providers are the sandbox, even if the environment names real ones.
 export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
 export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
-export PUBLIC_URL=http://127.0.0.1:$((HERALD_STACK + 18)) # nothing answers there: the sandbox reads the delivery id of a text message from it
+export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # takes no receipts yet: the sandbox reads the delivery id of a text message from it
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
+# Whoever opens the gateway's page chooses who they are: it answers to this machine alone.
+export GATEWAY_DEMO=true GATEWAY_HTTP_ADDR=127.0.0.1:$GATEWAY_PORT GATEWAY_ADMIN_ADDR=127.0.0.1:$GATEWAY_ADMIN_PORT
+export AUTH_ISSUER=https://example.com AUTH_AUDIENCE=herald
+AUTH_HS256_SECRET=$(local_secret token)
+HERALD_SECRET=$(local_secret herald)
+export AUTH_HS256_SECRET HERALD_SECRET
+unset AUTH_JWKS_URL GATEWAY_ALLOWED_ORIGINS GATEWAY_MAX_SOCKETS GATEWAY_MAX_SOCKETS_PER_RECIPIENT
 # Deliveries recover soon from faults that somebody sets in the sandbox.
 export EMAIL_RETRY_INTERVAL=1s PUSH_RETRY_INTERVAL=1s SMS_RETRY_INTERVAL=1s
 unset GOOGLE_APPLICATION_CREDENTIALS
@@ -56,12 +67,12 @@ answers_ok() { # PORT PATH
 }
 
 say "building the programs"
-go build -o bin/ ./worker ./starter
+go build -o bin/ ./worker ./gateway ./starter
 bin/starter migrate up
 
 # They are restarted each time, so that they run what was just built.
 programs_stop graceful
-free "$SANDBOX_PORT" "$WORKER_PORT"
+free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT"
 say "starting the sandbox"
 detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl"
 answers 60 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
@@ -73,6 +84,13 @@ detach "$(program_pid worker)" "$DEV/log/worker.log" "$(program worker)"
 answers 180 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
   tail -n 20 "$DEV/log/worker.log" >&2
   fail "the worker does not become ready"
+}
+
+say "starting a gateway"
+detach "$(program_pid gateway)" "$DEV/log/gateway.log" "$(program gateway)"
+answers 60 "$(program_pid gateway)" answers_ok "$GATEWAY_ADMIN_PORT" /readyz || {
+  tail -n 20 "$DEV/log/gateway.log" >&2
+  fail "the gateway does not become ready"
 }
 
 bin/starter seed --yes --slack-url "$SANDBOX_URL"
@@ -87,6 +105,7 @@ cat <<END
 Everything keeps running until \`make down\`. To look at:
   what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
   what went out, in the sandbox ${SANDBOX_URL}/
+  the inbox of anybody          http://127.0.0.1:$GATEWAY_PORT/
   RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
   the worker                    $WORKER_URL/readyz
   the order service's topic     kcat -b $KAFKA_BROKERS -C -t order-events -e

@@ -15,6 +15,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/kafka"
 	"herald/internal/notification"
+	"herald/internal/signin"
 	"herald/internal/wiring"
 )
 
@@ -53,6 +54,8 @@ func settingNames() map[string]bool {
 	}
 	add("", reflect.TypeFor[config.Config]())
 	add("", reflect.TypeFor[kafka.Settings]())
+	add("", reflect.TypeFor[config.Gateway]())
+	add("", reflect.TypeFor[signin.Settings]())
 	for channel, settings := range wiring.New() {
 		add("", reflect.TypeOf(settings).Elem())
 		add(string(channel)+"_", reflect.TypeFor[config.Policy]())
@@ -72,6 +75,12 @@ func TestComposeSettings(t *testing.T) {
 		}
 		for setting := range maps.Keys(service.Environment) {
 			require.True(t, known[setting], "%s: there is no setting %s", name, setting)
+		}
+		if service.Command[0] == "gateway" {
+			var who signin.Settings
+			_, err := config.GatewayFrom(service.Environment, who.Read, wiring.New().Read)
+			require.NoError(t, err, name)
+			continue
 		}
 		if service.Command[0] != "worker" {
 			_, err := config.StarterFrom(service.Environment)

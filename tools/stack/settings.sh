@@ -10,6 +10,7 @@ local_value() { # NAME BASE
   RABBITMQ_MANAGEMENT_URL) echo "http://guest:guest@127.0.0.1:$(($2 + 4))" ;;
   KAFKA_BROKERS) echo "127.0.0.1:$(($2 + 14))" ;;
   TEMPORAL_ADDRESS) echo "127.0.0.1:$(($2 + 5))" ;;
+  GATEWAY_URL) echo "http://127.0.0.1:$(($2 + 18))" ;;
   TEMPORAL_UI_URL) echo "http://127.0.0.1:$(($2 + 15))" ;;
   esac
 }
@@ -47,10 +48,19 @@ settings() {
   fi
   if wanted kafka; then setting KAFKA_BROKERS KAFKA_BROKERS; fi
   if [[ ${#SERVICES[@]} -eq 0 ]]; then setting_of_example; fi
+  if [[ ${#SERVICES[@]} -eq 0 && -e $(program_pid gateway) ]]; then exported GATEWAY_URL "$(local_value GATEWAY_URL "$BASE")"; fi
   if wanted temporal; then
     setting TEMPORAL_ADDRESS TEMPORAL_ADDRESS
     setting TEMPORAL_UI_URL TEMPORAL_ADDRESS
   fi
+}
+
+# local_secret prints a secret of our own, which is made when it is first asked for. The database
+# knows one of them by its fingerprint, so that it lives as long as the database.
+local_secret() { # NAME
+  local file=$DEV/run/$1.secret
+  if [[ ! -s $file ]]; then (umask 077 && head -c 32 /dev/urandom | base64 >"$file"); fi
+  cat "$file"
 }
 
 # setting prints one setting: from the environment if its server is external, else ours.
