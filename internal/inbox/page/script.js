@@ -389,6 +389,7 @@ async function openPreferences() {
   byId("channels").replaceChildren(...edited.channels.map(channelField));
   byId("categories").replaceChildren(...edited.categories.map(categoryField));
   byId("categories-part").hidden = edited.categories.length === 0;
+  byId("mandatory-hint").hidden = ![edited, ...edited.categories].some((part) => part.channels.some((channel) => channel.mandatory));
   const zones = new Set(["UTC", edited.timezone, ...Intl.supportedValuesOf("timeZone")].filter(Boolean));
   byId("timezone").replaceChildren(...[...zones].sort().map((zone) => new Option(zone, zone, false, zone === edited.timezone)));
   byId("preferences").showModal();
