@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"bufio"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -59,4 +61,40 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	require.Contains(t, running[loser].output.String(), "HERALD_SECRET is not the one that this database has known since")
 
 	s.startGateway(secrets[winner])
+}
+
+// TestGatewayOfTheDemo starts a gateway as `make demo` does: whoever is on this machine may be
+// anybody, and neither pages of others nor names that point here may.
+func TestGatewayOfTheDemo(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	g := s.startGateway("GATEWAY_DEMO=true")
+	choose := func(header map[string]string) (status int, answer string) {
+		header["Content-Type"] = "application/json"
+		return g.request(http.MethodPost, "/demo/token", `{"user_type":"ADMIN","user_id":"1"}`, header)
+	}
+	status, answer := choose(map[string]string{"Origin": "http://" + g.host()})
+	require.Equal(t, http.StatusCreated, status, answer)
+	var chosen struct{ Token string }
+	require.NoError(t, json.Unmarshal([]byte(answer), &chosen))
+	status, answer = g.request(http.MethodGet, "/api/notifications", "", bearer(chosen.Token))
+	require.Equal(t, http.StatusOK, status, answer)
+
+	status, _ = choose(map[string]string{"Origin": "https://evil.example.com"})
+	require.Equal(t, http.StatusForbidden, status)
+	rebound := bufio.NewReader(g.dial("GET /demo/people HTTP/1.1\r\nHost: evil.example.com\r\n\r\n"))
+	line, err := rebound.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, " 403 ")
+
+	other := s.startGateway()
+	status, _ = other.request(http.MethodGet, "/demo/people", "", nil)
+	require.Equal(t, http.StatusNotFound, status, "without GATEWAY_DEMO nobody chooses")
+
+	open := s.launchGateway("GATEWAY_DEMO=true", "GATEWAY_HTTP_ADDR=:0")
+	<-open.ended
+	require.Error(t, open.err)
+	require.Contains(t, open.output.String(), "GATEWAY_HTTP_ADDR must be a loopback address")
 }
