@@ -89,7 +89,10 @@ func TestRelayedFromAnotherZone(t *testing.T) {
 	ages, err := p.herald.Acknowledge(t.Context(), []string{orderID(1)})
 	require.NoError(t, err)
 	require.InDelta(t, 90, ages[0].Seconds(), patience.Seconds())
+	p.poll(t, &launcher{})
+	p.awaitRows(t, 1, "status = 'SENT'") // as after a crash before the mark: it is no other row
 	exec(t, p.herald, "UPDATE event_outbox SET acknowledged_at = NULL")
+	exec(t, p.business, "UPDATE outbox SET status = 'NEW', sent_at = NULL")
 
 	_, err = p.produce(orderID(1), twice)
 	require.NoError(t, err)

@@ -59,6 +59,19 @@ func (n *adopter) owner(findings string) {
 	}
 }
 
+// blockWith is the one block of docs/outboxes.md that has a text.
+func blockWith(t *testing.T, text string) string {
+	t.Helper()
+	var found []string
+	for _, block := range codeBlocks(t, "docs/outboxes.md") {
+		if strings.Contains(block.text, text) {
+			found = append(found, block.text)
+		}
+	}
+	require.Len(t, found, 1, text)
+	return found[0]
+}
+
 // TestOutboxesDocument does what docs/outboxes.md tells a newcomer to do, with the rights
 // that it gives to Herald's role and no others.
 func TestOutboxesDocument(t *testing.T) {
@@ -69,13 +82,12 @@ func TestOutboxesDocument(t *testing.T) {
 	kafkatest.CreateTopic(t, cluster.Address, "FundsAdded-out-0", nil)
 	n := newAdopter(t, cluster.Address)
 	n.starter("migrate", "up")
-	blocks := codeBlocks(t, "docs/outboxes.md")[3:] // the first are of TestOutboxesOfTheDemo
 	file := filepath.Join(t.TempDir(), "sources.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(blocks[0].text, "name: wallet", "name: "+n.services.wallet, 1)), 0o600))
-	for statement := range strings.SplitSeq(strings.TrimSpace(blocks[1].text), ";\n") {
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(blockWith(t, "database_url_env: WALLET"), "name: wallet", "name: "+n.services.wallet, 1)), 0o600))
+	for statement := range strings.SplitSeq(strings.TrimSpace(blockWith(t, "CREATE ROLE herald")), ";\n") {
 		n.services.exec(strings.NewReplacer("herald", n.role, "…", rolePassword).Replace(statement))
 	}
-	printed, err := n.shell(strings.NewReplacer("sources.yaml", file, "postgres://herald:…@orders-db:5432/orders?sslmode=verify-full", n.address, "postgres://…", n.address).Replace(blocks[2].text) + "env")
+	printed, err := n.shell(strings.NewReplacer("sources.yaml", file, "postgres://herald:…@orders-db:5432/orders?sslmode=verify-full", n.address, "postgres://…", n.address).Replace(blockWith(t, "export OUTBOX_SOURCES")) + "env")
 	require.NoError(t, err, printed)
 	for line := range strings.Lines(printed) {
 		if name, _, _ := strings.Cut(line, "="); name == "OUTBOX_SOURCES" || strings.HasSuffix(name, "S_DATABASE_URL") || name == "WALLET_DATABASE_URL" {
@@ -109,7 +121,7 @@ func TestOutboxesDocument(t *testing.T) {
 	n.starter("event", "retry", "--all-failed", "--source", "orders")
 	rows(2, "orders.outbox WHERE status = 'SENT' AND error_message IS NULL")
 
-	n.purge(blocks[5].text)
+	n.purge(blockWith(t, "starter purge --source orders"))
 }
 
 // purge is what the document says of rows that are done.

@@ -27,7 +27,7 @@ var orderService = dialect{
 	pending: `
 		SELECT id::text AS key,
 		       created_at::text || '/' || id::text AS cursor,
-		       CASE WHEN isfinite(created_at) THEN created_at END AS created_at
+		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
 		FROM   {table}
 		WHERE  status = 'NEW'
 		AND    (created_at, id) > ($1, $2)

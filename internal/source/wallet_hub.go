@@ -21,7 +21,7 @@ var walletHub = dialect{
 	pending: `
 		SELECT id::text AS key,
 		       id::text AS cursor,
-		       CASE WHEN isfinite(created_at) THEN created_at END AS created_at
+		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
 		FROM   {table}
 		WHERE  sent = false
 		AND    id > $1::text::bigint
