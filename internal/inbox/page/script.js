@@ -203,6 +203,7 @@ async function showOlder() {
   order.push(...fresh.map((told) => put(told).notification_id));
   olderThan = page.next_before;
   showList();
+  acknowledge();
   (items.get(fresh[0]?.notification_id)?.element.querySelector("button") || byId("list")).focus();
 }
 
@@ -264,7 +265,7 @@ let socket = null;
 let attempts = 0; // without success
 let timer = 0;
 let last = null; // the last notification that a socket brought
-const toAcknowledge = new Set(); // brought and not shown yet
+const toAcknowledge = new Map(); // what sockets brought, until it is shown: whether that is news
 
 function connection(state) {
   const before = document.body.dataset.connection;
@@ -334,11 +335,10 @@ function receive(frame) {
   if (frame.type !== "notification") return;
   if (!frame.notification_id || !frame.user_id) return receiveOther(frame);
   last = frame.notification_id;
-  toAcknowledge.add(last);
+  toAcknowledge.set(last, !items.has(last));
+  const top = items.get(order[0]);
+  if (!items.has(last) && top && frame.created_at < top.created_at) return quietly(refresh()); // the server knows its place
   if (!items.has(last)) {
-    announce(`${frame.title}. ${frame.body}`.slice(0, 300));
-    const top = items.get(order[0]);
-    if (top && frame.created_at < top.created_at) return quietly(refresh()); // the server knows its place
     const item = put(frame);
     item.arrived = Date.now();
     item.element.classList.add("arrived");
@@ -351,25 +351,30 @@ function receive(frame) {
   acknowledge();
 }
 
+const spoken = ({ title, body }) => [title, body].filter(Boolean).join(". ").slice(0, 300);
+
 // receiveOther shows what is no notification of its own: a digest, whose items are listed, or
 // a broadcast, which nobody keeps.
 function receiveOther(frame) {
-  announce(`${frame.title}. ${frame.body}`.slice(0, 300));
+  announce(spoken(frame));
   if (frame.user_id) return quietly(refresh());
   const notice = copyOf("notice");
-  notice.querySelector("strong").textContent = frame.title;
-  notice.querySelector("span").textContent = frame.body;
+  notice.querySelector("strong").textContent = frame.title ?? "";
+  notice.querySelector("span").textContent = frame.body ?? "";
   notice.querySelector("button").addEventListener("click", () => notice.remove());
   byId("notices").prepend(notice);
 }
 
-// acknowledge tells the server which of the notifications that it sent are shown.
+// acknowledge tells the server which of the notifications that it sent are shown, and those
+// who cannot see them which are new.
 function acknowledge() {
   if (socket?.readyState !== WebSocket.OPEN) return;
-  for (const id of toAcknowledge) {
-    if (!items.has(id)) continue;
+  for (const [id, news] of toAcknowledge) {
+    const item = items.get(id);
+    if (!item) continue;
     socket.send(JSON.stringify({ type: "ack", id }));
     toAcknowledge.delete(id);
+    if (news && order.indexOf(id) < 20) announce(spoken(item));
   }
 }
 
