@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -78,13 +79,15 @@ func (g *Gate) admit(ctx context.Context, identify func() (Identity, error)) (Id
 	if err == nil {
 		err = g.active(ctx, who)
 	}
+	if err == nil {
+		return who, nil
+	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		g.Refused(refusal.Reason)
+	} else if ctx.Err() == nil { // else the client has gone
+		slog.Warn("nobody can be signed in", "error", err)
 	}
-	if err != nil {
-		return Identity{}, err
-	}
-	return who, nil
+	return Identity{}, err
 }
 
 func (g *Gate) active(ctx context.Context, who Identity) error {
