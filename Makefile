@@ -37,7 +37,7 @@ demo: ## start everything, deliver the example events, and show what reached who
 test: ## run all checks and all tests, against the real servers
 	@tools/browser.sh
 	@$(MAKE) --no-print-directory --jobs=2 up lint
-	@$(with_stack) go test -vet=off -race -timeout 30m ./internal/channel/...
+	@$(with_stack) go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/live
 	@$(with_stack) go test -vet=off -count=1 -timeout 30m ./...
 
 lint: ## check format, correctness, the import table, determinism and known vulnerabilities

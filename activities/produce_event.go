@@ -151,7 +151,7 @@ func (a *Activities) produce(ctx context.Context, source Source, in ProduceEvent
 
 // send hands the record of an event to its topic.
 func send(ctx context.Context, source Source, eventID string, row notification.SourceRow) error {
-	record, err := source.Config.Record(eventID, row, "")
+	record, err := source.Config.Record(eventID, row)
 	if err != nil {
 		return err
 	}

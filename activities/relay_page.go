@@ -101,7 +101,7 @@ func (w *relayWalker) fill(ctx context.Context, snapshot RelaySnapshot, page *re
 	for _, read := range rows {
 		row := wanted[places[read.Key]]
 		row.SourceRow = read
-		if row.record, row.err = w.Source.Record(row.eventID, read, ""); w.slots[notification.Slot(row.record, row.eventID)] {
+		if row.record, row.err = w.Source.Record(row.eventID, read); w.slots[notification.Slot(row.record, row.eventID)] {
 			page.rows = append(page.rows, row)
 		}
 		if len(rows) < len(wanted) { // that is as much as memory is to hold: the next page begins behind the last

@@ -54,10 +54,10 @@ var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 // isTopic says whether Kafka takes the name.
 func isTopic(name string) bool { return topicForm.MatchString(name) && name != "." && name != ".." }
 
-// Record is the row of an event as its topic gets it. traceparent may be empty. The error
-// is a [SinkRefusedError] that is permanent: no topic can have the name that the row leads
-// to. The record then has its key alone.
-func (c SourceConfig) Record(eventID string, row SourceRow, traceparent string) (Record, error) {
+// Record is the row of an event as its topic gets it. The error is a [SinkRefusedError]
+// that is permanent: no topic can have the name that the row leads to. The record then
+// has its key alone.
+func (c SourceConfig) Record(eventID string, row SourceRow) (Record, error) {
 	fields := c.recordFields(eventID, row)
 	values := map[string]string{}
 	for _, field := range fields {
@@ -78,7 +78,7 @@ func (c SourceConfig) Record(eventID string, row SourceRow, traceparent string) 
 	if !isTopic(topic) {
 		return record, &SinkRefusedError{Code: "the topic's template leads to no name for a topic", Permanent: true}
 	}
-	record.Topic, record.Value, record.Headers = topic, row.Payload, c.headers(fields, row.Payload, traceparent)
+	record.Topic, record.Value, record.Headers = topic, row.Payload, c.headers(fields, row.Payload)
 	return record, nil
 }
 
@@ -95,9 +95,9 @@ func (c SourceConfig) recordFields(eventID string, row SourceRow) []Header {
 }
 
 // headers leaves out what the row does not have.
-func (c SourceConfig) headers(fields []Header, payload []byte, traceparent string) []Header {
+func (c SourceConfig) headers(fields []Header, payload []byte) []Header {
 	var headers []Header
-	for _, header := range append(fields, Header{"source", c.Name}, Header{"content-type", contentType(payload)}, Header{"traceparent", traceparent}) {
+	for _, header := range append(fields, Header{"source", c.Name}, Header{"content-type", contentType(payload)}) {
 		if header.Value != "" {
 			headers = append(headers, header)
 		}

@@ -43,11 +43,10 @@ func TestRecord(t *testing.T) {
 		Aggregate: &SourceAggregate{Type: "CUSTOMER", IDPath: "customerId"},
 	}
 	tests := []struct {
-		name        string
-		source      SourceConfig
-		row         SourceRow
-		traceparent string
-		want        Record
+		name   string
+		source SourceConfig
+		row    SourceRow
+		want   Record
 	}{
 		{
 			name:   "an order, its payload byte for byte",
@@ -59,13 +58,12 @@ func TestRecord(t *testing.T) {
 			}},
 		},
 		{
-			name:        "a wallet, whose aggregate is in the payload",
-			source:      wallet,
-			row:         SourceRow{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Payload: []byte(`{"customerId":5}`)},
-			traceparent: "00-1-2-01",
+			name:   "a wallet, whose aggregate is in the payload",
+			source: wallet,
+			row:    SourceRow{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Payload: []byte(`{"customerId":5}`)},
 			want: Record{Topic: "FundsAdded-out-0", Key: []byte("5"), Value: []byte(`{"customerId":5}`), Headers: []Header{
 				{"event_id", "wallet-7"}, {"event_type", "FundsAdded"}, {"aggregate_type", "CUSTOMER"}, {"aggregate_id", "5"},
-				{"correlation_id", "c-1"}, {"source", "wallet"}, {"content-type", "application/json"}, {"traceparent", "00-1-2-01"},
+				{"correlation_id", "c-1"}, {"source", "wallet"}, {"content-type", "application/json"},
 			}},
 		},
 		{
@@ -81,7 +79,7 @@ func TestRecord(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			record, err := test.source.Record(test.source.EventID(test.row.Key), test.row, test.traceparent)
+			record, err := test.source.Record(test.source.EventID(test.row.Key), test.row)
 			require.NoError(t, err)
 			require.Equal(t, test.want, record)
 		})
@@ -92,7 +90,7 @@ func TestRecordWithoutATopic(t *testing.T) {
 	t.Parallel()
 	source := SourceConfig{Name: "wallet", Dialect: WalletHub, Kafka: &KafkaRoute{Topic: "{{.event_type}}"}}
 	for _, eventType := range []string{"", ".", "..", "Funds added", "a/b"} {
-		_, err := source.Record("wallet-1", SourceRow{Key: "1", EventType: eventType}, "")
+		_, err := source.Record("wallet-1", SourceRow{Key: "1", EventType: eventType})
 		var refused *SinkRefusedError
 		require.ErrorAs(t, err, &refused, eventType)
 		require.True(t, refused.Permanent, eventType)
