@@ -8,7 +8,7 @@ with_stack = eval "$$(tools/stack.sh env)" &&
 # The linters are a module of their own, so that Herald does not depend on theirs.
 lint_tool = go tool -modfile=tools/lint/go.mod
 
-.PHONY: help up down logs env build demo test lint histories screenshots clean
+.PHONY: help up down logs env build demo bench test lint histories screenshots clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ build: ## build the programs into bin/
 
 demo: ## start everything, deliver the example events, and show what reached whom
 	@tools/demo.sh
+
+bench: ## measure Herald beside other ways: make bench ARGS=relay-to-kafka; without ARGS, list the cases
+	@$(with_stack) go run ./bench $(ARGS)
 
 # The stack starts while the checks run: on a new machine the one downloads while the
 # other compiles. The checks include vet, so the tests leave it out.

@@ -49,7 +49,7 @@ type RelayStore interface {
 	AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) (refused map[string]string, err error)
 	CountRefusals(ctx context.Context, ids []string) (refusals map[string]int, err error)
 	PostponeEvents(ctx context.Context, events []notification.PostponedEvent) error
-	FailAtSink(ctx context.Context, eventID, why string) error
+	FailRelayed(ctx context.Context, eventID, why string) error
 	AcknowledgeRelayed(ctx context.Context, ids []string) error
 	RetryEvent(ctx context.Context, eventID string) (bool, error)
 	RowsFailed(ctx context.Context, ids []string) error
@@ -109,7 +109,10 @@ func (p *relayPoll) own(ctx context.Context) {
 
 // step walks through the pending rows once, then waits for as long as that asks for.
 func (p *relayPoll) step(ctx, owned context.Context, slots map[int]bool) {
-	w := &relayWalker{Relay: p.Relay, slots: slots, held: map[string]bool{}, stopped: func() bool { return ctx.Err() != nil || stopping(ctx) }}
+	w := &relayWalker{
+		Relay: p.Relay, recorder: p.Source.Recorder(), slots: slots, held: map[string]bool{},
+		stopped: func() bool { return ctx.Err() != nil || stopping(ctx) },
+	}
 	err := w.walk(owned)
 	p.total.Sent += w.sent
 	p.total.Failed += w.failed

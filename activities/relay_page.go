@@ -57,11 +57,7 @@ func (w *relayWalker) read(ctx context.Context, snapshot RelaySnapshot, after st
 
 // sort reads what Herald knows of rows, and returns those that are to be read.
 func (w *relayWalker) sort(ctx context.Context, keys []notification.SourceKey, page *relayPage) (wanted []relayRow, err error) {
-	ids := make([]string, 0, 2*len(keys))
-	for _, key := range keys {
-		ids = append(ids, w.Source.EventIDs(key.Key)...)
-	}
-	known, err := w.Store.KnownEvents(ctx, ids)
+	known, err := w.known(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +84,26 @@ func (w *relayWalker) sort(ctx context.Context, keys []notification.SourceKey, p
 	return wanted, nil
 }
 
+// known reads the events of rows. Few rows are events, so the second id that one may have is
+// asked for where the first is known.
+func (w *relayWalker) known(ctx context.Context, keys []notification.SourceKey) (map[string]notification.KnownEvent, error) {
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		ids[i] = w.Source.EventID(key.Key)
+	}
+	known, err := w.Store.KnownEvents(ctx, ids)
+	if err != nil || len(known) == 0 {
+		return known, err
+	}
+	ids = nil
+	for _, key := range keys {
+		if _, found := known[w.Source.EventID(key.Key)]; found {
+			ids = append(ids, w.Source.EventIDs(key.Key)...)
+		}
+	}
+	return w.Store.KnownEvents(ctx, ids)
+}
+
 // fill reads rows, and adds those to the page that are in slots of this poller's.
 func (w *relayWalker) fill(ctx context.Context, snapshot RelaySnapshot, page *relayPage, wanted []relayRow) error {
 	keys, places := make([]string, len(wanted)), make(map[string]int, len(wanted))
@@ -101,7 +117,7 @@ func (w *relayWalker) fill(ctx context.Context, snapshot RelaySnapshot, page *re
 	for _, read := range rows {
 		row := wanted[places[read.Key]]
 		row.SourceRow = read
-		if row.record, row.err = w.Source.Record(row.eventID, read); w.slots[notification.Slot(row.record, row.eventID)] {
+		if row.record, row.err = w.recorder.Record(row.eventID, read); w.slots[notification.Slot(row.record, row.eventID)] {
 			page.rows = append(page.rows, row)
 		}
 		if len(rows) < len(wanted) { // that is as much as memory is to hold: the next page begins behind the last

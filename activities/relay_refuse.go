@@ -81,7 +81,7 @@ func (w *relayWalker) count(ctx context.Context, rows []refusedRow) error {
 // it back, and is tried again.
 func (w *relayWalker) fail(ctx context.Context, row refusedRow, refusals int) error {
 	activity.GetLogger(ctx).Error("event is refused by its topic", "event_id", row.eventID, "source", w.Source.Name, "refusals", refusals, "error", row.why)
-	if err := w.Store.FailAtSink(ctx, row.eventID, row.why.Error()); err != nil {
+	if err := w.Store.FailRelayed(ctx, row.eventID, row.why.Error()); err != nil {
 		return err
 	}
 	w.failed += len(w.markFailed(ctx, row))

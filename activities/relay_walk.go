@@ -11,8 +11,9 @@ import (
 // relayWalker walks once through the pending rows, from the oldest on.
 type relayWalker struct {
 	*Relay
-	slots   map[int]bool
-	stopped func() bool
+	recorder notification.Recorder
+	slots    map[int]bool
+	stopped  func() bool
 
 	held     map[string]bool // keys whose rows wait for an earlier one
 	suspects []refusedRow    // refused, while nothing was acknowledged yet
@@ -96,12 +97,13 @@ func (w *relayWalker) send(ctx context.Context, page relayPage) error {
 	}
 	var done relayed
 	var unavailable error
+	timer := ofSource(ctx, w.Source.Name).Timer(CommitToTopicMetric)
 	for i, err := range errs {
 		var why *notification.SinkRefusedError
 		switch {
 		case err == nil:
 			done.add(rows[i])
-			ofSource(ctx, w.Source.Name).Timer(CommitToTopicMetric).Record(max(0, time.Since(rows[i].CreatedAt)))
+			timer.Record(max(0, time.Since(rows[i].CreatedAt)))
 		case errors.As(err, &why):
 			refused = append(refused, refusedRow{rows[i], why})
 		case !errors.Is(err, notification.ErrKeyHeld):

@@ -45,7 +45,7 @@ func NoEvent(id string, err error) error {
 		return err
 	}
 	return With(fmt.Errorf("event %s: %w", id, err),
-		"check the id, or look for it with `starter event list`; purged rows are forgotten")
+		"check the id, or look for it with `starter event list`; purged rows are forgotten, and rows of an outbox in `mode: batch` are in its own table alone, unless their topic refused them")
 }
 
 var needsNoQuotes = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

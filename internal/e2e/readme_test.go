@@ -128,16 +128,17 @@ func TestDocumentsAreKnown(t *testing.T) {
 	t.Parallel()
 
 	known := map[string]bool{
-		"CONTRIBUTING.md":    true, // TestContributing
-		"README.md":          true, // TestReadme
-		"docs/containers.md": true, // TestContainersDocument
-		"docs/directory.md":  true, // TestDirectoryOfViews
-		"docs/inbox.md":      true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
-		"docs/metrics.md":    true, // TestMetrics
-		"docs/operations.md": true, // TestOperations
-		"docs/outboxes.md":   true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
-		"docs/roles.md":      true, // TestRoles
-		"docs/your-own.md":   true, // TestYourOwn
+		"CONTRIBUTING.md":     true, // TestContributing
+		"README.md":           true, // TestReadme
+		"docs/containers.md":  true, // TestContainersDocument
+		"docs/directory.md":   true, // TestDirectoryOfViews
+		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
+		"docs/metrics.md":     true, // TestMetrics
+		"docs/operations.md":  true, // TestOperations
+		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
+		"docs/performance.md": true, // TestPerformanceDocument
+		"docs/roles.md":       true, // TestRoles
+		"docs/your-own.md":    true, // TestYourOwn
 	}
 	documents, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)

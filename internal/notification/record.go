@@ -38,14 +38,14 @@ func (r KafkaRoute) Check() error {
 	for _, field := range (SourceConfig{}).recordFields("", SourceRow{}) {
 		sample[field.Name] = "a"
 	}
-	topic, err := fill("topic", r.Topic, sample)
+	topic, err := parse("topic", r.Topic).fill(sample)
 	if err != nil {
 		return err
 	}
 	if !isTopic(topic) {
 		return fmt.Errorf("the topic %q is no name for a topic: 1 to 249 of a-z A-Z 0-9 . _ -", r.Topic)
 	}
-	_, err = fill("key", r.Key, sample)
+	_, err = parse("key", r.Key).fill(sample)
 	return err
 }
 
@@ -54,16 +54,32 @@ var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 // isTopic says whether Kafka takes the name.
 func isTopic(name string) bool { return topicForm.MatchString(name) && name != "." && name != ".." }
 
-// Record is the row of an event as its topic gets it. The error is a [SinkRefusedError]
-// that is permanent: no topic can have the name that the row leads to. The record then
-// has its key alone.
+// Recorder makes the records of a source's events. It has read the templates once.
+type Recorder struct {
+	source     SourceConfig
+	topic, key routeTemplate
+}
+
+// Recorder returns one for a source that has a topic.
+func (c SourceConfig) Recorder() Recorder {
+	return Recorder{c, parse("topic", c.Kafka.Topic), parse("key", c.Kafka.Key)}
+}
+
+// Record is the row of an event as its topic gets it. The error
+// is a [SinkRefusedError] that is permanent: no topic can have the name that the row leads
+// to. The record then has its key alone.
 func (c SourceConfig) Record(eventID string, row SourceRow) (Record, error) {
-	fields := c.recordFields(eventID, row)
+	return c.Recorder().Record(eventID, row)
+}
+
+// Record is [SourceConfig.Record].
+func (r Recorder) Record(eventID string, row SourceRow) (Record, error) {
+	fields := r.source.recordFields(eventID, row)
 	values := map[string]string{}
 	for _, field := range fields {
 		values[field.Name] = field.Value
 	}
-	key, err := fill("key", c.Kafka.Key, values)
+	key, err := r.key.fill(values)
 	if err != nil {
 		return Record{}, &SinkRefusedError{Code: err.Error(), Permanent: true}
 	}
@@ -71,14 +87,14 @@ func (c SourceConfig) Record(eventID string, row SourceRow) (Record, error) {
 	if key != "" {
 		record.Key = []byte(key)
 	}
-	topic, err := fill("topic", c.Kafka.Topic, values)
+	topic, err := r.topic.fill(values)
 	if err != nil {
 		return record, &SinkRefusedError{Code: err.Error(), Permanent: true}
 	}
 	if !isTopic(topic) {
 		return record, &SinkRefusedError{Code: "the topic's template leads to no name for a topic", Permanent: true}
 	}
-	record.Topic, record.Value, record.Headers = topic, row.Payload, c.headers(fields, row.Payload)
+	record.Topic, record.Value, record.Headers = topic, row.Payload, r.source.headers(fields, row.Payload)
 	return record, nil
 }
 
@@ -116,15 +132,27 @@ func contentType(payload []byte) string {
 	}
 }
 
-// fill fills in a template; a name that is none of the values is an error.
-func fill(what, text string, values map[string]string) (string, error) {
+// routeTemplate is one of the templates of a [KafkaRoute].
+type routeTemplate struct {
+	what   string
+	parsed *template.Template
+	err    error
+}
+
+func parse(what, text string) routeTemplate {
 	parsed, err := template.New(what).Option("missingkey=error").Parse(text)
-	if err != nil {
-		return "", fmt.Errorf("the template of the %s: %w", what, err)
-	}
+	return routeTemplate{what, parsed, err}
+}
+
+// fill fills in the template; a name that is none of the values is an error.
+func (t routeTemplate) fill(values map[string]string) (string, error) {
 	var filled strings.Builder
-	if err := parsed.Execute(&filled, values); err != nil {
-		return "", fmt.Errorf("the template of the %s: %w", what, err)
+	err := t.err
+	if err == nil {
+		err = t.parsed.Execute(&filled, values)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the template of the %s: %w", t.what, err)
 	}
 	return filled.String(), nil
 }

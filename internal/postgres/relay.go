@@ -52,6 +52,22 @@ func (s *Store) PostponeEvents(ctx context.Context, events []notification.Postpo
 	return wrap(err, "postpone events")
 }
 
+// FailRelayed marks an event as FAILED that its topic will never have, and that has no
+// workflow. One that does not wait any more stays as it is.
+func (s *Store) FailRelayed(ctx context.Context, eventID, why string) error {
+	const query = `
+		UPDATE event_outbox
+		SET    status        = 'FAILED',
+		       error_message = $2,
+		       lease_owner   = NULL,
+		       lease_until   = NULL
+		WHERE  event_id = $1
+		AND    status = 'PENDING'`
+
+	_, err := s.Pool.Exec(ctx, query, eventID, why)
+	return wrap(err, "fail event")
+}
+
 // AcknowledgeRelayed records that the topics of events have them that no workflow sent,
 // and that these are done.
 func (s *Store) AcknowledgeRelayed(ctx context.Context, ids []string) error {

@@ -28,10 +28,10 @@ var orderService = dialect{
 		SELECT id::text AS key,
 		       created_at::text || '/' || id::text AS cursor,
 		       CASE WHEN isfinite(created_at) THEN created_at::timestamptz END AS created_at
-		FROM   {table}
+		FROM   {table} o
 		WHERE  status = 'NEW'
 		AND    (created_at, id) > ($1, $2)
-		ORDER BY created_at, id
+		ORDER BY o.created_at, id -- of the table: what is selected has no index
 		LIMIT  $3`,
 	rows: `
 		SELECT id::text AS key,
@@ -41,9 +41,9 @@ var orderService = dialect{
 		       '' AS correlation_id,
 		       payload::text AS payload,
 		       CASE WHEN isfinite(created_at) THEN created_at ELSE now() END AS created_at
-		FROM   {table}
+		FROM   {table} o
 		WHERE  id = ANY ($1::text[]::uuid[])
-		ORDER BY created_at, id`,
+		ORDER BY o.created_at, id`,
 	sent: `
 		UPDATE {table}
 		SET    status        = 'SENT',

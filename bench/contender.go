@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// contender is one way to get rows from a table to a topic.
+type contender struct {
+	name, about string
+	rows        int // of a round
+	table       string
+	topic       string
+	send        func(ctx context.Context) error // sends rows until ctx ends; nil: the worker does
+	Rates       []float64                       // rows/s, of the rounds that count
+
+	in   *installation
+	keys int
+}
+
+// newContenders makes the tables and topics, and starts what runs all the time.
+func newContenders(ctx context.Context, in *installation, s relaySettings) ([]*contender, error) {
+	all := []*contender{
+		{name: "A", about: "Herald, mode: batch", rows: s.Rows, table: "bench.batch"},
+		{name: "B", about: "plain loop", rows: s.Rows, table: "bench.loop"},
+		{name: "C", about: "Herald, a workflow for each row", rows: s.WorkflowRows, table: "bench.workflows"},
+	}
+	for _, c := range all {
+		c.in, c.keys, c.topic = in, s.Keys, in.name+"-"+c.name
+		if err := in.createTopic(ctx, c.topic, s.Partitions); err != nil {
+			return nil, err
+		}
+		if err := in.createTable(ctx, c.table); err != nil {
+			return nil, err
+		}
+	}
+	a, b, c := all[0], all[1], all[2]
+	loop, err := newPlainLoop(in, b.table, b.topic, s.Batch)
+	if err != nil {
+		return nil, err
+	}
+	b.send = loop.run
+	return all, in.start(ctx, fmt.Sprintf(`
+- { name: %s-batch, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, mode: batch, batch_size: %d }
+- { name: %s-each, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s }
+`, in.name, a.table, a.topic, s.Batch, in.name, c.table, c.topic))
+}
+
+// roundTime bounds one round of one contender.
+const roundTime = 10 * time.Minute
+
+// round fills the table, waits until all rows are sent, and returns how many were a second.
+func (c *contender) round(ctx context.Context) (rate float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, roundTime)
+	defer cancel()
+	last, err := c.in.fill(ctx, c.table, c.rows, c.keys)
+	if err != nil {
+		return 0, err
+	}
+	sent := make(chan error, 1)
+	sending, stop := context.WithCancel(ctx)
+	go func() {
+		if c.send == nil {
+			sent <- nil
+			return
+		}
+		sent <- c.send(sending)
+	}()
+	err = c.in.awaitSent(ctx, c.table, last)
+	stop()
+	if sendErr := <-sent; !errors.Is(sendErr, context.Canceled) {
+		err = errors.Join(sendErr, err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return c.in.rate(ctx, c.table)
+}
+
+// verify compares how many records the topic has with how many rows were sent.
+func (c *contender) verify(ctx context.Context, rounds int) error {
+	records, err := c.in.records(ctx, c.topic)
+	if err == nil && records != int64(rounds*c.rows) {
+		err = fmt.Errorf("%s: the topic has %d records of %d rows", c.name, records, rounds*c.rows)
+	}
+	return err
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// installation is Herald on the local stack, with a database, a vhost and topics of its own.
+type installation struct {
+	name    string
+	dir     string // of its programs and files
+	env     []string
+	brokers []string
+	db      *pgxpool.Pool
+	kafka   *kgo.Client
+	ends    []func(ctx context.Context) error
+}
+
+// endTime bounds the removal of what was made.
+const endTime = 2 * time.Minute
+
+func newInstallation(ctx context.Context) (in *installation, err error) {
+	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS", "KAFKA_BROKERS"} {
+		if os.Getenv(name) == "" {
+			return nil, fmt.Errorf("%s is not set: run `make up`, then `make bench ARGS=…`", name)
+		}
+	}
+	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), brokers: strings.Split(os.Getenv("KAFKA_BROKERS"), ",")}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, in.remove())
+		}
+	}()
+	if in.dir, err = os.MkdirTemp("", "herald-bench-"); err != nil {
+		return in, err
+	}
+	in.atEnd(func(context.Context) error { return os.RemoveAll(in.dir) })
+	if err = in.command(ctx, "go", "build", "-o", in.dir, "herald/worker", "herald/starter"); err != nil {
+		return in, err
+	}
+	if in.kafka, err = kgo.NewClient(kgo.SeedBrokers(in.brokers...)); err != nil {
+		return in, err
+	}
+	in.atEnd(func(context.Context) error { in.kafka.Close(); return nil })
+	database, err := in.createDatabase(ctx)
+	if err != nil {
+		return in, err
+	}
+	vhost, err := in.createVHost(ctx)
+	if err != nil {
+		return in, err
+	}
+	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+vhost, "TASK_QUEUE_PREFIX="+in.name,
+		"OUTBOX_SOURCES="+filepath.Join(in.dir, "sources.yaml"), "WORKER_HTTP_ADDR=127.0.0.1:0")
+	return in, nil
+}
+
+// atEnd notes how something is removed that was made; the last is removed first.
+func (in *installation) atEnd(remove func(ctx context.Context) error) {
+	in.ends = append(in.ends, remove)
+}
+
+// remove removes all that was made, also after an interrupt.
+func (in *installation) remove() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	var errs []error
+	for _, end := range slices.Backward(in.ends) {
+		errs = append(errs, end(ctx))
+	}
+	in.ends = nil
+	return errors.Join(errs...)
+}
+
+func (in *installation) createDatabase(ctx context.Context) (address string, err error) {
+	server := os.Getenv("DATABASE_URL")
+	name := pgx.Identifier{in.name}.Sanitize()
+	if err := onServer(ctx, server, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	in.atEnd(func(ctx context.Context) error { return onServer(ctx, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", errors.New("DATABASE_URL cannot be read")
+	}
+	u.Path = "/" + in.name
+	if in.db, err = pgxpool.New(ctx, u.String()); err != nil {
+		return "", err
+	}
+	in.atEnd(func(context.Context) error { in.db.Close(); return nil })
+	_, err = in.db.Exec(ctx, "CREATE SCHEMA bench")
+	return u.String(), err
+}
+
+func onServer(ctx context.Context, server, sql string) error {
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+func (in *installation) createVHost(ctx context.Context) (address string, err error) {
+	if err := manage(ctx, http.MethodPut, in.name); err != nil {
+		return "", err
+	}
+	in.atEnd(func(ctx context.Context) error { return manage(ctx, http.MethodDelete, in.name) })
+	u, err := url.Parse(os.Getenv("RABBITMQ_URL"))
+	if err != nil {
+		return "", errors.New("RABBITMQ_URL cannot be read")
+	}
+	u.Path = "/" + in.name
+	return u.String(), nil
+}
+
+// manage creates or deletes a vhost; its creator may do everything there.
+func manage(ctx context.Context, method, vhost string) error {
+	request, err := http.NewRequestWithContext(ctx, method, os.Getenv("RABBITMQ_MANAGEMENT_URL")+"/api/vhosts/"+vhost, http.NoBody)
+	if err != nil {
+		return errors.New("RABBITMQ_MANAGEMENT_URL cannot be read")
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode >= 300 {
+		return fmt.Errorf("%s the vhost %s: %s", method, vhost, response.Status)
+	}
+	return nil
+}
+
+// start migrates the database, and starts the worker and the pollers of the sources.
+func (in *installation) start(ctx context.Context, sources string) error {
+	if err := os.WriteFile(filepath.Join(in.dir, "sources.yaml"), []byte(sources), 0o600); err != nil {
+		return err
+	}
+	starter := filepath.Join(in.dir, "starter")
+	if err := in.command(ctx, starter, "migrate", "up"); err != nil {
+		return err
+	}
+	var log bytes.Buffer
+	worker := exec.Command(filepath.Join(in.dir, "worker"), "--events") // in.remove ends it, after the pollers
+	worker.Env, worker.Stderr = in.env, &log
+	if err := worker.Start(); err != nil {
+		return err
+	}
+	in.atEnd(func(context.Context) error {
+		_ = worker.Process.Signal(syscall.SIGTERM)
+		_ = worker.Wait()
+		return nil
+	})
+	if err := in.command(ctx, starter, "poller", "start"); err != nil {
+		return err
+	}
+	in.atEnd(func(ctx context.Context) error {
+		return errors.Join(in.unschedule(ctx), in.command(ctx, starter, "poller", "stop"))
+	})
+	return nil
+}
+
+// command runs a program of the installation's, and quotes what it said if it fails.
+func (in *installation) command(ctx context.Context, program string, args ...string) error {
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env = in.env
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, cmp.Or(string(bytes.TrimSpace(said)), "it said nothing"))
+	}
+	return nil
+}

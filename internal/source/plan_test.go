@@ -1,0 +1,50 @@
+package source
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/source/sourcetest"
+)
+
+// A page of a backlog is read by an index, from wherever it begins: it sorts no more rows
+// than it reads.
+func TestPendingIsReadByAnIndex(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		dialect notification.Dialect
+		create  string
+		fill    string
+	}{
+		{notification.OrderService, sourcetest.Orders("outbox"), `INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at)
+			SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() + n * interval '1 ms' FROM generate_series(1, 20000) AS n; CREATE INDEX ON outbox (status, created_at)`},
+		{notification.WalletHub, sourcetest.Wallets("outbox"), `INSERT INTO outbox (event_type, payload) SELECT 'FundsAdded', '{}' FROM generate_series(1, 20000); CREATE INDEX ON outbox (sent, id)`},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.dialect), func(t *testing.T) {
+			t.Parallel()
+
+			table, err := Open(t.Context(), notification.SourceConfig{Name: "a", Dialect: tt.dialect, Table: "public.outbox", DatabaseURL: postgrestest.URL(t)})
+			require.NoError(t, err)
+			t.Cleanup(table.Close)
+			for _, sql := range []string{tt.create, tt.fill, "ANALYZE outbox"} {
+				_, err := table.pool.Exec(t.Context(), sql)
+				require.NoError(t, err)
+			}
+			page, err := table.Pending(t.Context(), "", 10_000)
+			require.NoError(t, err)
+			for _, after := range []string{"", page[len(page)-1].Cursor} {
+				rows, _ := table.pool.Query(t.Context(), "EXPLAIN "+table.sql(table.dialect.pending), append(table.cursor(after), 500)...) // CollectRows returns its error
+				plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				require.NoError(t, err)
+				require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan", "%s", strings.Join(plan, "\n"))
+			}
+		})
+	}
+}
