@@ -12,9 +12,9 @@ import (
 	"herald/internal/source/sourcetest"
 )
 
-// A page of a backlog is read by an index, from wherever it begins: it sorts no more rows
-// than it reads.
-func TestPendingIsReadByAnIndex(t *testing.T) {
+// A page of a backlog is read and marked by indexes, from wherever it begins: no statement
+// looks at more rows than the page has.
+func TestPagesAreReadByIndexes(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
@@ -39,8 +39,21 @@ func TestPendingIsReadByAnIndex(t *testing.T) {
 			}
 			page, err := table.Pending(t.Context(), "", 10_000)
 			require.NoError(t, err)
-			for _, after := range []string{"", page[len(page)-1].Cursor} {
-				rows, _ := table.pool.Query(t.Context(), "EXPLAIN "+table.sql(table.dialect.pending), append(table.cursor(after), 500)...) // CollectRows returns its error
+			var keys []string
+			for _, row := range page[:500] {
+				keys = append(keys, row.Key)
+			}
+			statements := []struct {
+				sql    string
+				params []any
+			}{
+				{table.dialect.pending, append(table.cursor(""), 500)},
+				{table.dialect.pending, append(table.cursor(page[len(page)-1].Cursor), 500)},
+				{table.dialect.rows, []any{keys}},
+				{table.dialect.sent, []any{keys}},
+			}
+			for _, statement := range statements {
+				rows, _ := table.pool.Query(t.Context(), "EXPLAIN "+table.sql(statement.sql), statement.params...) // CollectRows returns its error
 				plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 				require.NoError(t, err)
 				require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan", "%s", strings.Join(plan, "\n"))

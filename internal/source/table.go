@@ -63,6 +63,7 @@ func open(ctx context.Context, source notification.SourceConfig, dialect dialect
 	params["datestyle"] = "ISO" // of cursors
 	params["timezone"] = zone(source)
 	params["plan_cache_mode"] = "force_custom_plan" // a plan for any cursor sorts the whole backlog for each page
+	params["enable_seqscan"] = "off"                // a page is read by its keys, also where its table is small by now: it grows
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: open its database: %w", source.Name, err)
