@@ -27,6 +27,7 @@ type installation struct {
 	name    string
 	dir     string // of its programs and files
 	env     []string
+	vhost   string // its address
 	brokers []string
 	db      *pgxpool.Pool
 	kafka   *kgo.Client
@@ -63,12 +64,11 @@ func newInstallation(ctx context.Context) (in *installation, err error) {
 	if err != nil {
 		return in, err
 	}
-	vhost, err := in.createVHost(ctx)
-	if err != nil {
+	if in.vhost, err = in.createVHost(ctx); err != nil {
 		return in, err
 	}
-	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+vhost, "TASK_QUEUE_PREFIX="+in.name,
-		"OUTBOX_SOURCES="+filepath.Join(in.dir, "sources.yaml"), "WORKER_HTTP_ADDR=127.0.0.1:0")
+	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+in.vhost, "TASK_QUEUE_PREFIX="+in.name,
+		"OUTBOX_SOURCES=", "WORKER_HTTP_ADDR=127.0.0.1:0")
 	return in, nil
 }
 
@@ -152,9 +152,11 @@ func manage(ctx context.Context, method, vhost string) error {
 
 // start migrates the database, and starts the worker and the pollers of the sources.
 func (in *installation) start(ctx context.Context, sources string) error {
-	if err := os.WriteFile(filepath.Join(in.dir, "sources.yaml"), []byte(sources), 0o600); err != nil {
+	file := filepath.Join(in.dir, "sources.yaml")
+	if err := os.WriteFile(file, []byte(sources), 0o600); err != nil {
 		return err
 	}
+	in.env = append(in.env, "OUTBOX_SOURCES="+file)
 	starter := filepath.Join(in.dir, "starter")
 	if err := in.command(ctx, starter, "migrate", "up"); err != nil {
 		return err

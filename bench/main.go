@@ -21,6 +21,7 @@ type benchmark struct {
 
 var cases = []benchmark{
 	{"relay-to-kafka", "rows per second from an outbox to Kafka: `mode: batch`, a plain loop, and a workflow for each row", relayToKafka},
+	{"sockets", "what a gateway with thousands of open sockets adds to a message's way, beside the least that does the same", sockets},
 }
 
 func main() {

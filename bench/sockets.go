@@ -1,5 +1,3 @@
-// Command sockets measures a gateway with thousands of open sockets on the local stack,
-// and beside it the least that does the same work.
 package main
 
 import (
@@ -8,10 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -35,24 +30,14 @@ timed from before its publication, with the broker's confirmation, to its frame 
 client. Memory is what the system counts for the process, less what it had without sockets.
 Clients, server, broker and database share the machine.
 
-  eval "$(make -s env)"
-  go run ./bench/sockets
-  go run ./bench/sockets --duration 10m
+  make bench ARGS=sockets
+  make bench ARGS='sockets --duration 10m'
 
 flags:
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "sockets:", err)
-		os.Exit(1)
-	}
-}
-
-// run sets everything up, measures each server, and removes what it made.
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
+// sockets sets everything up, measures each server, and removes what it made.
+func sockets(ctx context.Context, args []string, out io.Writer) (err error) {
 	var s socketSettings
 	flags := flag.NewFlagSet("sockets", flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -69,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if s.sockets < 1 || s.sockets > 10_000 || s.rate < 1 || s.duration < time.Second || flags.NArg() > 0 {
 		return errors.New("there must be 1 to 10,000 sockets, a message a second, and a second")
 	}
-	in, err := newGround(ctx)
+	in, err := newInstallation(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +89,7 @@ type socketResult struct {
 }
 
 // measure runs one server with all sockets.
-func (s socketSettings) measure(ctx context.Context, in *ground, server *socketServer) (socketResult, error) {
+func (s socketSettings) measure(ctx context.Context, in *installation, server *socketServer) (socketResult, error) {
 	r := socketResult{name: server.name}
 	if err := server.start(ctx); err != nil {
 		return r, err

@@ -15,7 +15,7 @@ import (
 
 // publish publishes messages at the wanted rate, as a worker does: each call waits for the
 // broker's word, and many are under way at once.
-func (s socketSettings) publish(ctx context.Context, in *ground, server *socketServer, clients *socketClients) (published int, err error) {
+func (s socketSettings) publish(ctx context.Context, in *installation, server *socketServer, clients *socketClients) (published int, err error) {
 	broker, err := rabbitmq.Connect(ctx, rabbitmq.Config{URL: in.vhost, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return 0, err
@@ -46,7 +46,7 @@ func (s socketSettings) publish(ctx context.Context, in *ground, server *socketS
 
 // socketRows puts deliveries into the table whose attempts have begun, to the recipients in
 // turn, and returns their messages.
-func (in *ground) socketRows(ctx context.Context, run string, n, recipients int) ([]notification.Frame, error) {
+func (in *installation) socketRows(ctx context.Context, run string, n, recipients int) ([]notification.Frame, error) {
 	rows, err := in.db.Query(ctx, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
 		SELECT $1 || '-' || i, 'RESERVATION_REQUESTED', 'CUSTOMER', (i * 7919 % $3)::text, 'WEBSOCKET', $1 || '-' || i || '-WEBSOCKET',
@@ -64,7 +64,7 @@ func (in *ground) socketRows(ctx context.Context, run string, n, recipients int)
 }
 
 // delivered waits until all n deliveries are DELIVERED, for 30 s at most, and counts them.
-func (in *ground) delivered(ctx context.Context, n int) (count int, err error) {
+func (in *installation) delivered(ctx context.Context, n int) (count int, err error) {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		err = in.db.QueryRow(ctx, "SELECT count(*) FROM notification WHERE status = 'DELIVERED'").Scan(&count)
 		if err != nil || count >= n || time.Now().After(deadline) {

@@ -40,8 +40,8 @@ const (
 )
 
 // newSocketServers builds the programs, and makes the recipients.
-func newSocketServers(ctx context.Context, in *ground, recipients int) ([]*socketServer, error) {
-	if err := in.command(ctx, "go", "build", "-o", in.dir, "herald/starter", "herald/gateway", "herald/bench/plainsockets"); err != nil {
+func newSocketServers(ctx context.Context, in *installation, recipients int) ([]*socketServer, error) {
+	if err := in.command(ctx, "go", "build", "-o", in.dir, "herald/gateway", "herald/bench/plainsockets"); err != nil {
 		return nil, err
 	}
 	if err := in.command(ctx, filepath.Join(in.dir, "starter"), "migrate", "up"); err != nil {
