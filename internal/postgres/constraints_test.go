@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	insertEvent    = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES `
-	insertDelivery = `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, `
-	insertUserType = `INSERT INTO user_type (user_type, who, audience) VALUES `
-	insertRetry    = `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES `
-	deliveryValues = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
+	insertEvent              = `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES `
+	insertDelivery           = `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, `
+	insertUserType           = `INSERT INTO user_type (user_type, who, audience) VALUES `
+	insertRetry              = `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES `
+	insertCategoryPreference = `INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES `
+	deliveryValues           = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
 )
 
 // refusals has, for each constraint of the schema, statements that it refuses.
@@ -133,13 +134,22 @@ var refusals = map[string][]string{
 	"entity_notification_settings_quiet_hours_timezone": {
 		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_timezone) VALUES ('RESTAURANT', '5', 'SMS', 'Europe/Atlantis')`,
 	},
-	"recipient_timezone_known": {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
+	"event_category_length":                     {`INSERT INTO event_category VALUES ('T', '')`, `INSERT INTO event_category VALUES ('T', repeat('c', 61))`},
+	"event_category_printable":                  {`INSERT INTO event_category VALUES ('T', E'two\nlines')`},
+	"herald_secret_only_one":                    {`INSERT INTO herald_secret (only_one, fingerprint, since) VALUES (false, 'f', now())`},
+	"user_category_preferences_category_length": {insertCategoryPreference + `('CUSTOMER', '1', '', 'SMS', false)`, insertCategoryPreference + `('CUSTOMER', '1', repeat('c', 61), 'SMS', false)`},
+	"user_category_preferences_channel":         {insertCategoryPreference + `('CUSTOMER', '1', 'offers', 'FAX', false)`},
+	"user_category_preferences_user_type":       {insertCategoryPreference + `('STAFF', '1', 'offers', 'SMS', false)`},
+	"user_settings_user_type":                   {`INSERT INTO user_settings VALUES ('STAFF', '1', 'UTC')`},
+	"user_settings_timezone_known":              {`INSERT INTO user_settings VALUES ('CUSTOMER', '1', 'Europe/Atlantis')`},
+	"recipient_timezone_known":                  {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
 }
 
 // raised are the constraints whose expression fails with an error of its own.
 var raised = map[string]string{
 	"recipient_timezone_known":                          `time zone "Europe/Atlantis" not recognized`,
 	"entity_notification_settings_quiet_hours_timezone": `time zone "Europe/Atlantis" not recognized`,
+	"user_settings_timezone_known":                      `time zone "Europe/Atlantis" not recognized`,
 }
 
 func TestConstraints(t *testing.T) {
