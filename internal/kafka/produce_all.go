@@ -150,6 +150,10 @@ func (r *flushRun) send(ctx context.Context, indexes []int) []error {
 	if err := r.batches.Flush(ctx); err != nil { // what an earlier flush left behind would break the batches in two
 		return slices.Repeat([]error{r.failure("", err)}, len(indexes))
 	}
+	// The client's loop that sent an earlier flush may go on for a moment. It would take the
+	// first records as a batch of their own, and with them refused, what follows would overtake
+	// them. It has ended by the time that a broker answers; one that does not takes nothing.
+	_ = r.batches.Ping(ctx)
 	for n, i := range indexes {
 		r.batches.Produce(ctx, clientRecord(r.records[i]), func(_ *kgo.Record, err error) { ends <- end{n, err} })
 	}

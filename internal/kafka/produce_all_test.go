@@ -114,6 +114,34 @@ func TestProduceAllAroundARefusedRecord(t *testing.T) {
 }
 
 // Many records in one batch are too large together, and each is taken.
+// Flushes follow each other at once, and each looks for a record that is too large: nothing
+// overtakes a record of its key.
+func TestProduceAllIsNotOvertaken(t *testing.T) {
+	t.Parallel()
+
+	cluster := kafkatest.NewCluster(t)
+	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
+	for n := range 40 {
+		topic := fmt.Sprintf("small-%d", n)
+		kafkatest.CreateTopic(t, cluster.Address, topic, map[string]string{"max.message.bytes": "5000"})
+		var want []string
+		for page := range 3 {
+			records := numbered(topic, slices.Repeat([]string{"a"}, 20)...)
+			for i := range records {
+				records[i].Value = fmt.Append(nil, 20*page+i)
+				if page == 0 || i < 10 {
+					want = append(want, string(records[i].Value))
+				}
+			}
+			if page > 0 {
+				records[10].Value = noise(9000)
+			}
+			producer.ProduceAll(t.Context(), records)
+		}
+		require.Equal(t, want, arrived(t, cluster.Address, topic, len(want)))
+	}
+}
+
 func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
 	t.Parallel()
 
