@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -174,6 +175,11 @@ func (o *AdoptedOutbox) adoptPage(ctx context.Context, size, limit int) (more bo
 		return false, err
 	}
 	page := o.sort(keys, known)
+	if len(page.again)+len(page.order) > 0 {
+		if err := o.confirm(ctx, &page, size); err != nil {
+			return false, err
+		}
+	}
 	if err := o.settle(ctx, page); err != nil {
 		return false, err
 	}
@@ -199,8 +205,8 @@ type adoptionPage struct {
 	fresh  []pendingRow
 	sent   []string                // keys
 	failed map[string][]pendingRow // by the reason
-	again  []string                // events
-	order  []string                // likewise
+	again  []pendingRow            // whose events begin again
+	order  []pendingRow            // whose workflows are told to send them again
 }
 
 // pendingRow is a row of the source's table, and the id that its event has or gets.
@@ -221,12 +227,25 @@ func (o *AdoptedOutbox) sort(keys []notification.SourceKey, known map[string]not
 			why := cmp.Or(known[id].Unfit, known[id].Cancelled)
 			page.failed[why] = append(page.failed[why], pendingRow{key, id})
 		case notification.BeginRow:
-			page.again = append(page.again, id)
+			page.again = append(page.again, pendingRow{key, id})
 		case notification.OrderRow:
-			page.order = append(page.order, id)
+			page.order = append(page.order, pendingRow{key, id})
 		}
 	}
 	return page
+}
+
+// confirm leaves out rows that are not pending any more. A row fails before its event does: one
+// that was read as pending before that was not set back by its service.
+func (o *AdoptedOutbox) confirm(ctx context.Context, page *adoptionPage, size int) error {
+	keys, err := o.Table.Pending(ctx, o.after, size)
+	pending := map[string]bool{}
+	for _, key := range keys {
+		pending[key.Key] = true
+	}
+	failed := func(row pendingRow) bool { return !pending[row.Key] }
+	page.again, page.order = slices.DeleteFunc(page.again, failed), slices.DeleteFunc(page.order, failed)
+	return err
 }
 
 // settle does what is to be done about rows that are known.
@@ -241,11 +260,11 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 			return err
 		}
 	}
-	for _, id := range page.again {
-		if _, err := o.Store.RetryEvent(ctx, id); err != nil {
+	for _, row := range page.again {
+		if _, err := o.Store.RetryEvent(ctx, row.eventID); err != nil {
 			return err
 		}
-		activity.GetLogger(ctx).Info("an event begins again, since its service has set its row back", "event_id", id, "source", o.Source.Name)
+		activity.GetLogger(ctx).Info("an event begins again, since its service has set its row back", "event_id", row.eventID, "source", o.Source.Name)
 	}
 	o.orderAll(ctx, page.order)
 	return nil
@@ -253,9 +272,10 @@ func (o *AdoptedOutbox) settle(ctx context.Context, page adoptionPage) error {
 
 // orderAll has events sent to their topic again, whose workflows run. An order that is lost
 // is given again by a later walk.
-func (o *AdoptedOutbox) orderAll(ctx context.Context, ids []string) {
+func (o *AdoptedOutbox) orderAll(ctx context.Context, rows []pendingRow) {
 	maps.DeleteFunc(o.ordered, func(_ string, at time.Time) bool { return time.Since(at) > orderAgain })
-	for _, id := range ids {
+	for _, row := range rows {
+		id := row.eventID
 		if _, told := o.ordered[id]; told {
 			continue
 		}

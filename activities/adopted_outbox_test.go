@@ -1,6 +1,8 @@
 package activities_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -252,6 +254,42 @@ func TestAdoptedOutboxPassesOverManyRows(t *testing.T) {
 	await(t, s.herald, 1, "status = 'PROCESSED'")
 	p.stop(t)
 	require.Equal(t, 1, temporal.count("wallet-2500"))
+}
+
+// tableAndThen is a table after whose first reading something happens, before anybody knows
+// what was read.
+type tableAndThen struct {
+	activities.SourceTable
+	then func()
+	once sync.Once
+}
+
+func (t *tableAndThen) Pending(ctx context.Context, after string, limit int) ([]notification.SourceKey, error) {
+	defer t.once.Do(t.then)
+	return t.SourceTable.Pending(ctx, after, limit)
+}
+
+// A row that fails after it was read as pending was not set back by its service.
+func TestAdoptedOutboxOfRowsThatFailMeanwhile(t *testing.T) {
+	t.Parallel()
+
+	s, temporal, orders := orderService(t), &launcher{}, &ordered{}
+	s.orders(t, 1, 3)
+	exec(t, s.herald, `
+		INSERT INTO event_outbox (event_id, source, event_type, status, published_at, attempt_count)
+		VALUES ($1, 'orders', 'OrderCreated', 'PROCESSED', now(), 1), ($2, 'orders', 'OrderCreated', 'PROCESSED', now(), 1)`, orderID(1), orderID(2))
+	exec(t, s.herald, "INSERT INTO processed_event (event_id) VALUES ($1)", orderID(1)) // its workflow runs, the other's was never started
+	s.outbox.Topics = orders
+	s.outbox.Table = &tableAndThen{SourceTable: s.table, then: func() {
+		require.NoError(t, s.table.MarkFailed(t.Context(), []string{orderID(1), orderID(2)}, "refused"))
+		exec(t, s.herald, "UPDATE event_outbox SET status = 'FAILED', published_at = NULL, sink_attempts = 1, error_message = 'refused'")
+	}}
+
+	p := s.poll(t, temporal)
+	await(t, s.herald, 1, "status = 'PROCESSED' AND event_id = '"+orderID(3)+"'")
+	p.stop(t)
+	require.Zero(t, orders.count())
+	require.Equal(t, 2, events(t, s.herald, "status = 'FAILED'"))
 }
 
 // Events that were cancelled while they waited for their topic end in their own table, too,

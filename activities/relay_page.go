@@ -13,7 +13,6 @@ type relayPage struct {
 	rows   []relayRow              // of the poller's own slots
 	sent   []string                // keys of those that are acknowledged, and not marked
 	failed map[string][]pendingRow // that can never be sent, or were cancelled, by the reason
-	again  []string                // events that begin again, since their service has set them back
 	cursor string                  // of the last row; empty: there are no more
 }
 
@@ -28,6 +27,7 @@ type relayRow struct {
 	wait    time.Duration // for how long; zero: that is not known
 	known   bool          // it is an event
 	refused bool          // before
+	again   bool          // its service has set it back, so it begins again
 }
 
 // read reads the next page behind a cursor that has something to do.
@@ -74,10 +74,11 @@ func (w *relayWalker) sort(ctx context.Context, keys []notification.SourceKey, p
 			continue
 		case notification.PassRow:
 			continue
-		case notification.BeginRow:
-			page.again = append(page.again, id)
 		}
-		row := relayRow{eventID: id, cursor: key.Cursor, hold: step != notification.SendRow, wait: event.Wait, known: found, refused: event.Refusals > 0}
+		row := relayRow{
+			eventID: id, cursor: key.Cursor, hold: step != notification.SendRow, wait: event.Wait,
+			known: found, refused: event.Refusals > 0, again: step == notification.BeginRow,
+		}
 		row.Key = key.Key
 		wanted = append(wanted, row)
 	}

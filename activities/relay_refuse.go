@@ -153,12 +153,15 @@ func (w *relayWalker) settle(ctx context.Context, page relayPage) error {
 			return err
 		}
 	}
-	for _, id := range page.again {
-		if _, err := w.Store.RetryEvent(ctx, id); err != nil {
+	for _, row := range page.rows {
+		if !row.again {
+			continue
+		}
+		if _, err := w.Store.RetryEvent(ctx, row.eventID); err != nil {
 			return err
 		}
 		w.dueIn(time.Nanosecond)
-		activity.GetLogger(ctx).Info("an event begins again, since its service has set its row back", "event_id", id, "source", w.Source.Name)
+		activity.GetLogger(ctx).Info("an event begins again, since its service has set its row back", "event_id", row.eventID, "source", w.Source.Name)
 	}
 	return nil
 }

@@ -216,6 +216,33 @@ func TestRelayIsFenced(t *testing.T) {
 	p.stop(t)
 }
 
+// What one poller fails, another that has read it before does not begin again.
+func TestRelayBeginsAgainWhatIsItsOwn(t *testing.T) {
+	t.Parallel()
+
+	config := refusedTwice
+	config.Pollers = 2
+	r := newRelaying(t, sourcetest.Orders("outbox"), config, "orders-out")
+	_, others, release, err := r.table.Own(t.Context(), notification.Slots/2)
+	require.NoError(t, err)
+	defer release()
+	const rows = 100
+	r.many(t, 1, rows, rows, "orders-out")
+	exec(t, r.herald, `
+		INSERT INTO event_outbox (event_id, source, event_type, status, error_message, attempt_count, sink_attempts)
+		SELECT '00000000-0000-4000-8000-' || lpad(n::text, 12, '0'), 'orders', 'orders-out', 'FAILED', 'refused', 1, 1 FROM generate_series(1, $1::int) AS n`, rows)
+	own := 0
+	for n := range rows {
+		if !others[notification.Slot(notification.Record{Key: []byte(aggregate(n))}, "")] {
+			own++
+		}
+	}
+	p := r.pollBatches(t)
+	r.awaitRows(t, own, "status = 'SENT'")
+	p.stop(t)
+	require.Equal(t, rows-own, events(t, r.herald, "status = 'FAILED'"))
+}
+
 // Once its connection is lost, so are its keys: it sends nothing more with them.
 func TestRelayLosesItsKeysWithItsConnection(t *testing.T) {
 	t.Parallel()

@@ -205,7 +205,15 @@ func (s *system) eventually(condition func() bool, message string, args ...any) 
 // awaitCount waits until SQL yields a number.
 func (s *system) awaitCount(want int, sql string, args ...any) {
 	s.t.Helper()
-	s.eventually(func() bool { return s.count(sql, args...) == want }, "there are never %d: %s %v", want, sql, args)
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		got := s.count(sql, args...)
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("there are %d and never %d: %s %v", got, want, sql, args)
+		}
+	}
 }
 
 // awaitSuccess waits until events have ended.
