@@ -15,7 +15,7 @@ import (
 // A Sender hands one message to one provider, once. Every failure of the
 // provider or of the wire is a [notification.ProviderError].
 type Sender interface {
-	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
+	Send(ctx context.Context, msg notification.Message) (notification.Answer, error)
 }
 
 // beginTimeout and recordTimeout bound the statements that begin and end an attempt.
@@ -43,8 +43,8 @@ type outgoing struct {
 // A failed attempt that could not be recorded stays open, counts as a crash, and is
 // repeated.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
-	receipt, err := a.call(ctx, m)
-	m.end(receipt, err)
+	answer, err := a.call(ctx, m)
+	m.end(answer, err)
 	a.warnings.rejected(ctx, m.channel, m.result)
 	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
 	recordErr := a.record(ctx, m.channel, m.result)
@@ -62,25 +62,25 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 }
 
 // call calls the provider, unless there is nothing to call it with.
-func (a *Activities) call(ctx context.Context, m outgoing) (notification.Receipt, error) {
+func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer, error) {
 	sender, ok := a.Senders[m.channel]
 	switch {
 	case !ok:
-		return notification.Receipt{}, permanent(&notification.NotConfiguredError{Channel: m.channel, Why: a.Off[m.channel]}, ChannelNotConfigured)
+		return notification.Answer{}, permanent(&notification.NotConfiguredError{Channel: m.channel, Why: a.Off[m.channel]}, ChannelNotConfigured)
 	case m.tried.Crashed >= maxCrashes:
-		return notification.Receipt{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
+		return notification.Answer{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
 	case !timeFor(ctx, m.policy.Timeout):
-		return notification.Receipt{}, errLate
+		return notification.Answer{}, errLate
 	}
 	message, err := m.write()
 	if err != nil {
-		return notification.Receipt{}, permanent(err, NoText)
+		return notification.Answer{}, permanent(err, NoText)
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
 	defer cancel()
-	receipt, err := sender.Send(ctx, message)
-	observeCall(ctx, m.channel, receipt.Took)
-	return receipt, err
+	answer, err := sender.Send(ctx, message)
+	observeCall(ctx, m.channel, answer.Took)
+	return answer, err
 }
 
 // errLate is an attempt that was begun too late, on a machine or with a database
@@ -96,11 +96,11 @@ func timeFor(ctx context.Context, timeout time.Duration) bool {
 }
 
 // end completes the result with a provider's answer, or its failure.
-func (m *outgoing) end(receipt notification.Receipt, err error) {
+func (m *outgoing) end(answer notification.Answer, err error) {
 	r := &m.result
-	r.ProviderStatus, r.DeadDevices, r.Took = receipt.Status, receipt.DeadDevices, receipt.Took
+	r.ProviderStatus, r.DeadDevices, r.Took = answer.Status, answer.DeadDevices, answer.Took
 	if err == nil {
-		r.Outcome, r.ProviderID = notification.OutcomeSent, receipt.ProviderID
+		r.Outcome, r.ProviderID = notification.OutcomeSent, answer.ProviderID
 		return
 	}
 	r.Outcome, r.Detail = notification.OutcomeError, reason(err)

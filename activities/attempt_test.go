@@ -73,14 +73,14 @@ func (m *message) named(n int, result notification.AttemptResult) notification.A
 
 // provider answers as it is told and counts.
 type provider struct {
-	receipt notification.Receipt
+	receipt notification.Answer
 	err     error
 	calls   int
 	message notification.Message      // the last one
 	during  func(ctx context.Context) // runs in the call
 }
 
-func (p *provider) Send(ctx context.Context, message notification.Message) (notification.Receipt, error) {
+func (p *provider) Send(ctx context.Context, message notification.Message) (notification.Answer, error) {
 	p.calls++
 	p.message = message
 	if p.during != nil {
@@ -90,7 +90,7 @@ func (p *provider) Send(ctx context.Context, message notification.Message) (noti
 }
 
 func accepting() *provider {
-	return &provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}
+	return &provider{receipt: notification.Answer{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}
 }
 
 func providerError(class notification.FailureClass, status int, retryAfter time.Duration) error {
@@ -189,7 +189,7 @@ func TestAttemptFails(t *testing.T) {
 			t.Parallel()
 
 			forBoth(t, tt.begun, tt.ended, func(t *testing.T, m *message) {
-				mail := &provider{err: tt.err, receipt: notification.Receipt{ProviderID: "none", DeadDevices: []string{"old"}}}
+				mail := &provider{err: tt.err, receipt: notification.Answer{ProviderID: "none", DeadDevices: []string{"old"}}}
 				_, err := m.attempt(t.Context(), mail, policy)
 
 				requireFailure(t, err, tt.wantType, tt.permanent, tt.delay)

@@ -87,7 +87,7 @@ func send(t *testing.T, db *deliveries, mail activities.Sender, in activities.Se
 func TestSendAccepted(t *testing.T) {
 	t.Parallel()
 
-	db, mail := due(1, 0), &provider{receipt: notification.Receipt{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}
+	db, mail := due(1, 0), &provider{receipt: notification.Answer{ProviderID: "sg-1", Status: 202, DeadDevices: []string{"old"}}}
 	in := sendInput
 	in.AttemptsBefore = 7
 

@@ -15,7 +15,7 @@ import (
 // Sender hands one message to one provider, once. Every error is a
 // [notification.ProviderError].
 type Sender interface {
-	Send(ctx context.Context, msg notification.Message) (notification.Receipt, error)
+	Send(ctx context.Context, msg notification.Message) (notification.Answer, error)
 }
 
 // Process is what a sender gets from the process that it runs in.

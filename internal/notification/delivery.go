@@ -58,7 +58,7 @@ type AttemptResult struct {
 	ProviderID     string // the provider's id of the message; with OutcomeSent
 	Detail         string // why it was not sent; never an address or a text
 	DeadDevices    []string
-	Took           time.Duration `json:",omitempty"` // as [Receipt] has it
+	Took           time.Duration `json:",omitempty"` // as [Answer] has it
 }
 
 // RecordedAttempt is what recording the end of an attempt came to.

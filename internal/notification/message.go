@@ -31,9 +31,9 @@ const (
 	PushData         PushKind = "DATA"         // the app shows it
 )
 
-// Receipt is what a provider said to a message. It holds as much as is known,
+// Answer is what a provider said to a message. It holds as much as is known,
 // even when the sender returns an error beside it.
-type Receipt struct {
+type Answer struct {
 	ProviderID  string   // the provider's id of the message; may be empty
 	Status      int      // HTTP status of the answer; 0: none
 	DeadDevices []string // tokens that the provider will never accept again

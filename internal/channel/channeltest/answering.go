@@ -41,7 +41,7 @@ func RunRefusals(t *testing.T, sender channel.Sender, provider string, good noti
 			tt.Change(&msg)
 			receipt, err := sender.Send(t.Context(), msg)
 			require.Equal(t, &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: tt.Code, Unasked: true}, err)
-			require.Equal(t, notification.Receipt{}, receipt)
+			require.Equal(t, notification.Answer{}, receipt)
 		})
 	}
 }

@@ -31,9 +31,9 @@ type Sender struct {
 
 // Send hands msg to SendGrid, once, within the sender's timeout. Every error
 // is a [notification.ProviderError].
-func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if code := flaw(msg); code != "" {
-		return notification.Receipt{}, channel.Refuse(provider, code)
+		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -47,18 +47,18 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	client := &rest.Client{HTTPClient: exchange.Client()}
 	_, _ = client.SendWithContext(ctx, request) // the exchange has the answer, and its errors hold no secret
 
-	receipt := notification.Receipt{Status: exchange.Status, Took: exchange.Took}
+	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		if failure.Class == notification.Busy && failure.RetryAfter == 0 {
 			failure.RetryAfter = untilReset(exchange.Header, time.Now())
 		}
-		return receipt, failure
+		return answer, failure
 	}
 	if !accepted(exchange) {
-		return receipt, exchange.Unexpected(provider)
+		return answer, exchange.Unexpected(provider)
 	}
-	receipt.ProviderID = channel.ProviderID(exchange.Header.Get("X-Message-Id"))
-	return receipt, nil
+	answer.ProviderID = channel.ProviderID(exchange.Header.Get("X-Message-Id"))
+	return answer, nil
 }
 
 // accepted says whether the answer is SendGrid's 202, whose body is empty. It is

@@ -44,8 +44,8 @@ func (a *deviceAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer is the result of one message to one device.
-type answer struct {
+// deviceAnswer is the result of one message to one device.
+type deviceAnswer struct {
 	name    string // FCM's id of the message; empty: it was not accepted
 	status  int
 	took    time.Duration
@@ -53,11 +53,11 @@ type answer struct {
 	dead    bool                        // the device will never accept a message again
 }
 
-func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Message) answer {
+func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Message) deviceAnswer {
 	exchange := channel.NewExchange(s.wire)
 	name, err := s.call(ctx, &deviceAttempt{exchange, token}, message)
 
-	got := answer{name: channel.ProviderID(name), status: exchange.Status, took: exchange.Took}
+	got := deviceAnswer{name: channel.ProviderID(name), status: exchange.Status, took: exchange.Took}
 	switch got.failure = exchange.Failure(ctx, provider); {
 	case got.failure != nil:
 		got.dead = refine(got.failure, exchange.Body)

@@ -28,24 +28,24 @@ type Sender struct {
 }
 
 // Send hands msg to each of its devices, once, all within the sender's timeout. It
-// succeeds if one device took it. The receipt names the dead devices, also beside
+// succeeds if one device took it. The answer names the dead devices, also beside
 // an error. Every error is a [notification.ProviderError]: of those of the devices,
 // the one for which another attempt is most likely to succeed.
-func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	switch {
 	case len(msg.Devices) == 0:
-		return notification.Receipt{}, channel.Refuse(provider, codeNoDevice)
+		return notification.Answer{}, channel.Refuse(provider, codeNoDevice)
 	case size(msg) > messageLimit:
-		return notification.Receipt{}, channel.Refuse(provider, "message too big")
+		return notification.Answer{}, channel.Refuse(provider, "message too big")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 
 	token, failure := s.tokens.get(ctx)
 	if failure != nil {
-		return notification.Receipt{}, failure
+		return notification.Answer{}, failure
 	}
-	answers := make([]answer, len(msg.Devices))
+	answers := make([]deviceAnswer, len(msg.Devices))
 	var group errgroup.Group
 	group.SetLimit(devicesAtOnce)
 	for i, device := range msg.Devices {

@@ -71,7 +71,7 @@ func newFCM(t *testing.T, answers map[string]answer) *fcm {
 }
 
 // send sends one message to devices named 0, 1, … and answers for them.
-func send(t *testing.T, answers ...answer) (notification.Receipt, error) {
+func send(t *testing.T, answers ...answer) (notification.Answer, error) {
 	t.Helper()
 	byDevice := map[string]answer{}
 	msg := channeltest.Message(1)

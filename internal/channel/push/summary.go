@@ -21,9 +21,9 @@ var byPromise = []notification.FailureClass{
 }
 
 // summarize makes one result of the devices' answers.
-func summarize(devices []string, answers []answer) (notification.Receipt, error) {
+func summarize(devices []string, answers []deviceAnswer) (notification.Answer, error) {
 	var dead []string
-	var accepted, worth *answer // the first that took it; the failure that promises most
+	var accepted, worth *deviceAnswer // the first that took it; the failure that promises most
 	for i := range answers {
 		switch a := &answers[i]; {
 		case a.failure == nil:
@@ -34,24 +34,24 @@ func summarize(devices []string, answers []answer) (notification.Receipt, error)
 			worth = a
 		}
 	}
-	receipt := notification.Receipt{DeadDevices: dead, Took: slowest(answers)}
+	answer := notification.Answer{DeadDevices: dead, Took: slowest(answers)}
 	switch {
 	case accepted != nil:
-		receipt.ProviderID, receipt.Status = accepted.name, accepted.status
-		return receipt, nil
+		answer.ProviderID, answer.Status = accepted.name, accepted.status
+		return answer, nil
 	case worth != nil:
-		receipt.Status = worth.status
-		return receipt, worth.failure
+		answer.Status = worth.status
+		return answer, worth.failure
 	default:
 		refused := channel.Refuse(provider, codeNoDevice)
 		refused.Status, refused.Unasked = answers[0].status, false
-		receipt.Status = refused.Status
-		return receipt, refused
+		answer.Status = refused.Status
+		return answer, refused
 	}
 }
 
 // slowest is how long the slowest of the devices' calls took.
-func slowest(answers []answer) time.Duration {
+func slowest(answers []deviceAnswer) time.Duration {
 	took := time.Duration(0)
 	for _, a := range answers {
 		took = max(took, a.took)
@@ -59,4 +59,4 @@ func slowest(answers []answer) time.Duration {
 	return took
 }
 
-func promise(a *answer) int { return slices.Index(byPromise, a.failure.Class) }
+func promise(a *deviceAnswer) int { return slices.Index(byPromise, a.failure.Class) }

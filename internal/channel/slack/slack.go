@@ -22,13 +22,13 @@ type Sender struct {
 
 // Send posts msg to its webhook, once, within the sender's timeout. Every
 // error is a [notification.ProviderError].
-func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if code := flaw(msg.To, s.hosts); code != "" {
-		return notification.Receipt{}, channel.Refuse(provider, code)
+		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	payload, ok := compose(msg)
 	if !ok {
-		return notification.Receipt{}, channel.Refuse(provider, "message too long")
+		return notification.Answer{}, channel.Refuse(provider, "message too long")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -36,15 +36,15 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	exchange := channel.NewExchange(s.wire)
 	post(ctx, exchange, msg.To, payload)
 
-	receipt := notification.Receipt{Status: exchange.Status, Took: exchange.Took}
+	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		refine(failure, exchange.Body)
-		return receipt, failure
+		return answer, failure
 	}
 	if string(bytes.TrimSpace(exchange.Body)) != "ok" {
-		return receipt, exchange.Unexpected(provider)
+		return answer, exchange.Unexpected(provider)
 	}
-	return receipt, nil
+	return answer, nil
 }
 
 // post makes the exchange, which keeps the result. It drops the errors of net/http,

@@ -37,9 +37,9 @@ type Sender struct {
 // Send hands the body of msg to Twilio, once, within the sender's timeout. It does
 // not send the title, since a text message has none. Every error is a
 // [notification.ProviderError].
-func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if code := flaw(msg); code != "" {
-		return notification.Receipt{}, channel.Refuse(provider, code)
+		return notification.Answer{}, channel.Refuse(provider, code)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -47,16 +47,16 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	exchange := channel.NewExchange(s.wire)
 	created, err := s.service(ctx, exchange).CreateMessage(s.params(msg))
 
-	receipt := notification.Receipt{Status: exchange.Status, Took: exchange.Took}
+	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
 		refine(failure, err)
-		return receipt, failure
+		return answer, failure
 	}
 	if err != nil || created.Sid == nil || *created.Sid == "" {
-		return receipt, exchange.Unexpected(provider)
+		return answer, exchange.Unexpected(provider)
 	}
-	receipt.ProviderID = channel.ProviderID(*created.Sid)
-	return receipt, nil
+	answer.ProviderID = channel.ProviderID(*created.Sid)
+	return answer, nil
 }
 
 // flaw names what makes msg impossible to send, or returns "".

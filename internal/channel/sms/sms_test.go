@@ -23,7 +23,7 @@ func message() notification.Message {
 }
 
 // sendAgainst sends a message to a server that gives one answer to all.
-func sendAgainst(t *testing.T, status int, body string, msg notification.Message) (notification.Receipt, error) {
+func sendAgainst(t *testing.T, status int, body string, msg notification.Message) (notification.Answer, error) {
 	t.Helper()
 	base := channeltest.Answering(t, channeltest.Answer{Status: status, Body: body}, channeltest.Unseen)
 	return newSender(t, base, time.Minute).Send(t.Context(), msg)

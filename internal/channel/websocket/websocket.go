@@ -32,15 +32,15 @@ type Sender struct {
 }
 
 // Send returns when the broker has confirmed the message. The message arrives
-// later, when a gateway hands it to a socket. The receipt has no id, since
+// later, when a gateway hands it to a socket. The answer has no id, since
 // the broker gives none. Errors are the publisher's.
-func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Receipt, error) {
+func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	body, err := json.Marshal(msg.Frame())
 	if err != nil {
 		failure := &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: "message is not JSON"}
-		return notification.Receipt{}, failure
+		return notification.Answer{}, failure
 	}
 	began := time.Now()
 	err = s.publisher.PublishWebSocket(ctx, msg.Audience, msg.DeliveryID, body)
-	return notification.Receipt{Took: time.Since(began)}, err
+	return notification.Answer{Took: time.Since(began)}, err
 }

@@ -37,7 +37,7 @@ func TestSend(t *testing.T) {
 			require.NoError(t, err)
 			require.Positive(t, receipt.Took)
 			receipt.Took = 0
-			require.Equal(t, notification.Receipt{}, receipt)
+			require.Equal(t, notification.Answer{}, receipt)
 			taken := vhost.Take(t, "notification.websocket."+audience)
 			require.Len(t, taken, 1)
 			require.Equal(t, "evt-1-staff10-WEBSOCKET", taken[0].MessageId)
