@@ -21,6 +21,14 @@ const (
 // the event, its workflow waits for it.
 const RetryTopic = "retry-topic"
 
+// Settled is the signal, without arguments, by which an [EscalationID] is told that its
+// delivery has ended, or that a receipt, an acknowledgement or a reader has changed its row.
+const Settled = "settled"
+
+// EscalationID is the workflow ID of what waits beside a delivery for whether another one has
+// to follow it. No delivery's own id ends like that.
+func EscalationID(deliveryID string) string { return deliveryID + "-escalation" }
+
 // The search attributes of Herald's workflows, all keywords. The first four are
 // set when a workflow starts; HeraldOutcome only where the end is not SENT.
 var (
