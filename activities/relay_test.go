@@ -259,7 +259,8 @@ func TestRelayLosesItsKeysWithItsConnection(t *testing.T) {
 	}
 }
 
-// What its topic has is marked before anything else is sent, however long that takes.
+// What its topic has is marked before more than one batch behind it is sent, however long
+// that takes.
 func TestRelayWhoseMarksFail(t *testing.T) {
 	t.Parallel()
 
@@ -270,7 +271,7 @@ func TestRelayWhoseMarksFail(t *testing.T) {
 	r.many(t, 1, 70, 3, "orders-out")
 	first := pollRelay(t, relay)
 	require.Eventually(t, func() bool { return table.tried() >= 3 }, patience, time.Millisecond)
-	require.Len(t, kafkatest.Records(t, r.cluster.Address, "orders-out", 20), 20, "one batch")
+	require.Len(t, kafkatest.Records(t, r.cluster.Address, "orders-out", 40), 40, "two batches")
 	first.stop(t)
 
 	table.mend()
@@ -279,8 +280,8 @@ func TestRelayWhoseMarksFail(t *testing.T) {
 	require.Zero(t, r.requireOrder(t, "orders-out", 1, 70, 3), "nothing is sent again")
 }
 
-// A process that ends between acknowledgement and mark costs a repeat of that batch, in its
-// order.
+// A process that ends between acknowledgement and mark costs a repeat of two batches at
+// most, in their order.
 func TestRelayAfterACrash(t *testing.T) {
 	t.Parallel()
 
@@ -295,7 +296,7 @@ func TestRelayAfterACrash(t *testing.T) {
 
 	r.pollBatches(t) // another process knows nothing of what this one has sent
 	r.awaitRows(t, 70, "status = 'SENT'")
-	require.Equal(t, 20, r.requireOrder(t, "orders-out", 1, 70, 3))
+	require.Contains(t, []int{20, 40}, r.requireOrder(t, "orders-out", 1, 70, 3), "the poller may have ended before the second batch")
 }
 
 // What a source sent by workflows before, and did not end, is ended: an event that was not

@@ -21,6 +21,8 @@ type relayWalker struct {
 	sent     int
 	failed   int
 	cut      bool // the walk ended before the last row
+
+	marks chan error // the end of marking the page before; nil: that has ended
 }
 
 // refusedRow is a row that its topic has refused.
@@ -56,7 +58,7 @@ func (w *relayWalker) walk(ctx context.Context) error {
 		}
 		page, err = ahead.page, ahead.err
 	}
-	if err != nil {
+	if err = errors.Join(err, w.awaitMarks()); err != nil {
 		return err
 	}
 	return w.judge(ctx)
@@ -84,8 +86,8 @@ func (w *relayWalker) readAhead(ctx context.Context, snapshot RelaySnapshot, cur
 	return ahead
 }
 
-// send sends the rows of a page whose keys are not held, and marks those that their topics
-// have, before anything else is sent.
+// send sends the rows of a page whose keys are not held. Those that their topics have are
+// marked while the next page is sent, and before the one behind that is.
 func (w *relayWalker) send(ctx context.Context, page relayPage) error {
 	if err := w.settle(ctx, page); err != nil {
 		return err
@@ -114,13 +116,29 @@ func (w *relayWalker) send(ctx context.Context, page relayPage) error {
 		}
 	}
 	w.sent += len(done.keys)
-	if err := w.mark(ctx, done); err != nil {
+	if err := w.awaitMarks(); err == nil && unavailable == nil && len(refused) == 0 {
+		w.marks = make(chan error, 1)
+		go func() { w.marks <- w.mark(ctx, done) }()
+		return nil
+	}
+	if err := w.mark(ctx, done); err != nil { // with those of the page before, if they could not be
 		return err
 	}
 	if err := w.refuse(ctx, refused); err != nil {
 		return err
 	}
 	return unavailable
+}
+
+// awaitMarks waits until the page before is marked. Rows that could not be are marked with
+// the next ones.
+func (w *relayWalker) awaitMarks() error {
+	if w.marks == nil {
+		return nil
+	}
+	err := <-w.marks
+	w.marks = nil
+	return err
 }
 
 // free are the rows that are to be sent now, and those of which there can be no record.
