@@ -30,8 +30,9 @@ type channelRow struct {
 	needsTitle   bool          // its provider refuses a message without one
 	digestBytes  int           // see [Channel.DigestBytes]
 	reach        func(Recipient) (address string, ok bool)
-	reachedBy    string // what reach looks for; empty: nothing, since everybody can be reached
-	remedy       string // what to do where reach finds nothing
+	normal       func(address string) string // its one spelling; nil: only spaces around it are no part of it
+	reachedBy    string                      // what reach looks for; empty: nothing, since everybody can be reached
+	remedy       string                      // what to do where reach finds nothing
 }
 
 // channelTable has one row for each channel, in the order in which they are shown.
@@ -52,6 +53,7 @@ var channelTable = []channelRow{
 		needsTitle:   true,
 		digestBytes:  48 << 10, // of 64 KiB
 		reach:        func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
+		normal:       normalMail,
 		reachedBy:    "an e-mail address",
 		remedy:       "enter their e-mail address (recipient)",
 	},
@@ -72,6 +74,7 @@ var channelTable = []channelRow{
 		quieted:      true,
 		digestBytes:  1200, // of 1,600 characters
 		reach:        func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
+		normal:       normalPhone,
 		reachedBy:    "a phone number",
 		remedy:       "enter their phone number (recipient)",
 	},

@@ -1,6 +1,9 @@
 package notification
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // SuppressionReason is why an address gets nothing.
 type SuppressionReason string
@@ -19,4 +22,29 @@ type Suppression struct {
 	Reason  SuppressionReason
 	Detail  string // the provider's or an operator's words, without an address; may be empty
 	Since   time.Time
+}
+
+// NormalAddress is the one spelling of an address by which it is known again: what a
+// provider, an operator and the directory write may differ in case and in spaces.
+func NormalAddress(channel Channel, address string) string {
+	if normal := channel.row().normal; normal != nil {
+		return normal(address)
+	}
+	return strings.TrimSpace(address)
+}
+
+func normalMail(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
+
+// normalPhone is E.164: what people write between the digits is left out.
+func normalPhone(number string) string {
+	normal := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" \t\u00a0-./()", r) {
+			return -1
+		}
+		return r
+	}, number)
+	if digits, found := strings.CutPrefix(normal, "00"); found {
+		return "+" + digits
+	}
+	return normal
 }

@@ -17,6 +17,10 @@ import (
 // Store reads and writes Herald's tables. It is safe for concurrent use.
 type Store struct {
 	Pool *pgxpool.Pool
+	// AddressHash is the hash by which recipient_suppression knows an address, as
+	// [notification.NormalAddress] spells it. Nil: this process has no HERALD_SECRET, and
+	// suppresses nothing.
+	AddressHash func(address string) []byte
 }
 
 const (
