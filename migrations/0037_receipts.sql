@@ -38,16 +38,19 @@ $$;
 CREATE TABLE delivery_receipt (
     provider    text        NOT NULL,
     receipt_id  text        NOT NULL,
-    delivery_id text        NOT NULL, -- without a foreign key: it may be a digest's
+    delivery_id text, -- without a foreign key: it may be a digest's
     message_id  text, -- the provider's
     at          timestamptz NOT NULL, -- by the provider's clock
     received_at timestamptz NOT NULL DEFAULT now(),
     status      text        NOT NULL,
+    outcome     text,
     detail      text,
 
     PRIMARY KEY (provider, receipt_id),
     CONSTRAINT delivery_receipt_provider CHECK (provider IN ('sendgrid', 'twilio')),
+    CONSTRAINT delivery_receipt_id_length CHECK (octet_length(receipt_id) BETWEEN 1 AND 200),
     CONSTRAINT delivery_receipt_status_length CHECK (octet_length(status) BETWEEN 1 AND 40),
+    CONSTRAINT delivery_receipt_outcome CHECK (outcome IN ('DELIVERED', 'FAILED')),
     CONSTRAINT delivery_receipt_detail_length CHECK (octet_length(detail) <= 1000)
 );
 
@@ -56,12 +59,13 @@ CREATE INDEX delivery_receipt_received_at ON delivery_receipt (received_at);
 
 COMMENT ON TABLE delivery_receipt IS 'What providers said about a message after they had accepted it, each once. They come late, twice and in any order.';
 COMMENT ON COLUMN delivery_receipt.provider IS 'sendgrid or twilio.';
-COMMENT ON COLUMN delivery_receipt.receipt_id IS 'By which a repeat is known: SendGrid''s sg_event_id; of Twilio, the sid of the message and the status.';
-COMMENT ON COLUMN delivery_receipt.delivery_id IS 'notification.delivery_id, or notification.digest_id where it is about all items of a digest.';
+COMMENT ON COLUMN delivery_receipt.receipt_id IS 'By which a repeat is known: SendGrid''s sg_event_id; of Twilio, the sid of the message and the status. Of a text that came in, its sid.';
+COMMENT ON COLUMN delivery_receipt.delivery_id IS 'notification.delivery_id, or notification.digest_id where it is about all items of a digest. Null: it is about none, but a text that came in: STOP, START, HELP.';
 COMMENT ON COLUMN delivery_receipt.message_id IS 'The provider''s id of the message, as in notification.provider_message_id: it tells which attempt it is about. Null: the receipt named none.';
 COMMENT ON COLUMN delivery_receipt.at IS 'When it happened, by the provider''s clock; where the provider says no time, when it came.';
 COMMENT ON COLUMN delivery_receipt.received_at IS 'When it came.';
 COMMENT ON COLUMN delivery_receipt.status IS 'The provider''s word: delivered, bounce, dropped, deferred, open, undelivered and others.';
+COMMENT ON COLUMN delivery_receipt.outcome IS 'What that means for the delivery: DELIVERED, it arrived; FAILED, it did not; null: neither.';
 COMMENT ON COLUMN delivery_receipt.detail IS 'The provider''s reason, without an address; null: none.';
 
 CREATE TABLE recipient_suppression (
@@ -160,9 +164,15 @@ COMMENT ON COLUMN delivery_follow_up.delivery_id IS 'notification.delivery_id.';
 COMMENT ON COLUMN delivery_follow_up.kind IS 'DEAD_LETTER: tell the queue of dead letters that it has failed. ESCALATION: have the workflow that waits for it look at it.';
 COMMENT ON COLUMN delivery_follow_up.since IS 'Since when.';
 
+ALTER TABLE delivery_retry
+    ADD COLUMN message_id_before text;
+
+COMMENT ON COLUMN delivery_retry.message_id_before IS 'notification.provider_message_id before the retry: what a receipt says of that message does not change the delivery any more.';
+
 COMMENT ON TABLE herald_secret IS 'By what a process knows that its HERALD_SECRET is the one that everything here was made with. One row, from when a process first had a secret. To change the secret, end all processes, delete the row, and start them with the new one: tickets that are not used yet, and the links in mails by which people unsubscribe, are void then, and so are the rows of recipient_suppression, whose hashes match no address any more.';
 
 -- +goose Down
+ALTER TABLE delivery_retry DROP COLUMN message_id_before;
 DROP TABLE delivery_follow_up;
 DROP TABLE event_type_escalation;
 DROP FUNCTION event_type_escalation_no_circle;

@@ -16,6 +16,9 @@ const (
 	insertDelivery           = `INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, `
 	insertUserType           = `INSERT INTO user_type (user_type, who, audience) VALUES `
 	insertRetry              = `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES `
+	insertReceipt            = `INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status, outcome, detail) VALUES `
+	insertSuppression        = `INSERT INTO recipient_suppression (channel, address_hash, reason, detail) VALUES `
+	insertEscalation         = `INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES `
 	insertCategoryPreference = `INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES `
 	deliveryValues           = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
 )
@@ -134,6 +137,21 @@ var refusals = map[string][]string{
 	"entity_notification_settings_quiet_hours_timezone": {
 		`INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, quiet_hours_timezone) VALUES ('RESTAURANT', '5', 'SMS', 'Europe/Atlantis')`,
 	},
+	"delivery_receipt_provider":                 {insertReceipt + `('fax', 'r', 'd1', now(), 'delivered', NULL, NULL)`},
+	"delivery_receipt_id_length":                {insertReceipt + `('twilio', '', 'd1', now(), 'delivered', NULL, NULL)`, insertReceipt + `('twilio', repeat('r', 201), 'd1', now(), 'delivered', NULL, NULL)`},
+	"delivery_receipt_status_length":            {insertReceipt + `('twilio', 'r', 'd1', now(), '', NULL, NULL)`, insertReceipt + `('twilio', 'r', 'd1', now(), repeat('s', 41), NULL, NULL)`},
+	"delivery_receipt_outcome":                  {insertReceipt + `('twilio', 'r', 'd1', now(), 'sent', 'SENT', NULL)`},
+	"delivery_receipt_detail_length":            {insertReceipt + `('twilio', 'r', 'd1', now(), 'undelivered', 'FAILED', repeat('d', 1001))`},
+	"recipient_suppression_channel":             {insertSuppression + `('FAX', sha256('a'), 'BOUNCE', NULL)`},
+	"recipient_suppression_hash":                {insertSuppression + `('EMAIL', 'anna@example.com', 'BOUNCE', NULL)`},
+	"recipient_suppression_reason":              {insertSuppression + `('EMAIL', sha256('a'), 'SOFT_BOUNCE', NULL)`},
+	"recipient_suppression_detail_length":       {insertSuppression + `('EMAIL', sha256('a'), 'BOUNCE', repeat('d', 1001))`},
+	"event_type_escalation_from":                {insertEscalation + `('T', 'EMAIL', 'SLACK', '5 minutes', 'READ')`},
+	"event_type_escalation_to":                  {insertEscalation + `('T', 'SLACK', 'EMAIL', '5 minutes', 'READ')`},
+	"event_type_escalation_after":               {insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '0', 'READ')`, insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '31 days', 'READ')`},
+	"event_type_escalation_until":               {insertEscalation + `('T', 'WEBSOCKET', 'SLACK', '5 minutes', 'SENT')`},
+	"event_type_escalation_known":               {insertEscalation + `('T', 'SLACK', 'WEBSOCKET', '5 minutes', 'DELIVERED')`},
+	"delivery_follow_up_kind":                   {`INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ('d1', 'RETRY')`},
 	"event_category_length":                     {`INSERT INTO event_category VALUES ('T', '')`, `INSERT INTO event_category VALUES ('T', repeat('c', 61))`},
 	"event_category_printable":                  {`INSERT INTO event_category VALUES ('T', E'two\nlines')`},
 	"herald_secret_only_one":                    {`INSERT INTO herald_secret (only_one, fingerprint, since) VALUES (false, 'f', now())`},
@@ -160,6 +178,7 @@ func TestConstraints(t *testing.T) {
 	exec(t, s, `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '1')`)
 	exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
 	exec(t, s, `INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d1', 1)`)
+	exec(t, s, `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'SLACK'), ('T', 'WEBSOCKET')`)
 
 	names := list(t, s, `
 		SELECT conname
