@@ -65,6 +65,20 @@ func TestConsumeMalformedURL(t *testing.T) {
 	require.NotContains(t, err.Error(), "s3cret")
 }
 
+// What docs/upgrading.md asks for is enough.
+func TestConsumeWithNarrowPermissions(t *testing.T) {
+	t.Parallel()
+
+	vhost := rabbitmqtest.Shared(t).VHost(t)
+	broker := connect(t, vhost.URL)
+	// the test publishes as the same user, so it may write to the exchange too
+	const own = `^(amq\.gen-.*|notifications\.exchange)$`
+	vhost.Permit(t, own, `^(amq\.gen-.*|amq\.default|notifications\.exchange)$`, own)
+	in := consume(t, vhost.URL, nil)
+	require.NoError(t, broker.PublishWebSocket(t.Context(), "customer", "evt-1-customer42-WEBSOCKET", []byte(`{}`)))
+	require.Eventually(t, func() bool { return len(in.all()) == 1 }, patience, interval)
+}
+
 // Each subscription is announced with a time before which nothing was missed, and the
 // messages that follow are delivered.
 func TestConsumeAgain(t *testing.T) {
