@@ -64,7 +64,7 @@ type DeliveryBatch struct {
 
 // PlanDeliveries plans some pages of an event's recipients: it reads them with
 // all that concerns them, applies the rules, renders the texts and stores the
-// result, in three round trips a page however many they are. It ends early when
+// result, in four round trips a page however many they are. It ends early when
 // half of its time is used. A repeat returns what the first call stored.
 // Events of every source stand in event_outbox, so the source is only checked: a worker
 // plans for those alone that it was told of.

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -142,11 +143,13 @@ const ownTables = `
 func newDirectory(t *testing.T, random *rand.Rand, views bool) *directory {
 	t.Helper()
 	d := &directory{Store: postgrestest.New(t), random: random, now: time.Now()}
+	d.AddressHash = hashed
 	if views {
 		d.exec(t, ownTables)
 		d.own = "own_"
 	}
 	d.addPeople()
+	d.addSuppressions()
 	d.addRules()
 	d.addEvents()
 	require.NoError(t, d.Pool.SendBatch(t.Context(), &d.batch).Close())
@@ -172,7 +175,7 @@ func (d *directory) addPeople() {
 				continue // not in the directory
 			}
 			d.batch.Queue("INSERT INTO "+d.own+"recipient (user_type, user_id, email, phone, slack_webhook_url, timezone, active) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-				userType, id, pick(d, "", "a@example.com", "b@example.com"), pick(d, "", "+12025550110"), pick(d, "", "https://hooks.example.com"), pick(d, zones...), !d.odds(15))
+				userType, id, pick(d, "", "a@example.com", "b@example.com"), pick(d, "", "+12025550110", "+1 202 555 0111"), pick(d, "", "https://hooks.example.com"), pick(d, zones...), !d.odds(15))
 			if d.odds(60) {
 				d.batch.Queue("INSERT INTO "+d.own+"recipient_device (user_type, user_id, token, active) VALUES ($1, $2, 'token', $3)", userType, id, !d.odds(20))
 			}
@@ -198,6 +201,20 @@ func (d *directory) addPeople() {
 			if d.odds(30) {
 				d.batch.Queue("INSERT INTO user_settings (user_type, user_id, timezone) VALUES ($1, $2, $3)", userType, id, pick(d, zones...))
 			}
+		}
+	}
+}
+
+// hashed stands for the hash with a key: SQL has it as sha256.
+func hashed(address string) []byte {
+	hash := sha256.Sum256([]byte(address))
+	return hash[:]
+}
+
+func (d *directory) addSuppressions() {
+	for channel, address := range map[string]string{"EMAIL": "b@example.com", "SMS": "+12025550111", "SLACK": "https://hooks.example.com"} {
+		if d.odds(70) {
+			d.batch.Queue("INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ($1, sha256($2::text::bytea), 'BOUNCE')", channel, address)
 		}
 	}
 }

@@ -35,6 +35,7 @@ type Recipient struct {
 
 	Preferences   []Preference         // a channel without one is on
 	CategoriesOff []CategoryChannelKey // what they have switched off
+	Suppressions  []Suppression        // why their addresses get nothing; of an address that may be written to, none
 }
 
 // CategoryChannelKey names a category over one channel.

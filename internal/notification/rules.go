@@ -24,6 +24,7 @@ var rules = []rule{
 	inQuietHours,
 	maxRecipients,
 	noAddress,
+	suppressed,
 }
 
 // rule is one reason why somebody is not told over a channel.

@@ -48,6 +48,7 @@ func TestMeaning(t *testing.T) {
 		{decision: notification.DecisionNoAddress, channel: notification.Push, tells: []string{"no active device"}},
 		{decision: notification.DecisionNoAddress, channel: notification.SMS, tells: []string{"no phone number"}},
 		{decision: notification.DecisionNoAddress, channel: notification.Slack, tells: []string{"no Slack webhook"}},
+		{decision: notification.DecisionSuppressed, channel: notification.SMS, tells: []string{"nothing is sent", "SMS", "did not work", "owner had said no"}},
 		{decision: notification.DecisionSelected, channel: notification.Slack, tells: []string{"chosen", "SLACK"}},
 	}
 	for _, tt := range tests {
@@ -143,6 +144,15 @@ func TestFindings(t *testing.T) {
 		{name: "a number", change: group(func(s *notification.Setting) { s.MaxRecipients = &one }), rule: notification.DecisionMaxRecipients, finds: "at most 1 are allowed, and 0 come before them"},
 		{name: "an address", rule: notification.DecisionNoAddress, finds: "a phone number"},
 		{name: "no address", change: func(_ *notification.EventSetup, r *notification.Recipient) { r.Phone = "" }, rule: notification.DecisionNoAddress, finds: "no phone number"},
+		{name: "nothing is suppressed", change: func(_ *notification.EventSetup, r *notification.Recipient) {
+			r.Suppressions = []notification.Suppression{{Channel: notification.Email, Reason: notification.SuppressedBounce}}
+		}, rule: notification.DecisionSuppressed, finds: "nothing is against their address"},
+		{name: "suppressed", change: func(_ *notification.EventSetup, r *notification.Recipient) {
+			r.Suppressions = []notification.Suppression{
+				{Channel: notification.SMS, Reason: notification.SuppressedInvalid, Since: noon, Detail: "twilio refused: 400 21614"},
+				{Channel: notification.SMS, Reason: notification.SuppressedOptOut, Since: noon.Add(time.Hour)},
+			}
+		}, rule: notification.DecisionSuppressed, finds: "INVALID since 2026-06-01 12:00 UTC: twilio refused: 400 21614; OPT_OUT since 2026-06-01 13:00 UTC"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,9 +18,10 @@ type situation struct {
 	userOff, groupOff, restricted bool
 	quiet, deferred               bool
 	full, noAddress, categoryOff  bool
+	suppressed                    bool
 }
 
-const switches = 10
+const switches = 11
 
 // situations is every situation there is.
 func situations() []situation {
@@ -28,7 +29,7 @@ func situations() []situation {
 	for _, channel := range notification.Channels() {
 		for bits := range 1 << switches {
 			on := func(n int) bool { return bits&(1<<n) != 0 }
-			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8), categoryOff: on(9)})
+			all = append(all, situation{channel: channel, supported: on(0), mandatory: on(1), userOff: on(2), groupOff: on(3), restricted: on(4), quiet: on(5), deferred: on(6), full: on(7), noAddress: on(8), categoryOff: on(9), suppressed: on(10)})
 		}
 	}
 	return all
@@ -52,7 +53,8 @@ func (s situation) want() notification.Decision {
 		"QUIET_HOURS":     s.supported && wanted && !s.restricted && dropped,
 		"MAX_RECIPIENTS":  s.supported && wanted && !s.restricted && !dropped && over,
 		"NO_ADDRESS":      s.supported && wanted && !s.restricted && !dropped && !over && missing,
-		"SELECTED":        s.supported && wanted && !s.restricted && !dropped && !over && !missing,
+		"SUPPRESSED":      s.supported && wanted && !s.restricted && !dropped && !over && !missing && s.suppressed,
+		"SELECTED":        s.supported && wanted && !s.restricted && !dropped && !over && !missing && !s.suppressed,
 	}
 	var decisions []notification.Decision
 	for decision, yes := range holds {
@@ -96,6 +98,10 @@ func (s situation) recipient() notification.Recipient {
 	if s.noAddress {
 		recipient.Email, recipient.Phone, recipient.SlackWebhookURL, recipient.HasDevice = "", "", "", false
 	}
+	recipient.Suppressions = []notification.Suppression{{Channel: "FAX", Reason: notification.SuppressedBounce}}
+	if s.suppressed {
+		recipient.Suppressions = append(recipient.Suppressions, notification.Suppression{Channel: s.channel, Reason: notification.SuppressedOptOut, Since: noon})
+	}
 	preference := notification.Preference{Channel: s.channel, Enabled: !s.userOff}
 	if s.quiet {
 		lunch := hours("11:00", "13:00")
@@ -137,7 +143,7 @@ func TestDecideEverySituation(t *testing.T) {
 		deferred := s.quiet && s.channel != notification.WebSocket && s.channel != notification.Slack
 		require.Equal(t, deferred, choice.Wait.Quiet, "%+v", s)
 	}
-	require.Len(t, seen, 8, "every decision was taken")
+	require.Len(t, seen, 9, "every decision was taken")
 }
 
 func TestDecideWhen(t *testing.T) {

@@ -53,10 +53,18 @@ const selectAttemptFacts = `
 	WHERE  `
 
 // lockAttemptFacts locks the deliveries n that a condition selects, and reads their facts.
-func lockAttemptFacts(ctx context.Context, tx pgx.Tx, condition string, args ...any) ([]attemptFacts, error) {
-	return readAttemptFacts(ctx, tx, condition+`
+func (s *Store) lockAttemptFacts(ctx context.Context, tx pgx.Tx, condition string, args ...any) ([]attemptFacts, error) {
+	found, err := readAttemptFacts(ctx, tx, condition+`
 		ORDER BY n.id
 		FOR UPDATE OF n`, args...)
+	if err != nil {
+		return nil, err
+	}
+	people := make([]*notification.Recipient, len(found))
+	for i := range found {
+		people[i] = &found[i].Recipient
+	}
+	return found, s.readSuppressions(ctx, tx, people)
 }
 
 func readAttemptFacts(ctx context.Context, on querier, condition string, args ...any) ([]attemptFacts, error) {

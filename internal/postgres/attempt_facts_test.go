@@ -15,6 +15,7 @@ import (
 func waitedMail(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := withMail(t)
+	s.AddressHash = hashed
 	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "CHEF")
 	exec(t, s, "UPDATE recipient SET email = 'new@example.com', timezone = 'Europe/Rome'")
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', entity_type = 'RESTAURANT', entity_id = '5'")
@@ -38,6 +39,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		chefsOut   = setting + "NULL, true, '{MANAGER}', NULL, NULL, NULL)"
 		category   = "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'offers'); INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', "
 		offersOff  = category + "'offers', 'EMAIL', false)"
+		suppressed = "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES "
 		quiet      = preference + "true, true, '00:00', '23:59:59.999999')"
 	)
 	tests := []struct {
@@ -70,6 +72,9 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "has another role", sql: chefsOut + "; UPDATE entity_member SET role = 'MANAGER'"},
 		{name: "the channel does not serve them", sql: "DELETE FROM channel_user_type WHERE channel_type = 'EMAIL'", dropped: "UNSUPPORTED"},
 		{name: "no address", sql: "UPDATE recipient SET email = ''", dropped: "NO_ADDRESS", ordered: "NO_ADDRESS"},
+		{name: "suppressed", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE')", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
+		{name: "suppressed, which is written in another way", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE'); UPDATE recipient SET email = ' New@Example.com'; UPDATE event_type_channel_routing SET mandatory = true", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
+		{name: "an address that they had before, one of another channel and one of another person are suppressed", sql: suppressed + "('EMAIL', sha256('to-EMAIL'), 'BOUNCE'), ('SMS', sha256('new@example.com'), 'OPT_OUT'), ('EMAIL', sha256('old@example.com'), 'COMPLAINT')"},
 		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
 		{name: "quiet hours, which nobody asked for", sql: quiet},
 	}

@@ -66,7 +66,7 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 	}
 	var attempt notification.Attempt
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		rows, err := lockAttemptFacts(ctx, tx, "n.delivery_id = $1", in.DeliveryID)
+		rows, err := s.lockAttemptFacts(ctx, tx, "n.delivery_id = $1", in.DeliveryID)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func (s *Store) BeginDigest(ctx context.Context, in notification.BeginDigest) (n
 	key := in.Key
 	attempt := notification.DigestAttempt{Recipient: notification.Recipient{UserType: key.UserType, UserID: key.UserID}}
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		items, err := lockAttemptFacts(ctx, tx, "n.digest_id = $1 AND n.status = 'PENDING'", in.DigestID)
+		items, err := s.lockAttemptFacts(ctx, tx, "n.digest_id = $1 AND n.status = 'PENDING'", in.DigestID)
 		if err != nil {
 			return err
 		}

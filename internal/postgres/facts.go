@@ -241,8 +241,10 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		entry.Memberships, err = pgx.CollectRows(rows, pgx.RowTo[notification.Membership])
 		return err
 	})
-	err := s.Pool.SendBatch(ctx, batch).Close()
-	return entry, wrap(err, "read directory")
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return entry, wrap(err, "read directory")
+	}
+	return entry, s.readSuppressions(ctx, s.Pool, []*notification.Recipient{&entry.Recipient})
 }
 
 func ignoreNoRows(err error) error {

@@ -11,8 +11,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Recipients reads the next page of up to limit recipients behind after, in one
-// round trip, with the settings of their entities for an event type. Somebody
+// Recipients reads the next page of up to limit recipients behind after, in two
+// round trips, with the settings of their entities for an event type. Somebody
 // whom several targets name comes once, with the first of them.
 //
 // A directory of one's own may hold what Herald's tables would refuse: an
@@ -29,8 +29,14 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 		queuePassedOver(batch, wanted, &page.PassedOver)
 	}
 	queueSettings(batch, eventType, wanted, &page.Settings)
-	err := s.Pool.SendBatch(ctx, batch).Close()
-	return page, wrap(err, "read recipients")
+	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
+		return page, wrap(err, "read recipients")
+	}
+	people := make([]*notification.Recipient, len(page.Recipients))
+	for i := range page.Recipients {
+		people[i] = &page.Recipients[i]
+	}
+	return page, s.readSuppressions(ctx, s.Pool, people)
 }
 
 // namedPage is more than most installations have user types that may share one user id.
