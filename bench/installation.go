@@ -68,7 +68,7 @@ func newInstallation(ctx context.Context) (in *installation, err error) {
 		return in, err
 	}
 	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+in.vhost, "TASK_QUEUE_PREFIX="+in.name,
-		"OUTBOX_SOURCES=", "WORKER_HTTP_ADDR=127.0.0.1:0")
+		"OUTBOX_SOURCES=", "HERALD_SECRET="+signing, "WORKER_HTTP_ADDR=127.0.0.1:0")
 	return in, nil
 }
 

@@ -63,7 +63,7 @@ func newSocketServers(ctx context.Context, in *installation, recipients int) ([]
 		{
 			name: "gateway", path: filepath.Join(in.dir, "gateway"), addr: free[1], acknowledges: true,
 			env: slices.Concat(in.env, []string{"GATEWAY_HTTP_ADDR=" + free[1], "GATEWAY_ADMIN_ADDR=" + free[2],
-				"AUTH_ISSUER=" + issuer, "AUTH_AUDIENCE=" + audience, "AUTH_HS256_SECRET=" + signing, "HERALD_SECRET=" + signing}),
+				"AUTH_ISSUER=" + issuer, "AUTH_AUDIENCE=" + audience, "AUTH_HS256_SECRET=" + signing}),
 			address: func(user string) (string, []string) {
 				return "ws://" + free[1] + "/ws", []string{"herald.v1", "bearer." + token(user)}
 			},

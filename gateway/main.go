@@ -55,6 +55,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
+	db.AddressHash = secret.AddressHash(cfg.Secret)
 	metrics, err := newMetrics()
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/caarlos0/env/v11"
 
@@ -23,18 +22,10 @@ func readSettings(environment []string) (cfg config.Gateway, who signin.Settings
 // awaitDatabase waits until the database answers, has the schema of this build, and has
 // agreed on the secret. It fails if the database knows another one.
 func awaitDatabase(ctx context.Context, db *postgres.Store, fingerprint string) error {
-	var changed *postgres.SecretChangedError
-	health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
+	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
 		if err := db.Current(ctx, migrations.FS); err != nil {
 			return err
 		}
-		if err := db.AgreeOnSecret(ctx, fingerprint); !errors.As(err, &changed) {
-			return err
-		}
-		return nil // waiting does not help
+		return db.AgreeOnSecret(ctx, fingerprint)
 	})
-	if changed != nil {
-		return changed
-	}
-	return nil
 }

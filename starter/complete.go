@@ -34,7 +34,7 @@ func (a *app) completeUserTypes() cobra.CompletionFunc {
 
 func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
 	return console.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
-		db, _, err := a.store(ctx)
+		db, _, err := a.open(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/secret"
 	"herald/outbox"
 )
 
@@ -46,8 +47,23 @@ func (a *app) settings() (config.Starter, error) {
 	return cfg, nil
 }
 
-// store opens the database; the caller closes it.
+// store opens the database; the caller closes it. It fails if the database knows another
+// HERALD_SECRET. A database that is out of reach is an error of the first statement.
 func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error) {
+	db, cfg, err := a.open(ctx)
+	if err != nil || cfg.Secret == "" {
+		return db, cfg, err
+	}
+	var changed *postgres.SecretChangedError
+	if errors.As(db.AgreeOnSecret(ctx, secret.Fingerprint(cfg.Secret)), &changed) {
+		db.Close()
+		return nil, config.Starter{}, misset(changed)
+	}
+	return db, cfg, nil
+}
+
+// open is store for commands that do not need the tables.
+func (a *app) open(ctx context.Context) (*postgres.Store, config.Starter, error) {
 	cfg, err := a.settings()
 	if err != nil {
 		return nil, config.Starter{}, err
@@ -56,6 +72,7 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 	if err != nil {
 		return nil, config.Starter{}, misset(err)
 	}
+	db.AddressHash = secret.AddressHash(cfg.Secret)
 	return db, cfg, nil
 }
 

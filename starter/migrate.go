@@ -49,7 +49,7 @@ type migration struct {
 
 func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cobra.Command, []string) error {
 	return a.within(0, func(ctx context.Context, _ []string) error {
-		db, _, err := a.store(ctx)
+		db, _, err := a.open(ctx)
 		if err != nil {
 			return err
 		}

@@ -26,10 +26,10 @@ import (
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
+	"herald/internal/secret"
 	"herald/internal/template"
 	"herald/internal/version"
 	"herald/internal/wiring"
-	"herald/migrations"
 )
 
 func main() {
@@ -64,6 +64,8 @@ func run(ctx context.Context, part part) error {
 	}
 	defer events.Close()
 	defer deliveries.Close()
+	events.AddressHash = secret.AddressHash(cfg.Secret)
+	deliveries.AddressHash = events.AddressHash
 	broker, err := connectBroker(ctx, cfg, options.Namespace)
 	if err != nil {
 		return err
@@ -107,7 +109,9 @@ func run(ctx context.Context, part part) error {
 	page := health.Handler(checks(events, broker, topics, temporal, running), metrics.page)
 	group.Go(func() error { return health.Serve(ctx, cfg.WorkerHTTPAddr, page) })
 	group.Go(func() error {
-		health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error { return events.Current(ctx, migrations.FS) })
+		if err := awaitDatabase(ctx, events, secret.Fingerprint(cfg.Secret)); err != nil || ctx.Err() != nil {
+			return err
+		}
 		group.Go(func() error {
 			declareQueues(ctx, events, broker)
 			return nil

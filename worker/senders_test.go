@@ -29,7 +29,7 @@ func TestSettingsOfChannelsAreComplete(t *testing.T) {
 	}), wiring.New().Read)
 	wrong := []string{
 		"OUTBOX_BATCH_SIZE must be", "EMAIL_FROM is not set", "GOOGLE_APPLICATION_CREDENTIALS is not set", "TWILIO_ACCOUNT_SID is not set",
-		"SLACK_ALLOWED_HOSTS must be", "PUBLIC_URL must be https", "WEBSOCKET_TIMEOUT must be",
+		"SLACK_ALLOWED_HOSTS must be", "PUBLIC_URL must be https", "HERALD_SECRET is not set", "WEBSOCKET_TIMEOUT must be",
 	}
 	for _, fact := range wrong {
 		require.ErrorContains(t, err, fact)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"herald/internal/check"
+	"herald/internal/health"
 	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
@@ -15,6 +16,17 @@ import (
 
 // checkedSince is how far back the check at the start looks at events.
 const checkedSince = 24 * time.Hour
+
+// awaitDatabase waits until the database answers, has the schema of this build, and has
+// agreed on the secret. It fails if the database knows another one.
+func awaitDatabase(ctx context.Context, db *postgres.Store, fingerprint string) error {
+	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
+		if err := db.Current(ctx, migrations.FS); err != nil {
+			return err
+		}
+		return db.AgreeOnSecret(ctx, fingerprint)
+	})
+}
 
 // declareQueues declares the queues of user types that an installation has added.
 func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Broker) {

@@ -25,6 +25,9 @@ const (
 func (c *Starter) check(r *environment.Reader) {
 	r.AllowCleartext = c.AllowCleartext
 	checkDatabase(r, "DATABASE_URL", string(c.DatabaseURL))
+	if c.Secret != "" {
+		checkSecret(r, c.Secret)
+	}
 	if _, err := temporal(r); err != nil {
 		r.Refuse("TEMPORAL_*", err.Error())
 	}
@@ -43,6 +46,15 @@ func (c *Config) check(r *environment.Reader) {
 		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits
 	}
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
+}
+
+// minSecret is the least number of bytes of HERALD_SECRET, which its keys have too.
+const minSecret = 32
+
+func checkSecret(r *environment.Reader, secret environment.Secret) {
+	if len(secret) < minSecret {
+		r.Refuse("HERALD_SECRET", "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
+	}
 }
 
 func checkListen(r *environment.Reader, key, addr string) {

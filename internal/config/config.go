@@ -15,6 +15,7 @@ type Starter struct {
 	DatabaseURL     environment.Secret `env:"DATABASE_URL,required,notEmpty"`
 	TaskQueuePrefix string             `env:"TASK_QUEUE_PREFIX" envDefault:"herald"` // of queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
 	AllowCleartext  bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"`    // to other hosts
+	Secret          environment.Secret `env:"HERALD_SECRET"`                         // 32 bytes or more; empty: no address can be hashed, no link signed
 
 	OutboxPollInterval time.Duration `env:"OUTBOX_POLL_INTERVAL" envDefault:"1s"` // 100 ms to 1 min
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
@@ -49,6 +50,7 @@ func From(values map[string]string, readSenders func(*environment.Reader)) (Conf
 	readSenders(r)
 	if cfg.PublicURL != "" {
 		cfg.PublicURL = r.PublicURL("PUBLIC_URL", cfg.PublicURL)
+		r.Need("HERALD_SECRET", string(cfg.Secret), "PUBLIC_URL")
 	}
 	cfg.Policies = policies(r)
 	if err := r.Err(); err != nil {

@@ -57,7 +57,7 @@ func TestEverySetting(t *testing.T) {
 		"DATABASE_URL": "postgres://u:p@db:5433/h?sslmode=disable", "RABBITMQ_URL": "amqps://u:p@mq:5671/v", "TASK_QUEUE_PREFIX": "test-7", "ALLOW_CLEARTEXT": "true",
 		"OUTBOX_POLL_INTERVAL": "250ms", "OUTBOX_BATCH_SIZE": "1000", "OUTBOX_POLLERS": "16", "PUBLISH_EVENTS": "false",
 		"RABBITMQ_QUEUE_LENGTH": "1000000", "RABBITMQ_QUEUE_TTL": "720h",
-		"PUBLIC_URL": "https://herald.example.com/base/", "WORKER_HTTP_ADDR": "127.0.0.1:0",
+		"PUBLIC_URL": "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0",
 		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_TIMEOUT": "60s", "EMAIL_RATE_LIMIT": "0.5",
 		"WEBSOCKET_TIMEOUT": "1s", "SLACK_RATE_LIMIT": "1",
 	})
@@ -65,7 +65,7 @@ func TestEverySetting(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Config{
 		Starter: config.Starter{
-			DatabaseURL: "postgres://u:p@db:5433/h?sslmode=disable", TaskQueuePrefix: "test-7", AllowCleartext: true,
+			DatabaseURL: "postgres://u:p@db:5433/h?sslmode=disable", TaskQueuePrefix: "test-7", AllowCleartext: true, Secret: heraldSecret,
 			OutboxPollInterval: 250 * time.Millisecond, OutboxBatchSize: 1000, OutboxPollers: 16,
 			Sources: cfg.Sources, // see TestSources
 		},
@@ -85,7 +85,7 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.NoError(t, err)
 	empty := required()
 	for _, key := range []string{
-		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES", "PUBLISH_EVENTS", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "WORKER_HTTP_ADDR",
+		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES", "PUBLISH_EVENTS", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "HERALD_SECRET", "WORKER_HTTP_ADDR",
 		"EMAIL_MAX_ATTEMPTS", "PUSH_RETRY_INTERVAL", "SMS_RETRY_COEFFICIENT", "WEBSOCKET_TIMEOUT", "SLACK_RATE_LIMIT", "SLACK_MAX_ATTEMPTS",
 	} {
 		empty[key] = ""
@@ -105,13 +105,15 @@ func TestSendersReadTheirSettings(t *testing.T) {
 		r.Refuse("EMAIL_FROM", "is wrong")
 	}
 	_, err := config.From(with(map[string]string{"OUTBOX_POLLERS": "0", "PUBLIC_URL": "http://localhost:8080", "SMS_TIMEOUT": "1h"}), elsewhere)
-	wrong := []string{"OUTBOX_POLLERS must be", "EMAIL_FROM is wrong", "PUBLIC_URL must be https", "SMS_TIMEOUT must be"}
+	wrong := []string{"OUTBOX_POLLERS must be", "EMAIL_FROM is wrong", "PUBLIC_URL must be https", "HERALD_SECRET is not set, but PUBLIC_URL is", "SMS_TIMEOUT must be"}
 	for _, fact := range wrong {
 		require.ErrorContains(t, err, fact)
 	}
 	require.Len(t, strings.Split(err.Error(), "; "), len(wrong))
-	_, err = from(with(map[string]string{"PUBLIC_URL": "http://localhost:8080"}))
+	_, err = from(with(map[string]string{"PUBLIC_URL": "http://localhost:8080", "HERALD_SECRET": heraldSecret}))
 	require.NoError(t, err)
+	_, err = from(with(map[string]string{"HERALD_SECRET": "short"}))
+	require.EqualError(t, err, "settings: HERALD_SECRET must have 32 bytes or more, such as those of `openssl rand -base64 32`")
 }
 
 func TestStarter(t *testing.T) {

@@ -24,9 +24,6 @@ type Gateway struct {
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"` // of those
 }
 
-// minSecret is the least number of bytes of HERALD_SECRET, which its keys have too.
-const minSecret = 32
-
 // maxSockets is far above what one process serves.
 const maxSockets = 1_000_000
 
@@ -52,9 +49,7 @@ func GatewayFrom(values map[string]string, readSignIn, readSenders func(*environ
 func (g *Gateway) check(r *environment.Reader) {
 	checkDatabase(r, "DATABASE_URL", string(g.DatabaseURL))
 	checkBroker(r, g.RabbitMQURL)
-	if len(g.Secret) < minSecret {
-		r.Refuse("HERALD_SECRET", "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
-	}
+	checkSecret(r, g.Secret)
 	checkListen(r, "GATEWAY_HTTP_ADDR", g.HTTPAddr)
 	checkListen(r, "GATEWAY_ADMIN_ADDR", g.AdminAddr)
 	for i, origin := range g.AllowedOrigins {

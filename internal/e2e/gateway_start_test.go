@@ -36,7 +36,8 @@ func TestGatewayAwaitsItsDatabase(t *testing.T) {
 	require.Contains(t, g.output.String(), "gateway stops")
 }
 
-// TestGatewaysHaveOneSecret starts gateways with two secrets on a database that knows none.
+// TestGatewaysHaveOneSecret starts gateways with two secrets on a database that knows none,
+// then workers with the one that it does not know, and with none.
 func TestGatewaysHaveOneSecret(t *testing.T) {
 	t.Parallel()
 
@@ -61,6 +62,16 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	require.Contains(t, running[loser].output.String(), "HERALD_SECRET is not the one that this database has known since")
 
 	s.startGateway(secrets[winner])
+
+	for wrong, says := range map[string]string{
+		secrets[loser]:   "HERALD_SECRET is not the one that this database has known since",
+		"HERALD_SECRET=": "HERALD_SECRET is not set, but this database has known one since",
+	} {
+		w := s.launch("worker", []string{"WORKER_HTTP_ADDR=127.0.0.1:0", "PUBLIC_URL=", wrong})
+		<-w.ended
+		require.Error(t, w.err)
+		require.Contains(t, w.output.String(), says)
+	}
 }
 
 // TestGatewayOfTheDemo starts a gateway as `make demo` does: whoever is on this machine may be

@@ -44,7 +44,7 @@ func (s *system) startGateway(settings ...string) *gateway {
 func (s *system) launchGateway(settings ...string) *gateway {
 	s.t.Helper()
 	return &gateway{s.launch("gateway", append([]string{
-		"GATEWAY_HTTP_ADDR=127.0.0.1:0", "GATEWAY_ADMIN_ADDR=127.0.0.1:0", "HERALD_SECRET=the secret of an installation in the tests",
+		"GATEWAY_HTTP_ADDR=127.0.0.1:0", "GATEWAY_ADMIN_ADDR=127.0.0.1:0",
 		"AUTH_ISSUER=" + tokenIssuer, "AUTH_AUDIENCE=" + tokenAudience, "AUTH_HS256_SECRET=" + tokenSecret,
 	}, settings...))}
 }

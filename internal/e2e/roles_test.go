@@ -13,6 +13,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/secret"
 	"herald/migrations"
 )
 
@@ -151,7 +152,7 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, err)
 	defer gateway.Close()
 	require.NoError(r.t, gateway.Current(ctx, migrations.FS))
-	require.NoError(r.t, gateway.AgreeOnSecret(ctx, "fingerprint"))
+	require.NoError(r.t, gateway.AgreeOnSecret(ctx, secret.Fingerprint(heraldSecret)))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
 	items, err := gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1})

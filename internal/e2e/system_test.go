@@ -72,6 +72,9 @@ type system struct {
 	env      []string
 }
 
+// heraldSecret is that of the installations.
+const heraldSecret = "the secret of an installation in the tests"
+
 // newSystem sets up an installation on the shared stack; settings override those of
 // environment.
 func newSystem(t *testing.T, settings ...string) *system {
@@ -118,7 +121,7 @@ func (s *system) environment() []string {
 		"TWILIO_BASE_URL="+fake, "TWILIO_ACCOUNT_SID=AC00000000000000000000000000000000", "TWILIO_AUTH_TOKEN=e2e", "TWILIO_FROM=+15005550006",
 		"FCM_BASE_URL="+fake+"/v1", "FCM_PROJECT_ID=herald-e2e",
 		"SLACK_ALLOWED_HOSTS="+strings.TrimPrefix(fake, "http://"),
-		"PUBLIC_URL=http://localhost:8080",
+		"PUBLIC_URL=http://localhost:8080", "HERALD_SECRET="+heraldSecret,
 		"EMAIL_RETRY_INTERVAL=200ms", "PUSH_RETRY_INTERVAL=200ms", "SMS_RETRY_INTERVAL=200ms",
 		"EMAIL_TIMEOUT=30s", "PUSH_TIMEOUT=30s", "SMS_TIMEOUT=30s", "SLACK_TIMEOUT=30s", "WEBSOCKET_TIMEOUT=30s", // long, since a timeout on a busy machine would repeat a message
 	)

@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -11,26 +12,35 @@ import (
 // awaitInterval is between two looks at what is not there yet.
 const awaitInterval = 2 * time.Second
 
+// lasting is an error that waiting does not mend.
+type lasting interface{ Lasting() bool }
+
 // Await tries until it succeeds or ctx ends, and says once a minute what it waits for.
-// Each try has 3 s.
-func Await(ctx context.Context, what string, try func(context.Context) error) {
+// Each try has 3 s. An error that says of itself that it lasts, by a method Lasting, ends the
+// wait, and is returned.
+func Await(ctx context.Context, what string, try func(context.Context) error) error {
 	said := rate.Sometimes{Interval: logInterval}
 	for waited := false; ; waited = true {
 		trying, cancel := context.WithTimeout(ctx, checkTimeout)
 		err := try(trying)
 		cancel()
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		if err == nil {
 			if waited {
 				slog.Info("the wait is over", "for", what)
 			}
-			return
+			return nil
+		}
+		var stays lasting
+		if errors.As(err, &stays) && stays.Lasting() {
+			return err
 		}
 		said.Do(func() { slog.Warn("waiting for "+what, "error", err) })
 		select {
 		case <-ctx.Done():
+			return nil
 		case <-time.After(awaitInterval):
 		}
 	}

@@ -16,6 +16,7 @@ func TestProcessesAgreeOnASecret(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
+	require.NoError(t, s.AgreeOnSecret(t.Context(), ""), "nobody has one")
 	var starting sync.WaitGroup
 	var agreed atomic.Value
 	var winners atomic.Int64
@@ -34,6 +35,7 @@ func TestProcessesAgreeOnASecret(t *testing.T) {
 	var changed *postgres.SecretChangedError
 	require.ErrorAs(t, s.AgreeOnSecret(t.Context(), "another"), &changed)
 	require.ErrorContains(t, changed, "HERALD_SECRET is not the one")
+	require.ErrorContains(t, s.AgreeOnSecret(t.Context(), ""), "HERALD_SECRET is not set, but this database has known one since")
 	_, err := s.Pool.Exec(t.Context(), "DELETE FROM herald_secret")
 	require.NoError(t, err)
 	require.NoError(t, s.AgreeOnSecret(t.Context(), "another"), "as the table's comment says")

@@ -4,6 +4,7 @@ package secret
 
 import (
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 
@@ -17,6 +18,8 @@ type Purpose string
 // The purposes.
 const (
 	Tickets     Purpose = "herald tickets"
+	Unsubscribe Purpose = "herald unsubscribe"
+	addresses   Purpose = "herald addresses"
 	fingerprint Purpose = "herald fingerprint"
 )
 
@@ -29,7 +32,24 @@ func Key(secret environment.Secret, purpose Purpose) []byte {
 	return key
 }
 
-// Fingerprint tells secrets apart, and tells nothing else of them.
+// AddressHash returns the function by which addresses are known without being kept. It is
+// nil without a secret: then no address can be known.
+func AddressHash(secret environment.Secret) func(address string) []byte {
+	if secret == "" {
+		return nil
+	}
+	key := Key(secret, addresses)
+	return func(address string) []byte {
+		hash := hmac.New(sha256.New, key)
+		_, _ = hash.Write([]byte(address)) // it never fails
+		return hash.Sum(nil)
+	}
+}
+
+// Fingerprint tells secrets apart, and tells nothing else of them. That of no secret is empty.
 func Fingerprint(secret environment.Secret) string {
+	if secret == "" {
+		return ""
+	}
 	return hex.EncodeToString(Key(secret, fingerprint))
 }

@@ -42,6 +42,7 @@ yours() {
 settings() {
   echo "export HERALD_STACK=$BASE"
   if wanted postgres; then setting DATABASE_URL DATABASE_URL; fi
+  if wanted postgres && ! external DATABASE_URL && [[ -s $DEV/run/herald.secret ]]; then exported HERALD_SECRET "$(local_secret herald)"; fi
   if wanted rabbitmq; then
     setting RABBITMQ_URL RABBITMQ_URL
     setting RABBITMQ_MANAGEMENT_URL RABBITMQ_URL
