@@ -41,6 +41,9 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 		return status, nil // it had ended before, and was counted then
 	}
 	countDelivery(ctx, in.Channel, status)
+	if in.Reason == string(notification.DecisionSuppressed) {
+		byChannel(ctx, in.Channel).Counter(SuppressedMetric).Inc(1)
+	}
 	return status, nil
 }
 

@@ -23,6 +23,7 @@ const (
 	AttemptsMetric        = "herald_attempts"
 	RetriesMetric         = "herald_retries"
 	DeadLettersMetric     = "herald_dead_letters"
+	SuppressedMetric      = "herald_suppressed"
 	DigestsMetric         = "herald_digests"
 	DigestItemsMetric     = "herald_digest_items"
 	ProviderLatencyMetric = "herald_provider_latency" // a timer
@@ -88,6 +89,7 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel,
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
 		labelled.Counter(RetriesMetric).Inc(0)
 		labelled.Counter(DeadLettersMetric).Inc(0)
+		labelled.Counter(SuppressedMetric).Inc(0)
 		labelled.Counter(DigestItemsMetric).Inc(0)
 		for _, outcome := range attemptOutcomes {
 			byOutcome(labelled, string(outcome)).Counter(AttemptsMetric).Inc(0)
@@ -175,6 +177,18 @@ func countDigest(ctx context.Context, channel notification.Channel, status notif
 	if status == notification.Sent {
 		metrics.Counter(DigestItemsMetric).Inc(int64(items))
 		byOutcome(metrics, string(status)).Counter(DeliveriesMetric).Inc(int64(items))
+	}
+}
+
+// countSuppressed counts the channels over which people of a page are not told, since
+// their address is suppressed.
+func countSuppressed(ctx context.Context, page []notification.DecidedRecipient) {
+	for _, recipient := range page {
+		for channel, decision := range recipient.Decisions {
+			if decision == notification.DecisionSuppressed {
+				byChannel(ctx, channel).Counter(SuppressedMetric).Inc(1)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -153,11 +154,14 @@ func TestGiveUpMetrics(t *testing.T) {
 		channel      notification.Channel
 		asked, found notification.Status
 		brokerErr    error
+		reason       string
 		want         map[string]int64
 	}{
 		{name: "failed", channel: notification.SMS, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SMS FAILED": 1, "herald_dead_letters SMS": 1}},
 		{name: "failed, best effort", channel: notification.Slack, asked: failed, found: failed, want: map[string]int64{"herald_deliveries SLACK FAILED": 1}},
 		{name: "cancelled", channel: notification.SMS, asked: cancelled, found: cancelled, want: map[string]int64{"herald_deliveries SMS CANCELLED": 1}},
+		{name: "suppressed", channel: notification.SMS, asked: cancelled, found: cancelled, reason: "SUPPRESSED", want: map[string]int64{"herald_deliveries SMS CANCELLED": 1, "herald_suppressed SMS": 1}},
+		{name: "suppressed, but sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, reason: "SUPPRESSED", want: map[string]int64{}},
 		{name: "sent meanwhile", channel: notification.SMS, asked: cancelled, found: sent, want: map[string]int64{}},
 		{name: "cancelled meanwhile", channel: notification.SMS, asked: failed, found: cancelled, want: map[string]int64{}},
 		{name: "with its dead letter still to be told", channel: notification.SMS, asked: failed, found: failed, brokerErr: errors.New("no connection"), want: map[string]int64{}},
@@ -168,10 +172,27 @@ func TestGiveUpMetrics(t *testing.T) {
 
 			m := newMeters()
 			a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, DeadLetters: &broker{err: tt.brokerErr}}
-			_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"})
+			_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: cmp.Or(tt.reason, "why")})
 			require.Equal(t, tt.want, m.counted())
 		})
 	}
+}
+
+// Who is not told since their address is suppressed is counted once it is on record.
+func TestPlanMetrics(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Recipients[1].Suppressions = []notification.Suppression{{Channel: notification.Email, Reason: notification.SuppressedBounce}, {Channel: notification.SMS, Reason: notification.SuppressedOptOut}}
+	m := newMeters()
+	a := planner(db)
+
+	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.Equal(t, map[string]int64{"herald_suppressed EMAIL": 1}, m.counted())
+
+	db.later = errors.New("connection reset")
+	require.Error(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.Equal(t, map[string]int64{"herald_suppressed EMAIL": 1}, m.counted())
 }
 
 // Of five events one is refused, one cannot be started for now; then Temporal is

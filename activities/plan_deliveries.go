@@ -129,6 +129,7 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	if err != nil {
 		return err
 	}
+	countSuppressed(ctx, decided)
 	activity.RecordHeartbeat(ctx)
 	p.result.Next = found.Next
 	if found.Next != nil {

@@ -62,7 +62,7 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	case d.Status == notification.Cancelled && w.cancelledBy() != "":
 		return fmt.Sprintf("nothing: its event was %s. To send it all the same, run %s", notification.CancelledBy(w.cancelledBy()), retry)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
-		return fmt.Sprintf("nothing: it waited, and when it was due %s. To send it all the same, run %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retry)
+		return fmt.Sprintf("nothing: it waited, and when it was due %s. %s", notification.DroppedMeaning(d.LastError, d.Channel, d.UserType), retryDropped(d, retry))
 	case d.Status == notification.Cancelled:
 		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
 	case w.Workflow.Status == Running:
@@ -80,6 +80,14 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	default:
 		return fmt.Sprintf("nothing: nobody works on it, its workflow is %s. Run %s", w.Workflow.Status, retry)
 	}
+}
+
+// retryDropped says how a delivery is sent that was dropped after a wait.
+func retryDropped(d report.DeliveryDetail, retry string) string {
+	if first := notification.DroppedRemedy(d.LastError, d.Channel); first != "" {
+		return fmt.Sprintf("To send it, first %s; then run %s", first, retry)
+	}
+	return "To send it all the same, run " + retry
 }
 
 // mend is what has to be put right before a failed delivery is made once more.

@@ -46,6 +46,15 @@ func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 	return ""
 }
 
+// DroppedRemedy says what to change before a delivery that was dropped can be retried;
+// empty: an operator's retry stands above the reason.
+func DroppedRemedy(reason string, channel Channel) string {
+	if r, found := ruleOf(Decision(reason)); found && r.ordered {
+		return r.remedy(channel)
+	}
+	return ""
+}
+
 // Held says that a delivery may not be sent, not now or not at all.
 func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 
