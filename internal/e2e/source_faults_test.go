@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/kafka/kafkatest"
+	"herald/internal/stacktest"
 )
 
 // The clock of this order service is India's, and each type of event has a topic.
@@ -30,7 +31,7 @@ const faultySources = `
 type faulty struct {
 	*system
 	services         business
-	business, herald *link // the workers' and the operators' way to the two databases
+	business, herald *stacktest.Link // the workers' and the operators' way to the two databases
 	broker           *kafkatest.Cluster
 	first, second    *worker
 }
@@ -38,14 +39,14 @@ type faulty struct {
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
 	services, settings := newBusiness(t)
-	toBusiness, businessURL := linkTo(t, strings.TrimPrefix(settings[1], "BUSINESS_DATABASE_URL="))
+	toBusiness, businessURL := stacktest.LinkTo(t, strings.TrimPrefix(settings[1], "BUSINESS_DATABASE_URL="))
 	file := filepath.Join(t.TempDir(), "sources.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(faultySources), 0o600))
 	f := &faulty{services: services, business: toBusiness, broker: kafkatest.NewCluster(t)}
 	kafkatest.CreateTopic(t, f.broker.Address, "OrderCreated", nil)
 	f.system = newSystem(t, "OUTBOX_SOURCES="+file, "BUSINESS_DATABASE_URL="+businessURL, "KAFKA_BROKERS="+f.broker.Address)
 	f.starter("migrate", "up")
-	toHerald, heraldURL := linkTo(t, f.servers.databaseURL)
+	toHerald, heraldURL := stacktest.LinkTo(t, f.servers.databaseURL)
 	f.herald, f.env = toHerald, append(f.env, "DATABASE_URL="+heraldURL)
 	f.first, f.second = f.startWorker(), f.startWorker()
 	f.starter("poller", "start")
@@ -83,10 +84,10 @@ func TestSourcesUnderFaults(t *testing.T) {
 
 	f.retryWithoutTheDatabaseOfTheService()
 
-	f.herald.set(true)
+	f.herald.Cut()
 	f.order("OrderCreated", rows)
 	f.eventually(func() bool { return strings.Contains(f.second.metrics(), "herald_database_up 0") }, "the worker does not notice")
-	f.herald.set(false)
+	f.herald.Mend()
 	f.awaitRows(2*rows+3, "status = 'SENT'")
 
 	f.broker.Stop()
@@ -113,13 +114,13 @@ func (f *faulty) retryWithoutTheDatabaseOfTheService() {
 	var id string
 	require.NoError(f.t, f.services.Pool.QueryRow(f.t.Context(), "SELECT min(id::text) FROM orders.outbox WHERE status = 'FAILED'").Scan(&id))
 
-	f.business.set(true)
+	f.business.Cut()
 	require.Contains(f.t, f.starter("event", "retry", id), "its row stays failed in the table of orders until it is sent")
 	again, _ := f.tryStarter("event", "retry", id)
 	require.Regexp(f.t, "is pending|is under way", again)
 	f.awaitCount(1, `SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'PROCESSED' AND acknowledged_at IS NULL`, id)
 	f.awaitRows(3, "status = 'FAILED'")
-	f.business.set(false)
+	f.business.Mend()
 
 	f.awaitRows(1, fmt.Sprintf("status = 'SENT' AND id = '%s'", id))
 	require.Contains(f.t, f.starter("event", "retry", "--all-failed", "--source", "orders"), "2 events match")

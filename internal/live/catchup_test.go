@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/live"
+	"herald/internal/stacktest"
 )
 
 func TestAfter(t *testing.T) {
@@ -52,11 +53,11 @@ func TestLiveDuringCatchUp(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	held, url := newProxy(t, s.databaseURL)
+	held, url := stacktest.LinkTo(t, s.databaseURL)
 	g := s.gateway(options{databaseURL: url})
 	old := s.records(ada, 150)
 	tab := g.open(ada)
-	held.cut() // so that the catch-up takes as long as this test wants
+	held.Cut() // so that the catch-up takes as long as this test wants
 	tab.say(`{"type":"after","id":%d}`, old[0])
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.OutcomeLabel, "failed") > 0 }, patience, interval)
 	both := s.begin(ada, "evt-1") // the catch-up will find it, and the broker brings it
@@ -67,7 +68,7 @@ func TestLiveDuringCatchUp(t *testing.T) {
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_messages", live.OutcomeLabel, "sockets") == 2 }, patience, interval)
 	require.Empty(t, tab.frames())
 
-	held.mend()
+	held.Mend()
 
 	tab.awaits(append(old[1:], both.NotificationID, unrecorded.NotificationID)...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"herald/internal/live"
 	"herald/internal/notification"
+	"herald/internal/stacktest"
 )
 
 // While a gateway has no broker, its sockets stay. What was sent meanwhile comes from the
@@ -16,7 +17,7 @@ func TestBrokerCut(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	cable, url := newProxy(t, s.brokerURL)
+	cable, url := stacktest.LinkTo(t, s.brokerURL)
 	g := s.gateway(options{brokerURL: url})
 	before := s.records(ada, 3)
 	asked, silent, other := g.open(ada), g.open(ada), g.open(grace)
@@ -26,12 +27,12 @@ func TestBrokerCut(t *testing.T) {
 	silent.awaits(ids...)
 
 	for round := range 3 {
-		cable.cut()
+		cable.Cut()
 		require.Eventually(t, func() bool { return g.consumer.Ready() != nil }, patience, interval)
 		for i := range 5 {
 			ids = append(ids, s.send(ada, fmt.Sprintf("evt-away-%d-%d", round, i)))
 		}
-		cable.mend()
+		cable.Mend()
 		require.Eventually(t, func() bool { return g.consumer.Ready() == nil }, patience, interval)
 		ids = append(ids, s.send(ada, fmt.Sprintf("evt-back-%d", round)))
 		silent.awaits(ids...)
@@ -46,11 +47,11 @@ func TestDatabaseCut(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	cable, url := newProxy(t, s.databaseURL)
+	cable, url := stacktest.LinkTo(t, s.databaseURL)
 	g := s.gateway(options{databaseURL: url, times: live.Times{Activity: interval}})
 	old := s.records(ada, 3)
 	fresh, caught := g.open(ada), g.open(ada)
-	cable.cut()
+	cable.Cut()
 	caught.say(`{"type":"after"}`)
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_catch_ups", live.OutcomeLabel, "failed") > 3 }, patience, interval)
 
@@ -61,7 +62,7 @@ func TestDatabaseCut(t *testing.T) {
 	require.Eventually(t, func() bool { return g.metric("herald_gateway_acknowledgements", live.OutcomeLabel, "not_sent") == 1 }, patience, interval)
 	require.Empty(t, caught.got())
 	require.Equal(t, notification.Sent, s.status(id))
-	cable.mend()
+	cable.Mend()
 
 	caught.awaits(append(old, id)...)
 	s.awaitStatus(id, notification.Delivered)

@@ -1,5 +1,5 @@
-// Package stacktest runs private servers for tests that stop, kill or overload them. All
-// other tests share the stack of make test.
+// Package stacktest runs private servers for tests that stop, kill or overload them, and cuts
+// the way to those that others use. All other tests share the stack of make test.
 package stacktest
 
 import (
