@@ -57,6 +57,16 @@ func TestSandboxCannotStart(t *testing.T) {
 	got = terminal{}.run(t, "sandbox", "--addr", "127.0.0.1:0", "--ledger", folder)
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "next: name another file with --ledger")
+
+	ledger := filepath.Join(folder, "ledger.jsonl")
+	got = terminal{}.run(t, "sandbox", "--ledger", ledger, "--gateway", "127.0.0.1:8080")
+	require.Equal(t, calledWrong, got.code)
+	require.Contains(t, got.err, "--gateway: must be http or https")
+
+	got = terminal{}.run(t, "sandbox", "--ledger", ledger, "--gateway", "http://127.0.0.1:8080", "--receipts", `{"lost":1}`)
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "not settings of receipts")
+	require.Contains(t, got.err, "correct --receipts")
 }
 
 func TestDemoNeedsTemporal(t *testing.T) {

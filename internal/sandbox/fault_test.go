@@ -239,16 +239,26 @@ func TestFaultsListedAndCleared(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status)
 }
 
-// docs/reference.md names every field of a fault, and of a line of the ledger.
+// docs/reference.md names every field of a fault, of a line of the ledger, and of the settings of receipts,
+// and every outcome.
 func TestReferenceNamesTheFields(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/reference.md")
 	require.NoError(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## The sandbox\n")
-	for _, described := range []reflect.Type{reflect.TypeFor[sandbox.Fault](), reflect.TypeFor[sandbox.Entry]()} {
+	for _, described := range []reflect.Type{reflect.TypeFor[sandbox.Fault](), reflect.TypeFor[sandbox.Entry](), reflect.TypeFor[sandbox.Receipts]()} {
 		for i := range described.NumField() {
 			name, _, _ := strings.Cut(described.Field(i).Tag.Get("json"), ",")
 			require.Contains(t, section, "`"+name+"`")
+		}
+	}
+	b := start(t)
+	for _, address := range []string{"ada@example.com", "+393331234567"} {
+		_, _, body := b.answer(t, call{method: http.MethodPut, path: "/receipts", body: `{"outcomes":{"` + address + `":""}}`})
+		_, outcomes, told := strings.Cut(strings.TrimSuffix(body, "\"}\n"), "must be one of ")
+		require.True(t, told, body)
+		for outcome := range strings.SplitSeq(outcomes, ", ") {
+			require.Contains(t, section, "`"+outcome+"`")
 		}
 	}
 }

@@ -27,6 +27,14 @@ type view struct {
 	Channels []channelView
 	Entries  []Entry // newest first
 	Shown    int     // at most
+
+	Receipts *receiptsView // nil: none are sent
+}
+
+// receiptsView is what the page shows of the receipts.
+type receiptsView struct {
+	Counts   receiptCounts
+	Settings string // in JSON
 }
 
 type channelView struct {
@@ -53,6 +61,9 @@ func (s *Server) view() view {
 	newest, counts := s.ledger.recent()
 
 	v := view{Shown: remembered}
+	if s.courier.gateway != "" {
+		v.Receipts = &receiptsView{Counts: s.courier.counted(), Settings: clip(string(mustMarshal(s.courier.settings.get())))}
+	}
 	for _, channel := range channels {
 		shown := channelView{Name: channel, Counts: counts[channel]}
 		if fault, ok := faults[channel]; ok {

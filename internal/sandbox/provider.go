@@ -32,6 +32,7 @@ type response struct {
 	status int
 	header map[string]string
 	body   []byte
+	sent   message // what has receipts to come; nil: nothing
 }
 
 // noResponse stands for a connection that was cut, or a client that left.
@@ -44,17 +45,25 @@ func (r response) accepted() bool { return r.status >= 200 && r.status < 300 }
 func (s *Server) provide(p provider) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entry, resp := Entry{}, noResponse
+		var sent message
 		body, err := readBody(w, r)
 		var tooLarge *http.MaxBytesError
 		switch {
 		case err == nil:
 			entry, resp = p.handle(r, body)
+			sent = resp.sent
 			resp, entry.Accepted = s.applyFault(r.Context(), p, resp)
 		case errors.As(err, &tooLarge):
 			resp = p.reject(http.StatusRequestEntityTooLarge)
 		}
 		entry.Channel, entry.Status = p.channel, resp.status
-		s.respond(w, resp, entry)
+		if !s.record(w, entry) {
+			return
+		}
+		if entry.Accepted && sent != nil {
+			s.courier.announce(sent)
+		}
+		respond(w, resp)
 	})
 }
 
@@ -76,14 +85,18 @@ func (s *Server) applyFault(ctx context.Context, p provider, resp response) (res
 	}
 }
 
-// respond writes the line into the ledger before the response, so that what a client
-// was told survives a crash of the sandbox.
-func (s *Server) respond(w http.ResponseWriter, resp response, entry Entry) {
+// record writes the line into the ledger before the response, so that what a client
+// was told survives a crash of the sandbox. If it cannot, it responds with that.
+func (s *Server) record(w http.ResponseWriter, entry Entry) bool {
 	if err := s.ledger.append(entry); err != nil {
 		slog.Error("the sandbox cannot write its ledger", "channel", entry.Channel, "error", err)
 		http.Error(w, "the sandbox cannot write its ledger", http.StatusInternalServerError)
-		return
+		return false
 	}
+	return true
+}
+
+func respond(w http.ResponseWriter, resp response) {
 	if resp.status == 0 {
 		panic(http.ErrAbortHandler) // net/http's way to close a connection without a response
 	}
@@ -119,11 +132,15 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // reply is a response in JSON.
 func reply(status int, value any) response {
-	body, err := json.Marshal(value)
+	return response{status: status, header: map[string]string{"Content-Type": "application/json"}, body: mustMarshal(value)}
+}
+
+func mustMarshal(value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // all values here are made of strings and numbers
 	}
-	return response{status: status, header: map[string]string{"Content-Type": "application/json"}, body: body}
+	return text
 }
 
 // hasMediaType says that the request declares its body as mediaType.

@@ -7,7 +7,9 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"herald/internal/notification"
 )
@@ -16,26 +18,44 @@ import (
 type Config struct {
 	Ledger string // path of the ledger; created if it does not exist, else continued
 	Local  bool   // accept callback URLs that only this machine or its network can reach
+
+	Gateway  string // scheme and host to which receipts go, as through a proxy of PUBLIC_URL; empty: none are sent
+	Key      string // path of the key that signs SendGrid's events; made where there is none; empty: one that lives as long as the sandbox
+	Receipts string // settings, as PUT /receipts takes them; empty: the defaults
 }
 
 // Server is the sandbox. It is safe for concurrent use.
 type Server struct {
-	ledger *ledger
-	faults *faults
-	mux    *http.ServeMux
+	ledger  *ledger
+	faults  *faults
+	courier *courier
+	mux     *http.ServeMux
 }
 
-// New opens the ledger and returns a sandbox without faults. It returns an error if the
-// ledger cannot be opened, or the file is not a ledger.
+// New opens the ledger and returns a sandbox without faults, which sends receipts until it
+// is closed. It returns an error if the ledger or the key cannot be opened, or is something
+// else, and for settings that are wrong.
 func New(cfg Config) (*Server, error) {
 	if cfg.Ledger == "" {
 		return nil, errors.New("sandbox: the path of the ledger is missing")
+	}
+	receipts := Receipts{}
+	if cfg.Receipts != "" {
+		var err error
+		if receipts, err = parseReceipts(strings.NewReader(cfg.Receipts)); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	key, err := openKey(cfg.Key)
+	if err != nil {
+		return nil, err
 	}
 	ledger, err := openLedger(cfg.Ledger)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{ledger: ledger, faults: &faults{byChannel: map[notification.Channel]Fault{}}, mux: http.NewServeMux()}
+	s.courier = newCourier(strings.TrimSuffix(cfg.Gateway, "/"), key, receipts)
 	s.route(cfg.Local)
 	return s, nil
 }
@@ -52,11 +72,18 @@ func (s *Server) route(local bool) {
 	s.mux.HandleFunc("PUT /faults/{channel}", s.faults.set)
 	s.mux.HandleFunc("DELETE /faults/{channel}", s.faults.clear)
 	s.mux.HandleFunc("DELETE /faults", s.faults.clearAll)
+	s.mux.HandleFunc("GET /receipts", s.courier.settings.show)
+	s.mux.HandleFunc("PUT /receipts", s.courier.settings.set)
+	s.mux.HandleFunc("DELETE /receipts", s.courier.settings.clear)
+	s.mux.HandleFunc("GET /keys/sendgrid", s.showKey)
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }
 
 // ServeHTTP answers as the provider that has the path, or as the sandbox itself.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Close closes the ledger. Requests that come later are answered with 500.
-func (s *Server) Close() error { return s.ledger.file.Close() }
+// Close ends the receipts and closes the ledger. Requests that come later are answered with 500.
+func (s *Server) Close() error {
+	s.courier.close()
+	return s.ledger.file.Close()
+}

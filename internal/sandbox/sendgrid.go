@@ -20,6 +20,7 @@ type sendgridMail struct {
 	Subject          string            `json:"subject"`
 	Content          []mailPart        `json:"content"`
 	CustomArgs       map[string]string `json:"custom_args"`
+	Categories       []string          `json:"categories"`
 }
 
 type personalization struct {
@@ -63,7 +64,8 @@ func handleMail(r *http.Request, body []byte) (Entry, response) {
 	if errs := mail.check(); len(errs) > 0 {
 		return entry, reply(http.StatusBadRequest, map[string][]sendgridError{"errors": errs})
 	}
-	return entry, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": rand.Text()}}
+	id := rand.Text()
+	return entry, response{status: http.StatusAccepted, header: map[string]string{"X-Message-Id": id}, sent: sentMail{id: id, mail: mail}}
 }
 
 // entry is the mail as its first reader sees it; the last part of the content is the richest.

@@ -35,10 +35,10 @@ func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	if callbackErr == nil {
 		entry.DeliveryID = callback.Query().Get("delivery_id")
 	}
-	user, password, _ := r.BasicAuth()
-	sid := r.PathValue("sid")
+	user, token, _ := r.BasicAuth()
+	account := twilioAccount{sid: r.PathValue("sid"), token: token, number: form.Get("From")}
 	switch {
-	case user == "" || user != sid || password == "":
+	case user == "" || user != account.sid || token == "":
 		return entry, rejectSMS(http.StatusUnauthorized)
 	case err != nil || !hasMediaType(r, "application/x-www-form-urlencoded"):
 		return entry, rejectSMS(http.StatusBadRequest)
@@ -46,21 +46,26 @@ func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	if refusal := checkSMS(form); refusal != nil {
 		return entry, twilioResponse(*refusal)
 	}
-	if form.Get("StatusCallback") != "" && (callbackErr != nil || !isWebURL(callback) || !local && !isPublic(callback.Hostname())) {
+	if form.Get("StatusCallback") == "" {
+		return entry, queued(account, form)
+	}
+	if callbackErr != nil || !isWebURL(callback) || !local && !isPublic(callback.Hostname()) {
 		return entry, twilioResponse(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
 	}
-	return entry, queued(sid, form)
+	callback.Fragment = "" // it is for Twilio itself, and not signed
+	account.callback = callback
+	return entry, queued(account, form)
 }
 
 // queued is Twilio's response to a message that it accepts.
-func queued(account string, form url.Values) response {
+func queued(account twilioAccount, form url.Values) response {
 	random := make([]byte, 16)
 	_, _ = rand.Read(random) // it never fails
 	sid := "SM" + hex.EncodeToString(random)
-	uri := "/2010-04-01/Accounts/" + account + "/Messages/" + sid
+	uri := "/2010-04-01/Accounts/" + account.sid + "/Messages/" + sid
 	now := time.Now().UTC().Format(time.RFC1123Z)
-	return reply(http.StatusCreated, map[string]any{
-		"account_sid":           account,
+	created := reply(http.StatusCreated, map[string]any{
+		"account_sid":           account.sid,
 		"api_version":           "2010-04-01",
 		"body":                  form.Get("Body"),
 		"date_created":          now,
@@ -80,6 +85,8 @@ func queued(account string, form url.Values) response {
 		"to":                    form.Get("To"),
 		"uri":                   uri + ".json",
 	})
+	created.sent = sentText{account: account, sid: sid, to: form.Get("To")}
+	return created
 }
 
 // rejectSMS is Twilio's response to a request that it rejects as a whole.

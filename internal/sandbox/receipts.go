@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	defaultReceiptDelay = time.Second
+	maxReceiptDelay     = 24 * time.Hour
+)
+
+// Receipts is how the sandbox says what became of the messages that it has accepted.
+type Receipts struct {
+	Delay    *Duration         `json:"delay,omitempty"`    // from the acceptance to the first receipt, and from each to the next; nil: 1s
+	Late     Duration          `json:"late,omitempty"`     // how much later than that a receipt comes
+	Twice    bool              `json:"twice,omitempty"`    // a receipt comes again, a delay after the first time
+	Shuffled bool              `json:"shuffled,omitempty"` // the receipts of a message come in any order
+	Lost     bool              `json:"lost,omitempty"`     // a receipt does not come
+	Rate     *float64          `json:"rate,omitempty"`     // share of the receipts that meet each of these faults, 0 to 1; nil: all
+	Outcomes map[string]string `json:"outcomes,omitempty"` // what becomes of messages, by address or number; the others: as their address says
+}
+
+// parseReceipts reads the settings in a request, or in an option. Its error is for the client.
+func parseReceipts(r io.Reader) (Receipts, error) {
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	var receipts Receipts
+	if err := decoder.Decode(&receipts); err != nil {
+		return Receipts{}, fmt.Errorf("not settings of receipts: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Receipts{}, errors.New("not settings of receipts: something follows them")
+	}
+	return receipts, receipts.validate()
+}
+
+func (r Receipts) validate() error {
+	switch {
+	case r.delay() < 0 || r.delay() > maxReceiptDelay:
+		return fmt.Errorf("delay must be from 0s to %s", maxReceiptDelay)
+	case r.Late < 0 || time.Duration(r.Late) > maxReceiptDelay:
+		return fmt.Errorf("late must be from 0s to %s", maxReceiptDelay)
+	case r.Rate != nil && (*r.Rate < 0 || *r.Rate > 1):
+		return errors.New("rate must be from 0 to 1")
+	case r.Rate != nil && r.Late == 0 && !r.Twice && !r.Shuffled && !r.Lost:
+		return errors.New("rate needs a fault: late, twice, shuffled or lost")
+	}
+	for _, address := range slices.Sorted(maps.Keys(r.Outcomes)) {
+		if err := checkOutcome(address, r.Outcomes[address]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r Receipts) delay() time.Duration {
+	if r.Delay == nil {
+		return defaultReceiptDelay
+	}
+	return time.Duration(*r.Delay)
+}
+
+// outcome is what becomes of a message to the address.
+func (r Receipts) outcome(address string) string {
+	for of, outcome := range r.Outcomes {
+		if strings.EqualFold(of, address) {
+			return outcome
+		}
+	}
+	return outcomeOf(address)
+}
+
+// times are when a message's receipts happen, if it has been accepted now.
+func (r Receipts) times(now time.Time, count int) []time.Time {
+	times := make([]time.Time, count)
+	for i := range times {
+		times[i] = now.Add(r.delay() * time.Duration(i+1))
+	}
+	return times
+}
+
+// disturb applies the faults to a message's receipts, which are in their order.
+func (r Receipts) disturb(receipts []receipt) []receipt {
+	var disturbed []receipt
+	due := r.shuffle(receipts)
+	for i, receipt := range receipts {
+		receipt.due = due[i]
+		if r.Late > 0 && r.hits() {
+			receipt.due = receipt.due.Add(time.Duration(r.Late))
+		}
+		if r.Lost && r.hits() {
+			continue
+		}
+		disturbed = append(disturbed, receipt)
+		if r.Twice && r.hits() {
+			disturbed = append(disturbed, receipt.again(r.delay()))
+		}
+	}
+	return disturbed
+}
+
+// shuffle returns when each receipt is due: those that meet the fault change places.
+func (r Receipts) shuffle(receipts []receipt) []time.Time {
+	due := make([]time.Time, len(receipts))
+	var some []int
+	for i, receipt := range receipts {
+		due[i] = receipt.due
+		if r.Shuffled && r.hits() {
+			some = append(some, i)
+		}
+	}
+	rand.Shuffle(len(some), func(i, j int) { due[some[i]], due[some[j]] = due[some[j]], due[some[i]] })
+	return due
+}
+
+// hits decides at random whether a receipt meets a fault.
+func (r Receipts) hits() bool { return r.Rate == nil || rand.Float64() < *r.Rate }

@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mailEvent is one event of SendGrid's webhook.
+type mailEvent = map[string]any
+
+// mailOutcomes has the events of each outcome, in their order, with what they say besides.
+// https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
+var mailOutcomes = map[string][]mailEvent{
+	outcomeDelivered: {{"event": "processed"}, delivered},
+	outcomeSilent:    nil,
+
+	"bounce":   {{"event": "processed"}, {"event": "bounce", "type": "bounce", "status": "5.1.1", "bounce_classification": "Invalid Address", "reason": "550 5.1.1 <" + theAddress + ">: Recipient address rejected: User unknown in local recipient table"}},
+	"blocked":  {{"event": "processed"}, {"event": "bounce", "type": "blocked", "status": "4.7.1", "bounce_classification": "Reputation", "reason": "421 4.7.1 Message for " + theAddress + " temporarily blocked: too much mail from your network"}},
+	"deferred": {{"event": "processed"}, deferred("1"), deferred("2"), delivered},
+
+	"dropped-bounced":      {dropped("Bounced Address")},
+	"dropped-invalid":      {dropped("Invalid")},
+	"dropped-spam":         {dropped("Spam Reporting Address")},
+	"dropped-unsubscribed": {dropped("Unsubscribed Address")},
+
+	"open":        {{"event": "processed"}, delivered, {"event": "open", "useragent": "Mozilla/5.0", "ip": "192.0.2.7", "sg_machine_open": false}},
+	"spamreport":  {{"event": "processed"}, delivered, {"event": "spamreport"}},
+	"unsubscribe": {{"event": "processed"}, delivered, {"event": "unsubscribe"}},
+}
+
+var delivered = mailEvent{"event": "delivered", "response": "250 2.0.0 OK", "tls": 1}
+
+func deferred(attempt string) mailEvent {
+	return mailEvent{"event": "deferred", "response": "451 4.3.0 <" + theAddress + ">: try again later", "attempt": attempt}
+}
+
+func dropped(reason string) mailEvent { return mailEvent{"event": "dropped", "reason": reason} }
+
+// theAddress stands in a reason for the mail's recipient, whom mail servers often name there.
+const theAddress = "{address}"
+
+// sentMail is a mail that SendGrid has accepted.
+type sentMail struct {
+	id   string // X-Message-Id
+	mail sendgridMail
+}
+
+// receipts are SendGrid's events for each recipient of the mail.
+func (m sentMail) receipts(settings Receipts, now time.Time) []receipt {
+	var receipts []receipt
+	for _, p := range m.mail.Personalizations {
+		args := map[string]string{}
+		maps.Copy(args, m.mail.CustomArgs)
+		maps.Copy(args, p.CustomArgs)
+		for _, box := range slices.Concat(p.To, p.CC, p.BCC) {
+			events := mailOutcomes[settings.outcome(box.Email)]
+			for i, at := range settings.times(now, len(events)) {
+				receipts = append(receipts, receipt{due: at, event: m.event(events[i], box.Email, args, at)})
+			}
+		}
+	}
+	return receipts
+}
+
+// event completes an event of the outcome with what all events have.
+func (m sentMail) event(said mailEvent, address string, args map[string]string, at time.Time) json.RawMessage {
+	event := mailEvent{}
+	for name, value := range args { // SendGrid has them beside its own names, which win
+		event[name] = value
+	}
+	for name, value := range said {
+		if text, isText := value.(string); isText {
+			value = strings.ReplaceAll(text, theAddress, address)
+		}
+		event[name] = value
+	}
+	event["email"], event["timestamp"] = address, at.Unix()
+	event["sg_event_id"] = base64.RawURLEncoding.EncodeToString([]byte(rand.Text()))
+	event["sg_message_id"] = m.id + ".recvd-5f54b5d587-pczjm-1-67BADEEA-6.0"
+	event["smtp-id"] = "<" + m.id + "@geopod-ismtpd-1>"
+	if len(m.mail.Categories) > 0 {
+		event["category"] = m.mail.Categories
+	}
+	return mustMarshal(event)
+}
+
+// eventPost is SendGrid's request with a batch of events, signed.
+func eventPost(key *ecdsa.PrivateKey, events []json.RawMessage, now time.Time) (*post, error) {
+	body := mustMarshal(events)
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	digest := sha256.Sum256(append([]byte(stamp), body...))
+	signature, err := ecdsa.SignASN1(rand.Reader, key, digest[:])
+	if err != nil {
+		return nil, err
+	}
+	return &post{path: "/webhooks/sendgrid", body: body, repeats: repeatsMail, header: map[string]string{
+		"Content-Type":                           "application/json",
+		"User-Agent":                             "SendGrid Event API",
+		"X-Twilio-Email-Event-Webhook-Signature": base64.StdEncoding.EncodeToString(signature),
+		"X-Twilio-Email-Event-Webhook-Timestamp": stamp,
+	}}, nil
+}

@@ -1,0 +1,104 @@
+package sandbox
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // it is Twilio's
+	"encoding/base64"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// textOutcome is what becomes of a text message: its statuses, and the error of the last.
+type textOutcome struct {
+	statuses []string
+	code     string
+}
+
+// textOutcomes are those of text messages.
+// https://www.twilio.com/docs/messaging/guides/outbound-message-status-in-status-callbacks
+var textOutcomes = map[string]textOutcome{
+	outcomeDelivered: {statuses: []string{"sent", "delivered"}},
+	outcomeSilent:    {},
+
+	"undelivered": {statuses: []string{"sent", "undelivered"}, code: "30003"}, // the phone cannot be reached
+	"unknown":     {statuses: []string{"sent", "undelivered"}, code: "30005"}, // nobody has the number
+	"landline":    {statuses: []string{"sent", "undelivered"}, code: "30006"}, // it gets no text messages
+	"filtered":    {statuses: []string{"sent", "undelivered"}, code: "30007"}, // taken for spam
+	"failed":      {statuses: []string{"failed"}, code: "30008"},              // for no known reason
+	"opted-out":   {statuses: []string{"failed"}, code: "21610"},
+}
+
+// outcomeByNumber has the sandbox's own test numbers; their ends are those of the codes.
+var outcomeByNumber = map[string]string{
+	"+15005550103": "undelivered",
+	"+15005550105": "unknown",
+	"+15005550106": "landline",
+	"+15005550107": "filtered",
+	"+15005550108": "failed",
+	"+15005550110": "opted-out",
+	"+15005550199": outcomeSilent,
+}
+
+// twilioAccount is who sends text messages, and so who gets the answers to them.
+type twilioAccount struct {
+	sid, token string
+	number     string
+	callback   *url.URL // for receipts, as the public internet has it; nil: none were asked for
+}
+
+// sentText is a text message that Twilio has accepted.
+type sentText struct {
+	account twilioAccount
+	sid, to string
+}
+
+// receipts are Twilio's callbacks for the message.
+func (t sentText) receipts(settings Receipts, now time.Time) []receipt {
+	if t.account.callback == nil {
+		return nil
+	}
+	outcome := textOutcomes[settings.outcome(t.to)]
+	var receipts []receipt
+	for i, at := range settings.times(now, len(outcome.statuses)) {
+		form := t.form(outcome.statuses[i])
+		if i == len(outcome.statuses)-1 && outcome.code != "" {
+			form.Set("ErrorCode", outcome.code)
+		}
+		receipts = append(receipts, receipt{due: at, post: t.account.post(t.account.callback, form)})
+	}
+	return receipts
+}
+
+func (t sentText) form(status string) url.Values {
+	return url.Values{
+		"AccountSid": {t.account.sid}, "ApiVersion": {"2010-04-01"}, "From": {t.account.number}, "To": {t.to},
+		"MessageSid": {t.sid}, "SmsSid": {t.sid}, "MessageStatus": {status}, "SmsStatus": {status},
+	}
+}
+
+// post is Twilio's request to a URL of ours, signed as the account's.
+func (a twilioAccount) post(to *url.URL, form url.Values) *post {
+	return &post{path: to.RequestURI(), body: []byte(form.Encode()), repeats: repeatsText, header: map[string]string{
+		"Content-Type":       "application/x-www-form-urlencoded; charset=UTF-8",
+		"User-Agent":         "TwilioProxy/1.1",
+		"X-Twilio-Signature": twilioSignature(a.token, to.String(), form),
+	}}
+}
+
+// twilioSignature signs the URL followed by the form's fields in the order of their names.
+// https://www.twilio.com/docs/usage/webhooks/webhooks-security
+func twilioSignature(token, to string, form url.Values) string {
+	var signed strings.Builder
+	signed.WriteString(to)
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		for _, value := range slices.Sorted(slices.Values(form[name])) {
+			signed.WriteString(name + value)
+		}
+	}
+	mac := hmac.New(sha1.New, []byte(token))
+	mac.Write([]byte(signed.String()))
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
