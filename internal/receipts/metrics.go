@@ -1,0 +1,136 @@
+package receipts
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/time/rate"
+
+	"herald/internal/notification"
+)
+
+// What became of receipts.
+const (
+	outcomeDelivered    = "delivered"
+	outcomeBounced      = "bounced"      // the address does not work, and is suppressed
+	outcomeFailed       = "failed"       // for another reason
+	outcomeComplained   = "complained"   // it was reported as spam
+	outcomeUnsubscribed = "unsubscribed" // the recipient wants no more of its kind
+	outcomeNoted        = "noted"        // it changes nothing
+	outcomeRepeated     = "repeated"
+	outcomeUnknown      = "unknown" // no delivery of ours
+	outcomeMalformed    = "malformed"
+)
+
+// The labels of the metrics.
+const (
+	channelLabel = "channel"
+	outcomeLabel = "outcome"
+	causeLabel   = "cause"
+)
+
+// saidInterval is the least time between two lines in the log about the same cause.
+const saidInterval = time.Minute
+
+// ageBuckets are seconds: mails arrive within some, and are tried for three days.
+var ageBuckets = []float64{1, 2, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600, 72 * 3600}
+
+type metrics struct {
+	logger             *slog.Logger
+	receipts, refusals metric.Int64Counter
+	age                metric.Float64Histogram
+	malformed          rate.Sometimes
+	refused            map[string]*rate.Sometimes // by cause
+}
+
+// newMetrics creates the metrics. Counters begin with zeros, so that an alert sees the first
+// increase.
+func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
+	var failed [3]error
+	m := &metrics{logger: logger, malformed: rate.Sometimes{Interval: saidInterval}, refused: map[string]*rate.Sometimes{}}
+	m.receipts, failed[0] = meter.Int64Counter("herald_receipts", metric.WithDescription("What providers said about messages that they had accepted."))
+	m.refusals, failed[1] = meter.Int64Counter("herald_receipts_refused", metric.WithDescription("Requests of providers, or of others, that were not taken."))
+	m.age, failed[2] = meter.Float64Histogram("herald_receipt_age", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(ageBuckets...),
+		metric.WithDescription("From the provider's acceptance of a message to the receipt that says what became of it."))
+	if err := errors.Join(failed[:]...); err != nil {
+		return nil, err
+	}
+	for _, cause := range []string{unsigned, forged, stale, noKey, tooLarge, incomplete, away} {
+		m.refused[cause] = &rate.Sometimes{Interval: saidInterval}
+		m.refusals.Add(context.Background(), 0, label(causeLabel, cause))
+	}
+	for _, channel := range channels {
+		for _, outcome := range []string{
+			outcomeDelivered, outcomeBounced, outcomeFailed, outcomeComplained, outcomeUnsubscribed, outcomeNoted, outcomeRepeated, outcomeUnknown, outcomeMalformed,
+		} {
+			m.count(channel, outcome, 0)
+		}
+	}
+	return m, nil
+}
+
+// channels are those of the providers.
+var channels = map[notification.Provider]notification.Channel{
+	notification.SendGrid: notification.Email,
+	notification.Twilio:   notification.SMS,
+}
+
+func label(name, value string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String(name, value))
+}
+
+func (m *metrics) count(channel notification.Channel, outcome string, n int) {
+	m.receipts.Add(context.Background(), int64(n), label(channelLabel, string(channel)), label(outcomeLabel, outcome))
+}
+
+// received counts a receipt that is stored, or known, or of no delivery.
+func (m *metrics) received(r notification.Receipt, recorded notification.RecordedReceipt) {
+	channel := channels[r.Provider]
+	m.count(channel, outcomeOf(r, recorded), 1)
+	if r.Status != "" && !recorded.Repeated && recorded.Age > 0 {
+		m.age.Record(context.Background(), recorded.Age.Seconds(), label(channelLabel, string(channel)))
+	}
+}
+
+func outcomeOf(r notification.Receipt, recorded notification.RecordedReceipt) string {
+	switch {
+	case recorded.Unknown:
+		return outcomeUnknown
+	case recorded.Repeated:
+		return outcomeRepeated
+	case r.Status == notification.Delivered:
+		return outcomeDelivered
+	case r.Status == notification.Failed && (r.Suppress == notification.SuppressedBounce || r.Suppress == notification.SuppressedInvalid):
+		return outcomeBounced
+	case r.Status == notification.Failed:
+		return outcomeFailed
+	case r.Suppress == notification.SuppressedComplaint:
+		return outcomeComplained
+	case r.Unsubscribes:
+		return outcomeUnsubscribed
+	}
+	return outcomeNoted
+}
+
+// dropped counts what a provider has signed and is not stored. The log has a line a minute
+// about what cannot be read.
+func (m *metrics) dropped(provider notification.Provider, outcome string, n int) {
+	m.count(channels[provider], outcome, n)
+	if outcome == outcomeMalformed && n > 0 {
+		m.malformed.Do(func() {
+			m.logger.Warn("a provider sent what cannot be read; herald_receipts_total counts it as malformed", "provider", provider)
+		})
+	}
+}
+
+// refuse counts a request that is not taken, and logs one a minute for each cause.
+func (m *metrics) refuse(cause string) {
+	m.refusals.Add(context.Background(), 1, label(causeLabel, cause))
+	m.refused[cause].Do(func() {
+		m.logger.Warn("requests to /webhooks/ are refused; herald_receipts_refused_total counts them", "cause", cause)
+	})
+}

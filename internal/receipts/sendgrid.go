@@ -1,0 +1,126 @@
+package receipts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// sendgrid takes a batch of events. Those that cannot be read are left out, since they would
+// be no better the next time.
+func (w *Webhooks) sendgrid(ctx context.Context, r *http.Request, body []byte) error {
+	if err := w.checkSendGrid(r.Header, body); err != nil {
+		return err
+	}
+	receipts, malformed, foreign := parseEvents(body)
+	w.metrics.dropped(notification.SendGrid, outcomeMalformed, malformed)
+	w.metrics.dropped(notification.SendGrid, outcomeUnknown, foreign)
+	return w.record(ctx, receipts...)
+}
+
+// parseEvents reads the events of a body. Foreign are those of mails that Herald has not
+// sent, over the same account.
+func parseEvents(body []byte) (receipts []notification.Receipt, malformed, foreign int) {
+	var batch []json.RawMessage
+	if err := json.Unmarshal(body, &batch); err != nil {
+		return nil, 1, 0
+	}
+	for _, one := range batch {
+		var event sendgridEvent
+		if err := json.Unmarshal(one, &event); err != nil {
+			malformed++
+			continue
+		}
+		if event.DeliveryID == "" {
+			foreign++
+			continue
+		}
+		receipt, err := event.receipt()
+		if err != nil {
+			malformed++
+			continue
+		}
+		receipts = append(receipts, receipt)
+	}
+	return receipts, malformed, foreign
+}
+
+// sendgridEvent is what Herald reads of an event.
+// https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
+type sendgridEvent struct {
+	Event      string  `json:"event"`
+	EventID    string  `json:"sg_event_id"`
+	MessageID  string  `json:"sg_message_id"` // X-Message-Id, a dot, and where SendGrid had it
+	Timestamp  float64 `json:"timestamp"`     // seconds since 1970
+	Email      string  `json:"email"`
+	Type       string  `json:"type"`     // of a bounce: bounce, or blocked
+	Status     string  `json:"status"`   // of a bounce: 5.1.1
+	Reason     string  `json:"reason"`   // of a bounce or a drop
+	Response   string  `json:"response"` // the mail server's, of a delivery or a deferral
+	DeliveryID string  `json:"delivery_id"`
+}
+
+// The years that the time of an event may have: others are no times.
+const (
+	firstSecond = 946684800   // 2000
+	lastSecond  = 32503680000 // 3000
+)
+
+var errMalformed = errors.New("it is not as the provider documents it")
+
+func (e sendgridEvent) receipt() (notification.Receipt, error) {
+	message, _, _ := strings.Cut(e.MessageID, ".")
+	r := notification.Receipt{
+		Provider: notification.SendGrid, ID: e.EventID, DeliveryID: e.DeliveryID, MessageID: message, Word: e.Event,
+	}
+	if !storable(r) || e.Timestamp < firstSecond || e.Timestamp > lastSecond {
+		return notification.Receipt{}, errMalformed
+	}
+	r.At = time.Unix(int64(e.Timestamp), 0).UTC()
+	r.Detail = withoutAddress(e.Reason, e.Email)
+	if e.Reason == "" {
+		r.Detail = withoutAddress(e.Response, e.Email)
+	}
+	e.judge(&r)
+	return r, nil
+}
+
+// judge says what follows from an event. Those that are not named here are kept, and nothing
+// follows from them.
+func (e sendgridEvent) judge(r *notification.Receipt) {
+	switch e.Event {
+	case "delivered":
+		r.Status = notification.Delivered
+	case "bounce":
+		r.Status = notification.Failed
+		if e.hard() {
+			r.Suppress = notification.SuppressedBounce
+		}
+	case "dropped":
+		r.Status = notification.Failed
+		r.Suppress = dropped[e.Reason]
+		r.Unsubscribes = e.Reason == "Unsubscribed Address"
+	case "spamreport":
+		r.Suppress = notification.SuppressedComplaint
+	case "unsubscribe", "group_unsubscribe":
+		r.Unsubscribes = true
+	}
+}
+
+// hard says whether the address of a bounce does not work at all. SendGrid calls it blocked
+// when a server wanted this one mail not, or not then; a status of 4 is not for ever.
+func (e sendgridEvent) hard() bool {
+	return e.Type == "bounce" && !strings.HasPrefix(e.Status, "4")
+}
+
+// dropped are the reasons for which SendGrid does not even try and that lie in the address.
+var dropped = map[string]notification.SuppressionReason{
+	"Bounced Address":        notification.SuppressedBounce,
+	"Spam Reporting Address": notification.SuppressedComplaint,
+	"Invalid":                notification.SuppressedInvalid,
+}
