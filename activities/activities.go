@@ -29,6 +29,8 @@ type Activities struct {
 	Executions  Executions
 	Cleaners    map[string]Cleaner // by the name of a source
 	DeadLetters DeadLetterQueue
+	FollowUps   FollowUpStore
+	Escalations EscalationWorkflows
 	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
 	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
 	Senders     map[notification.Channel]Sender // a channel without one is off

@@ -59,14 +59,7 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 		return source.Relay.poll(ctx), nil
 	}
 	wake := make(chan struct{}, 1)
-	background.Go(func() {
-		source.Outbox.ListenEvents(ctx, func() {
-			select {
-			case wake <- struct{}{}:
-			default: // a wake-up is pending already
-			}
-		})
-	})
+	background.Go(func() { source.Outbox.ListenEvents(ctx, waker(wake)) })
 	p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake, backoff: firstBackoff}
 	for ctx.Err() == nil && !stopping(ctx) {
 		p.step(ctx)
@@ -127,6 +120,16 @@ func heartbeat(ctx context.Context) {
 			return
 		case <-tick.C:
 			activity.RecordHeartbeat(ctx)
+		}
+	}
+}
+
+// waker returns what wakes the one who waits for a channel with room for one wake-up.
+func waker(wake chan<- struct{}) func() {
+	return func() {
+		select {
+		case wake <- struct{}{}:
+		default: // a wake-up is pending already
 		}
 	}
 }

@@ -83,7 +83,7 @@ func run(ctx context.Context, part part) error {
 	if err != nil {
 		return err
 	}
-	watch := watched{sources: sources, broker: broker.Ready, queues: broker.Depths}
+	watch := watched{sources: sources, broker: broker.Ready, queues: broker.Depths, followUps: events.FollowUpState}
 	if topics != nil {
 		watch.topics = topics.Ready
 	}
@@ -122,9 +122,13 @@ func run(ctx context.Context, part part) error {
 		})
 		return running.run(ctx)
 	})
-	if part.events { // an installation that was upgraded may have no schedule yet
+	if part.events { // an installation that was upgraded may have none of these yet
 		group.Go(func() error {
 			retry(ctx, "the sweep is not scheduled yet", maxScheduleRetry, launcher.ScheduleSweep)
+			return nil
+		})
+		group.Go(func() error {
+			retry(ctx, "what follows receipts is not done yet", maxScheduleRetry, launcher.StartFollowUp)
 			return nil
 		})
 		group.Go(func() error {
@@ -154,6 +158,8 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Sweeper:     launcher,
 		Executions:  launcher,
 		DeadLetters: broker,
+		FollowUps:   events,
+		Escalations: launcher,
 		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 			return template.NewSet(event, rows)
 		},

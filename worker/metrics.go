@@ -33,6 +33,8 @@ type watched struct {
 	broker  func() error // nil: messages can be published
 	queues  func(context.Context) (map[string]int, error)
 	topics  func(context.Context) error // nil: no events go to topics
+
+	followUps func(context.Context) (notification.FollowUpState, error)
 }
 
 const (
@@ -117,11 +119,14 @@ func (w watched) register(meter metric.Meter) error {
 	pending := gauge("herald_outbox_pending", "Events that wait to be started, counted up to 100,000.")
 	rejected := gauge("herald_outbox_failed", "Events that could not be started, counted up to 100,000.")
 	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest event that waits; 0: none does.", metric.WithUnit("s"))
+	followUps := gauge("herald_follow_ups_pending", "Deliveries about which something is still to be done after a receipt, counted up to 100,000.")
+	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest of these; 0: there is none.", metric.WithUnit("s"))
 	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
 		w.observeDepths(ctx, observer, depth)
 		w.observeTopics(ctx, observer, kafkaUp)
+		w.observeFollowUps(ctx, observer, followUps, oldestFollowUp)
 		for name, source := range w.sources {
 			outbox, err := source.look(ctx)
 			if name == notification.HeraldSource {
@@ -136,7 +141,7 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds(), label)
 		}
 		return nil
-	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, depth)
+	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, depth)
 	return errors.Join(append(failed, err)...)
 }
 
@@ -166,6 +171,18 @@ func (w watched) observeDepths(ctx context.Context, observer metric.Observer, de
 	for queue, messages := range depths {
 		observer.ObserveFloat64(depth, float64(messages), metric.WithAttributes(attribute.String(queueLabel, queue)))
 	}
+}
+
+// observeFollowUps shows nothing while the database does not answer.
+func (w watched) observeFollowUps(ctx context.Context, observer metric.Observer, pending, oldest metric.Float64Observable) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	state, err := w.followUps(ctx)
+	if err != nil {
+		return
+	}
+	observer.ObserveFloat64(pending, float64(state.Pending))
+	observer.ObserveFloat64(oldest, state.OldestPending.Seconds())
 }
 
 // observeTopics shows nothing where no events go to topics.

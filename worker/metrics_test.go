@@ -39,7 +39,7 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	down := errors.New("connection refused")
 	brokerUp, brokerDown := []string{"herald_broker_up 1"}, []string{"herald_broker_up 0"}
 	kafkaUp, kafkaDown := []string{"herald_kafka_up 1"}, []string{"herald_kafka_up 0"}
-	outbox := []string{"herald_database_up 1", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7"}
+	outbox := []string{"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7"}
 	databaseDown := []string{"herald_database_up 0"}
 	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`}
 	depth := []string{`herald_queue_depth{queue="q"} 3`}
@@ -72,6 +72,12 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 				},
 				broker: func() error { return tt.broker },
 				queues: func(context.Context) (map[string]int, error) { return map[string]int{"q": 3}, tt.broker },
+				followUps: func(ctx context.Context) (notification.FollowUpState, error) {
+					if _, bounded := ctx.Deadline(); !bounded {
+						return notification.FollowUpState{}, errors.New("this might take for ever")
+					}
+					return notification.FollowUpState{Pending: 2, OldestPending: 30 * time.Second}, tt.database
+				},
 				topics: func(ctx context.Context) error {
 					if _, bounded := ctx.Deadline(); !bounded {
 						return errors.New("this might take for ever")
@@ -93,6 +99,9 @@ func TestMetricsHaveNoOtherLabels(t *testing.T) {
 	m, err := newMetrics(watched{
 		broker: func() error { return nil },
 		queues: func(context.Context) (map[string]int, error) { return nil, nil },
+		followUps: func(context.Context) (notification.FollowUpState, error) {
+			return notification.FollowUpState{}, errors.New("connection refused")
+		},
 	})
 	require.NoError(t, err)
 	for _, activity := range []string{"Send", "GiveUp"} {

@@ -29,6 +29,7 @@ const (
 	digestWorkflow      = "Digest"
 	sweepWorkflow       = "Sweep"
 	cleanOutboxes       = "CleanOutboxes"
+	followUp            = workflows.FollowUpType
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every

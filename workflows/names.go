@@ -53,6 +53,7 @@ const (
 	NotifyChannelType       = "NotifyChannel"
 	NotifyPageType          = "NotifyPage"
 	DeliverNotificationType = "DeliverNotification"
+	FollowUpType            = "FollowUp"
 )
 
 // EventsQueue is the task queue of the pollers and the events.
@@ -98,3 +99,6 @@ func SweepID(prefix string) string { return prefix + "-sweep" }
 // CleaningID is the id of the schedule that starts [CleanOutboxes], and the beginning of
 // their workflow IDs.
 func CleaningID(prefix string) string { return prefix + "-cleaning" }
+
+// FollowUpID is the workflow ID of [FollowUp].
+func FollowUpID(prefix string) string { return prefix + "-follow-up" }

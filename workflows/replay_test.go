@@ -105,6 +105,7 @@ var addedInV02 = []recording{
 	{name: "sweep_done", workflow: sweepWorkflow, end: "completed"},
 	{name: "sweep_gave_up", workflow: sweepWorkflow, end: "completed"},
 	{name: "clean_done", workflow: cleanOutboxes, end: "completed"},
+	{name: "follow_up_cancelled", workflow: followUp, end: "cancelled"},
 	{name: "notify_topic", workflow: notifyEvent, end: "completed"},
 	{name: "notify_topic_only", workflow: notifyEvent, end: "completed"},
 	{name: "notify_topic_marked_late", workflow: notifyEvent, end: "completed"},

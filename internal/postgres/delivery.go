@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"herald/internal/notification"
 )
 
@@ -83,13 +85,19 @@ const longestAttempt = 2 * time.Minute
 // Failure reads the dead letter of a delivery. If there is no such delivery, the
 // error is [notification.ErrNoDelivery].
 func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
-	const query = `
-		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
-		FROM   notification
+	const query = deadLetter + `
 		WHERE  delivery_id = $1`
 
-	var d notification.DeadLetter
-	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read failure",
+	return readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
+}
+
+// deadLetter reads what [readDeadLetter] scans.
+const deadLetter = `
+		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
+		FROM   notification`
+
+func readDeadLetter(row pgx.Row) (d notification.DeadLetter, err error) {
+	err = scanDelivery(row, "read failure",
 		&d.DeliveryID, &d.EventID, &d.CorrelationID, &d.Channel, &d.UserType, &d.UserID, &d.Reason, &d.Attempts, &d.FailedAt)
 	return d, err
 }

@@ -94,42 +94,10 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 	return wrap(err, "end claim")
 }
 
-// reconnectInterval is how long a lost LISTEN connection is left alone. The
-// poller's own interval covers the gap.
-const reconnectInterval = time.Second
-
 // ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends.
 // A wake-up is only a hint: notifications that come while the connection is lost are
 // lost too.
-func (s *Store) ListenEvents(ctx context.Context, wake func()) {
-	for ctx.Err() == nil {
-		_ = s.listenOnce(ctx, wake) // a lost connection is routine; the poller's own statements report a lost database
-		select {
-		case <-ctx.Done():
-		case <-time.After(reconnectInterval):
-		}
-	}
-}
-
-func (s *Store) listenOnce(ctx context.Context, wake func()) error {
-	pooled, err := s.Pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	conn := pooled.Hijack() // a connection that listens must not go back to the pool
-	defer func() { _ = conn.Close(ctx) }()
-
-	if _, err := conn.Exec(ctx, "LISTEN event_outbox"); err != nil {
-		return err
-	}
-	wake() // for what was written while nobody listened
-	for {
-		if _, err := conn.WaitForNotification(ctx); err != nil {
-			return err
-		}
-		wake()
-	}
-}
+func (s *Store) ListenEvents(ctx context.Context, wake func()) { s.listen(ctx, "event_outbox", wake) }
 
 // MostCounted bounds what one look at the outbox costs the database.
 const MostCounted = 100_000

@@ -50,6 +50,17 @@ func (a *actors) PollOutbox(ctx context.Context, _ activities.PollOutboxInput) (
 	return activities.PollOutboxResult{}, nil
 }
 
+// FollowUp ends at once twice, and from then on works until it is cancelled.
+func (a *actors) FollowUp(ctx context.Context) (activities.FollowUpResult, error) {
+	s := a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
+	if calls := s.polls.Add(1); calls <= 2 {
+		return activities.FollowUpResult{Done: int(calls)}, nil
+	}
+	close(s.reached)
+	beatUntilCancelled(ctx)
+	return activities.FollowUpResult{}, nil
+}
+
 // CleanOutbox finds seven rows that are done.
 func (a *actors) CleanOutbox(_ context.Context, in activities.CleanOutboxInput) (activities.CleanOutboxResult, error) {
 	return activities.CleanOutboxResult{Source: in.Source, Deleted: 7}, nil

@@ -97,7 +97,7 @@ func pollers() []*scenario {
 	}
 }
 
-// sweeps are the ends of a sweep, and of a cleaning.
+// sweeps are the ends of a sweep, of a cleaning, and of what follows receipts.
 func sweeps() []*scenario {
 	sweep := func(name string, givenUp ...notification.Channel) *scenario {
 		swept := &activities.SweepResult{Sweep: notification.Sweep{Looked: 7, StartedAgain: 1, Closed: 1, Failed: len(givenUp)}}
@@ -109,7 +109,8 @@ func sweeps() []*scenario {
 	clean := &scenario{name: "clean_done", workflow: workflows.CleanOutboxes, queue: workflows.EventsQueue(prefix), input: []any{workflows.CleanInput{Outboxes: []activities.CleanOutboxInput{
 		{Source: notification.HeraldSource, Retention: 720 * time.Hour}, {Source: "orders", Retention: 24 * time.Hour},
 	}}}}
-	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack), clean}
+	followUp := &scenario{name: "follow_up_cancelled", workflow: workflows.FollowUp, queue: workflows.EventsQueue(prefix), meanwhile: []step{underWay, cancel}}
+	return []*scenario{sweep("sweep_done"), sweep("sweep_gave_up", notification.Email, notification.Slack), clean, followUp}
 }
 
 // prepare makes the parts that name the scenario.

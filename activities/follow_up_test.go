@@ -1,0 +1,253 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// told is a broker, and the workflows beside deliveries, that keep whom they were told
+// of, unless they refuse.
+type told struct {
+	mu      sync.Mutex
+	refuse  func(deliveryID string) error // nil: nobody is refused
+	letters []string
+	settled []string
+}
+
+func (w *told) take(into *[]string, deliveryID string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refuse != nil {
+		if err := w.refuse(deliveryID); err != nil {
+			return err
+		}
+	}
+	*into = append(*into, deliveryID)
+	return nil
+}
+
+func (w *told) PublishDeadLetter(_ context.Context, letter notification.DeadLetter) error {
+	return w.take(&w.letters, letter.DeliveryID)
+}
+
+func (w *told) SettleEscalation(_ context.Context, deliveryID string) error {
+	return w.take(&w.settled, deliveryID)
+}
+
+func (w *told) obey(refuse func(deliveryID string) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refuse = refuse
+}
+
+// all are the ids in order.
+func (w *told) all() (letters, settled []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(slices.Values(w.letters)), slices.Sorted(slices.Values(w.settled))
+}
+
+// following is a running FollowUp.
+type following struct {
+	*told
+	db     *postgres.Store
+	worker chan struct{} // closed: the worker stops
+	done   chan struct{}
+	result activities.FollowUpResult
+	err    error
+}
+
+func follow(t *testing.T, db *postgres.Store, store activities.FollowUpStore, world *told, metrics client.MetricsHandler) *following {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &following{told: world, db: db, worker: make(chan struct{}), done: make(chan struct{})}
+	var suite testsuite.WorkflowTestSuite
+	suite.SetMetricsHandler(metrics)
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	env.SetWorkerStopChannel(f.worker)
+	a := &activities.Activities{FollowUps: store, Escalations: f, DeadLetters: f}
+	env.RegisterActivity(a)
+	go func() {
+		defer close(f.done)
+		value, err := env.ExecuteActivity(a.FollowUp)
+		if f.err = err; err == nil {
+			f.err = value.Get(&f.result)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-f.done
+	})
+	return f
+}
+
+// stop ends it as the shutdown of its worker does.
+func (f *following) stop(t *testing.T) activities.FollowUpResult {
+	t.Helper()
+	close(f.worker)
+	select {
+	case <-f.done:
+	case <-time.After(patience):
+		require.Fail(t, "it does not end")
+	}
+	require.NoError(t, f.err)
+	return f.result
+}
+
+// bounce writes what a receipt does that makes delivery n FAILED.
+func bounce(t *testing.T, s *postgres.Store, n int) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, receipt_failed, last_error)
+		VALUES ('evt-1', 'T', 'CUSTOMER', $1, 'EMAIL', 'd' || $1, 'title', 'body', 'FAILED', true, 'bounced: no such mailbox')`, fmt.Sprint(n))
+	followUp(t, s, fmt.Sprint("d", n), notification.FollowUpDeadLetter)
+}
+
+func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notification.FollowUpKind) {
+	t.Helper()
+	exec(t, s, "INSERT INTO delivery_follow_up (delivery_id, kind) VALUES ($1, $2)", deliveryID, kind)
+	exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
+}
+
+// awaitLeft waits until so many rows are left to do.
+func (f *following) awaitLeft(t *testing.T, want int) {
+	t.Helper()
+	left := func() int {
+		state, err := f.db.FollowUpState(t.Context())
+		require.NoError(t, err)
+		return state.Pending
+	}
+	require.Eventually(t, func() bool { return left() == want }, patience, 5*time.Millisecond)
+}
+
+// Each row is done once, and gone. A delivery that was retried since has no dead letter,
+// nor has one that was purged.
+func TestFollowUp(t *testing.T) {
+	t.Parallel()
+
+	s, m := postgrestest.New(t), newMeters()
+	for n := range 3 {
+		bounce(t, s, n)
+	}
+	exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE delivery_id = 'd1'")
+	exec(t, s, "DELETE FROM notification WHERE delivery_id = 'd2'")
+	followUp(t, s, "d3", notification.FollowUpEscalation)
+	f := follow(t, s, s, &told{}, m.handler())
+	f.awaitLeft(t, 0)
+
+	require.Equal(t, activities.FollowUpResult{Done: 4}, f.stop(t))
+	letters, settled := f.all()
+	require.Equal(t, []string{"d0"}, letters)
+	require.Equal(t, []string{"d3"}, settled)
+	require.Equal(t, map[string]int64{"herald_dead_letters EMAIL": 1}, m.counted())
+}
+
+// It is woken by what is written: forty times would take three minutes if it only looked.
+func TestFollowUpIsWoken(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	f := follow(t, s, s, &told{}, client.MetricsNopHandler)
+	for n := range 40 {
+		bounce(t, s, n)
+		f.awaitLeft(t, 0)
+	}
+
+	require.Equal(t, 40, f.stop(t).Done)
+}
+
+// While the broker is away, workflows are told all the same, however many dead letters
+// wait before them; nothing is lost.
+func TestFollowUpWithoutBroker(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for n := range 120 {
+		bounce(t, s, n)
+	}
+	f := follow(t, s, s, &told{refuse: func(deliveryID string) error {
+		if deliveryID == "waits" {
+			return nil
+		}
+		return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Busy, Code: "not connected"}
+	}}, client.MetricsNopHandler)
+	followUp(t, s, "waits", notification.FollowUpEscalation)
+	require.Eventually(t, func() bool {
+		_, settled := f.all()
+		return len(settled) > 0
+	}, patience, 5*time.Millisecond)
+
+	f.obey(nil)
+	f.awaitLeft(t, 0)
+	require.Equal(t, 121, f.stop(t).Done)
+	letters, _ := f.all()
+	require.Len(t, slices.Compact(letters), 120)
+}
+
+// One that is refused for ever holds up none of the others.
+func TestFollowUpPoison(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	f := follow(t, s, s, &told{refuse: func(deliveryID string) error {
+		if deliveryID == "d0" {
+			return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: "unroutable"}
+		}
+		return nil
+	}}, client.MetricsNopHandler)
+	for n := range 20 {
+		bounce(t, s, n)
+		f.awaitLeft(t, 1)
+	}
+
+	result := f.stop(t)
+	require.Equal(t, 19, result.Done)
+	require.NotZero(t, result.Failed)
+}
+
+// forgetfulFollowUps is out of reach when what was done first should be forgotten, as after
+// a crash.
+type forgetfulFollowUps struct {
+	*postgres.Store
+	once sync.Once
+}
+
+func (f *forgetfulFollowUps) EndFollowUps(ctx context.Context, ids []int64) (err error) {
+	f.once.Do(func() { err = errors.New("connection reset") })
+	if err != nil {
+		return err
+	}
+	return f.Store.EndFollowUps(ctx, ids)
+}
+
+// What could not be forgotten is done again.
+func TestFollowUpRepeats(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	bounce(t, s, 1)
+	followUp(t, s, "d2", notification.FollowUpEscalation)
+	f := follow(t, s, &forgetfulFollowUps{Store: s}, &told{}, client.MetricsNopHandler)
+	f.awaitLeft(t, 0)
+
+	f.stop(t)
+	letters, settled := f.all()
+	require.Equal(t, []string{"d1", "d1"}, letters)
+	require.Equal(t, []string{"d2", "d2"}, settled)
+}

@@ -1,0 +1,39 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"herald/workflows"
+)
+
+// StartFollowUp starts the [workflows.FollowUp] of the installation, unless it runs already.
+func (l *Launcher) StartFollowUp(ctx context.Context) error {
+	options := client.StartWorkflowOptions{
+		ID:                                       workflows.FollowUpID(l.Prefix),
+		TaskQueue:                                workflows.EventsQueue(l.Prefix),
+		StaticSummary:                            "does what follows receipts, acknowledgements and readers",
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}
+	_, err := l.Client.ExecuteWorkflow(ctx, options, workflows.FollowUp)
+	if err = l.unlessStarted(ctx, err, options, workflows.FollowUpType); err != nil {
+		return fmt.Errorf("start %s: %w", options.ID, err)
+	}
+	return nil
+}
+
+// SettleEscalation has the workflow that waits beside a delivery look at it. That none
+// waits, or not any more, is no error.
+func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
+	id := workflows.EscalationID(deliveryID)
+	err := l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil)
+	var none *serviceerror.NotFound
+	if err != nil && !errors.As(err, &none) {
+		return fmt.Errorf("tell workflow: %w", err)
+	}
+	return nil
+}

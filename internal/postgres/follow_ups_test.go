@@ -1,0 +1,87 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+// Of each kind the oldest are read, so that neither kind waits for the other.
+func TestFollowUps(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	state, err := s.FollowUpState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, notification.FollowUpState{}, state)
+	exec(t, s, `
+		INSERT INTO delivery_follow_up (delivery_id, kind, since)
+		VALUES ('d1', 'DEAD_LETTER', now() - interval '1 hour'), ('d2', 'DEAD_LETTER', now()), ('d3', 'DEAD_LETTER', now()), ('d4', 'ESCALATION', now())`)
+
+	read := func() (found []string) {
+		rows, err := s.FollowUps(t.Context(), 2)
+		require.NoError(t, err)
+		for _, row := range rows {
+			found = append(found, fmt.Sprint(row.DeliveryID, " ", row.Kind))
+		}
+		return found
+	}
+	require.Equal(t, []string{"d1 DEAD_LETTER", "d2 DEAD_LETTER", "d4 ESCALATION"}, read())
+	state, err = s.FollowUpState(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 4, state.Pending)
+	require.InDelta(t, time.Hour.Seconds(), state.OldestPending.Seconds(), 300)
+
+	rows, err := s.FollowUps(t.Context(), 1)
+	require.NoError(t, err)
+	require.NoError(t, s.EndFollowUps(t.Context(), []int64{rows[0].ID, rows[1].ID}))
+	require.Equal(t, []string{"d2 DEAD_LETTER", "d3 DEAD_LETTER"}, read())
+}
+
+func TestListenFollowUps(t *testing.T) {
+	t.Parallel()
+
+	s, woken := postgrestest.New(t), make(chan struct{}, 10)
+	go s.ListenFollowUps(t.Context(), func() { woken <- struct{}{} })
+	for range 2 { // for what was written before it listened, and for what is written now
+		select {
+		case <-woken:
+		case <-time.After(time.Minute):
+			require.Fail(t, "nobody is woken")
+		}
+		exec(t, s, "SELECT pg_notify('delivery_follow_up', '')")
+	}
+}
+
+// Only what a receipt has made FAILED has a dead letter here: what failed otherwise has
+// had its own.
+func TestDeadLetterOf(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, receipt_failed, last_error, attempt_count)
+		VALUES ('evt-1', 'T', 'c-1', 'CUSTOMER', '1', 'EMAIL', 'bounced', 'title', 'body', 'ada@example.com', 'FAILED', true, 'bounced: no such mailbox', 2),
+		       ('evt-1', 'T', 'c-1', 'CUSTOMER', '2', 'EMAIL', 'refused', 'title', 'body', 'bob@example.com', 'FAILED', false, 'sendgrid refused: 400', 1),
+		       ('evt-1', 'T', 'c-1', 'CUSTOMER', '3', 'EMAIL', 'retried', 'title', 'body', 'eve@example.com', 'PENDING', false, NULL, 1)`)
+
+	letter, failed, err := s.DeadLetterOf(t.Context(), "bounced")
+	require.NoError(t, err)
+	require.True(t, failed)
+	require.WithinDuration(t, time.Now(), letter.FailedAt, 5*time.Minute)
+	letter.FailedAt = time.Time{}
+	require.Equal(t, notification.DeadLetter{
+		DeliveryID: "bounced", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.Customer, UserID: "1",
+		Reason: "bounced: no such mailbox", Attempts: 2,
+	}, letter)
+	for _, id := range []string{"refused", "retried", "purged"} {
+		_, failed, err := s.DeadLetterOf(t.Context(), id)
+		require.NoError(t, err)
+		require.False(t, failed, id)
+	}
+}
