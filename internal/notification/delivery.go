@@ -15,7 +15,8 @@ type Begin struct {
 // takes to send. If the status says that nothing is to be sent, or the verdict that
 // it may not be sent, nothing was counted and only that field is set.
 type Attempt struct {
-	Status Status
+	Status        Status
+	ReceiptFailed bool // FAILED is what a receipt says, which no attempt changes
 	Verdict
 	Number int // of this attempt, over all runs of the delivery
 	Tried
@@ -24,7 +25,7 @@ type Attempt struct {
 }
 
 // Due says that a delivery still wants to be sent.
-func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed }
+func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed && !a.ReceiptFailed }
 
 // Tried counts the attempts of one run of a delivery by how they ended.
 type Tried struct {

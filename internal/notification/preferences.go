@@ -75,6 +75,32 @@ func (p Preferences) Check(current Preferences) error {
 	return nil
 }
 
+// CheckOff says, as a [PreferenceError], that a category over a channel is mandatory, or if
+// it is empty, all that comes over the channel. One that is not known may be switched off.
+func (p Preferences) CheckOff(category string, channel Channel) error {
+	for _, c := range p.Channels {
+		if category == "" && c.Channel == channel && c.Mandatory {
+			return &PreferenceError{[]string{mandatoryChannel(channel)}}
+		}
+	}
+	for _, g := range p.Categories {
+		for _, c := range g.Channels {
+			if g.Category == category && c.Channel == channel && c.Mandatory {
+				return &PreferenceError{[]string{mandatoryCategory(category, channel)}}
+			}
+		}
+	}
+	return nil
+}
+
+func mandatoryChannel(channel Channel) string {
+	return fmt.Sprintf("%s cannot be switched off: all that comes over it is mandatory", channel)
+}
+
+func mandatoryCategory(category string, channel Channel) string {
+	return fmt.Sprintf("%s over %s is mandatory, and cannot be switched off", category, channel)
+}
+
 func (p ChannelPreference) problems(current []ChannelPreference, seen map[string]bool) (problems []string) {
 	i := slices.IndexFunc(current, func(c ChannelPreference) bool { return c.Channel == p.Channel })
 	if i < 0 {
@@ -89,7 +115,7 @@ func (p ChannelPreference) problems(current []ChannelPreference, seen map[string
 	case p.Enabled == nil:
 		problems = append(problems, name+" is neither on nor off: enabled is missing")
 	case current[i].Mandatory && !*p.Enabled:
-		problems = append(problems, name+" cannot be switched off: all that comes over it is mandatory")
+		problems = append(problems, mandatoryChannel(p.Channel))
 	}
 	if p.QuietHours != nil {
 		problems = append(problems, p.QuietHours.problems(p.Channel)...)
@@ -137,7 +163,7 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 		case wanted.Enabled == nil:
 			problems = append(problems, name+" is neither on nor off: enabled is missing")
 		case current[i].Channels[j].Mandatory && !*wanted.Enabled:
-			problems = append(problems, name+" is mandatory, and cannot be switched off")
+			problems = append(problems, mandatoryCategory(p.Category, wanted.Channel))
 		}
 	}
 	return problems

@@ -1,6 +1,9 @@
 package notification
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Provider is who takes messages and says what became of them.
 type Provider string
@@ -24,6 +27,16 @@ type Receipt struct {
 	Status       Status            // Delivered or Failed; empty: it changes no status
 	Suppress     SuppressionReason // the address is to get nothing more, for this reason; empty: it may
 	Unsubscribes bool              // the recipient wants no more of the category, over the channel
+}
+
+// Concerns says whether the receipt is about the message that a delivery was last sent as,
+// by the provider's ids: that of this message, which is empty until the attempt's end is
+// recorded, and those of messages that retries came after. A receipt without an id is.
+func (r Receipt) Concerns(message string, before []string) bool {
+	if r.MessageID == "" || r.MessageID == message {
+		return true
+	}
+	return message == "" && !slices.Contains(before, r.MessageID)
 }
 
 // RecordedReceipt is what recording a receipt came to.

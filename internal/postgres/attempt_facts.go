@@ -12,8 +12,9 @@ import (
 // attemptFacts is a delivery with all that may have changed since it was planned.
 type attemptFacts struct {
 	notification.AttemptCheck
-	status notification.Status
-	now    time.Time // by the database's clock
+	status        notification.Status
+	receiptFailed bool
+	now           time.Time // by the database's clock
 }
 
 // selectAttemptFacts is the beginning of a query that reads the deliveries n. A
@@ -22,7 +23,7 @@ type attemptFacts struct {
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
-	       now(), n.delivery_id, n.status, n.channel, coalesce(` + canceller + `, ''),
+	       now(), n.delivery_id, n.status, n.receipt_failed, n.channel, coalesce(` + canceller + `, ''),
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
@@ -75,7 +76,7 @@ func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
 	r := &f.Recipient
 	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.status, &f.Channel, &f.CancelledBy, &f.Known, &f.Active, &f.Member, &f.Setup)...)
+		&f.now, &f.DeliveryID, &f.status, &f.receiptFailed, &f.Channel, &f.CancelledBy, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }
 

@@ -75,7 +75,7 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 		}
 		found := rows[0]
 		found.JudgeQuiet, found.Ordered, found.Again = in.JudgeQuiet, in.Ordered, in.Again
-		attempt.Status = found.status
+		attempt.Status, attempt.ReceiptFailed = found.status, found.receiptFailed
 		if !attempt.Due() {
 			return nil
 		}
@@ -110,6 +110,7 @@ func putOff(ctx context.Context, tx pgx.Tx, deliveryID string, until time.Time) 
 func beginAttempt(ctx context.Context, on querier, in notification.Begin, address *string) (notification.Attempt, error) {
 	const query = begun + `n.delivery_id = $4
 			AND    n.status IN ('PENDING', 'FAILED')
+			AND    NOT n.receipt_failed
 			AND    ($2 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))` + began + `
 		SELECT n.status, n.attempt_count, ` + tried + `,
 		       n.id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,

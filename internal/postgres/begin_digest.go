@@ -71,7 +71,7 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		SELECT count(*)
 		FROM   notification
 		WHERE  digest_id = $1
-		AND    status IN ('SENT', 'DELIVERED')`
+		AND    (status IN ('SENT', 'DELIVERED') OR receipt_failed)`
 	const recipient = `
 		SELECT coalesce(r.name, ''), coalesce(r.locale, ''),
 		       CASE WHEN $3 = 'PUSH' THEN ARRAY (

@@ -46,9 +46,9 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
 // status after that. If it is cancelled and another event cancels its own, that is the
-// reason. A delivery that was sent meanwhile stays sent. One that is to be cancelled
-// while an attempt at its digest is under way stays PENDING. One whose attempts all died
-// with their processes has come to the end of its first attempt here.
+// reason. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. One that
+// is to be cancelled while an attempt at its digest is under way stays PENDING. One whose
+// attempts all died with their processes has come to the end of its first attempt here.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
 		UPDATE notification n
@@ -57,7 +57,7 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 		       digest_id    = CASE WHEN open AND $2 = 'CANCELLED' THEN NULL ELSE digest_id END,
 		       available_at = CASE WHEN open AND $2 = 'FAILED' AND attempt_count > 0 THEN coalesce(available_at, now()) ELSE available_at END
 		FROM  (SELECT delivery_id,
-		              status = 'FAILED' OR (status = 'PENDING' AND NOT (
+		              (status = 'FAILED' AND NOT receipt_failed) OR (status = 'PENDING' AND NOT (
 		                  $2 = 'CANCELLED' AND ` + digestUnderWay + `)) AS open
 		       FROM   notification n
 		       WHERE  delivery_id = $1

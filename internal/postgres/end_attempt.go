@@ -10,7 +10,8 @@ import (
 // and on its delivery, or on each item of its digest. Recording it twice changes
 // nothing the second time. A status only climbs: what was sent stays sent, even if it
 // was cancelled while the provider was already accepting it; and what was acknowledged
-// before this recorded that it was sent stays DELIVERED.
+// before this recorded that it was sent stays DELIVERED. What a receipt said before this
+// stands, too.
 //
 // Then it switches off devices that proved dead. Where that fails, it is said on the
 // attempt and in the result, and is no error: the directory may be somebody's views.
@@ -33,11 +34,11 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 			RETURNING a.delivery_id
 		), recorded AS (
 			UPDATE notification n
-			SET    status              = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' THEN 'SENT' ELSE n.status END,
-			       sent_at             = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' THEN now() ELSE n.sent_at END,
+			SET    status              = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT' ELSE n.status END,
+			       sent_at             = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
 			       available_at        = coalesce(n.available_at, now()),
 			       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
-			       last_error          = nullif($6, ''),
+			       last_error          = CASE WHEN n.receipt_failed THEN n.last_error ELSE nullif($6, '') END,
 			       digest_id           = CASE $3 WHEN 'SENT' THEN coalesce(nullif($7, ''), n.digest_id) ELSE n.digest_id END
 			FROM   ended e
 			WHERE  n.delivery_id = e.delivery_id

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"testing"
 	"time"
@@ -127,4 +128,10 @@ func end(t *testing.T, s *postgres.Store, owner string, outcome notification.Cla
 func processed(t *testing.T, s *postgres.Store, id string) string {
 	t.Helper()
 	return get[string](t, s, "SELECT status FROM processed_event WHERE event_id = $1", id)
+}
+
+// hashOf is a hash of an address, as good as that of a process.
+func hashOf(address string) []byte {
+	hash := sha256.Sum256([]byte(address))
+	return hash[:]
 }

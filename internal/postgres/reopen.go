@@ -55,29 +55,32 @@ func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `
 		WITH before AS (
-			SELECT delivery_id, status, attempt_count, last_error, send_after
+			SELECT delivery_id, status, attempt_count, last_error, send_after, provider_message_id
 			FROM   notification
 			WHERE  delivery_id = $1
 			FOR UPDATE
 		), retry AS (
-			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before)
-			SELECT delivery_id, $2, $3, status, last_error
+			INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, error_before, message_id_before)
+			SELECT delivery_id, $2, $3, status, last_error, provider_message_id
 			FROM   before
 			WHERE  $3 OR status NOT IN ('SENT', 'DELIVERED')
 			ON CONFLICT DO NOTHING
 			RETURNING delivery_id
 		), reopened AS (
 			UPDATE notification n
-			SET    status            = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
-			       last_error        = nullif($4, ''),
-			       recipient_address = nullif($5, ''),
-			       title             = CASE WHEN $6 THEN n.title ELSE $7 END,
-			       body              = CASE WHEN $6 THEN n.body ELSE $8 END,
-			       strategy          = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
-			       send_after        = $9,
-			       available_at      = CASE WHEN $9 IS NULL THEN n.available_at END, -- what waits again is not in the inbox
-			       digest_id         = NULL,
-			       restarts          = 0
+			SET    status              = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
+			       receipt_failed      = false,
+			       last_error          = nullif($4, ''),
+			       provider_message_id = NULL, -- receipts of the message before are not about what is sent from here on
+			       delivered_at        = NULL,
+			       recipient_address   = nullif($5, ''),
+			       title               = CASE WHEN $6 THEN n.title ELSE $7 END,
+			       body                = CASE WHEN $6 THEN n.body ELSE $8 END,
+			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
+			       send_after          = $9,
+			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- what waits again is not in the inbox
+			       digest_id           = NULL,
+			       restarts            = 0
 			FROM   retry r
 			WHERE  n.delivery_id = r.delivery_id
 			RETURNING n.status, n.attempt_count, n.last_error, n.send_after

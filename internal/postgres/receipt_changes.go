@@ -1,0 +1,138 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// receiptChanges is what follows from receipts that have come for the first time.
+type receiptChanges struct {
+	moves        map[int64]*receiptMove // by notification.id
+	followUps    followUps
+	suppressions suppressions
+	unsubscribed unsubscriptions
+}
+
+// receiptMove is what receipts say of one delivery.
+type receiptMove struct {
+	failed    bool
+	delivered *time.Time // when it arrived, by the provider's clock; nil: nothing says so
+}
+
+// add adds what follows from a receipt about some rows. Of a message that another one was
+// sent after, a complaint alone counts: it is the recipient's word, while a new attempt may
+// have gone to another address.
+func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, hash func(string) []byte) {
+	for _, row := range rows {
+		concerns := row.Attempts > 0 && r.Concerns(row.MessageID, row.MessagesBefore)
+		if concerns {
+			c.move(r, row)
+		}
+		if r.Suppress != "" && hash != nil && (concerns || r.Suppress == notification.SuppressedComplaint) {
+			c.suppressions.add(hash, row.Channel, row.Address, r.Suppress, r.Detail, r.At)
+		}
+		if r.Unsubscribes {
+			c.unsubscribed.add(notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel)
+		}
+	}
+}
+
+// move climbs to the status that the receipt tells of. A failure is told once.
+func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
+	if r.Status != notification.Delivered && r.Status != notification.Failed {
+		return
+	}
+	to := c.moves[row.ID]
+	if to == nil {
+		to = &receiptMove{failed: row.ReceiptFailed}
+		if c.moves == nil {
+			c.moves = map[int64]*receiptMove{}
+		}
+		c.moves[row.ID] = to
+		if row.Escalates {
+			c.followUps.add(row.DeliveryID, notification.FollowUpEscalation)
+		}
+	}
+	switch {
+	case r.Status == notification.Failed:
+		if !to.failed {
+			c.followUps.add(row.DeliveryID, notification.FollowUpDeadLetter)
+		}
+		to.failed = true
+	case to.delivered == nil || r.At.Before(*to.delivered):
+		to.delivered = &r.At
+	}
+}
+
+func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
+	batch := &pgx.Batch{}
+	queueMoves(batch, c.moves)
+	c.followUps.queue(batch)
+	c.suppressions.queue(batch)
+	c.unsubscribed.queue(batch)
+	if batch.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// queueMoves moves deliveries, which are locked. Receipts may come before the end of the
+// attempt is recorded: then it was sent all the same. The reason of a failure is looked for
+// among all receipts, since those that have come before may say another.
+func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
+	const query = `
+		UPDATE notification n
+		SET    status         = CASE WHEN m.failed THEN 'FAILED' ELSE 'DELIVERED' END,
+		       receipt_failed = m.failed,
+		       sent_at        = coalesce(n.sent_at, now()),
+		       delivered_at   = least(n.delivered_at, m.delivered_at),
+		       available_at   = coalesce(n.available_at, now()),
+		       last_error     = CASE WHEN m.failed THEN coalesce((
+		           SELECT CASE r.status WHEN 'bounce' THEN 'bounced' ELSE r.status END || coalesce(': ' || r.detail, '')
+		           FROM   delivery_receipt r
+		           WHERE  r.delivery_id IN (n.delivery_id, n.digest_id)
+		           AND    r.outcome = 'FAILED'
+		           AND    coalesce(r.message_id = n.provider_message_id, r.message_id <> ALL (ARRAY (
+		               SELECT t.message_id_before
+		               FROM   delivery_retry t
+		               WHERE  t.delivery_id = n.delivery_id
+		               AND    t.message_id_before IS NOT NULL)), true)
+		           ORDER BY r.at, r.receipt_id
+		           LIMIT  1), n.last_error) END
+		FROM   unnest($1::bigint[], $2::boolean[], $3::timestamptz[]) AS m (id, failed, delivered_at)
+		WHERE  n.id = m.id`
+
+	var ids []int64
+	var failed []bool
+	var delivered []*time.Time
+	for id, to := range moves {
+		ids, failed, delivered = append(ids, id), append(failed, to.failed), append(delivered, to.delivered)
+	}
+	if len(ids) > 0 {
+		batch.Queue(query, ids, failed, delivered)
+	}
+}
+
+// followUps are rows of delivery_follow_up.
+type followUps struct{ deliveries, kinds []string }
+
+func (f *followUps) add(deliveryID string, kind notification.FollowUpKind) {
+	f.deliveries, f.kinds = append(f.deliveries, deliveryID), append(f.kinds, string(kind))
+}
+
+// queue writes the rows, and wakes the worker that does them.
+func (f *followUps) queue(batch *pgx.Batch) {
+	const insert = `
+		INSERT INTO delivery_follow_up (delivery_id, kind)
+		SELECT *
+		FROM   unnest($1::text[], $2::text[])`
+
+	if len(f.deliveries) > 0 {
+		batch.Queue(insert, f.deliveries, f.kinds)
+		batch.Queue("SELECT pg_notify('delivery_follow_up', '')")
+	}
+}

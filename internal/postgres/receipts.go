@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// RecordReceipts stores receipts, each once, and all that follows from them: statuses,
+// [notification.FollowUp]s, suppressions and preferences; in one transaction, so that a
+// repeat of what was not answered loses nothing, and one of what was answered changes
+// nothing. What it returns has the order of the receipts.
+//
+// Receipts come in any order, and always lead to the same end: DELIVERED is above all that
+// Herald knew itself, and FAILED above DELIVERED. Where two say FAILED, the reason is that
+// of the earlier one, by its provider's clock.
+func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
+	var recorded []notification.RecordedReceipt
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		receipts := timed(receipts)
+		rows, err := lockReceived(ctx, tx, receipts)
+		if err != nil {
+			return err
+		}
+		known := make([]notification.Receipt, 0, len(receipts))
+		for _, r := range receipts {
+			if len(rows[r.DeliveryID]) > 0 {
+				known = append(known, r)
+			}
+		}
+		fresh, err := storeReceipts(ctx, tx, known)
+		if err != nil {
+			return err
+		}
+		recorded = make([]notification.RecordedReceipt, len(receipts))
+		var changes receiptChanges
+		for i, r := range receipts {
+			recorded[i] = recordedAs(r, rows[r.DeliveryID], fresh)
+			if !recorded[i].Unknown && !recorded[i].Repeated {
+				delete(fresh, receiptKey{r.Provider, r.ID}) // the next one of that name is a repeat
+				changes.add(r, rows[r.DeliveryID], s.AddressHash)
+			}
+		}
+		return changes.store(ctx, tx)
+	})
+	if err != nil {
+		return nil, wrap(err, "record receipts")
+	}
+	return recorded, nil
+}
+
+// receiptKey is by what a repeat of a receipt is known.
+type receiptKey struct {
+	provider notification.Provider
+	id       string
+}
+
+func recordedAs(r notification.Receipt, rows []*receivedRow, fresh map[receiptKey]bool) notification.RecordedReceipt {
+	if len(rows) == 0 {
+		return notification.RecordedReceipt{Unknown: true}
+	}
+	return notification.RecordedReceipt{
+		Repeated: !fresh[receiptKey{r.Provider, r.ID}],
+		Channel:  rows[0].Channel,
+		Age:      rows[0].Age,
+	}
+}
+
+// receivedRow is a delivery that receipts are about.
+type receivedRow struct {
+	ID             int64
+	DeliveryID     string
+	DigestID       string // empty: none
+	Channel        notification.Channel
+	Address        string
+	UserType       notification.UserType
+	UserID         string
+	Category       string   // of its event type; empty: none
+	Attempts       int      // begun
+	MessageID      string   // the provider's, as last recorded; empty: none is
+	MessagesBefore []string // those before each retry
+	ReceiptFailed  bool
+	Escalates      bool
+	Age            time.Duration // since it was sent; 0: that is not recorded
+}
+
+// lockReceived locks the deliveries that receipts name, in the order of their ids as all
+// others do, and returns them by delivery id and by digest id.
+func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[string][]*receivedRow, error) {
+	const lock = `
+		SELECT
+		FROM   notification n
+		WHERE  n.delivery_id = ANY ($1) OR n.digest_id = ANY ($1)
+		ORDER BY n.id
+		FOR NO KEY UPDATE`
+	// A statement of its own sees what those have written for whom the first one waited.
+	const read = `
+		SELECT n.id, n.delivery_id, coalesce(n.digest_id, '') AS digest_id, n.channel, coalesce(n.recipient_address, '') AS address,
+		       n.user_type, n.user_id, coalesce(g.category, '') AS category, n.attempt_count AS attempts,
+		       coalesce(n.provider_message_id, '') AS message_id,
+		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
+		       n.receipt_failed,
+		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel)) AS escalates,
+		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
+		FROM   notification n
+		LEFT JOIN event_category g USING (event_type)
+		WHERE  n.delivery_id = ANY ($1) OR n.digest_id = ANY ($1)
+		ORDER BY n.id`
+
+	ids := make([]string, len(receipts))
+	for i, r := range receipts {
+		ids[i] = r.DeliveryID
+	}
+	found := map[string][]*receivedRow{}
+	batch := &pgx.Batch{}
+	batch.Queue(lock, ids)
+	batch.Queue(read, ids).Query(func(rows pgx.Rows) error {
+		all, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[receivedRow])
+		for _, row := range all {
+			found[row.DeliveryID] = append(found[row.DeliveryID], row)
+			if row.DigestID != "" {
+				found[row.DigestID] = append(found[row.DigestID], row)
+			}
+		}
+		return err
+	})
+	return found, tx.SendBatch(ctx, batch).Close()
+}
+
+// storeReceipts stores those that were not stored before, and returns which they are.
+func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[receiptKey]bool, error) {
+	const query = `
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
+		SELECT r.provider, r.receipt_id, r.delivery_id, nullif(r.message_id, ''), r.at, r.status, nullif(r.outcome, ''), nullif(r.detail, '')
+		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::text[])
+		       AS r (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
+		ORDER BY r.provider, r.receipt_id
+		ON CONFLICT DO NOTHING
+		RETURNING provider, receipt_id`
+
+	var providers, ids, deliveries, messages, words, outcomes, details []string
+	var at []time.Time
+	for _, r := range receipts {
+		providers, ids = append(providers, string(r.Provider)), append(ids, r.ID)
+		deliveries, messages = append(deliveries, r.DeliveryID), append(messages, r.MessageID)
+		words, outcomes, details = append(words, r.Word), append(outcomes, string(r.Status)), append(details, r.Detail)
+		at = append(at, r.At)
+	}
+	fresh := map[receiptKey]bool{}
+	rows, _ := tx.Query(ctx, query, providers, ids, deliveries, messages, at, words, outcomes, details) // ForEachRow returns its error
+	var key receiptKey
+	_, err := pgx.ForEachRow(rows, []any{&key.provider, &key.id}, func() error {
+		fresh[key] = true
+		return nil
+	})
+	return fresh, err
+}
+
+// timed gives the present time to receipts that say none.
+func timed(receipts []notification.Receipt) []notification.Receipt {
+	receipts = slices.Clone(receipts)
+	for i := range receipts {
+		if receipts[i].At.IsZero() {
+			receipts[i].At = time.Now().UTC()
+		}
+	}
+	return receipts
+}

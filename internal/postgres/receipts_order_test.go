@@ -1,0 +1,224 @@
+package postgres_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// day is when providers said what the tests below record.
+var day = time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
+
+// said are receipts about one delivery, whose message is m. Those about the message old came
+// after a retry.
+var said = []notification.Receipt{
+	{MessageID: "m", Word: "delivered", At: day.Add(5 * time.Minute), Status: notification.Delivered},
+	{MessageID: "m", Word: "bounce", At: day.Add(7 * time.Minute), Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce},
+	{MessageID: "m", Word: "dropped", At: day.Add(3 * time.Minute), Status: notification.Failed, Detail: "Spam Content"},
+	{MessageID: "m", Word: "deferred", At: day.Add(time.Minute), Detail: "451 later"},
+	{MessageID: "old", Word: "delivered", At: day, Status: notification.Delivered},
+	{MessageID: "old", Word: "bounce", At: day, Status: notification.Failed, Detail: "old", Suppress: notification.SuppressedBounce},
+}
+
+const (
+	arrives, bounces, isDropped = 0, 1, 2
+	isRecorded                  = 6 // no receipt: the end of the attempt
+)
+
+// history is one delivery, and what is said of it.
+type history struct {
+	id     string
+	before string // its status; RECEIPT: FAILED by one
+	subset int    // bits: which of said, and whether the end of its attempt is recorded
+	order  []int  // in which it is said, some of it twice
+}
+
+func (h history) has(n int) bool { return h.subset&(1<<n) != 0 }
+
+// histories are all that can be said of a delivery in each status, in an order by chance.
+func histories() []history {
+	var all []history
+	for _, before := range []string{"PENDING", "CANCELLED", "SENT", "DELIVERED", "FAILED", "RECEIPT"} {
+		for subset := range 1 << 7 {
+			h := history{id: fmt.Sprintf("d-%d", len(all)), before: before, subset: subset}
+			for n := range 7 {
+				for times := rand.IntN(2); h.has(n) && times >= 0; times-- {
+					h.order = append(h.order, n)
+				}
+			}
+			rand.Shuffle(len(h.order), func(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] })
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// ended is what is looked at in the end.
+type ended struct {
+	Status        string
+	ReceiptFailed bool
+	LastError     string
+	Sent          bool
+	DeliveredAt   time.Time
+	Receipts      int
+	DeadLetters   int
+	Escalates     bool
+	Suppressed    string
+}
+
+// end is what the order does not matter for.
+func (h history) end() ended {
+	counts := h.has(arrives) || h.has(bounces) || h.has(isDropped)
+	e := ended{Escalates: counts}
+	for n := range said {
+		if h.has(n) {
+			e.Receipts++
+		}
+	}
+	e.ReceiptFailed = h.before == "RECEIPT" || h.has(bounces) || h.has(isDropped)
+	if e.ReceiptFailed && h.before != "RECEIPT" {
+		e.DeadLetters = 1
+	}
+	switch {
+	case h.has(isDropped):
+		e.Status, e.LastError = "FAILED", "dropped: Spam Content"
+	case h.has(bounces):
+		e.Status, e.LastError = "FAILED", "bounced: 550 no such user"
+	case h.before == "RECEIPT":
+		e.Status, e.LastError = "FAILED", "before"
+	case h.has(arrives) || h.before == "DELIVERED":
+		e.Status = "DELIVERED"
+	case h.has(isRecorded) || h.before == "SENT":
+		e.Status = "SENT"
+	default:
+		e.Status = h.before
+		if h.before != "PENDING" {
+			e.LastError = "before"
+		}
+	}
+	e.Sent = e.Status == "SENT" || e.Status == "DELIVERED" || e.ReceiptFailed
+	if h.has(arrives) {
+		e.DeliveredAt = said[arrives].At
+	} else if h.before == "DELIVERED" {
+		e.DeliveredAt = day.Add(6 * time.Minute)
+	}
+	if h.has(bounces) {
+		e.Suppressed = "2026-06-01 10:07 550 no such user"
+	}
+	return e
+}
+
+// A day's receipts, in any order and some of them twice, always lead to the same end, which
+// is known from what was said, and wherever among them the end of the attempt is recorded.
+func TestReceiptsInEveryOrder(t *testing.T) {
+	t.Parallel()
+
+	s := withSecret(t)
+	all := histories()
+	for _, h := range all {
+		h.add(t, s)
+	}
+	for step := range 14 {
+		var receipts []notification.Receipt
+		for _, h := range all {
+			switch {
+			case step >= len(h.order):
+			case h.order[step] == isRecorded:
+				endAs(t, s, notification.AttemptResult{DeliveryID: h.id, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "m"})
+			default:
+				r := said[h.order[step]]
+				r.Provider, r.DeliveryID, r.ID = notification.SendGrid, h.id, fmt.Sprintf("%s-%d", h.id, h.order[step])
+				receipts = append(receipts, r)
+			}
+		}
+		_, err := s.RecordReceipts(t.Context(), receipts)
+		require.NoError(t, err)
+	}
+	found := ends(t, s)
+	for _, h := range all {
+		require.Equal(t, h.end(), found[h.id], "%s, then %v", h.before, h.order)
+	}
+}
+
+// add writes the delivery as it was before.
+func (h history) add(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	batch := &pgx.Batch{}
+	batch.Queue(`
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, attempt_count, escalates,
+		    status, receipt_failed, last_error, provider_message_id, sent_at, delivered_at)
+		SELECT $1, 'T', 'CUSTOMER', '1', 'EMAIL', $1, 't', 'b', $1 || '@example.com', 1, true,
+		       CASE b WHEN 'RECEIPT' THEN 'FAILED' ELSE b END, b = 'RECEIPT',
+		       CASE WHEN b IN ('CANCELLED', 'FAILED', 'RECEIPT') THEN 'before' END,
+		       CASE WHEN b IN ('SENT', 'DELIVERED', 'RECEIPT') THEN 'm' END,
+		       CASE WHEN b IN ('SENT', 'DELIVERED', 'RECEIPT') THEN $3::timestamptz END,
+		       CASE WHEN b = 'DELIVERED' THEN $3::timestamptz + interval '6 minutes' END
+		FROM   unnest(ARRAY [$2]) AS b`, h.id, h.before, day)
+	batch.Queue(`
+		INSERT INTO delivery_attempt (delivery_id, attempt, ended_at, outcome)
+		SELECT delivery_id, 1, CASE WHEN provider_message_id IS NOT NULL THEN now() END, CASE WHEN provider_message_id IS NOT NULL THEN 'SENT' END
+		FROM   notification
+		WHERE  delivery_id = $1`, h.id)
+	batch.Queue(insertRetry[:len(insertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, h.id)
+	require.NoError(t, s.Pool.SendBatch(t.Context(), batch).Close())
+}
+
+func ends(t *testing.T, s *postgres.Store) map[string]ended {
+	t.Helper()
+	found := map[string]ended{}
+	rows, err := s.Pool.Query(t.Context(), `
+		SELECT n.delivery_id, n.recipient_address, n.status, n.receipt_failed, coalesce(n.last_error, ''), n.sent_at IS NOT NULL, n.delivered_at,
+		       (SELECT count(*) FROM delivery_receipt r WHERE r.delivery_id = n.delivery_id),
+		       (SELECT count(*) FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'DEAD_LETTER'),
+		       EXISTS (SELECT FROM delivery_follow_up f WHERE f.delivery_id = n.delivery_id AND f.kind = 'ESCALATION')
+		FROM   notification n`)
+	require.NoError(t, err)
+	suppressed := suppressedDetails(t, s)
+	var id, address string
+	var e ended
+	var deliveredAt *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id, &address, &e.Status, &e.ReceiptFailed, &e.LastError, &e.Sent, &deliveredAt, &e.Receipts, &e.DeadLetters, &e.Escalates}, func() error {
+		e.DeliveredAt, e.Suppressed = time.Time{}, suppressed[string(s.AddressHash(address))]
+		if deliveredAt != nil {
+			e.DeliveredAt = deliveredAt.UTC()
+		}
+		found[id] = e
+		return nil
+	})
+	require.NoError(t, err)
+	return found
+}
+
+// suppressedDetails are the suppressed addresses over EMAIL, by hash.
+func suppressedDetails(t *testing.T, s *postgres.Store) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	rows, _ := s.Pool.Query(t.Context(), `
+		SELECT address_hash, to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI ') || coalesce(detail, '')
+		FROM   recipient_suppression
+		WHERE  channel = 'EMAIL' AND reason = 'BOUNCE'`)
+	var hash []byte
+	var detail string
+	_, err := pgx.ForEachRow(rows, []any{&hash, &detail}, func() error {
+		found[string(hash)] = detail
+		return nil
+	})
+	require.NoError(t, err)
+	return found
+}
+
+// withSecret is a store that knows addresses by their hashes.
+func withSecret(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	s.AddressHash = hashOf
+	return s
+}

@@ -1,0 +1,250 @@
+package postgres_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+func record(t *testing.T, s *postgres.Store, receipts ...notification.Receipt) []notification.RecordedReceipt {
+	t.Helper()
+	recorded, err := s.RecordReceipts(t.Context(), receipts)
+	require.NoError(t, err)
+	return recorded
+}
+
+// followUpsOf are what is to be done about deliveries.
+func followUpsOf(t *testing.T, s *postgres.Store) []string {
+	t.Helper()
+	return list(t, s, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up ORDER BY delivery_id, kind")
+}
+
+// sentMail has one mail to staff 10, whose provider has given it the id m.
+func sentMail(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := withMail(t)
+	s.AddressHash = hashOf
+	begin(t, s, mail, 0)
+	endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "m"})
+	return s
+}
+
+func bounce(id string) notification.Receipt {
+	return notification.Receipt{
+		Provider: notification.SendGrid, ID: id, DeliveryID: mail, MessageID: "m", Word: "bounce", At: day,
+		Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce,
+	}
+}
+
+func delivered(id string) notification.Receipt {
+	return notification.Receipt{Provider: notification.SendGrid, ID: id, DeliveryID: mail, MessageID: "m", Word: "delivered", At: day, Status: notification.Delivered}
+}
+
+// What recording comes to is told receipt by receipt; a repeat, also in one batch, changes
+// nothing; one of an unknown delivery is not kept.
+func TestRecordReceipts(t *testing.T) {
+	t.Parallel()
+
+	s := sentMail(t)
+	exec(t, s, "UPDATE notification SET sent_at = now() - interval '1 hour'")
+	stranger := delivered("r-3")
+	stranger.DeliveryID = "evt-404-staff10-EMAIL"
+
+	recorded := record(t, s, stranger, delivered("r-1"), delivered("r-1"), bounce("r-2"))
+
+	require.Equal(t, notification.RecordedReceipt{Unknown: true}, recorded[0])
+	for i, repeated := range map[int]bool{1: false, 2: true, 3: false} {
+		require.Equal(t, repeated, recorded[i].Repeated, i)
+		require.Equal(t, notification.Email, recorded[i].Channel)
+		require.InDelta(t, time.Hour, recorded[i].Age, float64(time.Minute))
+	}
+	require.Equal(t, []string{"sendgrid r-1 delivered DELIVERED ", "sendgrid r-2 bounce FAILED 550 no such user"}, list(t, s, `
+		SELECT concat_ws(' ', provider, receipt_id, status, outcome, coalesce(detail, ''))
+		FROM   delivery_receipt
+		WHERE  delivery_id = '`+mail+`' AND message_id = 'm' AND at = '2026-06-01 10:00Z'
+		ORDER BY receipt_id`))
+	require.Equal(t, []string{"DEAD_LETTER " + mail}, followUpsOf(t, s))
+
+	exec(t, s, "DELETE FROM recipient_suppression")
+	exec(t, s, "DELETE FROM delivery_follow_up")
+	was := delivery(t, s, mail)
+	require.True(t, record(t, s, bounce("r-2"))[0].Repeated)
+	require.Equal(t, was, delivery(t, s, mail))
+	require.Empty(t, followUpsOf(t, s))
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "what an operator took back stays taken back")
+	require.Empty(t, record(t, s))
+}
+
+// Nothing of a receipt is stored unless all that follows from it is.
+func TestReceiptsAreAllOrNothing(t *testing.T) {
+	t.Parallel()
+
+	s := sentMail(t)
+	exec(t, s, "ALTER TABLE recipient_suppression RENAME TO away")
+	_, err := s.RecordReceipts(t.Context(), []notification.Receipt{bounce("r-1")})
+	require.Error(t, err)
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_receipt"))
+	require.Equal(t, "SENT", delivery(t, s, mail).Status)
+
+	exec(t, s, "ALTER TABLE away RENAME TO recipient_suppression")
+	require.False(t, record(t, s, bounce("r-1"))[0].Repeated)
+	require.Equal(t, "FAILED", delivery(t, s, mail).Status)
+	require.Equal(t, []string{"DEAD_LETTER " + mail}, followUpsOf(t, s))
+}
+
+// Gateways that get the same receipts at once, each in its own order, store each once, and
+// do not wait for each other in a circle.
+func TestReceiptsOnSeveralGateways(t *testing.T) {
+	t.Parallel()
+
+	s := withSecret(t)
+	const people, gateways = 20, 4
+	var receipts []notification.Receipt
+	for n := range people {
+		user := fmt.Sprint(n)
+		savePlan(t, s, decided(user, planned(notification.Email)))
+		r := bounce("r-" + user)
+		r.DeliveryID = "evt-1-staff" + user + "-EMAIL"
+		receipts = append(receipts, r, delivered("d-"+user))
+		receipts[len(receipts)-1].DeliveryID = r.DeliveryID
+	}
+	exec(t, s, "UPDATE notification SET attempt_count = 1")
+	var fresh [gateways]int
+	var group errgroup.Group
+	for gateway := range gateways {
+		group.Go(func() error {
+			mine := slices.Clone(receipts)
+			if gateway%2 == 1 {
+				slices.Reverse(mine)
+			}
+			recorded, err := s.RecordReceipts(t.Context(), mine)
+			for _, r := range recorded {
+				if !r.Repeated {
+					fresh[gateway]++
+				}
+			}
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, len(receipts), fresh[0]+fresh[1]+fresh[2]+fresh[3])
+	require.Equal(t, people, get[int](t, s, "SELECT count(*) FROM delivery_follow_up"))
+	require.Equal(t, people, get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
+}
+
+// What a receipt says of a digest is so of each of its items.
+func TestReceiptOfADigest(t *testing.T) {
+	t.Parallel()
+
+	s := withSecret(t)
+	savePlan(t, s, decided("10", planned(notification.Email)), decided("11", planned(notification.Email)), decided("12", planned(notification.Email)))
+	exec(t, s, "UPDATE notification SET attempt_count = 1, digest_id = CASE WHEN user_id <> '12' THEN 'digest-1' END")
+	r := bounce("r-1")
+	r.DeliveryID = "digest-1"
+
+	require.False(t, record(t, s, r)[0].Unknown)
+
+	require.Equal(t, []string{"DEAD_LETTER " + mail, "DEAD_LETTER evt-1-staff11-EMAIL"}, followUpsOf(t, s))
+	require.Equal(t, []string{mail, "evt-1-staff11-EMAIL"}, list(t, s, "SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
+	exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE user_id = '11'")
+	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}})
+	require.NoError(t, err)
+	require.Equal(t, 1, attempt.Sent, "what bounced was sent")
+}
+
+// No attempt, no end of one and no giving up changes what a receipt says, and nothing is sent
+// again; an operator's retry begins anew, and what is said of the message before it does not
+// count any more.
+func TestReceiptStands(t *testing.T) {
+	t.Parallel()
+
+	for _, receipt := range []notification.Receipt{bounce("r-1"), delivered("r-1")} {
+		s := withMail(t)
+		begin(t, s, mail, 0)
+		record(t, s, receipt)
+		was := delivery(t, s, mail)
+		require.True(t, was.Sent, "the provider had it, though that is not recorded")
+
+		attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail})
+		require.NoError(t, err)
+		require.False(t, attempt.Due())
+		endAttempt(t, s, 1, notification.OutcomeAmbiguous, "time-out")
+		for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
+			now, err := s.GiveUp(t.Context(), mail, status, "why")
+			require.NoError(t, err)
+			require.Equal(t, receipt.Status, now)
+		}
+		require.Equal(t, was, delivery(t, s, mail))
+		require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+	}
+
+	s := sentMail(t)
+	record(t, s, bounce("r-1"))
+	require.Equal(t, notification.Pending, reopen(t, s, anew("run-1", false)).Status)
+	late := delivered("r-2")
+	record(t, s, late)
+	require.Equal(t, "PENDING", delivery(t, s, mail).Status)
+	require.True(t, begin(t, s, mail, 1).Due())
+
+	quick := delivered("r-3")
+	quick.MessageID = "m-2"
+	record(t, s, quick)
+	endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: 2, Outcome: notification.OutcomeSent, ProviderID: "m-2"})
+	late.ID = "r-4"
+	record(t, s, late, bounce("r-5"))
+	got := delivery(t, s, mail)
+	require.Equal(t, "DELIVERED", got.Status)
+	require.Equal(t, "m-2", *got.ProviderID)
+	require.Nil(t, got.Error)
+	require.Equal(t, 5, get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "they are kept all the same")
+}
+
+// What no attempt was begun for cannot have arrived: the receipt is another installation's.
+func TestReceiptWithoutAnAttempt(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	record(t, s, delivered("r-1"))
+	require.Equal(t, "PENDING", delivery(t, s, mail).Status)
+}
+
+// An escalation hears of a receipt, once for all that comes at once; where none waits, nobody
+// is told.
+func TestReceiptWakesTheEscalation(t *testing.T) {
+	t.Parallel()
+
+	opened := notification.Receipt{Provider: notification.SendGrid, ID: "r-0", DeliveryID: mail, MessageID: "m", Word: "open", At: day}
+	tests := []struct {
+		name     string
+		prepare  string
+		receipts []notification.Receipt
+		want     []string
+	}{
+		{name: "none is configured", receipts: []notification.Receipt{delivered("r-1")}},
+		{name: "it was configured", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{delivered("r-1")}, want: []string{"ESCALATION " + mail}},
+		{
+			name:     "it is configured now",
+			prepare:  `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL'), ('RESERVATION_REQUESTED', 'SMS'); ` + insertEscalation + `('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '5 minutes', 'DELIVERED')`,
+			receipts: []notification.Receipt{delivered("r-1"), delivered("r-2"), bounce("r-3")},
+			want:     []string{"DEAD_LETTER " + mail, "ESCALATION " + mail},
+		},
+		{name: "it says nothing of that", prepare: "UPDATE notification SET escalates = true", receipts: []notification.Receipt{opened}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := sentMail(t)
+			exec(t, s, tt.prepare)
+			record(t, s, tt.receipts...)
+			require.ElementsMatch(t, tt.want, followUpsOf(t, s))
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// Unsubscribe switches off a category over a channel for a recipient, or all that comes over
+// the channel where the category is empty: a preference, which they see in their inbox. Where
+// all of that is mandatory, the error is a [notification.PreferenceError].
+func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error {
+	current, err := s.Preferences(ctx, who)
+	if err != nil {
+		return err
+	}
+	if err := current.CheckOff(category, channel); err != nil {
+		return err
+	}
+	var rows unsubscriptions
+	rows.add(who, category, channel)
+	batch := &pgx.Batch{}
+	rows.queue(batch)
+	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
+}
+
+// unsubscriptions are what recipients want no more of.
+type unsubscriptions []unsubscription
+
+type unsubscription struct {
+	who      notification.RecipientKey
+	category string // empty: all that comes over the channel
+	channel  notification.Channel
+}
+
+func (u *unsubscriptions) add(who notification.RecipientKey, category string, channel notification.Channel) {
+	*u = append(*u, unsubscription{who, category, channel})
+}
+
+// queue switches off the categories, or the channels, in the order of their keys, as
+// [Store.SetPreferences] does.
+func (u unsubscriptions) queue(batch *pgx.Batch) {
+	const channels = `
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
+		SELECT DISTINCT user_type, user_id, channel, false
+		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (user_type, user_id, category, channel)
+		JOIN   user_type USING (user_type)
+		WHERE  category = ''
+		ORDER BY user_type, user_id, channel
+		ON CONFLICT (user_type, user_id, channel_type) DO UPDATE
+		SET    enabled = false`
+	const categories = `
+		INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled)
+		SELECT DISTINCT user_type, user_id, category, channel, false
+		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (user_type, user_id, category, channel)
+		JOIN   user_type USING (user_type)
+		WHERE  category <> ''
+		ORDER BY user_type, user_id, category, channel
+		ON CONFLICT (user_type, user_id, category, channel_type) DO UPDATE
+		SET    enabled = false`
+
+	var types, ids, names, over []string
+	for _, one := range u {
+		types, ids = append(types, string(one.who.UserType)), append(ids, one.who.UserID)
+		names, over = append(names, one.category), append(over, string(one.channel))
+	}
+	if len(u) > 0 {
+		batch.Queue(channels, types, ids, names, over)
+		batch.Queue(categories, types, ids, names, over)
+	}
+}
