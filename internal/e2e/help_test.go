@@ -183,7 +183,7 @@ func (h *help) try(example string) {
 	}
 	command := h.helpValues(example, event)
 	switch {
-	case strings.HasPrefix(command, "starter sandbox "):
+	case strings.HasPrefix(command, "starter sandbox --"):
 		h.answers(command)
 		return
 	case strings.HasPrefix(command, "temporal "): // Temporal's own command: what it would print
@@ -202,8 +202,12 @@ func (h *help) try(example string) {
 	require.NoError(h.t, err, "$ %s\n%s", command, out)
 }
 
-// helpPreviews are the examples that need --yes and otherwise print what they would do.
-var helpPreviews = map[string]string{"starter migrate down": "to do it add --yes"}
+// helpPreviews are the examples that need --yes and otherwise print what they would do, or a
+// gateway, which the test's sandbox has not.
+var helpPreviews = map[string]string{
+	"starter migrate down": "to do it add --yes",
+	"starter sandbox text --sandbox-url http://127.0.0.1:9090 --from +393331234567 STOP": "start it with --gateway",
+}
 
 var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 

@@ -27,6 +27,8 @@ type Entry struct {
 	Body       string               `json:"body"`
 	Status     int                  `json:"status"`   // of the response; 0: there was none
 	Accepted   bool                 `json:"accepted"` // the message counts as sent, whether or not the client was told
+
+	Unsubscribe string `json:"unsubscribe,omitempty"` // of a mail, where a click unsubscribes: the link that is posted to
 }
 
 const (
@@ -115,7 +117,7 @@ func (l *ledger) remember(entry Entry) {
 	}
 	l.counts[entry.Channel] = count
 
-	for _, text := range []*string{&entry.DeliveryID, &entry.Recipient, &entry.Title, &entry.Body} {
+	for _, text := range []*string{&entry.DeliveryID, &entry.Recipient, &entry.Title, &entry.Body, &entry.Unsubscribe} {
 		*text = clip(*text)
 	}
 	if len(l.newest) == remembered {

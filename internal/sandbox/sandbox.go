@@ -29,6 +29,7 @@ type Server struct {
 	ledger  *ledger
 	faults  *faults
 	courier *courier
+	phones  *phones
 	mux     *http.ServeMux
 }
 
@@ -54,15 +55,18 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{ledger: ledger, faults: &faults{byChannel: map[notification.Channel]Fault{}}, mux: http.NewServeMux()}
+	s := &Server{
+		ledger: ledger, faults: &faults{byChannel: map[notification.Channel]Fault{}},
+		phones: &phones{optedOut: map[string]bool{}}, mux: http.NewServeMux(),
+	}
 	s.courier = newCourier(strings.TrimSuffix(cfg.Gateway, "/"), key, receipts)
 	s.route(cfg.Local)
 	return s, nil
 }
 
 func (s *Server) route(local bool) {
-	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid))
-	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(local)))
+	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid(local)))
+	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(s.phones, local)))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
 
@@ -75,6 +79,7 @@ func (s *Server) route(local bool) {
 	s.mux.HandleFunc("GET /receipts", s.courier.settings.show)
 	s.mux.HandleFunc("PUT /receipts", s.courier.settings.set)
 	s.mux.HandleFunc("DELETE /receipts", s.courier.settings.clear)
+	s.mux.HandleFunc("POST /texts", s.text)
 	s.mux.HandleFunc("GET /keys/sendgrid", s.showKey)
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }

@@ -10,7 +10,11 @@ import (
 	"herald/internal/notification"
 )
 
-var sendgrid = provider{channel: notification.Email, handle: handleMail, reject: rejectMail}
+// sendgrid is the provider of mails. If local, these may have links that only this machine can follow.
+func sendgrid(local bool) provider {
+	handle := func(r *http.Request, body []byte) (Entry, response) { return handleMail(r, body, local) }
+	return provider{channel: notification.Email, handle: handle, reject: rejectMail}
+}
 
 // sendgridMail is what the sandbox reads of a mail.
 // https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send
@@ -21,6 +25,7 @@ type sendgridMail struct {
 	Content          []mailPart        `json:"content"`
 	CustomArgs       map[string]string `json:"custom_args"`
 	Categories       []string          `json:"categories"`
+	Headers          map[string]string `json:"headers"`
 }
 
 type personalization struct {
@@ -29,6 +34,7 @@ type personalization struct {
 	BCC        []mailbox         `json:"bcc"`
 	Subject    string            `json:"subject"`
 	CustomArgs map[string]string `json:"custom_args"`
+	Headers    map[string]string `json:"headers"`
 }
 
 type mailbox struct {
@@ -49,7 +55,7 @@ type sendgridError struct {
 }
 
 // handleMail does what SendGrid does for POST /v3/mail/send.
-func handleMail(r *http.Request, body []byte) (Entry, response) {
+func handleMail(r *http.Request, body []byte, local bool) (Entry, response) {
 	var mail sendgridMail
 	err := json.Unmarshal(body, &mail)
 	entry := mail.entry()
@@ -61,7 +67,7 @@ func handleMail(r *http.Request, body []byte) (Entry, response) {
 	case err != nil:
 		return entry, rejectMail(http.StatusBadRequest)
 	}
-	if errs := mail.check(); len(errs) > 0 {
+	if errs := mail.check(local); len(errs) > 0 {
 		return entry, reply(http.StatusBadRequest, map[string][]sendgridError{"errors": errs})
 	}
 	id := rand.Text()
@@ -70,7 +76,7 @@ func handleMail(r *http.Request, body []byte) (Entry, response) {
 
 // entry is the mail as its first reader sees it; the last part of the content is the richest.
 func (m *sendgridMail) entry() Entry {
-	entry := Entry{Title: m.Subject}
+	entry := Entry{Title: m.Subject, Unsubscribe: m.unsubscribe()}
 	var to []string
 	for i, p := range m.Personalizations {
 		if i == 0 {

@@ -26,12 +26,14 @@ func (e *sendgridErrors) add(field, format string, args ...any) {
 }
 
 // check returns all reasons for which SendGrid would reject the mail.
-func (m *sendgridMail) check() []sendgridError {
+func (m *sendgridMail) check(local bool) []sendgridError {
 	var errs sendgridErrors
 	errs.checkPersonalizations(m)
 	errs.checkFrom(m.From)
 	errs.checkSubject(m)
 	errs.checkContent(m.Content)
+	errs.checkCategories(m.Categories)
+	errs.checkHeaders(m, local)
 	return errs
 }
 

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,10 +9,21 @@ import (
 	"herald/internal/notification"
 )
 
-// twilio is the provider of text messages. If local, it accepts callback URLs that only
-// this machine can reach.
-func twilio(local bool) provider {
-	handle := func(r *http.Request, body []byte) (Entry, response) { return handleSMS(r, body, local) }
+// twilio is the provider of text messages to the phones. If local, it accepts callback URLs
+// that only this machine can reach.
+func twilio(people *phones, local bool) provider {
+	handle := func(r *http.Request, body []byte) (Entry, response) {
+		entry, resp := handleSMS(r, body, local)
+		text, accepted := resp.sent.(sentText)
+		if !accepted {
+			return entry, resp
+		}
+		if people.isOptedOut(text.to) {
+			return entry, twilioResponse(*optedOut)
+		}
+		people.gotMessage(text.account)
+		return entry, resp
+	}
 	return provider{channel: notification.SMS, handle: handle, reject: rejectSMS}
 }
 
@@ -59,9 +68,7 @@ func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 
 // queued is Twilio's response to a message that it accepts.
 func queued(account twilioAccount, form url.Values) response {
-	random := make([]byte, 16)
-	_, _ = rand.Read(random) // it never fails
-	sid := "SM" + hex.EncodeToString(random)
+	sid := "SM" + randomHex()
 	uri := "/2010-04-01/Accounts/" + account.sid + "/Messages/" + sid
 	now := time.Now().UTC().Format(time.RFC1123Z)
 	created := reply(http.StatusCreated, map[string]any{

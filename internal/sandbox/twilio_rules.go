@@ -42,6 +42,7 @@ func checkSMS(form url.Values) *twilioError {
 var (
 	invalidTo   = &twilioError{Code: 21211, Message: "The 'To' number is not a valid phone number."}
 	invalidFrom = &twilioError{Code: 21212, Message: "The 'From' number is not a valid phone number or alphanumeric sender ID."}
+	optedOut    = &twilioError{Code: 21610, Message: "Attempt to send to unsubscribed recipient"}
 )
 
 // magicTo and magicFrom are the numbers that fail on purpose.
@@ -51,7 +52,7 @@ var (
 		"+15005550001": invalidTo,
 		"+15005550002": {Code: 21612, Message: "The 'To' phone number is not currently reachable via SMS."},
 		"+15005550003": {Code: 21408, Message: "Permission to send an SMS has not been enabled for the region indicated by the 'To' number."},
-		"+15005550004": {Code: 21610, Message: "Attempt to send to unsubscribed recipient"},
+		"+15005550004": optedOut,
 		"+15005550009": {Code: 21614, Message: "'To' number is not a valid mobile number"},
 	}
 	magicFrom = map[string]*twilioError{

@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// SendGrid's limits of categories.
+// https://www.twilio.com/docs/sendgrid/api-reference/mail-send/limitations
+const (
+	maxCategories = 10
+	maxCategory   = 255 // characters
+)
+
+// reservedHeaders are those that SendGrid lets nobody set.
+// https://www.twilio.com/docs/sendgrid/api-reference/mail-send/errors
+var reservedHeaders = []string{
+	"x-sg-id", "x-sg-eid", "received", "dkim-signature", "content-type", "content-transfer-encoding",
+	"to", "from", "subject", "reply-to", "cc", "bcc",
+}
+
+func (e *sendgridErrors) checkCategories(categories []string) {
+	if len(categories) > maxCategories {
+		e.add("categories", "You may not have more than %d categories.", maxCategories)
+	}
+	for i, category := range categories {
+		if category == "" || len([]rune(category)) > maxCategory {
+			e.add(fmt.Sprintf("categories.%d", i), "The category name must have 1 to %d characters.", maxCategory)
+		}
+		if slices.Contains(categories[:i], category) {
+			e.add("categories", "The categories must be unique.")
+		}
+	}
+}
+
+// checkHeaders also requires what mailbox providers ask of a mail that can be unsubscribed from:
+// SendGrid would pass a wrong header on, and nobody would ever see a button.
+func (e *sendgridErrors) checkHeaders(m *sendgridMail, local bool) {
+	for i, p := range m.Personalizations {
+		field := "headers"
+		if len(p.Headers) > 0 {
+			field = fmt.Sprintf("personalizations.%d.headers", i)
+		}
+		headers := m.headersOf(p)
+		for _, name := range slices.Sorted(maps.Keys(headers)) {
+			switch value := headers[name]; {
+			case slices.Contains(reservedHeaders, name):
+				e.add(field, "The header %q is reserved.", name)
+			case !isASCII(name) || !isASCII(value) || strings.ContainsAny(name+value, "\r\n"):
+				e.add(field, "The header %q must be ASCII, on one line.", name)
+			}
+		}
+		if complaint := unsubscribeFlaw(headers, local); complaint != "" {
+			e.add(field, "%s", complaint)
+		}
+	}
+}
+
+// headersOf are the headers of one personalization, which win over the mail's, by name in lower case.
+func (m *sendgridMail) headersOf(p personalization) map[string]string {
+	headers := map[string]string{}
+	for _, set := range []map[string]string{m.Headers, p.Headers} {
+		for name, value := range set {
+			headers[strings.ToLower(name)] = value
+		}
+	}
+	return headers
+}
+
+// unsubscribeFlaw is what is wrong with the headers of RFC 2369 and RFC 8058; empty: nothing.
+// A local sandbox takes http, too, as the gateway of this machine has it.
+func unsubscribeFlaw(headers map[string]string, local bool) string {
+	list, hasList := headers["list-unsubscribe"]
+	oneClick, hasPost := headers["list-unsubscribe-post"]
+	links := unsubscribeLinks(list)
+	isWeb := func(u *url.URL) bool { return isWebURL(u) && (u.Scheme == "https" || local) }
+	switch {
+	case hasList && len(links) == 0:
+		return "List-Unsubscribe must be addresses in angle brackets, separated by commas: <https://example.com/unsubscribe?token=1>."
+	case hasPost && oneClick != "List-Unsubscribe=One-Click":
+		return "List-Unsubscribe-Post must be List-Unsubscribe=One-Click."
+	case hasPost && !slices.ContainsFunc(links, isWeb):
+		return "List-Unsubscribe-Post needs a List-Unsubscribe with an address of https, for the POST of RFC 8058."
+	default:
+		return ""
+	}
+}
+
+// unsubscribeLinks reads List-Unsubscribe: URIs in angle brackets, separated by commas. It returns
+// none if any part is something else.
+func unsubscribeLinks(header string) []*url.URL {
+	var links []*url.URL
+	for part := range strings.SplitSeq(header, ",") {
+		part = strings.TrimSpace(part)
+		inside, opened := strings.CutPrefix(part, "<")
+		inside, closed := strings.CutSuffix(inside, ">")
+		u, err := url.Parse(inside)
+		if !opened || !closed || err != nil || !isWebURL(u) && (u.Scheme != "mailto" || u.Opaque == "") || strings.ContainsAny(inside, " <>") {
+			return nil
+		}
+		links = append(links, u)
+	}
+	return links
+}
+
+// unsubscribe is the link that a mailbox's button would POST to; empty: there is no button.
+func (m *sendgridMail) unsubscribe() string {
+	if len(m.Personalizations) == 0 {
+		return ""
+	}
+	headers := m.headersOf(m.Personalizations[0])
+	for _, link := range unsubscribeLinks(headers["list-unsubscribe"]) {
+		if isWebURL(link) && headers["list-unsubscribe-post"] != "" {
+			return link.String()
+		}
+	}
+	return ""
+}
