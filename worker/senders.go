@@ -8,8 +8,10 @@ import (
 	"herald/activities"
 	"herald/internal/channel"
 	"herald/internal/config"
+	"herald/internal/consent"
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
+	"herald/internal/secret"
 	"herald/internal/wiring"
 	"herald/workflows"
 )
@@ -24,7 +26,7 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		sender, err := wired[name].NewSender(channel.Process{
-			Timeout: cfg.Policies[name].Timeout, Slots: slots, PublicURL: cfg.PublicURL, Broker: broker,
+			Timeout: cfg.Policies[name].Timeout, Slots: slots, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
 		})
 		var off *channel.OffError
 		switch {
@@ -38,6 +40,15 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 		}
 	}
 	return senders, why, nil
+}
+
+// unsubscribeURL makes the links of messages over a channel. It is nil where people reach no
+// gateway.
+func unsubscribeURL(cfg config.Config, over notification.Channel) func(notification.Message) string {
+	if cfg.PublicURL == "" {
+		return nil
+	}
+	return consent.Links{PublicURL: cfg.PublicURL, Key: secret.Key(cfg.Secret, secret.Unsubscribe)}.Over(over)
 }
 
 // deliveryPolicies are the channels' settings as the histories hold them.

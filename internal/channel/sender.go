@@ -23,7 +23,10 @@ type Process struct {
 	Timeout   time.Duration // of one Send
 	Slots     int           // Sends at a time
 	PublicURL string        // where providers reach the gateway; empty: nowhere
-	Broker    Publisher
+	// UnsubscribeURL is the link by which the recipient of a message switches its like off.
+	// Nil: there is no gateway that people reach.
+	UnsubscribeURL func(notification.Message) string
+	Broker         Publisher
 }
 
 // Publisher puts a transient message into the queue of an audience's gateways, and

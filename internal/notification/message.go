@@ -18,6 +18,8 @@ type Message struct {
 	Title          string   // one line, no markup
 	Body           string   // HTML where [Channel.HTML] says so, else plain text
 	PushKind       PushKind // PUSH only; empty: [PushNotification]
+	Category       string   // of the event type; empty: it has none
+	Optional       bool     // the recipient may switch its like off
 	CreatedAt      time.Time
 }
 

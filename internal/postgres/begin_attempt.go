@@ -122,18 +122,21 @@ func beginAttempt(ctx context.Context, on querier, in notification.Begin, addres
 		           WHERE  d.user_type = n.user_type AND d.user_id = n.user_id AND d.active
 		           ORDER BY d.token
 		           LIMIT  $5) END,
-		       coalesce(p.push_kind, ''),
-		       coalesce(u.audience, '')
+		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
+		       coalesce(u.audience, ''),
+		       coalesce(g.category, ''),
+		       coalesce(NOT p.mandatory, false)
 		FROM   begun n
 		LEFT JOIN user_type u USING (user_type)
 		` + recipientOf + `
-		LEFT JOIN event_type_channel_routing p ON p.event_type = n.event_type AND p.channel_type = n.channel AND p.channel_type = 'PUSH'`
+		LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
+		LEFT JOIN event_category g ON g.event_type = n.event_type`
 
 	var a notification.Attempt
 	m := &a.Message
 	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices).Scan(
 		&a.Status, &a.Number, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected,
-		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience)
+		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional)
 	if err != nil {
 		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
 	}

@@ -80,11 +80,14 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		           WHERE  d.user_type = r.user_type AND d.user_id = r.user_id AND d.active
 		           ORDER BY d.token
 		           LIMIT  $4) END,
-		       coalesce(p.push_kind, ''),
-		       coalesce(u.audience, '')
+		       CASE WHEN $3 = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
+		       coalesce(u.audience, ''),
+		       coalesce(g.category, ''),
+		       coalesce(NOT p.mandatory, false)
 		FROM   ` + directoryRecipient + ` r
 		LEFT JOIN user_type u USING (user_type)
-		LEFT JOIN event_type_channel_routing p ON p.event_type = $5 AND p.channel_type = $3 AND p.channel_type = 'PUSH'
+		LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = ($5, $3)
+		LEFT JOIN event_category g ON g.event_type = $5
 		WHERE  r.user_type = $1
 		AND    r.user_id = $2
 		LIMIT  1`
@@ -99,7 +102,7 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 	queueDroppedItems(batch, digestID, attempt)
 	batch.Queue(recipient, key.UserType, key.UserID, key.Channel, maxDevices, key.EventType).QueryRow(func(row pgx.Row) error {
 		r, m := &attempt.Recipient, &attempt.Message
-		return ignoreNoRows(row.Scan(&r.Name, &r.Locale, &m.Devices, &m.PushKind, &m.Audience))
+		return ignoreNoRows(row.Scan(&r.Name, &r.Locale, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional))
 	})
 	queueInto(batch, &attempt.Templates, templates, maxRowsPerEventType)
 }

@@ -11,6 +11,7 @@ import (
 
 	"herald/internal/channel"
 	"herald/internal/environment"
+	"herald/internal/notification"
 )
 
 // SenderSettings are those of one channel.
@@ -22,10 +23,15 @@ type SenderSettings interface {
 // PublicURL is where the gateway is for the senders of [NewSender].
 const PublicURL = "https://herald.example.com/base"
 
+// UnsubscribeURL is the link of a message for the senders of [NewSender].
+func UnsubscribeURL(m notification.Message) string {
+	return PublicURL + "/unsubscribe?token=" + m.UserID + "." + m.Category
+}
+
 // NewSender returns a sender that bounds one Send by timeout.
 func NewSender(t *testing.T, settings SenderSettings, timeout time.Duration) channel.Sender {
 	t.Helper()
-	sender, err := settings.NewSender(channel.Process{Timeout: timeout, Slots: 100, PublicURL: PublicURL})
+	sender, err := settings.NewSender(channel.Process{Timeout: timeout, Slots: 100, PublicURL: PublicURL, UnsubscribeURL: UnsubscribeURL})
 	require.NoError(t, err)
 	return sender
 }

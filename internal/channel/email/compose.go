@@ -39,11 +39,25 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	m.SetFrom(sendgridmail.NewEmail(s.settings.FromName, s.settings.From))
 	m.Subject = msg.Title
 	m.AddPersonalizations(to)
+	if isCategory(msg.Category) {
+		m.AddCategories(msg.Category)
+	}
+	if msg.Optional && s.unsubscribeURL != nil {
+		m.SetHeader("List-Unsubscribe", "<"+s.unsubscribeURL(msg)+">")
+		m.SetHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058: a POST to the link is enough
+	}
 	m.AddContent(
 		sendgridmail.NewContent("text/plain", mailtext.Plain(msg.Title, msg.Body)),
 		sendgridmail.NewContent("text/html", msg.Body),
 	)
 	return m
+}
+
+// isCategory says whether SendGrid takes a category of ours, by which it counts mails: it
+// takes ASCII alone, and ours are never too long.
+// https://www.twilio.com/docs/sendgrid/ui/analytics-and-reporting/categories
+func isCategory(category string) bool {
+	return category != "" && asciiLine.MatchString(category)
 }
 
 // cleanName removes line breaks and what SendGrid refuses in to.name.

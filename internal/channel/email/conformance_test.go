@@ -43,7 +43,9 @@ type request struct {
 		To         []struct{ Email, Name string }
 		CustomArgs map[string]string `json:"custom_args"`
 	}
-	Content []struct{ Type, Value string }
+	Content    []struct{ Type, Value string }
+	Categories []string
+	Headers    map[string]string
 }
 
 func read(r *http.Request, body string) (channeltest.Arrival, error) {

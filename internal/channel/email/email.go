@@ -26,7 +26,9 @@ const (
 type Sender struct {
 	settings Settings
 	timeout  time.Duration
-	wire     http.RoundTripper
+
+	unsubscribeURL func(notification.Message) string // nil: there is none
+	wire           http.RoundTripper
 }
 
 // Send hands msg to SendGrid, once, within the sender's timeout. Every error

@@ -39,5 +39,5 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.APIKey == "" {
 		return nil, channel.Off([2]string{"SENDGRID_API_KEY", string(s.APIKey)}, [2]string{"EMAIL_FROM", s.From})
 	}
-	return &Sender{settings: *s, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
+	return &Sender{settings: *s, timeout: p.Timeout, unsubscribeURL: p.UnsubscribeURL, wire: channel.NewTransport(p.Slots)}, nil
 }

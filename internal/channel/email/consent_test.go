@@ -1,0 +1,64 @@
+package email_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/channel"
+	"herald/internal/channel/channeltest"
+	"herald/internal/channel/email"
+)
+
+// A mail that its recipient may switch off says how, as RFC 8058 has it, where there is a
+// gateway. SendGrid counts a mail by our category, if it can.
+func TestSendSaysHowToUnsubscribe(t *testing.T) {
+	t.Parallel()
+
+	oneClick := map[string]string{
+		"List-Unsubscribe":      "<" + channeltest.PublicURL + "/unsubscribe?token=1.offers>",
+		"List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+	}
+	tests := []struct {
+		name       string
+		category   string
+		mandatory  bool
+		nowhere    bool // there is no gateway
+		headers    map[string]string
+		categories []string
+	}{
+		{name: "optional", category: "offers", headers: oneClick, categories: []string{"offers"}},
+		{name: "optional, of no category", headers: map[string]string{
+			"List-Unsubscribe":      "<" + channeltest.PublicURL + "/unsubscribe?token=1.>",
+			"List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+		}},
+		{name: "mandatory", category: "bookings", mandatory: true, categories: []string{"bookings"}},
+		{name: "no gateway", category: "offers", nowhere: true, categories: []string{"offers"}},
+		{name: "a category that SendGrid does not take", category: "réservations", mandatory: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			var got request
+			url := channeltest.Answering(t, channeltest.Answer{Status: http.StatusAccepted}, func(_ *http.Request, body string) {
+				_ = json.Unmarshal([]byte(body), &got)
+			})
+			sender := newSender(t, url, time.Minute)
+			if tt.nowhere {
+				var err error
+				sender, err = (&email.Settings{APIKey: key, BaseURL: url, From: "herald@example.com"}).NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
+				require.NoError(t, err)
+			}
+			msg := message()
+			msg.Category, msg.Optional = tt.category, !tt.mandatory
+			_, err := sender.Send(t.Context(), msg)
+			require.NoError(t, err)
+			require.Equal(t, tt.headers, got.Headers)
+			require.Equal(t, tt.categories, got.Categories)
+		})
+	}
+}
