@@ -22,6 +22,7 @@ type Activities struct {
 	Cancels     CancelStore
 	Canceller   EventCanceller
 	Retries     RetryStore
+	Followers   EscalationStore
 	Events      EventStore
 	Sinks       SinkStore
 	Sweeps      SweepStore
@@ -32,10 +33,12 @@ type Activities struct {
 	FollowUps   FollowUpStore
 	Escalations EscalationWorkflows
 	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
-	DigestText  func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
-	Senders     map[notification.Channel]Sender // a channel without one is off
-	Off         map[notification.Channel]error  // why a channel is: which settings it lacks
-	Policies    map[notification.Channel]DeliveryPolicy
+	// EscalatedTexts writes the texts of what follows a delivery that did not get there.
+	EscalatedTexts func(event notification.Event, templates []notification.Template) EventTexts
+	DigestText     func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
+	Senders        map[notification.Channel]Sender // a channel without one is off
+	Off            map[notification.Channel]error  // why a channel is: which settings it lacks
+	Policies       map[notification.Channel]DeliveryPolicy
 
 	warnings warnings
 }

@@ -32,6 +32,7 @@ const (
 	NoJSONMetric          = "herald_payloads_no_json"
 	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
 	RowsDeletedMetric     = "herald_outbox_deleted"
+	EscalationsMetric     = "herald_escalations"
 )
 
 // The only labels of these metrics. Each has few values, however much is sent.
@@ -39,6 +40,8 @@ const (
 	ChannelLabel = "channel"
 	OutcomeLabel = "outcome"
 	SourceLabel  = "source"
+	FromLabel    = "from" // a channel
+	ToLabel      = "to"   // a channel
 )
 
 // eventTold is the outcome, in EventsMetric, of an event that has none in
@@ -190,6 +193,13 @@ func countSuppressed(ctx context.Context, page []notification.DecidedRecipient) 
 			}
 		}
 	}
+}
+
+// countEscalation counts an escalation that ended. One that is asked again after its end is
+// counted again.
+func countEscalation(ctx context.Context, escalation notification.Escalation, outcome notification.EscalationOutcome) {
+	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{FromLabel: string(escalation.From), ToLabel: string(escalation.To)})
+	byOutcome(metrics, string(outcome)).Counter(EscalationsMetric).Inc(1)
 }
 
 // countDeadLetter counts a failure that was published to the dead-letter queue.

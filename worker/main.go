@@ -152,6 +152,7 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Cancels:     events,
 		Canceller:   launcher,
 		Retries:     deliveries,
+		Followers:   events,
 		Events:      events,
 		Sinks:       events,
 		Sweeps:      events,
@@ -162,6 +163,9 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Escalations: launcher,
 		EventTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 			return template.NewSet(event, rows)
+		},
+		EscalatedTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
+			return template.NewEscalatedSet(event, rows)
 		},
 		DigestText: template.Digest,
 		Policies:   deliveryPolicies(cfg),

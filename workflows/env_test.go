@@ -30,6 +30,7 @@ const (
 	sweepWorkflow       = "Sweep"
 	cleanOutboxes       = "CleanOutboxes"
 	followUp            = workflows.FollowUpType
+	escalateWorkflow    = "Escalate"
 )
 
 // environment is a workflow with mocked activities, on a clock that skips every
@@ -42,6 +43,8 @@ type environment struct {
 	deliveries children[workflows.DeliverInput] // where they are children
 	pages      children[workflows.PageInput]
 	lanes      children[workflows.ChannelInput]
+
+	escalations children[workflows.EscalateInput]
 }
 
 // newEnv is the environment of a workflow that has no children.
@@ -81,6 +84,8 @@ func (e *environment) fake(name string) any {
 		return e.pages.run
 	case notifyChannel:
 		return e.lanes.run
+	case escalateWorkflow:
+		return e.escalations.run
 	default:
 		return e.deliveries.run
 	}

@@ -54,6 +54,7 @@ const (
 	NotifyPageType          = "NotifyPage"
 	DeliverNotificationType = "DeliverNotification"
 	FollowUpType            = "FollowUp"
+	EscalateType            = "Escalate"
 )
 
 // EventsQueue is the task queue of the pollers and the events.

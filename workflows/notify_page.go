@@ -17,7 +17,7 @@ type PageInput struct {
 	EventType string
 	Aggregate notification.Entity
 	IDs       notification.IDRange
-	Waiting   bool                 `json:",omitempty"` // its deliveries that wait for a time of their own; otherwise those to be sent at once
+	Waiting   bool                 `json:",omitempty"` // its deliveries that wait: see [notification.Delivery.Waits]; otherwise those to be sent at once
 	Channel   notification.Channel `json:",omitempty"` // its deliveries over this channel; empty: over all channels, as in release 0.1
 	Left      bool                 `json:",omitempty"` // only what is PENDING; otherwise what FAILED before, too
 }
@@ -93,9 +93,20 @@ func deliverEach(ctx workflow.Context, deliveries []notification.Delivery, deliv
 	return open.wait(ctx)
 }
 
-// deliverOne runs a delivery's workflow. If a workflow of another kind has its id,
-// the delivery fails.
+// deliverOne runs a delivery's workflow, and beside it the one that waits whether another
+// delivery has to follow, if there is one.
 func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
+	deliver := func() { deliverAlone(ctx, event, d, policy) }
+	if d.Escalation == nil {
+		deliver()
+		return
+	}
+	escalateBeside(ctx, event, d, deliver)
+}
+
+// deliverAlone runs a delivery's workflow. If a workflow of another kind has its id,
+// the delivery fails.
+func deliverAlone(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
 	stranger := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
 	})
@@ -113,7 +124,7 @@ func deliverInput(d notification.Delivery, policy activities.DeliveryPolicy) Del
 func batchDetails(batch activities.DeliveryBatch) string {
 	waiting := 0
 	for _, d := range batch.Deliveries {
-		if d.Waits() {
+		if d.Later() {
 			waiting++
 		}
 	}
@@ -129,13 +140,17 @@ func deliveryOptions(event batchEvent, d notification.Delivery, policy activitie
 		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WaitForCancellation:   true,
 		Priority:              Priority(d.Priority, event.aggregate),
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			EventTypeAttribute.ValueSet(event.eventType),
-			AggregateAttribute.ValueSet(event.aggregate.String()),
-			RecipientAttribute.ValueSet(recipient),
-			ChannelAttribute.ValueSet(string(d.Channel)),
-		),
-		Memo:          map[string]any{"event_id": event.id},
-		StaticSummary: fmt.Sprintf("%s to %s", d.Channel, recipient),
+		TypedSearchAttributes: attributesOf(event, d),
+		Memo:                  map[string]any{"event_id": event.id},
+		StaticSummary:         fmt.Sprintf("%s to %s", d.Channel, recipient),
 	}
+}
+
+func attributesOf(event batchEvent, d notification.Delivery) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		EventTypeAttribute.ValueSet(event.eventType),
+		AggregateAttribute.ValueSet(event.aggregate.String()),
+		RecipientAttribute.ValueSet(string(d.UserType)+"/"+d.UserID),
+		ChannelAttribute.ValueSet(string(d.Channel)),
+	)
 }

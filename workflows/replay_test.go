@@ -125,6 +125,13 @@ var addedInV02 = []recording{
 	{name: "deliver_opted_out", workflow: deliverNotification, end: "completed CANCELLED CANCELLED"},
 	{name: "deliver_in_digest_opted_out", workflow: deliverNotification, end: "completed CANCELLED CANCELLED"},
 	{name: "digest_opted_out", workflow: digestWorkflow, end: "completed CANCELLED CANCELLED"},
+	{name: "notify_escalated", workflow: notifyEvent, end: "completed"},
+	{name: "notify_escalation_settled", workflow: notifyEvent, end: "completed"},
+	{name: "escalate_followed", workflow: escalateWorkflow, end: "completed"},
+	{name: "escalate_read", workflow: escalateWorkflow, end: "completed"},
+	{name: "escalate_dropped", workflow: escalateWorkflow, end: "completed"},
+	{name: "escalate_cancelled", workflow: escalateWorkflow, end: "cancelled"},
+	{name: "escalate_cancelled_late", workflow: escalateWorkflow, end: "cancelled"},
 }
 
 // of names the recordings of a release by its folder.

@@ -95,6 +95,7 @@ type Routing struct {
 	DigestWindow     time.Duration // of the strategy Aggregate
 	QuietHoursAction QuietHoursAction
 	Priority         Priority // empty: the recipient's, else Normal
+	OnEscalationOnly bool     // planning leaves it out
 
 	// Of the strategy Delayed, until a time of the event's own in place of Delay.
 	SendAtPath string        // where the payload has the time; several, with commas; empty: Delay counts

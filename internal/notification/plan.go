@@ -76,10 +76,16 @@ type Delivery struct {
 	SendAfter  time.Time `json:",omitzero"`  // zero: at once
 	Wait       string    `json:",omitempty"` // until when and for what it waits, for people
 	Digest     bool      `json:",omitempty"` // it is sent in a digest, and waits for that
+
+	Escalation *Escalation `json:",omitempty"` // what follows if it does not get there; nil: nothing
 }
 
-// Waits says that a delivery has a time of its own.
-func (d Delivery) Waits() bool { return d.Digest || !d.SendAfter.IsZero() }
+// Later says that a delivery is not to be sent at once.
+func (d Delivery) Later() bool { return d.Digest || !d.SendAfter.IsZero() }
+
+// Waits says that a delivery may take long for other reasons than that it is being sent: it
+// has a time of its own, or something waits whether it gets there.
+func (d Delivery) Waits() bool { return d.Later() || d.Escalation != nil }
 
 // IDRange is a stretch of notification.id, both ends included.
 type IDRange struct {
@@ -87,7 +93,7 @@ type IDRange struct {
 }
 
 // Lane is the deliveries of an event over one channel that are to be sent at once,
-// or those that wait for a time of their own.
+// or those that wait: see [Delivery.Waits].
 type Lane struct {
 	Channel Channel
 	Waiting bool

@@ -143,25 +143,31 @@ func (u Used) Clone() Used {
 	return clone
 }
 
-// Decide returns one choice for each routing row, in the order of [Channels].
+// Decide returns one choice for each routing row, in the order of [Channels], apart from
+// those of which nothing but an escalation makes use.
 // It counts the selected ones in used, which must not be nil: recipients are to
 // be decided about in the order in which max_recipients prefers them.
 func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choice {
 	var choices []Choice
 	for _, channel := range Channels() {
-		if route, routed := s.Route(channel); routed {
-			choices = append(choices, choose(s.facts(recipient, route, now, used), now, used))
+		if route, routed := s.Route(channel); routed && !route.OnEscalationOnly {
+			facts := s.facts(recipient, route, now, used)
+			choice := facts.Choice()
+			if choice.Decision == DecisionSelected {
+				used[facts.Setting.key()]++
+			}
+			choices = append(choices, choice)
 		}
 	}
 	return choices
 }
 
-func choose(f Facts, now time.Time, used Used) Choice {
+// Choice is what the rules decide.
+func (f Facts) Choice() Choice {
 	choice := Choice{Channel: f.Routing.Channel, Decision: f.Decision()}
 	if choice.Decision == DecisionSelected {
-		used[f.Setting.key()]++
 		choice.Problem = f.Routing.DueProblem
-		choice.Strategy, choice.Priority, choice.Wait = f.Routing.Strategy, f.Routing.priority(f.Preference), f.Routing.wait(now, f.Silence)
+		choice.Strategy, choice.Priority, choice.Wait = f.Routing.Strategy, f.Routing.priority(f.Preference), f.Routing.wait(f.Now, f.Silence)
 	}
 	return choice
 }

@@ -67,7 +67,8 @@ const (
 	           'Priority', coalesce(e.priority, ''),
 	           'SendAtPath', coalesce(e.send_at_path, ''),
 	           'SendBefore', (extract(epoch FROM e.send_before) * 1e9)::bigint,
-	           'SkipIfPast', e.skip_if_past)`
+	           'SkipIfPast', e.skip_if_past,
+	           'OnEscalationOnly', e.on_escalation_only)`
 )
 
 // recipientFields are the fields that [recipientFacts] reads.

@@ -12,16 +12,23 @@ const (
 	// insertPlan has the decisions as $3 and the deliveries as $4. A delivery that has a
 	// problem, or whose id is taken, is not sendable: it is FAILED, has no text and waits
 	// for nothing, so that its workflow ends at once and an operator can retry it.
-	insertPlan = `
+	insertPlan = insertDecisions + `
+			ON CONFLICT DO NOTHING` + insertDeliveries + `NULL` + ofDecided
+	// insertFollower has the same of what follows the delivery $6.
+	insertFollower = insertDecisions + `
+			ON CONFLICT (event_id, user_type, user_id) DO UPDATE
+			SET    channels = notification_decision.channels || excluded.channels` + insertDeliveries + `$6` + ofDecided
+
+	insertDecisions = `
 		WITH decided AS (
 			INSERT INTO notification_decision (event_id, user_type, user_id, channels)
 			SELECT $1, d.user_type, d.user_id, d.channels
-			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb)
-			ON CONFLICT DO NOTHING
+			FROM   jsonb_to_recordset($3) AS d (user_type text, user_id text, channels jsonb)`
+	insertDeliveries = `
 			RETURNING user_type, user_id
 		)
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
-		                          title, body, recipient_address, status, last_error, strategy, priority, send_after)
+		                          title, body, recipient_address, status, last_error, strategy, priority, send_after, escalates, escalated_from)
 		SELECT $1, $2, nullif($5, ''), p.user_type, p.user_id, nullif(p.entity ->> 'Type', ''), nullif(p.entity ->> 'ID', ''),
 		       p.channel, p.delivery_id || other.mark,
 		       CASE WHEN other.sendable THEN p.title END,
@@ -30,7 +37,10 @@ const (
 		       CASE WHEN other.sendable THEN 'PENDING' ELSE 'FAILED' END,
 		       CASE WHEN other.mark = '' THEN nullif(p.problem, '') ELSE format('the id %s is taken by the delivery of event %s to %s/%s', p.delivery_id, other.event_id, other.user_type, other.user_id) END,
 		       p.strategy, p.priority,
-		       CASE WHEN other.sendable THEN p.send_after END
+		       CASE WHEN other.sendable THEN p.send_after END,
+		       p.strategy <> 'AGGREGATE' AND EXISTS (SELECT FROM event_type_escalation x WHERE x.event_type = $2 AND x.from_channel = p.channel),
+		       `
+	ofDecided = `
 		FROM   jsonb_to_recordset($4) AS p (user_type text, user_id text, entity jsonb, channel text, delivery_id text,
 		                                    title text, body text, address text, problem text, strategy text, priority text, send_after timestamptz)
 		JOIN   decided USING (user_type, user_id)
@@ -45,10 +55,10 @@ const (
 		WHERE  event_id = $1
 		AND    delivery_id IN (SELECT p.delivery_id || '~' FROM jsonb_to_recordset($2) AS p (delivery_id text))`
 	readBackPlan = `
-		SELECT n.*, coalesce(r.timezone, 'UTC')
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
 		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
 		CROSS JOIN LATERAL (
-			SELECT id, delivery_id, channel, user_type, user_id, priority, send_after, strategy
+			SELECT *
 			FROM   notification
 			WHERE  event_id = $1
 			AND    user_type = d.user_type
@@ -56,6 +66,7 @@ const (
 			OFFSET 0 -- keeps the planner from reading a whole broadcast for one page of it
 		) n
 		` + recipientOf + `
+		` + escalationOf + `
 		ORDER BY n.id`
 )
 

@@ -10,16 +10,18 @@ import (
 )
 
 const (
-	// laneKind is the kind of a delivery; the index notification_undelivered has
-	// the same expression.
-	laneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' THEN 'NOW' ELSE 'LATER' END`
-	// undelivered are the rows of that index: what FAILED may be tried again.
-	undelivered = `n.status IN ('PENDING', 'FAILED')`
+	// laneKind is the kind of a delivery, as [notification.Delivery.Waits] says; the index
+	// notification_to_deliver has the same expression.
+	laneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' AND NOT n.escalates THEN 'NOW' ELSE 'LATER' END`
+	// undelivered are the rows of that index: what FAILED may be tried again, and whether
+	// another delivery has to follow may still be open where the event's workflow was lost.
+	undelivered = `(n.status IN ('PENDING', 'FAILED') OR n.escalates)`
 	// selectDeliveries has the columns that collectDeliveries reads.
 	selectDeliveries = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC')
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
 		FROM   notification n
-		` + recipientOf + ``
+		` + recipientOf + `
+		` + escalationOf
 )
 
 func kindOf(lane notification.Lane) string {
@@ -135,14 +137,14 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
 }
 
-// Deliveries reads the deliveries of an event whose notification.id is in ids:
-// those that wait for a time of their own, or those that do not. Events that
+// Deliveries reads the deliveries of an event whose notification.id is in ids: those that
+// wait, or those that are to be sent at once. Events that
 // release 0.1 started read their pages so.
 func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
 	const query = selectDeliveries + `
 		WHERE  n.event_id = $1
 		AND    n.id BETWEEN $2 AND $3
-		AND    (n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE') = $4
+		AND    (` + laneKind + ` = 'LATER') = $4
 		ORDER BY n.id`
 
 	return s.readDeliveries(ctx, query, eventID, ids.First, ids.Last, waiting)
@@ -156,7 +158,7 @@ func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDR
 		d  notification.Delivery
 		w  storedWait
 	}
-	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone}
+	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone, &row.d.Escalation}
 	now := time.Now()
 	_, err := pgx.ForEachRow(rows, fields, func() error {
 		d := row.d

@@ -24,7 +24,7 @@ func (s *Set) Chosen(channel notification.Channel, locale string) (notification.
 // find returns the most specific row. The event type weighs most, then the channel,
 // then the locale.
 func (s *Set) find(eventType, channel, locale string) (key, bool) {
-	for _, e := range []string{eventType, anything} {
+	for _, e := range []string{s.before, eventType, anything} {
 		for _, c := range []string{channel, anything} {
 			for _, l := range locales(locale) {
 				k := key{e, c, l}

@@ -24,6 +24,7 @@ const (
 // Set is the templates of one event. Each is compiled when it is first needed.
 // A Set is safe for concurrent use.
 type Set struct {
+	before  string // the event type whose rows come before those of the event's own; empty: none
 	event   map[string]any
 	payload any
 	problem error // with the payload
@@ -47,6 +48,14 @@ func NewSet(event notification.Event, rows []notification.Template) *Set {
 	s := newSet(rows)
 	s.event = eventData(event)
 	s.payload, s.problem = decodePayload(event.Payload)
+	return s
+}
+
+// NewEscalatedSet returns the templates for what follows a delivery that did not get there:
+// those of [notification.EscalatedType] come before the ordinary ones.
+func NewEscalatedSet(event notification.Event, rows []notification.Template) *Set {
+	s := NewSet(event, rows)
+	s.before = notification.EscalatedType(event.Type)
 	return s
 }
 

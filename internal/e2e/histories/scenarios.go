@@ -42,6 +42,9 @@ type scenario struct {
 	taken    []bool // by its topic, each time that it is sent
 	unmarked bool   // no table could be told of that at first
 
+	looks []activities.EscalateResult // of an escalation, in turn
+	holds bool                        // the first of them waits until it is released
+
 	swept *activities.SweepResult // what a sweep finds; the ids of its deliveries are made of the scenario's
 
 	reached, released chan struct{} // an activity is where it should be, and may go on
@@ -70,6 +73,7 @@ func scenarios(stamp string) []*scenario {
 	all = append(all, retriedDeliveries()...)
 	all = append(all, deliveriesInDigests()...)
 	all = append(all, digests()...)
+	all = append(all, escalations()...)
 	for _, s := range all {
 		s.reached, s.released = make(chan struct{}), make(chan struct{})
 		s.id = s.name + "-" + stamp
@@ -124,6 +128,9 @@ func (s *scenario) prepare() {
 			s.id += "-staff10-" + string(in.Channel)
 			in.DeliveryID = s.id
 			s.input[i] = in
+		case workflows.EscalateInput:
+			in.EventID, in.DeliveryID = s.id, notification.DeliveryID(s.id, "staff", "10", in.Escalation.From)
+			s.input[i] = in
 		}
 	}
 	if s.swept != nil {
@@ -132,7 +139,11 @@ func (s *scenario) prepare() {
 		}
 	}
 	for i := range s.pages {
-		if n := len(s.pages[i].Batch.Deliveries); n > 0 {
+		planned := s.pages[i].Batch.Deliveries
+		if n := len(planned); n == 1 && planned[0].Escalation != nil {
+			s.pages[i].Batch = batch(s.id, "10", []notification.Channel{planned[0].Channel})
+			s.pages[i].Batch.Deliveries[0].Escalation = planned[0].Escalation
+		} else if n > 0 {
 			s.pages[i].Batch = batch(s.id, "10", notification.Channels()[:n])
 		}
 	}

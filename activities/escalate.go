@@ -1,0 +1,192 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// EscalationStore is what Escalate needs of the database.
+type EscalationStore interface {
+	// Escalating reads what has become of a delivery.
+	Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error)
+	// Follow locks a delivery, has decide look at it, and stores what that returns: nil for
+	// nothing. It returns the delivery that follows; nil: none.
+	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
+	// Named reads a recipient as planning does; no recipient: the targets do not name them.
+	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
+	// EscalatedTemplates reads those of [notification.EscalatedType].
+	EscalatedTemplates(ctx context.Context, eventType string) ([]notification.Template, error)
+}
+
+// EscalateInput is the input of [Activities.Escalate].
+type EscalateInput struct {
+	EventID    string
+	DeliveryID string // of the delivery that is waited for
+	UserType   notification.UserType
+	UserID     string
+	Escalation notification.Escalation
+	Since      time.Time // when the wait began
+}
+
+// EscalateResult is the result of [Activities.Escalate].
+type EscalateResult struct {
+	Outcome notification.EscalationOutcome `json:",omitempty"` // empty: it is to be waited on
+	Reason  string                         `json:",omitempty"` // why nothing follows, with the outcome DROPPED
+
+	Until time.Time `json:",omitzero"`  // without an outcome: when to look again
+	Wait  string    `json:",omitempty"` // the same, and for what, for people
+
+	Delivery *notification.Delivery `json:",omitempty"` // the one that follows; nil: none
+	Policy   DeliveryPolicy         `json:",omitzero"`  // of its channel
+}
+
+// Escalate looks whether a delivery got there, and if it is to be followed by one over
+// another channel, plans that by the rules as they are now. The delivery's row is locked while
+// it decides, and the one that follows says which it follows: so a repeat, after a crash at
+// any place, finds what the first call stored, and a reader who comes between finds either an
+// escalation that has ended or a message that is on its way.
+//
+// What has to wait for the end of quiet hours is not planned before that: until then the
+// recipient may still read the first one.
+func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateResult, error) {
+	key := notification.EscalationKey{DeliveryID: in.DeliveryID, To: in.Escalation.To}
+	now, err := a.Followers.Escalating(ctx, key)
+	if err != nil {
+		return EscalateResult{}, failure(err)
+	}
+	e := &escalating{in: in}
+	due := e.due(now)
+	if !due && e.result.Outcome != notification.EscalationFollowed { // that is what an earlier call has stored
+		return e.end(ctx)
+	}
+	if due {
+		if err := a.decideEscalation(ctx, e); err != nil {
+			return EscalateResult{}, err
+		}
+	}
+	if e.facts.Limited() {
+		key.Limited = e.facts.Setting.Entity
+	}
+	var stored []notification.DecidedRecipient
+	follower, err := a.Followers.Follow(ctx, key, func(now notification.Escalating) *notification.DecidedRecipient {
+		decided := e.decide(now)
+		if decided != nil {
+			stored = []notification.DecidedRecipient{*decided}
+		}
+		return decided
+	})
+	if err != nil {
+		return EscalateResult{}, failure(err)
+	}
+	countSuppressed(ctx, stored)
+	switch {
+	case follower != nil:
+		e.result = EscalateResult{Outcome: notification.EscalationFollowed, Delivery: follower, Policy: a.Policies[follower.Channel]}
+	case e.result == EscalateResult{}: // planned by somebody else at the same moment
+		e.result.Outcome = notification.EscalationToldSo
+	}
+	return e.end(ctx)
+}
+
+// escalating is an escalation that is being judged.
+type escalating struct {
+	in     EscalateInput
+	result EscalateResult
+
+	gone      string // why the rules are not asked; empty: they are
+	recipient notification.Recipient
+	facts     notification.Facts
+	planned   notification.PlannedDelivery // if it is selected
+}
+
+// due says that another delivery is to follow; otherwise the result says why not.
+func (e *escalating) due(now notification.Escalating) bool {
+	e.result = EscalateResult{}
+	e.result.Outcome, e.result.Until = now.Judge(e.in.Escalation, e.in.Since)
+	if !e.result.Until.IsZero() {
+		e.result.Wait = notification.InstantText(e.result.Until) + e.in.Escalation.Then()
+	}
+	return e.result == EscalateResult{}
+}
+
+// end counts an escalation that has ended.
+func (e *escalating) end(ctx context.Context) (EscalateResult, error) {
+	if e.result.Outcome != "" {
+		countEscalation(ctx, e.in.Escalation, e.result.Outcome)
+		activity.GetLogger(ctx).Info("escalation ended", "delivery_id", e.in.DeliveryID, "outcome", e.result.Outcome, "reason", e.result.Reason)
+	}
+	return e.result, nil
+}
+
+// decideEscalation reads what planning would read about the recipient now, and writes the text.
+func (a *Activities) decideEscalation(ctx context.Context, e *escalating) error {
+	setup, err := a.Plans.EventSetup(ctx, e.in.EventID)
+	if errors.Is(err, notification.ErrNoEvent) {
+		e.gone = "its event was purged"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	templates, err := a.Followers.EscalatedTemplates(ctx, setup.Event.Type)
+	if err != nil {
+		return err
+	}
+	p := newPlanning(setup, a.EscalatedTexts(setup.Event, append(templates, setup.Templates...)))
+	if p.result.Outcome == notification.EventCancelled {
+		e.gone = p.result.Problem
+		return nil
+	}
+	page, err := a.Followers.Named(ctx, setup.Event.Type, p.targets, e.in.UserType, e.in.UserID)
+	if err != nil {
+		return err
+	}
+	_, routed := p.setup.Route(e.in.Escalation.To)
+	switch {
+	case !routed:
+		e.gone = string(e.in.Escalation.To) + " is no longer routed"
+		return nil
+	case len(page.Recipients) == 0:
+		e.gone = notification.NoLongerRecipient
+		return nil
+	}
+	p.setup.Settings, e.recipient = page.Settings, page.Recipients[0]
+	e.facts = p.setup.Facts(e.recipient, e.in.Escalation.To, time.Now(), nil)
+	if choice := e.facts.Choice(); choice.Decision == notification.DecisionSelected {
+		e.planned = p.planned(ctx, e.recipient, choice)
+	}
+	return ctx.Err() // nobody waits for the result any more, and the text may lack for that alone
+}
+
+// decide is asked about the locked row. What it returns is stored; nil: nothing.
+func (e *escalating) decide(now notification.Escalating) *notification.DecidedRecipient {
+	if !e.due(now) {
+		return nil
+	}
+	if e.gone != "" {
+		e.result = EscalateResult{Outcome: notification.EscalationDropped, Reason: e.gone}
+		return nil
+	}
+	e.facts.Selected = now.Selected
+	choice := e.facts.Choice()
+	decided := &notification.DecidedRecipient{
+		UserType: e.recipient.UserType, UserID: e.recipient.UserID, Entity: e.recipient.Entity,
+		Decisions: map[notification.Channel]notification.Decision{choice.Channel: choice.Decision},
+	}
+	switch until := e.planned.SendAfter; {
+	case choice.Decision != notification.DecisionSelected:
+		e.result = EscalateResult{Outcome: notification.EscalationDropped, Reason: string(choice.Decision)}
+	case !until.IsZero() && choice.Strategy != notification.Delayed: // it is quiet
+		wait := notification.WaitText(choice.Wait.Until, e.facts.Now, e.recipient.Timezone, notification.WaitQuietHours)
+		e.result = EscalateResult{Until: until.UTC(), Wait: wait + "; if it was not read by then, " + string(choice.Channel) + " follows"}
+		return nil
+	default:
+		decided.Deliveries = []notification.PlannedDelivery{e.planned}
+	}
+	return decided
+}

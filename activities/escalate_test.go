@@ -1,0 +1,243 @@
+package activities_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/internal/template"
+)
+
+// escalations is an EscalationStore with one delivery, a push message to staff 10.
+type escalations struct {
+	looks     []notification.Escalating // in turn; the last one stays
+	page      notification.RecipientPage
+	templates []notification.Template
+
+	looked  int
+	limited notification.Entity
+	decided *notification.DecidedRecipient
+}
+
+func (e *escalations) Escalating(context.Context, notification.EscalationKey) (notification.Escalating, error) {
+	now := e.looks[min(e.looked, len(e.looks)-1)]
+	e.looked++
+	return now, nil
+}
+
+func (e *escalations) Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error) {
+	now, _ := e.Escalating(ctx, key)
+	e.limited, e.decided = key.Limited, decide(now)
+	if now.Followed || (e.decided != nil && len(e.decided.Deliveries) > 0) {
+		return &notification.Delivery{DeliveryID: "evt-1-staff10-SMS", Channel: notification.SMS}, nil
+	}
+	return nil, nil
+}
+
+func (e *escalations) Named(context.Context, string, []notification.Target, notification.UserType, string) (notification.RecipientPage, error) {
+	return e.page, nil
+}
+
+func (e *escalations) EscalatedTemplates(context.Context, string) ([]notification.Template, error) {
+	return e.templates, nil
+}
+
+func TestEscalate(t *testing.T) {
+	t.Parallel()
+
+	since := time.Now().Add(-time.Hour).UTC()
+	due := notification.Escalating{Now: since.Add(10 * time.Minute), Status: notification.Sent}
+	with := func(change func(*notification.Escalating)) []notification.Escalating {
+		now := due
+		change(&now)
+		return []notification.Escalating{now}
+	}
+	quiet := notification.Preference{Channel: notification.SMS, Enabled: true, QuietHours: &notification.QuietHours{Start: 1, End: 0}}
+	dropped := func(reason string) activities.EscalateResult {
+		return activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: reason}
+	}
+	ended := func(outcome notification.EscalationOutcome) activities.EscalateResult {
+		return activities.EscalateResult{Outcome: outcome}
+	}
+	one := 1
+
+	tests := []struct {
+		name   string
+		now    []notification.Escalating
+		until  notification.EscalationUntil
+		change func(setup *notification.EventSetup, page *notification.RecipientPage)
+		want   activities.EscalateResult
+		stored notification.Decision // empty: none
+	}{
+		{name: "not yet", now: with(func(e *notification.Escalating) { e.Now = since }), want: activities.EscalateResult{Until: since.Add(5 * time.Minute), Wait: notification.InstantText(since.Add(5*time.Minute)) + " to be read, then SMS"}},
+		{name: "rescheduled", now: with(func(e *notification.Escalating) { e.SendAfter = since.Add(time.Hour) }), want: activities.EscalateResult{Until: since.Add(65 * time.Minute), Wait: notification.InstantText(since.Add(65*time.Minute)) + " to be read, then SMS"}},
+		{name: "sent, not read", stored: notification.DecisionSelected},
+		{name: "still failing", now: with(func(e *notification.Escalating) { e.Status = notification.Pending }), stored: notification.DecisionSelected},
+		{name: "failed before it was due", now: with(func(e *notification.Escalating) { e.Now, e.Status = since, notification.Failed }), stored: notification.DecisionSelected},
+		{name: "read", now: with(func(e *notification.Escalating) { e.Read = true }), want: ended(notification.EscalationRead)},
+		{name: "read before it failed", now: with(func(e *notification.Escalating) { e.Read, e.Status = true, notification.Failed }), want: ended(notification.EscalationRead)},
+		{name: "delivered, to be read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), stored: notification.DecisionSelected},
+		{name: "delivered, as it should be", until: notification.UntilDelivered, now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
+		{name: "cancelled", now: with(func(e *notification.Escalating) { e.Status = notification.Cancelled }), want: ended(notification.EscalationCancelled)},
+		{name: "event taken back", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }), want: ended(notification.EscalationCancelled)},
+		{name: "told before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
+		{name: "followed by an earlier call", now: with(func(e *notification.Escalating) { e.Told, e.Followed, e.Read = true, true, true })},
+		{name: "read while it decides", now: []notification.Escalating{due, with(func(e *notification.Escalating) { e.Read = true })[0]}, want: ended(notification.EscalationRead)},
+		{name: "switched off", change: func(_ *notification.EventSetup, p *notification.RecipientPage) {
+			p.Recipients[0].Preferences = []notification.Preference{{Channel: notification.SMS}}
+		}, want: dropped("USER_DISABLED"), stored: notification.DecisionUserDisabled},
+		{name: "switched off, and mandatory", change: func(s *notification.EventSetup, p *notification.RecipientPage) {
+			s.Routing[1].Mandatory, p.Recipients[0].Preferences = true, []notification.Preference{{Channel: notification.SMS}}
+		}, stored: notification.DecisionSelected},
+		{name: "quiet, and to be dropped", change: func(_ *notification.EventSetup, p *notification.RecipientPage) {
+			p.Recipients[0].Preferences = []notification.Preference{quiet}
+		}, want: dropped("QUIET_HOURS"), stored: notification.DecisionQuietHours},
+		{name: "as many as are allowed", now: with(func(e *notification.Escalating) { e.Selected = 1 }), change: func(_ *notification.EventSetup, p *notification.RecipientPage) {
+			p.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.SMS, Enabled: true, MaxRecipients: &one}}
+		}, want: dropped("MAX_RECIPIENTS"), stored: notification.DecisionMaxRecipients},
+		{name: "left", change: func(_ *notification.EventSetup, p *notification.RecipientPage) { p.Recipients = nil }, want: dropped(notification.NoLongerRecipient)},
+		{name: "no longer routed", change: func(s *notification.EventSetup, _ *notification.RecipientPage) { s.Routing = s.Routing[:1] }, want: dropped("SMS is no longer routed")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			db, store := escalatingReservation(tt.now...)
+			if tt.now == nil {
+				store.looks = []notification.Escalating{due}
+			}
+			if tt.change != nil {
+				tt.change(&db.rules, &store.page)
+			}
+			if tt.want == (activities.EscalateResult{}) {
+				tt.want = activities.EscalateResult{
+					Outcome:  notification.EscalationFollowed,
+					Delivery: &notification.Delivery{DeliveryID: "evt-1-staff10-SMS", Channel: notification.SMS}, Policy: policies[notification.SMS],
+				}
+			}
+
+			got, err := escalate(db, store, since, tt.until)
+
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+			if tt.stored == "" {
+				require.Nil(t, store.decided)
+				return
+			}
+			require.Equal(t, map[notification.Channel]notification.Decision{notification.SMS: tt.stored}, store.decided.Decisions)
+			require.Equal(t, tt.stored == notification.DecisionSelected, len(store.decided.Deliveries) == 1)
+		})
+	}
+}
+
+// escalatingReservation is a reservation that goes out by push message, and by SMS where that
+// is not read.
+func escalatingReservation(looks ...notification.Escalating) (*plans, *escalations) {
+	db := reservation()
+	db.rules.Routing = []notification.Routing{
+		{Channel: notification.Push, Strategy: notification.Immediate},
+		{Channel: notification.SMS, Strategy: notification.Immediate, OnEscalationOnly: true},
+	}
+	db.rules.Supported = map[notification.Channel][]notification.UserType{notification.Push: {notification.RestaurantUser}, notification.SMS: {notification.RestaurantUser}}
+	ada := staff("10", "Ada")
+	ada.Phone, ada.HasDevice = "+390612345678", true
+	return db, &escalations{looks: looks, page: notification.RecipientPage{Recipients: []notification.Recipient{ada}}}
+}
+
+func escalate(db *plans, store *escalations, since time.Time, until notification.EscalationUntil) (activities.EscalateResult, error) {
+	if until == "" {
+		until = notification.UntilRead
+	}
+	a := planner(db)
+	a.Followers, a.EscalatedTexts = store, func(event notification.Event, rows []notification.Template) activities.EventTexts {
+		return template.NewEscalatedSet(event, rows)
+	}
+	return run[activities.EscalateResult](a, a.Escalate, activities.EscalateInput{
+		EventID: "evt-1", DeliveryID: "evt-1-staff10-PUSH", UserType: notification.RestaurantUser, UserID: "10", Since: since,
+		Escalation: notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: until},
+	})
+}
+
+// In quiet hours whose end is waited for nothing is planned yet: until then the recipient may
+// still read the first message.
+func TestEscalateWaitsForQuietHours(t *testing.T) {
+	t.Parallel()
+
+	db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
+	db.rules.Routing[1].QuietHoursAction = notification.Defer
+	clock := time.Now().UTC().Sub(time.Now().UTC().Truncate(24 * time.Hour))
+	store.page.Recipients[0].Preferences = []notification.Preference{{
+		Channel: notification.SMS, Enabled: true,
+		QuietHours: &notification.QuietHours{Start: (clock + 23*time.Hour) % (24 * time.Hour), End: (clock + time.Hour) % (24 * time.Hour)},
+	}}
+
+	got, err := escalate(db, store, time.Now(), "")
+
+	require.NoError(t, err)
+	require.Nil(t, store.decided)
+	require.Nil(t, got.Delivery)
+	require.Empty(t, got.Outcome)
+	require.WithinRange(t, got.Until, time.Now().Add(59*time.Minute), time.Now().Add(62*time.Minute))
+	require.Contains(t, got.Wait, "quiet hours; if it was not read by then, SMS follows")
+}
+
+// What follows has a text of its own where there is one.
+func TestEscalateWritesTheEscalatedText(t *testing.T) {
+	t.Parallel()
+
+	for _, templates := range [][]notification.Template{nil, {{EventType: "RESERVATION_REQUESTED.escalated", Channel: "*", Locale: "en", Title: "Still open", Body: "Table for {{.payload.pax}} waits"}}} {
+		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
+		store.templates = templates
+		want := notification.PlannedDelivery{
+			DeliveryID: "evt-1-staff10-SMS", Channel: notification.SMS, Address: "+390612345678", Title: "New reservation", Body: "Table for 4, Ada",
+			Strategy: notification.Immediate, Priority: notification.Normal,
+		}
+		if templates != nil {
+			want.Title, want.Body = "Still open", "Table for 4 waits"
+		}
+
+		_, err := escalate(db, store, time.Now(), "")
+
+		require.NoError(t, err)
+		require.Equal(t, []notification.PlannedDelivery{want}, store.decided.Deliveries)
+		require.Zero(t, store.limited)
+	}
+}
+
+// An event that was purged, or that another takes back while this is decided, is followed by
+// nothing.
+func TestEscalateWithoutItsEvent(t *testing.T) {
+	t.Parallel()
+
+	for name, change := range map[string]func(*plans){
+		"its event was purged":     func(p *plans) { p.err = notification.ErrNoEvent },
+		"cancelled by event evt-2": func(p *plans) { p.rules.Event.CancelledBy = "evt-2" },
+	} {
+		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
+		change(db)
+
+		got, err := escalate(db, store, time.Now(), "")
+
+		require.NoError(t, err)
+		require.Equal(t, activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: name}, got)
+		require.Nil(t, store.decided)
+	}
+}
+
+// Planning leaves out a channel of which nothing but an escalation makes use.
+func TestPlanDeliveriesLeavesOutEscalations(t *testing.T) {
+	t.Parallel()
+
+	db, _ := escalatingReservation()
+	db.page.Recipients = db.page.Recipients[:1]
+	db.page.Recipients[0].Phone, db.page.Recipients[0].HasDevice = "+390612345678", true
+
+	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionSelected}, db.decided[0].Decisions)
+}

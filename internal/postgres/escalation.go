@@ -1,0 +1,138 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// escalationOf joins what follows a delivery n, if a row of event_type_escalation held for
+// it as it was planned, and still does. escalationFacts is that as a [notification.Escalation].
+const (
+	escalationOf    = `LEFT JOIN event_type_escalation x ON n.escalates AND x.event_type = n.event_type AND x.from_channel = n.channel`
+	escalationFacts = `CASE WHEN x.to_channel IS NOT NULL THEN jsonb_build_object(
+	           'From', x.from_channel,
+	           'To', x.to_channel,
+	           'After', (extract(epoch FROM x.after) * 1e9)::bigint,
+	           'Until', x.until) END`
+)
+
+// Escalating reads what has become of a delivery. If there is none, the error is
+// [notification.ErrNoDelivery].
+func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error) {
+	return escalating(ctx, s.Pool, key)
+}
+
+func escalating(ctx context.Context, on querier, key notification.EscalationKey) (notification.Escalating, error) {
+	const query = `
+		SELECT now(), n.status, n.send_after, coalesce(` + canceller + `, ''),
+		       EXISTS (
+		           SELECT FROM notification o
+		           WHERE  o.event_id = n.event_id
+		           AND    o.user_type = n.user_type
+		           AND    o.user_id = n.user_id
+		           AND    o.read_at IS NOT NULL
+		       ),
+		       f.id IS NOT NULL,
+		       coalesce(f.escalated_from = n.delivery_id, false),
+		       CASE WHEN $3 <> '' THEN (
+		           SELECT count(*)
+		           FROM   notification c
+		           WHERE  c.event_id = n.event_id
+		           AND    c.channel = $2
+		           AND    CASE WHEN $3 = 'CUSTOMER' THEN c.user_type = 'CUSTOMER' ELSE c.user_type <> 'CUSTOMER' AND (c.entity_type, c.entity_id) = ($3, $4) END
+		       ) ELSE 0 END
+		FROM   notification n
+		LEFT JOIN notification f ON f.event_id = n.event_id AND f.user_type = n.user_type AND f.user_id = n.user_id AND f.channel = $2
+		WHERE  n.delivery_id = $1`
+
+	var e notification.Escalating
+	var sendAfter *time.Time
+	err := scanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
+		&e.Now, &e.Status, &sendAfter, &e.CancelledBy, &e.Read, &e.Told, &e.Followed, &e.Selected)
+	if sendAfter != nil {
+		e.SendAfter = sendAfter.UTC()
+	}
+	return e, err
+}
+
+// Follow locks a delivery, has decide look at what has become of it, and stores the decision
+// and the delivery that this returns, in one transaction. It returns the delivery that follows,
+// which may be that of an earlier call; nil: none does. Where the number of an entity's
+// recipients is limited, those who decide about it at once take turns.
+func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error) {
+	const (
+		turn = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'max_recipients', event_id, $2::text, $3::text, $4::text), 0))
+			FROM   notification
+			WHERE  delivery_id = $1`
+		lock = `SELECT FROM notification WHERE delivery_id = $1 FOR UPDATE`
+	)
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		if key.Limited != (notification.Entity{}) {
+			if _, err := tx.Exec(ctx, turn, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, lock, key.DeliveryID); err != nil {
+			return err
+		}
+		now, err := escalating(ctx, tx, key) // a statement of its own sees what the lock has waited for
+		if err != nil {
+			return err
+		}
+		if decided := decide(now); decided != nil {
+			return follow(ctx, tx, key.DeliveryID, *decided)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "plan what follows a delivery")
+	}
+	return s.follower(ctx, key)
+}
+
+// follow stores what follows a delivery, and the decision, in place of one that planning may
+// have taken about the channel.
+func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notification.DecidedRecipient) error {
+	const of = `SELECT event_id, event_type, coalesce(correlation_id, '') FROM notification WHERE delivery_id = $1`
+
+	var event notification.Event
+	if err := tx.QueryRow(ctx, of, deliveryID).Scan(&event.ID, &event.Type, &event.CorrelationID); err != nil {
+		return err
+	}
+	page := []notification.DecidedRecipient{decided}
+	rows := plannedRows(page)
+	batch := &pgx.Batch{}
+	batch.Queue(insertFollower, event.ID, event.Type, page, rows, event.CorrelationID, deliveryID)
+	batch.Queue(numberTaken, event.ID, rows)
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// follower reads the delivery that follows another one; nil: none.
+func (s *Store) follower(ctx context.Context, key notification.EscalationKey) (*notification.Delivery, error) {
+	const query = selectDeliveries + `
+		JOIN   notification p ON p.delivery_id = $1 AND n.event_id = p.event_id AND n.user_type = p.user_type AND n.user_id = p.user_id
+		WHERE  n.channel = $2
+		AND    n.escalated_from = $1`
+
+	found, err := s.readDeliveries(ctx, query, key.DeliveryID, key.To)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// EscalatedTemplates reads the templates that come before the ordinary ones of an event type,
+// for what follows a delivery that did not get there.
+func (s *Store) EscalatedTemplates(ctx context.Context, eventType string) ([]notification.Template, error) {
+	const query = `
+		SELECT t.event_type, t.channel, t.locale, t.title, t.body
+		FROM   notification_template t
+		WHERE  t.event_type = $1
+		LIMIT  $2`
+
+	return collect(ctx, s.Pool, "read templates of escalations", pgx.RowToStructByName[notification.Template], query, notification.EscalatedType(eventType), maxRowsPerEventType)
+}

@@ -1,0 +1,221 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+const push, text = "evt-1-staff10-PUSH", "evt-1-staff10-SMS"
+
+// pushToText is what the tests have configured.
+var pushToText = notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead}
+
+// withEscalation has PUSH followed by SMS, and one push message of evt-1, to staff 10.
+func withEscalation(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, on_escalation_only)
+		SELECT 'RESERVATION_REQUESTED', c, 'IMMEDIATE', c = 'SMS'
+		FROM   unnest(ARRAY ['PUSH', 'SMS', 'EMAIL']) AS c`)
+	exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'PUSH', 'SMS', '5 minutes', 'READ')`)
+	savePlan(t, s, decided("10", planned(notification.Push)))
+	return s
+}
+
+// toText is the decision that an SMS follows to somebody of the staff.
+func toText(userID string) *notification.DecidedRecipient {
+	follower := planned(notification.SMS)
+	follower.DeliveryID = notification.DeliveryID(event1.ID, "staff", userID, notification.SMS)
+	return &notification.DecidedRecipient{
+		UserType: notification.RestaurantUser, UserID: userID, Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
+		Decisions:  map[notification.Channel]notification.Decision{notification.SMS: notification.DecisionSelected},
+		Deliveries: []notification.PlannedDelivery{follower},
+	}
+}
+
+// follow has an SMS follow unless there is one.
+func follow(t *testing.T, s *postgres.Store, id string) (found notification.Escalating, follower *notification.Delivery) {
+	t.Helper()
+	follower, err := s.Follow(t.Context(), notification.EscalationKey{DeliveryID: id, To: notification.SMS}, func(now notification.Escalating) *notification.DecidedRecipient {
+		if found = now; now.Told {
+			return nil
+		}
+		return toText("10")
+	})
+	require.NoError(t, err)
+	return found, follower
+}
+
+// What is planned over a channel that escalates says so; a digest does not, nor what was
+// planned before there was an escalation.
+func TestSavePlanEscalates(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	inDigest := planned(notification.Push)
+	inDigest.Strategy = notification.Aggregate
+	deliveries, ids := savePlan(t, s, decided("11", inDigest), decided("12", planned(notification.Push), planned(notification.Email)))
+	require.Len(t, deliveries, 3)
+	escalations := map[string]*notification.Escalation{}
+	for _, d := range deliveries {
+		escalations[d.DeliveryID] = d.Escalation
+	}
+	require.Equal(t, map[string]*notification.Escalation{"evt-1-staff11-PUSH": nil, "evt-1-staff12-PUSH": &pushToText, "evt-1-staff12-EMAIL": nil}, escalations)
+	require.ElementsMatch(t, []string{"evt-1-staff11-PUSH", "evt-1-staff12-PUSH"}, read(t, s, ids, true), "they wait")
+	require.Equal(t, []string{"evt-1-staff12-EMAIL"}, read(t, s, ids, false))
+
+	lanes, err := s.Lanes(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}}, lanes)
+
+	exec(t, s, "DELETE FROM event_type_escalation")
+	for _, d := range undelivered(t, s) {
+		require.Nil(t, d.Escalation, d.DeliveryID)
+	}
+}
+
+func undelivered(t *testing.T, s *postgres.Store) []notification.Delivery {
+	t.Helper()
+	deliveries, err := s.Undelivered(t.Context(), "evt-1", 10)
+	require.NoError(t, err)
+	return deliveries
+}
+
+// An event whose workflow was lost asks again whether something has to follow what was sent.
+func TestUndeliveredHasWhatEscalates(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	savePlan(t, s, decided("11", planned(notification.Email)))
+	setStatus(t, s, push, notification.Sent)
+	setStatus(t, s, "evt-1-staff11-EMAIL", notification.Sent)
+
+	left := undelivered(t, s)
+
+	require.Len(t, left, 1)
+	require.Equal(t, push, left[0].DeliveryID)
+	require.Equal(t, &pushToText, left[0].Escalation)
+}
+
+// A repeat finds what the first call stored, and stores nothing.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
+	exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'SMS', 'EMAIL', '1 hour', 'DELIVERED')`)
+	want := &notification.Delivery{
+		DeliveryID: text, Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal,
+		Escalation: &notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered},
+	}
+
+	before, first := follow(t, s, push)
+	require.Equal(t, notification.Escalating{Now: before.Now, Status: notification.Pending}, before)
+	require.Equal(t, want, first)
+	again, second := follow(t, s, push)
+	require.True(t, again.Told && again.Followed)
+	require.Equal(t, want, second)
+
+	require.Equal(t, push, get[string](t, s, "SELECT escalated_from FROM notification WHERE delivery_id = $1", text))
+	require.Equal(t, "c-1 RESTAURANT/5 PENDING", get[string](t, s, "SELECT concat_ws(' ', correlation_id, entity_type || '/' || entity_id, status) FROM notification WHERE delivery_id = $1", text))
+	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`, get[string](t, s, "SELECT channels::text FROM notification_decision"))
+}
+
+// What the event sent over the other channel before is not taken for what follows.
+func TestFollowFindsWhatWasTold(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	savePlan(t, s, decided("11", planned(notification.Push), planned(notification.SMS)))
+
+	found, follower := follow(t, s, "evt-1-staff11-PUSH")
+
+	require.True(t, found.Told)
+	require.False(t, found.Followed)
+	require.Nil(t, follower)
+}
+
+// Somebody who reads a notification while it is decided what follows is seen, or waits.
+func TestFollowSeesAReader(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	setStatus(t, s, push, notification.Sent)
+	reader := openTx(t, s, "UPDATE notification SET read_at = now() WHERE delivery_id = $1", push)
+	var found notification.Escalating
+	var group errgroup.Group
+	group.Go(func() error {
+		_, err := s.Follow(context.WithoutCancel(t.Context()), notification.EscalationKey{DeliveryID: push, To: notification.SMS}, func(now notification.Escalating) *notification.DecidedRecipient {
+			found = now
+			return nil
+		})
+		return err
+	})
+	require.Eventually(t, func() bool {
+		return get[int](t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 1
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, reader.Commit(t.Context()))
+
+	require.NoError(t, group.Wait())
+	require.True(t, found.Read)
+}
+
+// Reading any notification of the event counts; those of other people, and of other events, do not.
+func TestEscalatingIsRead(t *testing.T) {
+	t.Parallel()
+
+	for id, want := range map[string]bool{"evt-1-staff10-WEBSOCKET": true, "evt-1-staff11-WEBSOCKET": false, "evt-2-staff10-WEBSOCKET": false} {
+		s := withEscalation(t)
+		savePlan(t, s, decided("10"), decided("11", planned(notification.WebSocket)))
+		exec(t, s, `
+			INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at)
+			SELECT e, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', e || '-staff10-WEBSOCKET', '', '', 'SENT', now()
+			FROM   unnest(ARRAY ['evt-1', 'evt-2']) AS e`)
+		exec(t, s, "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now(), read_at = now() WHERE delivery_id = $1", id)
+
+		found, err := s.Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS})
+
+		require.NoError(t, err)
+		require.Equal(t, want, found.Read, id)
+	}
+}
+
+// Where an entity allows one recipient, those who decide at once take turns, and the later
+// one counts the earlier.
+func TestFollowTakesTurns(t *testing.T) {
+	t.Parallel()
+
+	s := withEscalation(t)
+	savePlan(t, s, decided("11", planned(notification.Push)))
+	var group errgroup.Group
+	for _, user := range []string{"10", "11"} {
+		group.Go(func() error {
+			key := notification.EscalationKey{DeliveryID: notification.DeliveryID("evt-1", "staff", user, notification.Push), To: notification.SMS, Limited: notification.Entity{Type: "RESTAURANT", ID: "5"}}
+			_, err := s.Follow(context.WithoutCancel(t.Context()), key, func(now notification.Escalating) *notification.DecidedRecipient {
+				if now.Selected > 0 {
+					return nil
+				}
+				return toText(user)
+			})
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE channel = 'SMS'"))
+}
+
+func TestFollowNoDelivery(t *testing.T) {
+	t.Parallel()
+
+	_, err := postgrestest.New(t).Follow(t.Context(), notification.EscalationKey{DeliveryID: "evt-1-staff10-PUSH", To: notification.SMS}, nil)
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+}

@@ -1,0 +1,154 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// EscalateInput is the input of [Escalate]. It names the delivery that is waited for.
+type EscalateInput struct {
+	EventID    string
+	EventType  string
+	Aggregate  notification.Entity
+	DeliveryID string
+	UserType   notification.UserType
+	UserID     string
+	SendAfter  time.Time `json:",omitzero"` // when that one is to be sent; zero: at once
+	Escalation notification.Escalation
+}
+
+// EscalateResult is the result of [Escalate].
+type EscalateResult struct {
+	Outcome  notification.EscalationOutcome
+	Reason   string `json:",omitempty"` // why nothing follows, with the outcome DROPPED
+	Follower string `json:",omitempty"` // the delivery that follows
+}
+
+// escalateOptions: the activity is short, and what it has stored is to be known before the
+// workflow ends, so a cancellation waits for it.
+var escalateOptions = func() workflow.ActivityOptions {
+	options := eventOptions(time.Minute, "look whether it got there")
+	options.WaitForCancellation = true
+	return options
+}()
+
+// lookAgain is the least time between two looks that found nothing new: the database's clock
+// may be behind Temporal's.
+const lookAgain = time.Second
+
+// Escalate waits beside a delivery for whether it gets to its recipient. Where it does not, in
+// time or at all, it has another one planned over another channel, and makes that. [Settled]
+// has it look at once. It knows nothing of the delivery by itself: the activity that it looks
+// by decides, over the row.
+func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
+	since := workflow.Now(ctx)
+	until := in.Escalation.Due(since, in.SendAfter)
+	wait := notification.InstantText(until) + in.Escalation.Then()
+	look := activities.EscalateInput{
+		EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: since,
+	}
+	for {
+		if err := waitOrSettled(ctx, until, wait); err != nil {
+			return EscalateResult{}, err
+		}
+		found, err := execute[activities.EscalateResult](ctx, escalateOptions, acts.Escalate, look)
+		switch {
+		case err != nil:
+			return EscalateResult{}, err
+		case found.Delivery != nil:
+			return EscalateResult{Outcome: found.Outcome, Follower: found.Delivery.DeliveryID}, deliverFollower(ctx, in, found)
+		case found.Outcome != "":
+			return EscalateResult{Outcome: found.Outcome, Reason: found.Reason}, nil
+		}
+		until, wait = found.Until, found.Wait
+		if soonest := workflow.Now(ctx).Add(lookAgain); until.Before(soonest) {
+			until = soonest
+		}
+	}
+}
+
+// waitOrSettled waits until a time, or until there is a signal to look. Its only error is
+// that ctx was cancelled.
+func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error) {
+	settled := workflow.GetSignalChannel(ctx, Settled)
+	told := false
+	for settled.ReceiveAsync(nil) { // one look is enough for all that have come
+		told = true
+	}
+	if left := until.Sub(workflow.Now(ctx)); !told && left > 0 {
+		workflow.SetCurrentDetails(ctx, "waiting until "+why)
+		timer, stop := workflow.WithCancel(ctx)
+		defer stop()
+		workflow.NewSelector(ctx).
+			AddFuture(workflow.NewTimerWithOptions(timer, left, workflow.TimerOptions{Summary: "until " + notification.InstantText(until)}), func(f workflow.Future) {
+				err = f.Get(ctx, nil)
+			}).
+			AddReceive(settled, func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) }).
+			Select(ctx)
+	}
+	return err
+}
+
+// deliverFollower makes the delivery that follows. If the escalation was cancelled while that
+// was planned, the delivery is cancelled too: nothing else would.
+func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.EscalateResult) error {
+	if ctx.Err() != nil {
+		end := activities.GiveUpInput{DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled, Reason: "cancelled"}
+		_ = record(ctx, acts.GiveUp, end, nil)
+		return ctx.Err()
+	}
+	workflow.SetCurrentDetails(ctx, "it did not get there; waiting for "+found.Delivery.DeliveryID+", which follows")
+	deliverOne(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, *found.Delivery, found.Policy)
+	return ctx.Err()
+}
+
+// escalateBeside runs [Escalate] beside a delivery, tells it when the delivery has ended, and
+// waits for both. If a workflow of another kind has its id, nothing follows the delivery.
+func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Delivery, deliver func()) {
+	ended := false
+	beside := newLimiter(ctx, 0)
+	beside.start(ctx, func(ctx workflow.Context) {
+		options := escalationOptions(event, d)
+		stranger := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
+			workflow.Go(ctx, func(ctx workflow.Context) {
+				if err := workflow.Await(ctx, func() bool { return ended || child.IsReady() }); err == nil && !child.IsReady() {
+					_ = child.SignalChildWorkflow(ctx, Settled, nil).Get(ctx, nil) // an error means that it has ended
+				}
+			})
+			return child
+		})
+		if stranger != "" {
+			workflow.GetLogger(ctx).Error("an escalation cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", stranger)
+		}
+	})
+	deliver()
+	ended = true
+	_ = beside.wait(ctx)
+}
+
+func escalateInput(event batchEvent, d notification.Delivery) EscalateInput {
+	return EscalateInput{
+		EventID: event.id, EventType: event.eventType, Aggregate: event.aggregate,
+		DeliveryID: d.DeliveryID, UserType: d.UserType, UserID: d.UserID, SendAfter: d.SendAfter, Escalation: *d.Escalation,
+	}
+}
+
+// escalationOptions let an escalation run again when its event does, unless it completed.
+func escalationOptions(event batchEvent, d notification.Delivery) workflow.ChildWorkflowOptions {
+	return workflow.ChildWorkflowOptions{
+		WorkflowID:            EscalationID(d.DeliveryID),
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WaitForCancellation:   true,
+		TypedSearchAttributes: attributesOf(event, d),
+		Memo:                  map[string]any{"event_id": event.id},
+		StaticSummary:         fmt.Sprintf("%s to %s/%s%s", d.Channel, d.UserType, d.UserID, d.Escalation.Then()),
+	}
+}
