@@ -46,7 +46,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 			SELECT delivery_id, 'ESCALATION'
 			FROM   acknowledged
 			WHERE  escalates
-			RETURNING id
+			RETURNING 1
 		)
 		` + wakeFollowUps
 
@@ -97,7 +97,7 @@ const readChosen = `), related AS (
 			FROM   related
 			WHERE  escalates
 			AND    event_id IN (SELECT event_id FROM live UNION ALL SELECT event_id FROM elsewhere)
-			RETURNING id
+			RETURNING 1
 		)
 		SELECT (SELECT count(*) FROM chosen), (SELECT count(*) FROM live), (` + wakeFollowUps + `)::text`
 
