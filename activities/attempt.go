@@ -106,7 +106,7 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 	r.Outcome, r.Detail = notification.OutcomeError, reason(err)
 	var provider *notification.ProviderError
 	if errors.As(err, &provider) {
-		r.Outcome, r.ProviderStatus = provider.Class.Outcome(), provider.Status
+		r.Outcome, r.ProviderStatus, r.Suppress = provider.Class.Outcome(), provider.Status, provider.Suppress
 	}
 }
 

@@ -302,6 +302,18 @@ func TestAttemptOfAChannelThatIsOff(t *testing.T) {
 	})
 }
 
+// What a provider says of the address is recorded with the end of the attempt.
+func TestAttemptToAnAddressThatGetsNothing(t *testing.T) {
+	t.Parallel()
+
+	forBoth(t, 1, 0, func(t *testing.T, m *message) {
+		stop := &notification.ProviderError{Provider: "twilio", Class: notification.Refused, Status: 400, Code: "21610", Suppress: notification.SuppressedOptOut}
+		_, err := m.attempt(t.Context(), &provider{err: stop}, policy)
+		requireFailure(t, err, "Refused", true, 0)
+		require.Equal(t, notification.SuppressedOptOut, m.results[0].Suppress)
+	})
+}
+
 func TestAttemptWithoutText(t *testing.T) {
 	t.Parallel()
 

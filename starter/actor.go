@@ -48,9 +48,9 @@ func userAtHost() string {
 	return strings.ToValidUTF8(said[:min(maxActor, len(said))], "")
 }
 
-// unrecorded are flags that say nothing of what changes, and the payload of an
-// event, which may hold anything.
-var unrecorded = []string{"output", "yes", "dry-run", "no-wait", "payload"}
+// unrecorded are flags that say nothing of what changes, the payload of an event, which
+// may hold anything, and an address, which is kept nowhere.
+var unrecorded = []string{"output", "yes", "dry-run", "no-wait", "payload", "address"}
 
 // orderOf is a command as it was called. Its actor is not known yet.
 func orderOf(cmd *cobra.Command) operate.Order {
@@ -112,5 +112,19 @@ func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operat
 	tables := newSourceTables(cfg.BySource())
 	defer tables.close()
 	o.Reopen = tables.reopen
+	return f(ctx, o)
+}
+
+// onDatabase calls f with an operator who changes the database alone.
+func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *operate.Operator) error) error {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	o, err := a.operator(db, nil)
+	if err != nil {
+		return err
+	}
 	return f(ctx, o)
 }

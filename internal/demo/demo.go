@@ -67,6 +67,9 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 	for i, event := range d.Events {
 		written[i] = event.InRun(d.Run)
 	}
+	if err := d.liftSuppressions(ctx); err != nil {
+		return nil, err
+	}
 	began := time.Now().Add(-time.Minute) // the sandbox may have another clock
 	if err := d.Explainer.Store.InsertEvents(ctx, written); err != nil {
 		return nil, err

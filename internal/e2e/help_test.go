@@ -207,6 +207,7 @@ func (h *help) try(example string) {
 var helpPreviews = map[string]string{
 	"starter migrate down": "to do it add --yes",
 	"starter sandbox text --sandbox-url http://127.0.0.1:9090 --from +393331234567 STOP": "start it with --gateway",
+	"starter suppression remove --channel EMAIL --address ada@example.com":               "to let the address be written to again add --yes",
 }
 
 var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)

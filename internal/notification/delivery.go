@@ -59,7 +59,8 @@ type AttemptResult struct {
 	ProviderID     string // the provider's id of the message; with OutcomeSent
 	Detail         string // why it was not sent; never an address or a text
 	DeadDevices    []string
-	Took           time.Duration `json:",omitempty"` // as [Answer] has it
+	Took           time.Duration     `json:",omitempty"` // as [Answer] has it
+	Suppress       SuppressionReason `json:",omitempty"` // as [ProviderError] has it
 }
 
 // RecordedAttempt is what recording the end of an attempt came to.

@@ -99,6 +99,8 @@ type ProviderError struct {
 	Code       string        // the provider's own code, or a short cause such as "timeout"; may be empty
 	Unasked    bool          // the provider was not asked, since it would never accept the message
 	RetryAfter time.Duration // what the provider asked for; 0: nothing
+
+	Suppress SuppressionReason // nothing more is to be sent to the address, for this reason; empty: it may
 }
 
 func (e *ProviderError) Error() string {

@@ -16,6 +16,11 @@ const (
 	SuppressedInvalid   SuppressionReason = "INVALID"   // no number, or none that gets messages
 )
 
+// SuppressionReasons are all of them.
+func SuppressionReasons() []SuppressionReason {
+	return []SuppressionReason{SuppressedBounce, SuppressedComplaint, SuppressedOptOut, SuppressedInvalid}
+}
+
 // Suppression is a reason why an address gets nothing over a channel.
 type Suppression struct {
 	Channel Channel

@@ -13,7 +13,8 @@ import (
 // before this recorded that it was sent stays DELIVERED. What a receipt said before this
 // stands, too.
 //
-// Then it switches off devices that proved dead. Where that fails, it is said on the
+// Then it suppresses an address that the provider says is not to be written to, and
+// switches off devices that proved dead. Where that fails, it is said on the
 // attempt and in the result, and is no error: the directory may be somebody's views.
 func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
 	const query = `
@@ -59,7 +60,27 @@ func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResul
 	if err == nil && len(result.DeadDevices) > 0 {
 		recorded.DeadTokensKept = s.switchOff(ctx, result.DeadDevices, ids, numbers)
 	}
+	if err == nil && result.Suppress != "" && s.AddressHash != nil {
+		err = s.suppressAddressee(ctx, ids, result)
+	}
 	return recorded, wrap(err, "end attempt")
+}
+
+// suppressAddressee has nothing sent any more to the address that an attempt was made to.
+// All items of a digest go to one.
+func (s *Store) suppressAddressee(ctx context.Context, ids []string, result notification.AttemptResult) error {
+	const query = `
+		SELECT channel, coalesce(recipient_address, '')
+		FROM   notification
+		WHERE  delivery_id = ANY ($1)
+		LIMIT  1`
+
+	var channel notification.Channel
+	var address string
+	if err := s.Pool.QueryRow(ctx, query, ids).Scan(&channel, &address); err != nil {
+		return wrap(ignoreNoRows(err), "read the address of an attempt")
+	}
+	return s.Suppress(ctx, channel, address, result.Suppress, result.Detail)
 }
 
 // attemptsOf names the attempts that a result ends, by delivery and number.

@@ -91,3 +91,35 @@ func TestBeginDigestToASuppressedAddress(t *testing.T) {
 	require.Equal(t, "CANCELLED", delivery(t, s, item(1)).Status)
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
+
+// A provider that refuses an address for good has it suppressed, by the address that the
+// attempt was made to; a digest's as well.
+func TestEndAttemptSuppresses(t *testing.T) {
+	t.Parallel()
+
+	refused := notification.AttemptResult{Outcome: notification.OutcomeRefused, ProviderStatus: 400, Detail: "twilio refused: 400 21610", Suppress: notification.SuppressedOptOut}
+	const suppressed = "SELECT concat_ws(' ', channel, reason, detail) FROM recipient_suppression WHERE address_hash = sha256($1::text::bytea)"
+
+	s := waitedMail(t)
+	result := refused
+	result.DeliveryID, result.Number = mail, begin(t, s, mail, 0).Number
+	exec(t, s, "UPDATE recipient SET email = 'newer@example.com'")
+	endAs(t, s, result)
+	endAs(t, s, result)
+	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, list(t, s, suppressed, "new@example.com"))
+	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
+
+	digest := sealedItems(t, 2)
+	digest.AddressHash = hashed
+	addRecipient(t, digest, notification.RestaurantUser, "10")
+	exec(t, digest, "UPDATE recipient SET email = 'Ada@example.com'")
+	endDigest(t, digest, beginDigest(t, digest, "digest-1"), refused)
+	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, list(t, digest, suppressed, "ada@example.com"))
+
+	unkeyed := waitedMail(t)
+	unkeyed.AddressHash = nil
+	result.Number = begin(t, unkeyed, mail, 0).Number
+	endAs(t, unkeyed, result)
+	require.Equal(t, "REFUSED", get[string](t, unkeyed, "SELECT outcome FROM delivery_attempt"))
+	require.Zero(t, get[int](t, unkeyed, "SELECT count(*) FROM recipient_suppression"))
+}

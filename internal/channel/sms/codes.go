@@ -25,6 +25,13 @@ var meaning = map[int]notification.FailureClass{
 	21617: notification.Refused, // body too long
 }
 
+// suppresses are the codes by which no later message would get to the number either.
+var suppresses = map[int]notification.SuppressionReason{
+	21211: notification.SuppressedInvalid,
+	21610: notification.SuppressedOptOut,
+	21614: notification.SuppressedInvalid,
+}
+
 // refine adds Twilio's own code to failure. A code may change the class of a
 // failure, but never of one that is ambiguous.
 func refine(failure *notification.ProviderError, err error) {
@@ -36,5 +43,8 @@ func refine(failure *notification.ProviderError, err error) {
 	class, known := meaning[answer.Code]
 	if known && failure.Class != notification.Ambiguous {
 		failure.Class = class
+	}
+	if failure.Class == notification.Refused {
+		failure.Suppress = suppresses[answer.Code]
 	}
 }

@@ -37,13 +37,15 @@ func TestSendCodes(t *testing.T) {
 		code   int
 		want   notification.FailureClass
 		known  string
+
+		suppress notification.SuppressionReason
 	}{
-		{status: 400, code: 21211, want: notification.Refused, known: "21211"},
+		{status: 400, code: 21211, want: notification.Refused, known: "21211", suppress: notification.SuppressedInvalid},
 		{status: 400, code: 21212, want: notification.Refused, known: "21212"},
 		{status: 400, code: 21606, want: notification.Refused, known: "21606"},
-		{status: 400, code: 21610, want: notification.Refused, known: "21610"},
+		{status: 400, code: 21610, want: notification.Refused, known: "21610", suppress: notification.SuppressedOptOut},
 		{status: 400, code: 21612, want: notification.Refused, known: "21612"},
-		{status: 400, code: 21614, want: notification.Refused, known: "21614"},
+		{status: 400, code: 21614, want: notification.Refused, known: "21614", suppress: notification.SuppressedInvalid},
 		{status: 400, code: 21617, want: notification.Refused, known: "21617"},
 		{status: 400, code: 21408, want: notification.Refused, known: "21408"},
 		{status: 403, code: 21408, want: notification.Refused, known: "21408"}, // the code refines the status
@@ -63,7 +65,7 @@ func TestSendCodes(t *testing.T) {
 
 			body := fmt.Sprintf(`{"code":%d,"message":"no","more_info":"no","status":%d}`, tt.code, tt.status)
 			_, err := sendAgainst(t, tt.status, body, message())
-			require.Equal(t, &notification.ProviderError{Provider: "twilio", Class: tt.want, Status: tt.status, Code: tt.known}, err)
+			require.Equal(t, &notification.ProviderError{Provider: "twilio", Class: tt.want, Status: tt.status, Code: tt.known, Suppress: tt.suppress}, err)
 		})
 	}
 }

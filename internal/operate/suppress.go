@@ -1,0 +1,157 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"herald/internal/advice"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
+
+// addressForms is what the addresses of a channel look like once they are normal. A
+// channel that is not here knows people by their id, and nothing of theirs is suppressed.
+var addressForms = map[notification.Channel]addressForm{
+	notification.Email: {regexp.MustCompile(`^[^@\s]+@[^@\s]+$`), "anna@example.com"},
+	notification.SMS:   {regexp.MustCompile(`^\+[1-9]\d{6,14}$`), "+41791234567"},
+	notification.Slack: {regexp.MustCompile(`^https?://[^\s/]+/\S+$`), "https://hooks.slack.com/services/…"},
+}
+
+type addressForm struct {
+	is      *regexp.Regexp
+	example string
+}
+
+// AddressedChannels are those over which an address can be suppressed.
+func AddressedChannels() []notification.Channel {
+	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return addressForms[c].is == nil })
+}
+
+// Address is an address as an operator names it. It is kept nowhere and printed nowhere:
+// only its hash is.
+type Address struct {
+	Channel notification.Channel
+	Text    string
+}
+
+// Check refuses what is no address of the channel.
+func (a Address) Check() error {
+	if form := addressForms[a.Channel]; !form.is.MatchString(a.normal()) {
+		return fmt.Errorf("the address is none of %s, such as %s", a.Channel, form.example)
+	}
+	return nil
+}
+
+func (a Address) normal() string { return notification.NormalAddress(a.Channel, a.Text) }
+
+// Hash is by what recipient_suppression knows the address; hash is that of
+// [postgres.Store.AddressHash].
+func (a Address) Hash(hash func(string) []byte) ([]byte, error) {
+	if hash == nil {
+		return nil, advice.With(postgres.ErrNoSecret, `set it to that of worker and gateway; for the local stack: eval "$(make -s env)"`)
+	}
+	return hash(a.normal()), nil
+}
+
+// Suppressing is an order to send nothing to an address any more.
+type Suppressing struct {
+	Address
+	Reason notification.SuppressionReason
+	Detail string
+}
+
+// maxSuppressionDetail is how long a detail may be, in bytes.
+const maxSuppressionDetail = 1000
+
+// Check refuses an order that must not, or cannot, be kept.
+func (s Suppressing) Check() error {
+	switch {
+	case len(s.Detail) > maxSuppressionDetail:
+		return fmt.Errorf("the detail must have at most %d bytes", maxSuppressionDetail)
+	case strings.Contains(strings.ToLower(s.Detail), s.normal()):
+		return errors.New("the detail must not name the address, which is kept nowhere")
+	default:
+		return s.Address.Check()
+	}
+}
+
+// Suppress has nothing sent to an address any more, and returns the row that says so. One
+// that was there before stays as it is.
+func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Suppression, before bool, err error) {
+	rows, hash, err := o.against(ctx, s.Address)
+	if err != nil {
+		return row, false, err
+	}
+	if row, before = rowFor(rows, s.Reason); before {
+		return row, true, nil
+	}
+	if err := o.Record(ctx, o.Order.Flags, target(s.Channel, hash)); err != nil {
+		return row, false, err
+	}
+	if err := o.Store.Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
+		return row, false, err
+	}
+	rows, _, err = o.against(ctx, s.Address)
+	row, _ = rowFor(rows, s.Reason)
+	return row, false, err
+}
+
+// PlanUnsuppress returns what [Operator.Unsuppress] would delete. Where that is nothing, it
+// is an error. Without a reason it is all that is against the address.
+func (o *Operator) PlanUnsuppress(ctx context.Context, a Address, reason notification.SuppressionReason) ([]report.Suppression, error) {
+	rows, _, err := o.against(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if reason != "" {
+		rows = slices.DeleteFunc(rows, func(row report.Suppression) bool { return row.Reason != reason })
+	}
+	if len(rows) == 0 {
+		return nil, advice.With(errors.New("nothing of the kind is against this address"),
+			fmt.Sprintf("check its spelling; `starter suppression list --channel %s` shows what there is, and with --address what is against this one", a.Channel))
+	}
+	return rows, nil
+}
+
+// Unsuppress lets an address be written to again, as far as what was planned stood in the
+// way.
+func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.Suppression) error {
+	if err := o.Record(ctx, o.Order.Flags, string(a.Channel)+" "+planned[0].AddressHash); err != nil {
+		return err
+	}
+	for _, row := range planned {
+		if _, err := o.Store.Unsuppress(ctx, a.Channel, a.Text, row.Reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// against is what is against an address, and its hash.
+func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression, []byte, error) {
+	hash, err := a.Hash(o.Store.AddressHash)
+	if err != nil {
+		return nil, nil, err
+	}
+	filter := report.SuppressionFilter{Channel: a.Channel, AddressHash: hash}
+	rows, err := report.Reader{Pool: o.Store.Pool}.Suppressions(ctx, filter, len(notification.SuppressionReasons()))
+	return rows, hash, err
+}
+
+func rowFor(rows []report.Suppression, reason notification.SuppressionReason) (report.Suppression, bool) {
+	i := slices.IndexFunc(rows, func(row report.Suppression) bool { return row.Reason == reason })
+	if i < 0 {
+		return report.Suppression{}, false
+	}
+	return rows[i], true
+}
+
+// target names an address in operator_action.
+func target(channel notification.Channel, hash []byte) string {
+	return string(channel) + " " + report.ShortHash(hash)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/postgres/report"
+)
+
+func withSecret(t *testing.T) terminal {
+	t.Helper()
+	c := withDatabase(t)
+	c.environment["HERALD_SECRET"] = "of a test, and 32 bytes long or more"
+	return c
+}
+
+// An address is suppressed, found and let go however it is written; it stands in no row
+// and is not printed.
+func TestSuppression(t *testing.T) {
+	t.Parallel()
+
+	c := withSecret(t)
+	mail := []string{"--channel", "email", "--address", "Maria@Example.com"}
+	var said []string
+	run := func(args ...string) string {
+		out := c.must(t, append([]string{"suppression"}, args...)...)
+		said = append(said, out)
+		return out
+	}
+	listed := func(args ...string) []report.Suppression {
+		var list struct{ Suppressions []report.Suppression }
+		require.NoError(t, json.Unmarshal([]byte(run(append([]string{"list", "-o", "json"}, args...)...)), &list))
+		return list.Suppressions
+	}
+
+	require.Contains(t, run("list"), "nothing is suppressed")
+	require.Regexp(t, `(?m)^EMAIL +BOUNCE +\S+ \S+ +[0-9a-f]{12} +moved$`, run(append([]string{"add", "--reason", "bounce", "--detail", "moved"}, mail...)...))
+	require.Contains(t, run("add", "--reason", "OPT_OUT", "--channel", "EMAIL", "--address", " maria@example.com "), "nothing is sent to it any more")
+	require.Contains(t, run(append([]string{"add", "--reason", "BOUNCE"}, mail...)...), "it was suppressed before")
+	run("add", "--channel", "SMS", "--address", "+41 76 765 43 21", "--reason", "OPT_OUT")
+
+	require.Len(t, listed(), 3)
+	require.Equal(t, "SMS", string(listed()[0].Channel), "the latest first")
+	require.Len(t, listed("--reason", "OPT_OUT"), 2)
+	require.Len(t, listed("--channel", "EMAIL", "--since", "1h"), 2)
+	require.Len(t, listed("--channel", "SMS", "--address", "0041767654321"), 1)
+	require.Empty(t, listed("--channel", "SMS", "--address", "+41790000000"))
+	require.Contains(t, run("list", "--limit", "1"), "… and more")
+
+	preview := c.run(t, append([]string{"suppression", "remove"}, mail...)...)
+	require.Equal(t, calledWrong, preview.code)
+	require.Regexp(t, `OPT_OUT since .+, BOUNCE since .+ would go, and nothing was changed: .* add --yes`, preview.err)
+	require.Len(t, listed(), 3)
+	run(append([]string{"remove", "--reason", "BOUNCE", "--yes"}, mail...)...)
+	require.Len(t, listed("--channel", "EMAIL"), 1)
+	run(append([]string{"remove", "--yes"}, mail...)...)
+	require.Empty(t, listed("--channel", "EMAIL"))
+	gone := c.run(t, append([]string{"suppression", "remove", "--yes"}, mail...)...)
+	require.Equal(t, failed, gone.code)
+	require.Contains(t, gone.err, "nothing of the kind is against this address")
+	require.Contains(t, gone.err, "next: check its spelling; `starter suppression list --channel EMAIL`")
+
+	audit := c.must(t, "audit")
+	require.Equal(t, 5, strings.Count(audit, "suppression "), "what changed nothing is not recorded:\n%s", audit)
+	require.Regexp(t, `suppression add +EMAIL [0-9a-f]{12} +--channel EMAIL --detail moved`, audit)
+	require.Regexp(t, `suppression remove +EMAIL [0-9a-f]{12} +--channel EMAIL --reason BOUNCE`, audit)
+	for _, text := range append(said, audit, preview.err, gone.err) {
+		require.NotRegexp(t, `(?i)maria|76 ?765`, text)
+	}
+}
+
+// An address that is none, or that nobody can know by its hash, is refused before anything
+// is changed, and not quoted.
+func TestSuppressionRefuses(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{name: "no channel of addresses", args: []string{"list", "--channel", "push"}, want: `"push" is none of EMAIL, SMS, SLACK`},
+		{name: "an address without a channel", args: []string{"list", "--address", "maria@example.com"}, want: "--address goes with --channel"},
+		{name: "no address", args: []string{"add", "--channel", "EMAIL", "--reason", "BOUNCE"}, want: `required flag(s) "address" not set`},
+		{name: "no reason", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com"}, want: `required flag(s) "reason" not set`},
+		{name: "no mail", args: []string{"add", "--channel", "EMAIL", "--address", "maria", "--reason", "BOUNCE"}, want: "the address is none of EMAIL"},
+		{name: "no number", args: []string{"add", "--channel", "SMS", "--address", "076 765 43 21", "--reason", "OPT_OUT"}, want: "the address is none of SMS"},
+		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"}, want: "the address is none of SMS"},
+		{name: "a reason of nobody", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `did you mean "OPT_OUT"?`},
+		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not name the address"},
+		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			got := terminal{}.run(t, append([]string{"suppression"}, tt.args...)...)
+			require.Equal(t, calledWrong, got.code, got.err)
+			require.Contains(t, got.err, tt.want)
+			require.NotRegexp(t, `(?i)maria|76 ?765`, got.err)
+		})
+	}
+	c := withDatabase(t)
+	for _, args := range [][]string{{"add", "--reason", "BOUNCE"}, {"remove", "--yes"}, {"list"}} {
+		got := c.run(t, append(append([]string{"suppression"}, args...), "--channel", "EMAIL", "--address", "maria@example.com")...)
+		require.Equal(t, failed, got.code)
+		require.Contains(t, got.err, "HERALD_SECRET is not set")
+		require.Contains(t, got.err, "next: set it to that of worker and gateway")
+	}
+	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "what is there needs no secret to be listed")
+}
