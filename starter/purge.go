@@ -36,6 +36,8 @@ What goes, once it is old enough:
   --notifications     deliveries that are not PENDING, with their attempts and retries,
                       of events that have ended. "delivery retry" cannot reach them any
                       more, and "event retry" would send them again
+  --receipts          what providers said of messages, and the texts that came in; what
+                      became of a delivery by that stays with it
   --decisions         why somebody was told or was not, where nothing is PENDING and the
                       event has ended
   --actions           who did what through starter: kept for ever, unless it has an age
@@ -60,7 +62,7 @@ with the rest. Where anything would go, it wants --yes.`,
 			return a.purge(ctx, flags)
 		}),
 	}
-	console.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the four tables that has none of its own")
+	console.AgeFlag(cmd.Flags(), &flags.olderThan, "older-than", "`AGE` for each of the five tables that has none of its own")
 	for i, t := range purgeTables() {
 		console.AgeFlag(cmd.Flags(), &flags.ages[i], t.flag, "`AGE` for "+string(t.table))
 	}
@@ -80,7 +82,7 @@ type purgeFlag struct {
 func purgeTables() []purgeFlag {
 	return []purgeFlag{
 		{"outbox", postgres.PurgeOutbox}, {"processed-events", postgres.PurgeProcessed}, {"notifications", postgres.PurgeNotifications},
-		{"decisions", postgres.PurgeDecisions}, {"actions", postgres.PurgeActions},
+		{"receipts", postgres.PurgeReceipts}, {"decisions", postgres.PurgeDecisions}, {"actions", postgres.PurgeActions},
 	}
 }
 
@@ -107,7 +109,7 @@ func (f purgeFlags) retentions() ([]operate.Retention, error) {
 		}
 	}
 	if len(kept) == 0 {
-		return nil, errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --decisions, --actions AGE")
+		return nil, errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, --decisions, --actions AGE")
 	}
 	return kept, nil
 }

@@ -57,11 +57,12 @@ func TestPurge(t *testing.T) {
 	require.Equal(t, map[string]int{"event_outbox": 4, "processed_event": 4, "notification_decision": 4}, rowsOf(t, db))
 
 	view := read[purgeView](t, c, "purge", "--older-than", "30d", "--processed-events", "365d", "--yes")
-	require.Len(t, view.Tables, 4)
+	require.Len(t, view.Tables, 5)
 	for i, want := range []operate.PurgedTable{
 		{Table: "event_outbox", OlderThan: "30d", Matched: 3, Deleted: 3},
 		{Table: "processed_event", OlderThan: "365d"},
 		{Table: "notification", OlderThan: "30d"},
+		{Table: "delivery_receipt", OlderThan: "30d"},
 		{Table: "notification_decision", OlderThan: "30d", Matched: 3, Deleted: 3},
 	} {
 		require.False(t, view.Tables[i].Before.IsZero())

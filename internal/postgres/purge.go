@@ -14,6 +14,7 @@ const (
 	PurgeOutbox        PurgeTable = "event_outbox"
 	PurgeProcessed     PurgeTable = "processed_event"
 	PurgeNotifications PurgeTable = "notification" // with its attempts and retries
+	PurgeReceipts      PurgeTable = "delivery_receipt"
 	PurgeDecisions     PurgeTable = "notification_decision"
 	PurgeActions       PurgeTable = "operator_action"
 )
@@ -46,6 +47,8 @@ func (table PurgeTable) rule() (age, mayGo string) {
 		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart + ` AND ` + notUnsent
 	case PurgeNotifications:
 		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
+	case PurgeReceipts:
+		return "received_at", "true" // none comes before its delivery, and what it said stands there
 	case PurgeActions:
 		return "at", "true"
 	default: // the decisions

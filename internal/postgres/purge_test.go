@@ -116,6 +116,8 @@ func TestPurge(t *testing.T) {
 	for _, status := range []notification.Status{notification.Pending, notification.Failed, notification.Cancelled, notification.Delivered} {
 		told(t, s, "done", strings.ToLower(string(status)), string(status))
 	}
+	exec(t, s, insertReceipt+`('twilio', 'old', 'done-told', now(), 'delivered', 'DELIVERED', NULL), ('twilio', 'text', NULL, now(), 'STOP', NULL, NULL), ('twilio', 'young', 'done-told', now(), 'read', 'DELIVERED', NULL)`)
+	exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days' WHERE receipt_id <> 'young'")
 	tests := []struct {
 		table postgres.PurgeTable
 		goes  int
@@ -137,6 +139,7 @@ func TestPurge(t *testing.T) {
 				"waiting-again-told", "waiting-told", "young-told",
 			},
 		},
+		{table: postgres.PurgeReceipts, goes: 2, ids: "SELECT receipt_id FROM delivery_receipt", stays: []string{"young"}},
 		{
 			table: postgres.PurgeDecisions, goes: 13, ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
 			stays: []string{
