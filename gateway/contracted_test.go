@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,15 +14,22 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"herald/internal/inbox"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
+	"herald/internal/receipts"
+	"herald/internal/receipts/receiptstest"
+	"herald/internal/secret"
 	"herald/internal/signin"
 )
 
 // signInSettings are those of the gateways of these tests.
 var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience: "herald", HS256Secret: "a secret of the tests, long enough"}
+
+// provider signs what the gateways of these tests take of providers.
+var provider = receiptstest.New("https://herald.example.com")
 
 // contracted is a gateway without sockets, over a database of its own, whose answers are
 // held to the document that it serves.
@@ -33,6 +42,7 @@ type contracted struct {
 func newContracted(t *testing.T) *contracted {
 	t.Helper()
 	store := postgrestest.New(t)
+	store.AddressHash = secret.AddressHash("a secret of the tests, long enough")
 	_, err := store.Pool.Exec(t.Context(), `
 		INSERT INTO recipient (user_type, user_id, name) VALUES ('RESTAURANT_USER', '10', 'Giulia'), ('RESTAURANT_USER', '11', 'Marco');
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'PUSH', false);
@@ -45,7 +55,12 @@ func newContracted(t *testing.T) *contracted {
 		Refused:   func(signin.Reason) {},
 	}
 	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets}
-	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api}
+	hooks, err := receipts.New(receipts.Config{
+		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
+		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, PublicURL: provider.PublicURL,
+	})
+	require.NoError(t, err)
+	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks}
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)
 	return c
@@ -73,6 +88,7 @@ type request struct {
 	origin       string // of the page that sends it; empty: none
 	contentType  string // empty: application/json where there is a body; "none": none
 	body         string
+	header       http.Header // besides these
 }
 
 // do sends a request, and returns it with the answer and its body.
@@ -80,9 +96,10 @@ func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response,
 	t.Helper()
 	sent, err := http.NewRequestWithContext(t.Context(), r.method, c.URL+r.path, strings.NewReader(r.body))
 	require.NoError(t, err)
-	if r.contentType == "" && r.body != "" {
+	if r.contentType == "" && r.body != "" && r.header == nil {
 		r.contentType = "application/json"
 	}
+	maps.Copy(sent.Header, r.header)
 	for name, value := range map[string]string{"Authorization": "Bearer " + r.token, "Origin": r.origin, "Content-Type": r.contentType} {
 		if value != "" && value != "Bearer " && value != "none" {
 			sent.Header.Set(name, value)

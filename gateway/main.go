@@ -1,4 +1,5 @@
-// Command gateway serves browsers: live notifications, the inbox, preferences, and a page.
+// Command gateway serves browsers: live notifications, the inbox, preferences, and a page;
+// and it hears from providers what became of messages.
 // It runs until it is told to stop.
 package main
 
@@ -20,6 +21,7 @@ import (
 	"herald/internal/live"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
+	"herald/internal/receipts"
 	"herald/internal/secret"
 	"herald/internal/signin"
 	"herald/internal/version"
@@ -70,6 +72,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	hooks, err := newWebhooks(cfg, db, metrics.meter)
+	if err != nil {
+		return err
+	}
 	broker, err := rabbitmq.Consume(ctx, rabbitmq.ConsumerConfig{URL: string(cfg.RabbitMQURL), Logger: slog.Default(), Deliver: hub.Deliver, Missed: hub.Missed})
 	if err != nil {
 		return err
@@ -79,10 +85,11 @@ func run(ctx context.Context) error {
 		return err
 	}
 	served := rooms{
-		from: origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
-		gate: gate,
-		api:  &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
-		hub:  hub,
+		from:  origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
+		gate:  gate,
+		api:   &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
+		hub:   hub,
+		hooks: hooks,
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")
@@ -112,6 +119,13 @@ func newHub(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*live.H
 	return live.NewHub(live.Config{
 		Inbox: db, Unread: db, Acknowledger: db, Directory: db,
 		Logger: slog.Default(), Meter: meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
+	})
+}
+
+func newWebhooks(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*receipts.Webhooks, error) {
+	return receipts.New(receipts.Config{
+		Recorder: db, OptOuts: db, Logger: slog.Default(), Meter: meter,
+		SendGridKey: cfg.SendGridKey, TwilioToken: string(cfg.TwilioToken), PublicURL: cfg.PublicURL,
 	})
 }
 

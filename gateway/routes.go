@@ -5,16 +5,18 @@ import (
 
 	"herald/internal/inbox"
 	"herald/internal/live"
+	"herald/internal/receipts"
 	"herald/internal/signin"
 )
 
 // rooms are what the gateway serves.
 type rooms struct {
-	from origins
-	gate *signin.Gate
-	api  *inbox.API
-	hub  *live.Hub
-	demo *inbox.Demo // nil: nobody chooses who they are
+	from  origins
+	gate  *signin.Gate
+	api   *inbox.API
+	hub   *live.Hub
+	hooks *receipts.Webhooks
+	demo  *inbox.Demo // nil: nobody chooses who they are
 }
 
 // handler puts the rooms together.
@@ -22,6 +24,7 @@ func (r rooms) handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.Handle("/api/", shared(r.gate.Required(r.api.Handler())))
 	routes.HandleFunc("/ws", r.socket)
+	routes.Handle("/webhooks/", r.hooks.Handler())
 	if r.demo != nil {
 		routes.Handle("/demo/", r.demo.Handler())
 	}

@@ -1,8 +1,13 @@
 package config
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/base64"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"herald/internal/environment"
@@ -19,6 +24,11 @@ type Gateway struct {
 	AdminAddr      string   `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
 	AllowedOrigins []string `env:"GATEWAY_ALLOWED_ORIGINS"`                        // as browsers send them; besides the gateway's own
 	Demo           bool     `env:"GATEWAY_DEMO" envDefault:"false"`                // lets the page choose who it is
+
+	PublicURL         string             `env:"PUBLIC_URL"` // where Twilio reaches this gateway; empty: nowhere
+	TwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN"`
+	SendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY"` // in base64, as SendGrid shows it
+	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil: there is none
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`            // open at once
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"` // of those
@@ -40,6 +50,9 @@ func GatewayFrom(values map[string]string, readSignIn, readSenders func(*environ
 		readSenders(r)
 		cfg.checkDemo(r)
 	}
+	if cfg.PublicURL != "" {
+		cfg.PublicURL = r.PublicURL("PUBLIC_URL", cfg.PublicURL)
+	}
 	if err := r.Err(); err != nil {
 		return Gateway{}, err
 	}
@@ -57,8 +70,42 @@ func (g *Gateway) check(r *environment.Reader) {
 			r.Refuse("GATEWAY_ALLOWED_ORIGINS", "must be origins such as https://app.example.com, without a path, and with commas between them")
 		}
 	}
+	g.checkWebhooks(r)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)
+}
+
+// checkWebhooks checks what providers sign with.
+func (g *Gateway) checkWebhooks(r *environment.Reader) {
+	if g.TwilioToken != "" {
+		r.Match("TWILIO_AUTH_TOKEN", string(g.TwilioToken), alphanumeric, "must be letters and digits")
+	}
+	if g.SendGridPublicKey == "" {
+		return
+	}
+	if g.SendGridKey = sendgridKey(g.SendGridPublicKey); g.SendGridKey == nil {
+		r.Refuse("SENDGRID_WEBHOOK_PUBLIC_KEY", "must be the verification key that SendGrid shows for its signed event webhook, such as MFkw…")
+	}
+}
+
+var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
+
+// sendgridKey reads a key as SendGrid shows it: in base64, of the curve P-256. Nil: it is
+// none.
+func sendgridKey(text string) *ecdsa.PublicKey {
+	der, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	key, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil
+	}
+	ec, ok := key.(*ecdsa.PublicKey)
+	if !ok || ec.Curve != elliptic.P256() {
+		return nil
+	}
+	return ec
 }
 
 // checkDemo refuses a demo that others could reach, or that is beside real providers:

@@ -14,6 +14,12 @@ import (
 
 const heraldSecret = "the secret of tests, of 32 bytes"
 
+// Public keys of webhooks: one that SendGrid shows in its own examples, and one that is no ECDSA.
+const (
+	sendgridKey = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g=="
+	ed25519Key  = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE="
+)
+
 // gatewayWith is the least that a gateway needs, with changes.
 func gatewayWith(changes map[string]string) (config.Gateway, error) {
 	all := with(map[string]string{
@@ -71,6 +77,13 @@ func TestGatewaySettings(t *testing.T) {
 		{name: "keys in clear text from this machine", changes: map[string]string{"AUTH_HS256_SECRET": "", "AUTH_JWKS_URL": "http://127.0.0.1/keys"}, want: []string{"always https"}},
 		{name: "keys behind a password", changes: map[string]string{"AUTH_HS256_SECRET": "", "AUTH_JWKS_URL": "https://u:p@issuer.example.com/keys"}, want: []string{"AUTH_JWKS_URL must be"}},
 		{name: "clear text is allowed", changes: map[string]string{"DATABASE_URL": "postgres://db/h", "RABBITMQ_URL": "amqp://mq/", "ALLOW_CLEARTEXT": "true"}},
+		{name: "webhooks", changes: map[string]string{"PUBLIC_URL": "https://herald.example.com", "TWILIO_AUTH_TOKEN": "t0ken", "SENDGRID_WEBHOOK_PUBLIC_KEY": sendgridKey}},
+		{name: "webhooks on this machine", changes: map[string]string{"PUBLIC_URL": "http://127.0.0.1:8080/"}},
+		{name: "webhooks in clear text", changes: map[string]string{"PUBLIC_URL": "http://herald.example.com"}, want: []string{"PUBLIC_URL must be https"}},
+		{name: "a token that is none", changes: map[string]string{"TWILIO_AUTH_TOKEN": "a token"}, want: []string{"TWILIO_AUTH_TOKEN must be letters"}},
+		{name: "a key that is no base64", changes: map[string]string{"SENDGRID_WEBHOOK_PUBLIC_KEY": "-----BEGIN"}, want: []string{"SENDGRID_WEBHOOK_PUBLIC_KEY must be"}},
+		{name: "a key that is none", changes: map[string]string{"SENDGRID_WEBHOOK_PUBLIC_KEY": "AAAA"}, want: []string{"SENDGRID_WEBHOOK_PUBLIC_KEY must be"}},
+		{name: "a key of another kind", changes: map[string]string{"SENDGRID_WEBHOOK_PUBLIC_KEY": ed25519Key}, want: []string{"SENDGRID_WEBHOOK_PUBLIC_KEY must be"}},
 		{name: "a demo", changes: demo("SENDGRID_API_KEY", "k", "EMAIL_FROM", "herald@example.com", "SENDGRID_BASE_URL", "http://127.0.0.1:9090")},
 		{name: "a demo for everybody", changes: demo("GATEWAY_HTTP_ADDR", ":8080"), want: []string{"GATEWAY_DEMO lets everybody be anybody: GATEWAY_HTTP_ADDR"}},
 		{name: "a demo for the network", changes: demo("GATEWAY_HTTP_ADDR", "192.0.2.1:8080"), want: []string{"GATEWAY_DEMO lets everybody be anybody: GATEWAY_HTTP_ADDR"}},

@@ -14,6 +14,7 @@ import (
 
 	"herald/internal/kafka/kafkatest"
 	"herald/internal/notification"
+	"herald/internal/receipts/receiptstest"
 )
 
 // metrics returns the page of a worker's metrics; empty if it does not answer.
@@ -71,7 +72,7 @@ func TestMetrics(t *testing.T) {
 		return strings.Contains(page, `herald_commit_to_acknowledged_seconds_count{source="orders"} 1`)
 	}, "the order's way to its topic is not measured")
 	of := documented(t)
-	maps.DeleteFunc(of, func(name string, _ measured) bool { return strings.HasPrefix(name, gatewayMetrics) })
+	maps.DeleteFunc(of, func(name string, _ measured) bool { return ofGateways.MatchString(name) })
 	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
 	requireBoundedLabels(t, page)
 	for _, personal := range []string{s.eventID("m", 0), "ada@example.com", "+12015550101", "token-1"} {
@@ -79,23 +80,29 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-const gatewayMetrics = "herald_gateway_"
+// ofGateways are the metrics that gateways alone have.
+var ofGateways = regexp.MustCompile(`^herald_(gateway|receipts?)_`)
 
-// TestMetricsOfTheGateway compares docs/metrics.md with what a gateway measures from its start
-// on, and looks at its labels.
+// TestMetricsOfTheGateway compares docs/metrics.md with what a gateway measures once it has
+// taken a receipt, and looks at its labels.
 func TestMetricsOfTheGateway(t *testing.T) {
 	t.Parallel()
 
-	page := newSystem(t).startGateway().metrics()
+	s := newSystem(t)
+	signer := receiptstest.New("https://herald.example.com")
+	g := s.startGateway(signing(signer)...)
+	s.sentMails(1)
+	require.Equal(t, http.StatusNoContent, g.sendgrid(signer, mailEvents(1)))
+	page := g.metrics()
 
 	of := documented(t)
 	maps.DeleteFunc(of, func(name string, _ measured) bool {
-		return !strings.HasPrefix(name, gatewayMetrics) && name != "herald_build_info" && name != "herald_broker_up"
+		return !ofGateways.MatchString(name) && name != "herald_build_info" && name != "herald_broker_up"
 	})
 	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
 	text, err := os.ReadFile("../../docs/metrics.md")
 	require.NoError(t, err)
-	for _, series := range regexp.MustCompile(`(?m)^(herald_gateway_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
+	for _, series := range regexp.MustCompile(`(?m)^(herald_(?:gateway|receipts)_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
 		row := regexp.MustCompile("(?m)^\\| `" + series[1] + "` .*$").FindString(string(text))
 		for _, label := range label.FindAllStringSubmatch(series[2], -1) {
 			require.Contains(t, row, "`"+label[2]+"`", series[0])

@@ -1,0 +1,75 @@
+// Package receiptstest signs requests as providers do, for tests.
+package receiptstest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Signer is both providers, as one installation knows them.
+type Signer struct {
+	SendGridKey *ecdsa.PrivateKey
+	TwilioToken string
+	PublicURL   string // of the gateway, as Twilio knows it
+}
+
+// New returns a signer with keys of its own.
+func New(publicURL string) Signer {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	return Signer{SendGridKey: key, TwilioToken: rand.Text(), PublicURL: publicURL}
+}
+
+// PublicKey is the key as SendGrid shows it, and as SENDGRID_WEBHOOK_PUBLIC_KEY has it.
+func (s Signer) PublicKey() string {
+	der, err := x509.MarshalPKIXPublicKey(s.SendGridKey.Public())
+	if err != nil {
+		panic(err)
+	}
+	return base64.StdEncoding.EncodeToString(der)
+}
+
+// SendGrid is the header of a batch that was signed at a time.
+func (s Signer) SendGrid(at time.Time, body string) http.Header {
+	timestamp := strconv.FormatInt(at.Unix(), 10)
+	hash := sha256.Sum256([]byte(timestamp + body))
+	signature, err := ecdsa.SignASN1(rand.Reader, s.SendGridKey, hash[:])
+	if err != nil {
+		panic(err)
+	}
+	return http.Header{
+		"Content-Type":                           {"application/json"},
+		"X-Twilio-Email-Event-Webhook-Timestamp": {timestamp},
+		"X-Twilio-Email-Event-Webhook-Signature": {base64.StdEncoding.EncodeToString(signature)},
+	}
+}
+
+// Twilio is the header of a request to a path, which may have a query.
+func (s Signer) Twilio(path string, fields url.Values) http.Header {
+	var signed strings.Builder
+	signed.WriteString(s.PublicURL + path)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		signed.WriteString(name + fields.Get(name))
+	}
+	hash := hmac.New(sha1.New, []byte(s.TwilioToken))
+	hash.Write([]byte(signed.String()))
+	return http.Header{
+		"Content-Type":       {"application/x-www-form-urlencoded"},
+		"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(hash.Sum(nil))},
+	}
+}
