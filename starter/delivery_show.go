@@ -16,9 +16,10 @@ import (
 
 func (a *app) showDeliveryCommand() *cobra.Command {
 	return showCommand(a, &cobra.Command{
-		Short: "Show a delivery, its attempts, its retries and its workflow",
-		Long: `Show all that is known of a delivery: its row, its last 50 attempts, how often operators
-retried it, and what its workflow does. It shows no address and no text.
+		Short: "Show a delivery, its attempts, its receipts, its retries and its workflow",
+		Long: `Show all that is known of a delivery: its row, its last 50 attempts, what its provider
+said of the message after it had accepted it, how often operators retried it, and what its
+workflow does. It shows no address and no text.
 starter delivery why says what decided about it, and what happens next.`,
 		Example:           "  starter delivery show evt-1-staff10-EMAIL\n  starter delivery show evt-1-staff10-EMAIL -o json",
 		ValidArgsFunction: console.CompleteOne(a.completeDeliveries()),
@@ -32,6 +33,7 @@ func printDelivery(w io.Writer, view explain.DeliveryView) {
 	console.Row(w)
 	printSending(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)
+	printReceipts(w, view.Receipts)
 	printRetries(w, view.Retries)
 	printActions(w, view.Actions)
 }
@@ -141,6 +143,26 @@ func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string
 	default:
 		return "begun and never ended: a crash, the next one may be a repeat"
 	}
+}
+
+// printReceipts prints what providers said of a message after they had accepted it.
+func printReceipts(w io.Writer, receipts []report.ReceiptRow) {
+	if len(receipts) == 0 {
+		return
+	}
+	console.Row(w)
+	console.Row(w, "RECEIPT OF", "CAME", "FROM", "SAYS", "SO IT IS", "DETAIL")
+	for _, r := range receipts {
+		console.Row(w, console.Clock(&r.At), console.Clock(&r.ReceivedAt), r.Provider, r.Status, receiptMeaning(r), console.Dash(r.Detail))
+	}
+}
+
+// receiptMeaning is the status that a receipt tells of.
+func receiptMeaning(r report.ReceiptRow) string {
+	if r.Earlier && r.Outcome != "" {
+		return "-, of an earlier message"
+	}
+	return console.Dash(string(r.Outcome))
 }
 
 func printRetries(w io.Writer, retries []report.RetryRow) {

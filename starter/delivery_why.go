@@ -20,7 +20,7 @@ func (a *app) whyDeliveryCommand() *cobra.Command {
 		Short: "Explain a delivery: who decided, what was tried, and what happens next",
 		Long: `Explain a delivery from one place: its event, what was decided and the rows that decide,
 as they are now; the quiet hours by the recipient's clock; each attempt with the
-provider's answer; and what happens next. Somebody who got nothing has no delivery:
+provider's answer; what receipts said later; and what happens next. Somebody who got nothing has no delivery:
 name the event, the recipient and the channel instead. It shows no address and no text,
 and answers without Temporal as well.`,
 		Example: `  starter delivery why evt-1-staff10-EMAIL

@@ -125,5 +125,6 @@ func printWhyDelivery(w io.Writer, v explain.Why) {
 		fact{"it says", s.Details},
 		fact{"note", s.Note})
 	printAttempts(w, d, s)
+	printReceipts(w, d.Receipts)
 	printRetries(w, d.Retries)
 }

@@ -49,6 +49,44 @@ RETRIED                   AGAIN  RUN    WAS     ERROR THEN
 	requireNothingSecret(t, in)
 }
 
+// What a provider said after it had accepted the message is listed with its times, and
+// explained; a list of failures finds it.
+func TestBouncedDelivery(t *testing.T) {
+	t.Parallel()
+
+	c := withDelivery(t)
+	c.exec(t, `
+		UPDATE notification SET receipt_failed = true, last_error = 'bounced: 550 no such mailbox', provider_message_id = 'm-2', sent_at = now()
+		WHERE  delivery_id = 'evt-1-staff10-EMAIL';
+		UPDATE delivery_attempt SET outcome = 'SENT', provider_status = 202, detail = NULL WHERE attempt = 3;
+		UPDATE delivery_retry SET message_id_before = 'm-1';
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, received_at, status, outcome, detail)
+		VALUES ('sendgrid', 'r-1', 'evt-1-staff10-EMAIL', 'm-1', '2026-11-21 08:01Z', '2026-11-21 08:01:02Z', 'dropped', 'FAILED', 'Bounced Address'),
+		       ('sendgrid', 'r-2', 'evt-1-staff10-EMAIL', 'm-2', '2026-11-21 08:02Z', '2026-11-21 09:00Z', 'processed', NULL, NULL),
+		       ('sendgrid', 'r-3', 'evt-1-staff10-EMAIL', 'm-2', '2026-11-21 08:03Z', '2026-11-21 08:03:01Z', 'bounce', 'FAILED', E'550 no such \x1b[31mmailbox')`)
+	const receipts = `
+RECEIPT OF                CAME                      FROM      SAYS       SO IT IS                  DETAIL
+2026-11-21 08:01:00.000Z  2026-11-21 08:01:02.000Z  sendgrid  dropped    -, of an earlier message  Bounced Address
+2026-11-21 08:02:00.000Z  2026-11-21 09:00:00.000Z  sendgrid  processed  -                         -
+2026-11-21 08:03:00.000Z  2026-11-21 08:03:01.000Z  sendgrid  bounce     FAILED                    550 no such `
+
+	for _, verb := range []string{"show", "why"} {
+		out := c.must(t, "delivery", verb, "evt-1-staff10-EMAIL")
+		require.Contains(t, out, receipts, verb)
+		require.NotContains(t, out, "\x1b", verb)
+		requireNothingSecret(t, out)
+	}
+	require.Contains(t, c.must(t, "delivery", "why", "evt-1-staff10-EMAIL"),
+		"WHAT HAPPENS NEXT\nnothing: its provider accepted it, and said later that it did not arrive. The last error has its reason.")
+	require.Contains(t, c.must(t, "delivery", "list", "--status", "failed"), "bounced: 550 no such mailbox")
+
+	view := read[explain.DeliveryView](t, c, "delivery", "show", "evt-1-staff10-EMAIL")
+	require.Len(t, view.Receipts, 3)
+	require.True(t, view.ReceiptFailed)
+	require.True(t, view.Receipts[0].Earlier)
+	require.Equal(t, notification.Failed, view.Receipts[2].Outcome)
+}
+
 func TestWhyADeliveryFailed(t *testing.T) {
 	t.Parallel()
 

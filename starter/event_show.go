@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ func printEvent(w io.Writer, view explain.EventView) {
 	}
 	printExecution(w, view.Workflow)
 	printPending(w, view.Pending)
-	printSet(w, fact{"next", view.Next})
+	printSet(w, fact{"deliveries", totalsText(view.Deliveries)}, fact{"next", view.Next})
 	printActions(w, view.Actions)
 	if len(view.Recipients) == 0 {
 		return
@@ -49,6 +50,25 @@ func printEvent(w io.Writer, view explain.EventView) {
 	}
 	if view.More > 0 {
 		console.Row(w, fmt.Sprintf("… and %d more recipients", view.More))
+	}
+}
+
+// totalsText counts an event's deliveries: "2 DELIVERED, 1 FAILED; read by 1 recipient".
+func totalsText(totals report.DeliveryTotals) string {
+	var parts []string
+	for _, status := range statuses() {
+		if count := totals.ByStatus[status]; count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count, status))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	switch totals.ReadBy {
+	case 0:
+		return text
+	case 1:
+		return text + "; read by 1 recipient"
+	default:
+		return fmt.Sprintf("%s; read by %d recipients", text, totals.ReadBy)
 	}
 }
 
@@ -138,6 +158,9 @@ func printRecipient(w io.Writer, r report.RecipientDetail) {
 // statusText is a delivery's status, and what was special about it.
 func statusText(d report.RecipientDelivery) string {
 	text := string(d.Status)
+	if d.ReadAt != nil {
+		text += ", read"
+	}
 	if d.DigestID != "" {
 		text += ", in a digest"
 	}

@@ -42,16 +42,18 @@ func TestPrintEvent(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	view := explain.EventView{
 		EventDetail: report.EventDetail{
-			EventID:   "evt-1",
-			Outbox:    &report.LeasedRow{Source: notification.HeraldSource, OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
-			Processed: &report.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
+			EventID:    "evt-1",
+			Outbox:     &report.LeasedRow{Source: notification.HeraldSource, OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
+			Processed:  &report.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
+			Deliveries: report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Delivered: 2, notification.Pending: 1}, ReadBy: 1},
 			Recipients: []report.RecipientDetail{{
 				UserType: notification.RestaurantUser, UserID: "10",
 				Decisions: map[notification.Channel]notification.Decision{
-					notification.Push: notification.DecisionSelected, notification.Email: notification.DecisionQuietHours,
+					notification.Push: notification.DecisionSelected, notification.Email: notification.DecisionSelected, notification.SMS: notification.DecisionQuietHours,
 				},
 				Deliveries: map[notification.Channel]report.RecipientDelivery{
-					notification.Push: {Status: notification.Pending, SendAfter: &at, Attempts: 1, LastError: "fcm is busy: 429"},
+					notification.Push:  {Status: notification.Pending, SendAfter: &at, Attempts: 1, LastError: "fcm is busy: 429"},
+					notification.Email: {Status: notification.Delivered, ReadAt: &at, Attempts: 1},
 				},
 			}},
 			More: 7,
@@ -68,10 +70,12 @@ published        -
 processed_event  PROCESSING, since 2026-11-21 08:00:00.000Z
 workflow         RUNNING
 run id           run-1
+deliveries       1 PENDING, 2 DELIVERED; read by 1 recipient
 
-RECIPIENT           CHANNEL  DECISION     STATUS   ATTEMPTS  SEND AFTER                LAST ERROR
-RESTAURANT_USER/10  EMAIL    QUIET_HOURS  -        -         -                         -
-RESTAURANT_USER/10  PUSH     SELECTED     PENDING  1         2026-11-21 08:00:00.000Z  fcm is busy: 429
+RECIPIENT           CHANNEL  DECISION     STATUS           ATTEMPTS  SEND AFTER                LAST ERROR
+RESTAURANT_USER/10  EMAIL    SELECTED     DELIVERED, read  1         -                         -
+RESTAURANT_USER/10  PUSH     SELECTED     PENDING          1         2026-11-21 08:00:00.000Z  fcm is busy: 429
+RESTAURANT_USER/10  SMS      QUIET_HOURS  -                -         -                         -
 … and 7 more recipients
 `, table(t, func(w io.Writer) { printEvent(w, view) }))
 }

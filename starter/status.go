@@ -71,6 +71,7 @@ func (a *app) status(ctx context.Context, since console.Age) error {
 func printStatus(w io.Writer, view statusView) {
 	printBacklog(w, view)
 	printUntold(w, view)
+	printFollowUps(w, view.FollowUps)
 	printSweep(w, view.Backlog)
 	printVhost(w, view.Vhost)
 	console.Row(w)
@@ -113,6 +114,14 @@ func printUntold(w io.Writer, view statusView) {
 			told = "told not all"
 		}
 		console.Row(w, told, fmt.Sprintf("%d in the last %s, see `starter event list --outcome %s`", u.Count, view.Since, u.Outcome))
+	}
+}
+
+// printFollowUps says how much is still to be done after receipts, if anything.
+func printFollowUps(w io.Writer, f explain.FollowUps) {
+	if f.Pending > 0 {
+		oldest := time.Duration(f.OldestSeconds * float64(time.Second)).Round(time.Second)
+		console.Row(w, "follow-ups", fmt.Sprintf("%d wait, the oldest for %s: dead letters and escalations after receipts, which a worker that serves events sees to", f.Pending, oldest))
 	}
 }
 

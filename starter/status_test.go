@@ -22,6 +22,7 @@ func TestStatusWithoutTemporal(t *testing.T) {
 	require.Contains(t, out, "no deliveries were planned in the last 1h")
 	require.Contains(t, out, "unknown: Temporal is out of reach")
 	require.NotContains(t, out, "oldest pending")
+	require.NotContains(t, out, "follow-ups")
 	require.Contains(t, out, "last sweep")
 	require.Contains(t, out, "none yet")
 	require.Contains(t, out, "not checked: RABBITMQ_URL is not set")
@@ -36,6 +37,7 @@ func TestPrintStatus(t *testing.T) {
 			OutboxState: notification.OutboxState{Pending: 3, Failed: 1, OldestPending: 90 * time.Second},
 			Deliveries:  []report.DeliveryCount{{Channel: notification.Email, Status: notification.Sent, Count: 5}},
 			Incomplete:  2,
+			FollowUps:   explain.FollowUps{Pending: 3, OldestSeconds: 300.4},
 			Untold:      []report.OutcomeCount{{Outcome: notification.NoRouting, Count: 1}, {Outcome: notification.EventProblem, Count: 4}},
 			LastSweep:   &notification.Sweep{At: since, Looked: 9, StartedAgain: 3, Closed: 1, Failed: 2},
 		},
@@ -48,6 +50,7 @@ failed events      1
 oldest pending     1m30s
 told nobody        1 in the last 24h, see `+"`starter event list --outcome NO_ROUTING`"+`
 told not all       4 in the last 24h, see `+"`starter event list --outcome PROBLEM`"+`
+follow-ups         3 wait, the oldest for 5m0s: dead letters and escalations after receipts, which a worker that serves events sees to
 incomplete events  2
 last sweep         2026-11-21 08:00:00.000Z: 9 looked at, 3 started again, 1 closed, 2 failed
 

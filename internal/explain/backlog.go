@@ -8,8 +8,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// Backlog is how far behind the outbox is, how deliveries went, and what the last
-// sweep found.
+// Backlog is how far behind the outbox is, how deliveries went, what is still to be done after
+// receipts, and what the last sweep found.
 type Backlog struct {
 	notification.OutboxState
 	OldestSeconds float64                `json:"oldest_pending_seconds"` // 0: nothing is pending
@@ -17,9 +17,16 @@ type Backlog struct {
 	Incomplete    int                    `json:"incomplete_events"` // ended, and left deliveries PENDING to the sweep
 	Untold        []report.OutcomeCount  `json:"untold_events"`     // ended in the time since, and told nobody, or not everybody
 	LastSweep     *notification.Sweep    `json:"last_sweep"`        // null: there was none
+	FollowUps     FollowUps              `json:"follow_ups"`
 }
 
-// Backlog reads the state of the outbox and of the sweep, and counts the deliveries
+// FollowUps is how far behind is what follows receipts, acknowledgements and readers.
+type FollowUps struct {
+	Pending       int     `json:"pending"` // counted up to a bound
+	OldestSeconds float64 `json:"oldest_pending_seconds"`
+}
+
+// Backlog reads the state of the outbox, of what follows receipts and of the sweep, and counts the deliveries
 // that were planned and the events that told nobody in the time since, up to now.
 func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog, err error) {
 	if b.OutboxState, err = e.Store.OutboxState(ctx); err != nil {
@@ -35,6 +42,11 @@ func (e Explainer) Backlog(ctx context.Context, since time.Duration) (b Backlog,
 	if b.Untold, err = e.reader().UntoldEvents(ctx, since); err != nil {
 		return Backlog{}, err
 	}
+	followUps, err := e.Store.FollowUpState(ctx)
+	if err != nil {
+		return Backlog{}, err
+	}
+	b.FollowUps = FollowUps{followUps.Pending, followUps.OldestPending.Seconds()}
 	last, err := e.Store.LastSweep(ctx)
 	if err != nil {
 		return Backlog{}, err

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,9 +57,9 @@ func (w Why) nextOfDelivery(now time.Time) string {
 	}
 	switch {
 	case d.Status == notification.Sent:
-		return "nothing: it was sent at " + clock(d.SentAt)
+		return "nothing: it was sent at " + clock(d.SentAt) + wasRead(d) + lastReceipt(d.Receipts)
 	case d.Status == notification.Delivered:
-		return "nothing: it arrived at " + clock(d.DeliveredAt)
+		return "nothing: it arrived at " + clock(d.DeliveredAt) + wasRead(d)
 	case d.Status == notification.Cancelled && w.cancelledBy() != "":
 		return fmt.Sprintf("nothing: its event was %s. To send it all the same, run %s", notification.CancelledBy(w.cancelledBy()), retry)
 	case d.Status == notification.Cancelled && notification.DroppedMeaning(d.LastError, d.Channel, d.UserType) != "":
@@ -67,6 +68,8 @@ func (w Why) nextOfDelivery(now time.Time) string {
 		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
 	case w.Workflow.Status == Running:
 		return w.nextOfRunning(now)
+	case d.Status == notification.Failed && d.ReceiptFailed:
+		return fmt.Sprintf("nothing: its provider accepted it, and said later that it did not arrive. %s, then run %s", w.mendAddress(), retry)
 	case d.Status == notification.Failed:
 		return fmt.Sprintf("nothing: it failed. %s, then run %s", mend(d), retry)
 	case w.Workflow.Status == Unreachable:
@@ -88,6 +91,36 @@ func retryDropped(d report.DeliveryDetail, retry string) string {
 		return fmt.Sprintf("To send it, first %s; then run %s", first, retry)
 	}
 	return "To send it all the same, run " + retry
+}
+
+// wasRead says when the recipient read a notification of the event; empty: they have not.
+func wasRead(d report.DeliveryDetail) string {
+	if d.ReadAt == nil {
+		return ""
+	}
+	return ", and was read at " + clock(d.ReadAt)
+}
+
+// lastReceipt is the provider's last word on a message of which it is not known whether it
+// arrived; empty: it said nothing.
+func lastReceipt(receipts []report.ReceiptRow) string {
+	if len(receipts) == 0 {
+		return ""
+	}
+	last := receipts[len(receipts)-1]
+	return fmt.Sprintf("; the last receipt, of %s, says %s", clock(&last.At), last.Status)
+}
+
+// mendAddress is what has to be put right before a message that did not arrive is sent once
+// more.
+func (w Why) mendAddress() string {
+	suppressed := slices.ContainsFunc(w.Rules.Findings, func(f notification.Finding) bool {
+		return f.Applies && f.Decision == notification.DecisionSuppressed
+	})
+	if suppressed {
+		return "Nothing is sent to that address any more: first " + notification.DecisionSuppressed.Remedy(w.Channel)
+	}
+	return "The last error has its reason. If the address does not work, first enter another one (recipient)"
 }
 
 // mend is what has to be put right before a failed delivery is made once more.

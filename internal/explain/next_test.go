@@ -54,6 +54,22 @@ func TestNextOfAReminderThatEnded(t *testing.T) {
 	}
 }
 
+// Where a bounce has suppressed the address, a retry would send nothing: who asks why is told
+// what to do first.
+func TestNextOfASuppressedAddress(t *testing.T) {
+	t.Parallel()
+
+	w := Why{
+		Channel: notification.Email, Workflow: &Sending{}, Rules: RulesNow{Findings: []notification.Finding{{Decision: notification.DecisionSuppressed, Applies: true}}},
+		Delivery: &report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d", Status: notification.Failed}, ReceiptFailed: true, HasText: true},
+	}
+	for _, want := range []string{"did not arrive", "first enter another address", "starter suppression remove --channel EMAIL", "then run `starter delivery retry d`"} {
+		require.Contains(t, w.next(nextNow), want)
+	}
+	w.Rules.Findings[0].Applies = false
+	require.NotContains(t, w.next(nextNow), "suppression")
+}
+
 func TestNextOfADelivery(t *testing.T) {
 	t.Parallel()
 
@@ -85,6 +101,12 @@ func TestNextOfADelivery(t *testing.T) {
 	rejected := status(notification.Pending)
 	rejected.Channel = notification.SMS
 	rejected.Log = []report.AttemptRow{attempt(1, "BUSY"), attempt(2, "ACCOUNT"), attempt(3, "ACCOUNT")}
+	deferred := status(notification.Sent)
+	deferred.Receipts = []report.ReceiptRow{{At: nextNow, Status: "processed"}, {At: later, Status: "deferred"}}
+	read := status(notification.Delivered)
+	read.ReadAt = &later
+	bounced := failed("SENT")
+	bounced.ReceiptFailed = true
 	const retry, hasten = "`starter delivery retry d`", "`starter delivery send-now d`"
 	digest := func(in Sending) Sending {
 		return running(func(s *Sending) { s.DigestID, s.Digest = "digest-1", &in })
@@ -99,6 +121,9 @@ func TestNextOfADelivery(t *testing.T) {
 	}{
 		{name: "sent", delivery: status(notification.Sent), workflow: inState("COMPLETED"), tells: []string{"sent at 2026-11-21 10:00:00"}},
 		{name: "arrived", delivery: status(notification.Delivered), workflow: inState(Unreachable), tells: []string{"arrived at 2026-11-21 10:04:05"}},
+		{name: "sent, and its provider still tries", delivery: deferred, workflow: inState("COMPLETED"), tells: []string{"sent at 2026-11-21 10:00:00", "last receipt, of 2026-11-21 10:04:05", "says deferred"}},
+		{name: "read", delivery: read, workflow: inState("COMPLETED"), tells: []string{"arrived at", "read at 2026-11-21 10:04:05"}},
+		{name: "bounced", delivery: bounced, workflow: inState("COMPLETED"), tells: []string{"accepted it", "said later that it did not arrive", "last error", "enter another", "recipient", retry}},
 		{name: "cancelled", delivery: status(notification.Cancelled), workflow: inState("CANCELED"), tells: []string{"cancelled", retry}},
 		{name: "opted out while it waited", delivery: dropped("USER_DISABLED"), workflow: inState("COMPLETED"),
 			tells: []string{"when it was due", "switched SMS off", retry}},

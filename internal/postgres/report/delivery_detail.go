@@ -15,9 +15,12 @@ import (
 type DeliveryDetail struct {
 	DeliveryRow
 	ProviderMessageID string       `json:"provider_message_id"`
-	HasText           bool         `json:"has_text"`     // false: it could not be rendered, and last_error says why
-	DigestItems       int          `json:"digest_items"` // of its digest, itself included; 0: it is in none
+	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
+	DigestItems       int          `json:"digest_items"`   // of its digest, itself included; 0: it is in none
+	ReceiptFailed     bool         `json:"receipt_failed"` // it is FAILED because a receipt says so
+	MessagesBefore    []string     `json:"-"`              // the provider's ids of what was sent before each retry
 	Log               []AttemptRow `db:"-" json:"attempt_log"`
+	Receipts          []ReceiptRow `db:"-" json:"receipts"`
 	Retries           []RetryRow   `db:"-" json:"retries"`
 }
 
@@ -32,6 +35,19 @@ type AttemptRow struct {
 	TookSeconds    *float64                    `json:"took_seconds"` // the provider's answer alone; null: it was not called
 }
 
+// ReceiptRow is a row of delivery_receipt: what a provider said of a message that it had
+// accepted. Those of a digest are about each of its items.
+type ReceiptRow struct {
+	At         time.Time             `json:"at"` // by the provider's clock
+	ReceivedAt time.Time             `json:"received_at"`
+	Provider   notification.Provider `json:"provider"`
+	Status     string                `json:"status"`     // the provider's word
+	Outcome    notification.Status   `json:"outcome"`    // DELIVERED or FAILED; empty: it changes no status
+	MessageID  string                `json:"message_id"` // the provider's; empty: it named none
+	Detail     string                `json:"detail"`
+	Earlier    bool                  `db:"-" json:"of_earlier_message"` // another one was sent after that message
+}
+
 // RetryRow is a row of delivery_retry.
 type RetryRow struct {
 	RunID        string              `json:"run_id"`
@@ -41,7 +57,7 @@ type RetryRow struct {
 	ErrorBefore  string              `json:"error_before"`
 }
 
-// maxLog bounds the attempts and the retries that are read of a delivery.
+// maxLog bounds the attempts, the receipts and the retries that are read of a delivery.
 const maxLog = 50
 
 // DeliveryOf finds the delivery of an event to one recipient over one channel. Where
@@ -68,16 +84,18 @@ func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err
 	return id, nil
 }
 
-// DeliveryDetail reads what is known of a delivery, with its last 50 attempts
-// and retries, the oldest first. Where there is none, the error is
+// DeliveryDetail reads what is known of a delivery, with its last 50 attempts,
+// receipts and retries, the oldest first. Where there is none, the error is
 // [notification.ErrNoDelivery].
 func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (DeliveryDetail, error) {
 	var found *DeliveryDetail
 	var attempts []AttemptRow
+	var receipts []ReceiptRow
 	var retries []RetryRow
 	batch := &pgx.Batch{}
 	queueDetail(batch, deliveryID, &found)
 	queueAttempts(batch, deliveryID, &attempts)
+	queueReceipts(batch, deliveryID, &receipts)
 	queueRetries(batch, deliveryID, &retries)
 	if err := r.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return DeliveryDetail{}, fmt.Errorf("read delivery: %w", err)
@@ -85,7 +103,10 @@ func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (Delivery
 	if found == nil {
 		return DeliveryDetail{}, notification.ErrNoDelivery
 	}
-	found.Log, found.Retries = attempts, retries
+	for i, r := range receipts {
+		receipts[i].Earlier = !notification.Receipt{MessageID: r.MessageID}.Concerns(found.ProviderMessageID, found.MessagesBefore)
+	}
+	found.Log, found.Receipts, found.Retries = attempts, receipts, retries
 	return *found, nil
 }
 
@@ -94,6 +115,8 @@ func queueDetail(batch *pgx.Batch, deliveryID string, into **DeliveryDetail) {
 		SELECT ` + deliveryColumns + `,
 		       coalesce(n.provider_message_id, '') AS provider_message_id,
 		       n.title IS NOT NULL AND n.body IS NOT NULL AS has_text,
+		       n.receipt_failed,
+		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
 		       (SELECT count(*) FROM notification d WHERE d.digest_id = n.digest_id) AS digest_items
 		FROM   notification n
 		WHERE  n.delivery_id = $1`
@@ -114,6 +137,23 @@ func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
 			LIMIT  $2
 		) a
 		ORDER BY attempt`
+
+	queueRows(batch, into, query, deliveryID, maxLog)
+}
+
+func queueReceipts(batch *pgx.Batch, deliveryID string, into *[]ReceiptRow) {
+	const query = `
+		SELECT at, received_at, provider, status, outcome, message_id, detail
+		FROM   (
+			SELECT r.at, r.received_at, r.provider, r.receipt_id, r.status, coalesce(r.outcome, '') AS outcome,
+			       coalesce(r.message_id, '') AS message_id, coalesce(r.detail, '') AS detail
+			FROM   notification n
+			JOIN   delivery_receipt r ON r.delivery_id IN (n.delivery_id, n.digest_id)
+			WHERE  n.delivery_id = $1
+			ORDER BY r.at DESC, r.received_at DESC, r.receipt_id DESC
+			LIMIT  $2
+		) r
+		ORDER BY at, received_at, receipt_id`
 
 	queueRows(batch, into, query, deliveryID, maxLog)
 }

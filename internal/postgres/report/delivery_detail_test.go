@@ -1,7 +1,9 @@
 package report_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +47,35 @@ func TestDeliveryDetail(t *testing.T) {
 	require.True(t, got.Retries[1].Again)
 }
 
+// What providers said is in the order of their clocks, also of the digest that the message was
+// sent in, and tells which message each receipt is about.
+func TestReceiptsOfADelivery(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, "UPDATE notification SET digest_id = 'digest-2', provider_message_id = 'm-2', status = 'FAILED', receipt_failed = true, last_error = 'bounced' WHERE id = 1")
+	exec(t, r, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before, message_id_before) VALUES ($1, 'run-1', false, 'FAILED', 'm-1')", mail)
+	exec(t, r, `
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
+		VALUES ('sendgrid', 'r-4', 'digest-2', 'm-2', '2026-11-21 12:00Z', 'bounce', 'FAILED', 'no such mailbox'),
+		       ('sendgrid', 'r-3', $1, NULL, '2026-11-21 11:00Z', 'deferred', NULL, NULL),
+		       ('sendgrid', 'r-1', $1, 'm-1', '2026-11-21 09:00Z', 'dropped', 'FAILED', NULL),
+		       ('sendgrid', 'r-9', 'evt-1-staff11-SMS', NULL, '2026-11-21 09:00Z', 'delivered', 'DELIVERED', NULL),
+		       ('sendgrid', 'r-8', 'digest-1', NULL, '2026-11-21 09:00Z', 'delivered', 'DELIVERED', NULL)`, mail)
+
+	got, err := r.DeliveryDetail(t.Context(), mail)
+
+	require.NoError(t, err)
+	require.True(t, got.ReceiptFailed)
+	var words []string
+	for _, receipt := range got.Receipts {
+		words = append(words, fmt.Sprint(receipt.At.UTC().Hour(), " ", receipt.Status, " ", receipt.Outcome, " ", receipt.Earlier, " ", receipt.Detail))
+		require.Equal(t, notification.SendGrid, receipt.Provider)
+		require.WithinDuration(t, time.Now(), receipt.ReceivedAt, time.Hour)
+	}
+	require.Equal(t, []string{"9 dropped FAILED true ", "11 deferred  false ", "12 bounce FAILED false no such mailbox"}, words)
+}
+
 func TestDeliveryDetailIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -52,6 +83,8 @@ func TestDeliveryDetailIsBounded(t *testing.T) {
 	exec(t, r, "UPDATE notification SET title = NULL, last_error = 'no template'")
 	exec(t, r, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT $1, n FROM generate_series(1, 60) n", mail)
 	exec(t, r, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) SELECT $1, 'run-' || n, false, 'FAILED' FROM generate_series(1, 60) n`, mail)
+
+	exec(t, r, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status) SELECT 'twilio', n, $1, now() + n * interval '1 minute', 'r-' || n FROM generate_series(1, 60) n", mail)
 
 	got, err := r.DeliveryDetail(t.Context(), mail)
 
@@ -62,6 +95,8 @@ func TestDeliveryDetailIsBounded(t *testing.T) {
 	require.Equal(t, 11, got.Log[0].Attempt)
 	require.Equal(t, 60, got.Log[49].Attempt)
 	require.Len(t, got.Retries, 50)
+	require.Len(t, got.Receipts, 50)
+	require.Equal(t, "r-60", got.Receipts[49].Status)
 }
 
 func TestDeliveryDetailOfNoDelivery(t *testing.T) {

@@ -15,6 +15,7 @@ type EventDetail struct {
 	EventID    string            `json:"event_id"`
 	Outbox     *LeasedRow        `json:"outbox"`          // nil: the row was purged
 	Processed  *ProcessedRow     `json:"processed_event"` // nil: it was not started yet
+	Deliveries DeliveryTotals    `json:"deliveries"`
 	Recipients []RecipientDetail `json:"recipients"`
 	More       int               `json:"more_recipients"` // those who are not among Recipients
 
@@ -46,6 +47,12 @@ type ProcessedRow struct {
 	UpdatedAt time.Time                    `json:"updated_at"`
 }
 
+// DeliveryTotals is what became of all deliveries of an event.
+type DeliveryTotals struct {
+	ByStatus map[notification.Status]int `json:"by_status"`
+	ReadBy   int                         `json:"read_by"` // recipients who have read any of theirs
+}
+
 // RecipientDetail is what was decided about one recipient, and their deliveries.
 type RecipientDetail struct {
 	UserType   notification.UserType                          `json:"user_type"`
@@ -67,6 +74,7 @@ type RecipientDelivery struct {
 	SendAfter  *time.Time          `json:"send_after"`
 	CreatedAt  time.Time           `json:"created_at"`
 	SentAt     *time.Time          `json:"sent_at"`
+	ReadAt     *time.Time          `json:"read_at"`   // when the recipient has read a notification of the event
 	DigestID   string              `json:"digest_id"` // empty: it was sent alone
 	Retries    int                 `json:"retries"`   // by operators
 }
@@ -80,6 +88,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 	batch := &pgx.Batch{}
 	queueOutboxRow(batch, &detail)
 	queueProcessedRow(batch, &detail)
+	queueTotals(batch, &detail)
 	queueDecisions(batch, &detail, &decided, maxRecipients)
 	queueDeliveries(batch, &detail, maxRecipients)
 	queueCancelled(batch, &detail)
@@ -119,6 +128,37 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 	queueRow(batch, &detail.Processed, query, detail.EventID)
 }
 
+// queueTotals counts all deliveries of the event, and those who have read any.
+func queueTotals(batch *pgx.Batch, detail *EventDetail) {
+	const byStatus = `
+		SELECT status, count(*)
+		FROM   notification
+		WHERE  event_id = $1
+		GROUP BY status`
+	const readBy = `
+		SELECT count(DISTINCT (user_type, user_id))
+		FROM   notification
+		WHERE  event_id = $1
+		AND    read_at IS NOT NULL`
+
+	detail.Deliveries.ByStatus = map[notification.Status]int{}
+	queueCounts(batch, detail.Deliveries.ByStatus, byStatus, detail.EventID)
+	batch.Queue(readBy, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.ReadBy) })
+}
+
+// queueCounts adds a query that counts deliveries by status.
+func queueCounts(batch *pgx.Batch, into map[notification.Status]int, query, eventID string) {
+	batch.Queue(query, eventID).Query(func(rows pgx.Rows) error {
+		var status notification.Status
+		var count int
+		_, err := pgx.ForEachRow(rows, []any{&status, &count}, func() error {
+			into[status] = count
+			return nil
+		})
+		return err
+	})
+}
+
 // queueCancelled counts the deliveries of the event that this one takes back.
 func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
@@ -128,18 +168,8 @@ func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
 		WHERE  e.event_id = $1
 		GROUP BY n.status`
 
-	batch.Queue(query, detail.EventID).Query(func(rows pgx.Rows) error {
-		var status notification.Status
-		var count int
-		_, err := pgx.ForEachRow(rows, []any{&status, &count}, func() error {
-			if detail.Cancelled == nil {
-				detail.Cancelled = map[notification.Status]int{}
-			}
-			detail.Cancelled[status] = count
-			return nil
-		})
-		return err
-	})
+	detail.Cancelled = map[notification.Status]int{}
+	queueCounts(batch, detail.Cancelled, query, detail.EventID)
 }
 
 // firstRecipients are the first recipients of the event $1, up to $2 of them.
@@ -160,7 +190,7 @@ func queueDecisions(batch *pgx.Batch, detail *EventDetail, decided *int, limit i
 func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
 	const query = `
 		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error,
-		       n.send_after, n.created_at, n.sent_at, coalesce(n.digest_id, '') AS digest_id,
+		       n.send_after, n.created_at, n.sent_at, n.read_at, coalesce(n.digest_id, '') AS digest_id,
 		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id) AS retries
 		FROM   notification n
 		JOIN   (` + firstRecipients + `) r USING (user_type, user_id)

@@ -57,6 +57,29 @@ func TestEventDetail(t *testing.T) {
 	require.Equal(t, notification.Pending, got.Recipients[2].Deliveries[notification.SMS].Status)
 }
 
+// All deliveries of an event are counted, also of recipients who are not shown, and those
+// who have read any of theirs once.
+func TestEventDetailCountsDeliveries(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	require.Equal(t, report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Pending: 2}}, eventDetail(t, r, 1).Deliveries)
+	exec(t, r, `
+		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, sent_at, delivered_at)
+		OVERRIDING SYSTEM VALUE
+		VALUES (5, 'evt-1', 'T', 'RESTAURANT_USER', '10', 'SMS', 'd5', 'a', 'b', 'DELIVERED', now(), now()),
+		       (6, 'evt-1', 'T', 'RESTAURANT_USER', '10', 'PUSH', 'd6', 'a', 'b', 'SENT', now(), NULL)`)
+	exec(t, r, "UPDATE notification SET read_at = $1 WHERE event_id = 'evt-1' AND user_id = '10'", noon)
+
+	got := eventDetail(t, r, 10)
+
+	require.Equal(t, report.DeliveryTotals{
+		ByStatus: map[notification.Status]int{notification.Pending: 2, notification.Delivered: 1, notification.Sent: 1}, ReadBy: 1,
+	}, got.Deliveries)
+	require.True(t, noon.Equal(*got.Recipients[1].Deliveries[notification.SMS].ReadAt))
+	require.Nil(t, got.Recipients[2].Deliveries[notification.SMS].ReadAt)
+}
+
 func TestEventDetailIsBounded(t *testing.T) {
 	t.Parallel()
 
