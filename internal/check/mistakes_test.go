@@ -86,6 +86,11 @@ func TestMistakes(t *testing.T) {
 		{name: "category of nothing", sql: `UPDATE event_category SET category = 'promotions' WHERE category = 'offers'`,
 			where: "user_category_preferences category offers", problem: "1 row has this category, which no event type has", remedy: "another name"},
 		{name: "category of every type", sql: `INSERT INTO event_category (event_type, category) VALUES ('*', 'offers')`, where: "event_category *", problem: "no event type", remedy: "each event type"},
+		{name: "nothing escalates to it", sql: `DELETE FROM event_type_escalation WHERE from_channel = 'SMS'`, where: "event_type_channel_routing TABLE_OFFERED/EMAIL", problem: "nothing escalates to it", remedy: "event_type_escalation"},
+		{name: "a digest escalates", sql: `UPDATE event_type_channel_routing SET delivery_strategy = 'AGGREGATE' WHERE event_type = 'TABLE_OFFERED' AND channel_type = 'PUSH'`,
+			where: "event_type_escalation TABLE_OFFERED/PUSH", problem: "PUSH is AGGREGATE", remedy: "another delivery_strategy"},
+		{name: "nobody can read it", sql: `DELETE FROM event_type_channel_routing WHERE event_type = 'TABLE_OFFERED' AND channel_type = 'WEBSOCKET'`,
+			where: "event_type_escalation TABLE_OFFERED/PUSH", problem: "SMS follows always", remedy: "route it over WEBSOCKET"},
 
 		// The templates.
 		{name: "no template", sql: route + `DELETE FROM notification_template WHERE event_type = '*'; ` + template + `('CHAT_MESSAGE_SENT', '*', 'en', 'x', 'x'), ('ORDER_PAID', '*', 'it', 'x', 'x')`,
@@ -95,6 +100,10 @@ func TestMistakes(t *testing.T) {
 		{name: "template that does not parse", sql: template + `('ORDER_PAID', 'SMS', 'en', 'x', '{{.payload.')`, where: "notification_template ORDER_PAID/SMS/en", problem: "cannot be parsed", remedy: "correct the template"},
 		{name: "missing key", event: `{"title": "x"}`, sql: route + template + `('ORDER_PAID', '*', 'en', '{{.payload.title}}', '{{.payload.name}}')`,
 			where: "notification_template ORDER_PAID/*/en", problem: `key "name" is missing, in 1 of the last 1 events of type ORDER_PAID, such as evt-1`, remedy: `{{with index .payload "key"}}{{.}}{{end}}`},
+		{name: "missing key of what follows", event: `{"title": "x"}`, sql: escalated + template + `('ORDER_PAID', '*', 'en', '{{.payload.title}}', 'x'), ('ORDER_PAID.escalated', '*', 'en', 'x', '{{.payload.name}}')`,
+			where: "notification_template ORDER_PAID.escalated/*/en", problem: `key "name" is missing, in 1 of the last 1 events of type ORDER_PAID, such as evt-1`, remedy: `{{with index .payload "key"}}{{.}}{{end}}`},
+		{name: "no template for what follows", sql: escalated + `DELETE FROM notification_template WHERE event_type = '*'; ` + template + `('CHAT_MESSAGE_SENT', '*', 'en', 'x', 'x'), ('ORDER_PAID', 'SMS', 'en', 'x', 'x')`,
+			where: "event_type_channel_routing ORDER_PAID/EMAIL", problem: "no template ORDER_PAID/EMAIL in en", remedy: "notification_template"},
 		{name: "words of digests", sql: template + `('digest', 'EMAIL', 'de', 'x', '{{.payload.name}}'); UPDATE recipient SET locale = 'de' WHERE user_id = '42'`,
 			where: "notification_template digest/EMAIL/de", problem: `key "payload" is missing, in every digest of REVIEW_POSTED`, remedy: ".Items"},
 
@@ -132,5 +141,6 @@ const (
 	route               = `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('ORDER_PAID', 'EMAIL'); `
 	recipients          = `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES `
 	recipientsWithRoles = `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles) VALUES `
+	escalated           = `INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only) VALUES ('ORDER_PAID', 'SMS', false), ('ORDER_PAID', 'EMAIL', true); INSERT INTO event_type_escalation VALUES ('ORDER_PAID', 'SMS', 'EMAIL', '1 hour', 'DELIVERED'); `
 	template            = `INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES `
 )

@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){rulesOfNobody, rulesOverNoChannel, settingsOfNobody, categories} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){rulesOfNobody, rulesOverNoChannel, settingsOfNobody, categories, escalations} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err

@@ -45,6 +45,8 @@ type templates struct {
 	routes  []report.Route
 	locales []string
 	set     *template.Set // of no event
+
+	escalations []report.EscalationRule
 }
 
 // mostLocales bounds how often one event is written.
@@ -55,6 +57,9 @@ func readTemplates(ctx context.Context, reader report.Reader) (t templates, err 
 		return t, err
 	}
 	if t.routes, err = reader.Routes(ctx); err != nil {
+		return t, err
+	}
+	if t.escalations, err = reader.Escalations(ctx); err != nil {
 		return t, err
 	}
 	used, err := reader.Values(ctx, "recipient", "locale")
@@ -93,7 +98,7 @@ func (t templates) missing() (mistakes []Mistake) {
 			names = append(names, template.DigestName)
 		}
 		for _, name := range names {
-			lacking := slices.DeleteFunc(slices.Clone(t.locales), func(locale string) bool { return t.set.Serves(name, route.Channel, locale) })
+			lacking := slices.DeleteFunc(slices.Clone(t.locales), func(locale string) bool { return t.serves(name, route, locale) })
 			if len(lacking) > 0 {
 				mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: fmt.Sprintf("there is no template %s/%s in %s, nor in en", name, route.Channel, localeList(lacking)),
 					Remedy: fmt.Sprintf("insert one into %s: event_type %s or *, channel %s or *, and locale en for all who have none of their own", templateRows, name, route.Channel)})
@@ -101,6 +106,13 @@ func (t templates) missing() (mistakes []Mistake) {
 		}
 	}
 	return mistakes
+}
+
+// serves says that there is a text. What nothing but an escalation makes use of may have one
+// for that alone.
+func (t templates) serves(name string, route report.Route, locale string) bool {
+	return t.set.Serves(name, route.Channel, locale) ||
+		(route.OnEscalationOnly && t.set.Serves(notification.EscalatedType(route.EventType), route.Channel, locale))
 }
 
 func localeList(locales []string) string {
@@ -139,13 +151,13 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 	for _, recent := range types {
 		found := &misfits{byRow: map[string]*misfit{}}
 		for _, event := range recent.events {
-			set := template.NewSet(event, recent.setup.Templates)
+			set, escalated := template.NewSet(event, recent.setup.Templates), template.NewEscalatedSet(event, t.rows)
 			for _, route := range recent.setup.Routing {
-				for _, locale := range t.locales {
-					var unfit *template.RowError
-					if _, err := set.Render(ctx, route.Channel, sample(locale)); errors.As(err, &unfit) && !t.isUnusable(unfit) {
-						found.add(unfit, event.ID)
+				for _, set := range []*template.Set{set, escalated} {
+					if set == escalated && !t.escalated(recent.name, route.Channel) || set != escalated && route.OnEscalationOnly {
+						continue
 					}
+					t.addUnfit(ctx, found, set, event.ID, route.Channel)
 				}
 			}
 		}
@@ -159,6 +171,21 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 		}
 	}
 	return mistakes, nil
+}
+
+// addUnfit writes an event over a channel in every locale.
+func (t templates) addUnfit(ctx context.Context, found *misfits, set *template.Set, eventID string, channel notification.Channel) {
+	for _, locale := range t.locales {
+		var unfit *template.RowError
+		if _, err := set.Render(ctx, channel, sample(locale)); errors.As(err, &unfit) && !t.isUnusable(unfit) {
+			found.add(unfit, eventID)
+		}
+	}
+}
+
+// escalated says that something escalates to a channel.
+func (t templates) escalated(eventType string, channel notification.Channel) bool {
+	return slices.ContainsFunc(t.escalations, func(rule report.EscalationRule) bool { return rule.EventType == eventType && rule.To == channel })
 }
 
 // isUnusable says that a row was named already, since it fits no event at all.

@@ -175,6 +175,16 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, err)
 	preferences.Timezone = "America/New_York"
 	require.NoError(r.t, gateway.SetPreferences(ctx, customer, preferences))
+	gateway.AddressHash = secret.AddressHash(heraldSecret)
+	mail := r.name + "-evt-customer42-EMAIL"
+	recorded, err := gateway.RecordReceipts(ctx, []notification.Receipt{{
+		Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, At: time.Now(), Word: "bounce", Address: "gone@example.com",
+		Status: notification.Failed, Suppress: notification.SuppressedBounce, Unsubscribes: true,
+	}})
+	require.NoError(r.t, err)
+	require.Equal(r.t, notification.Email, recorded[0].Channel)
+	require.NoError(r.t, gateway.RecordOptOut(ctx, notification.OptOut{MessageID: "SM1", Number: "+393401234567"}))
+	require.NoError(r.t, gateway.RecordOptOut(ctx, notification.OptOut{MessageID: "SM2", Number: "+393401234567", Lifted: true}))
 	later := time.Now().Add(time.Hour)
 	require.NoError(r.t, gateway.NewTicket(ctx, []byte("hash"), customer, later, later))
 	_, _, err = gateway.UseTicket(ctx, []byte("hash"))

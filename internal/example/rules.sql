@@ -27,7 +27,7 @@ ON CONFLICT ON CONSTRAINT event_type_recipients_once DO UPDATE
 SET    roles = excluded.roles
 WHERE  event_type_recipients.roles IS DISTINCT FROM excluded.roles;
 
--- SYSTEM_ALERT, PROMOTION, CHAT_MESSAGE_SENT and TABLE_READY have no rows above: their aggregate decides.
+-- SYSTEM_ALERT, PROMOTION, CHAT_MESSAGE_SENT, TABLE_READY and TABLE_OFFERED have no rows above: their aggregate decides.
 -- MENU_UPDATED has no row below: it is routed nowhere.
 INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, delivery_strategy, delay, quiet_hours_action, priority)
 VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET', true, 'IMMEDIATE', '0', 'DROP', 'HIGH'),
@@ -82,6 +82,29 @@ SET    delivery_strategy  = excluded.delivery_strategy,
        quiet_hours_action = excluded.quiet_hours_action
 WHERE  (event_type_channel_routing.delivery_strategy, event_type_channel_routing.digest_window, event_type_channel_routing.quiet_hours_action)
        IS DISTINCT FROM (excluded.delivery_strategy, excluded.digest_window, excluded.quiet_hours_action);
+
+-- A free table is offered to somebody on the waiting list. Where they do not read that within five minutes, an SMS follows. Where that
+-- does not arrive, a mail asks them to check their number.
+INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only, priority)
+VALUES ('TABLE_OFFERED', 'WEBSOCKET', false, 'HIGH'),
+       ('TABLE_OFFERED', 'PUSH', false, 'HIGH'),
+       ('TABLE_OFFERED', 'SMS', true, 'HIGH'),
+       ('TABLE_OFFERED', 'EMAIL', true, 'HIGH')
+ON CONFLICT (event_type, channel_type) DO UPDATE
+SET    on_escalation_only = excluded.on_escalation_only,
+       priority           = excluded.priority
+WHERE  (event_type_channel_routing.on_escalation_only, event_type_channel_routing.priority)
+       IS DISTINCT FROM (excluded.on_escalation_only, excluded.priority);
+
+INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
+VALUES ('TABLE_OFFERED', 'PUSH', 'SMS', '5 minutes', 'READ'),
+       ('TABLE_OFFERED', 'SMS', 'EMAIL', '1 hour', 'DELIVERED')
+ON CONFLICT (event_type, from_channel) DO UPDATE
+SET    to_channel = excluded.to_channel,
+       after      = excluded.after,
+       until      = excluded.until
+WHERE  (event_type_escalation.to_channel, event_type_escalation.after, event_type_escalation.until)
+       IS DISTINCT FROM (excluded.to_channel, excluded.after, excluded.until);
 
 INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type, enabled, max_recipients, allowed_roles)
 VALUES ('RESTAURANT', '5', 'SMS', NULL, true, NULL, '{MANAGER}'),

@@ -35,6 +35,14 @@ VALUES ('*', '*', 'en', 'News about {{.event.aggregate_type}} {{.event.aggregate
        ('PARTNER_ASSIGNMENT', '*', 'en', 'New partner{{with index .payload "restaurant"}}: {{.}}{{end}}', '{{or (index .payload "restaurant") "A restaurant"}} is now in the care of your agency.'),
        ('PARTNER_ASSIGNMENT', '*', 'it', 'Nuovo partner{{with index .payload "restaurant"}}: {{.}}{{end}}', '{{or (index .payload "restaurant") "Un ristorante"}} è ora seguito dalla vostra agenzia.'),
 
+       -- What follows a delivery that did not get there has the words of its own type, or those of TYPE.escalated.
+       ('TABLE_OFFERED', '*', 'en', 'A table is free', 'A table{{with index .payload "pax"}} for {{.}}{{end}}{{with index .payload "time"}} at {{.}}{{end}} is free for you{{with index .payload "until"}} until {{.}}{{end}}.'),
+       ('TABLE_OFFERED', '*', 'it', 'Un tavolo è libero', 'Un tavolo{{with index .payload "pax"}} per {{.}}{{end}}{{with index .payload "time"}} alle {{.}}{{end}} è libero per te{{with index .payload "until"}} fino alle {{.}}{{end}}.'),
+       ('TABLE_OFFERED.escalated', 'EMAIL', 'en', 'Please check your telephone number',
+        '<p>Hello {{.recipient.name}},</p><p>a table is free for you, and our text message did not reach you. Please check the telephone number that we have of you.</p>'),
+       ('TABLE_OFFERED.escalated', 'EMAIL', 'it', 'Controlla il tuo numero di telefono',
+        '<p>Ciao {{.recipient.name}},</p><p>c''è un tavolo libero per te, e il nostro SMS non ti ha raggiunto. Controlla il numero di telefono che abbiamo di te.</p>'),
+
        ('SYSTEM_ALERT', '*', 'en', 'Alert: {{.payload.service}}', '{{.payload.service}} reports: {{.payload.message}}'),
        ('SYSTEM_ALERT', '*', 'it', 'Allarme: {{.payload.service}}', '{{.payload.service}} segnala: {{.payload.message}}'),
 

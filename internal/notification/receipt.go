@@ -23,6 +23,7 @@ type Receipt struct {
 	At         time.Time
 	Word       string // the provider's word for what happened: delivered, bounce, …
 	Detail     string // the provider's reason, without an address; may be empty
+	Address    string // that the message went to, as the provider names it: to be hashed, and not kept
 
 	Status       Status            // Delivered or Failed; empty: it changes no status
 	Suppress     SuppressionReason // the address is to get nothing more, for this reason; empty: it may

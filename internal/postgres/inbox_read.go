@@ -18,6 +18,9 @@ const arrived = `status       = 'DELIVERED',
 			       available_at = coalesce(n.available_at, n.sent_at, CASE n.status WHEN 'FAILED' THEN n.created_at ELSE now() END),
 			       last_error   = NULL`
 
+// wakeFollowUps wakes the worker that does what was told, if anything was.
+const wakeFollowUps = `SELECT pg_notify('delivery_follow_up', '') FROM told LIMIT 1`
+
 // MarkDelivered records that notifications have reached their recipients, in one statement.
 // It ignores what is not theirs, what no attempt was begun for, and what has arrived
 // before.
@@ -32,11 +35,20 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 			AND    n.status <> 'DELIVERED'
 			ORDER BY n.id -- as other gateways do, to whom the same may be acknowledged
 			FOR NO KEY UPDATE OF n
+		), acknowledged AS (
+			UPDATE notification n
+			SET    ` + arrived + `
+			FROM   found f
+			WHERE  n.id = f.id
+			RETURNING n.delivery_id, n.escalates
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'ESCALATION'
+			FROM   acknowledged
+			WHERE  escalates
+			RETURNING 1
 		)
-		UPDATE notification n
-		SET    ` + arrived + `
-		FROM   found f
-		WHERE  n.id = f.id`
+		` + wakeFollowUps
 
 	ids := make([]int64, len(acknowledgements))
 	userTypes, userIDs := make([]string, len(ids)), make([]string, len(ids))
@@ -47,13 +59,55 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 	return wrap(err, "acknowledge notifications")
 }
 
-// MarkRead records that a recipient has read a notification, which has arrived by that.
-// The first time stands. Where it is not theirs, or there is nothing to be seen of it yet,
-// the error is [notification.ErrNoNotification].
+// readChosen goes on after a query has chosen rows n of WEBSOCKET of the recipient, $1 and
+// $2. Whoever reads one of an event's notifications has read all that they were sent of it:
+// what an escalation waits for is that they know, wherever they read it. Only one of
+// WEBSOCKET has arrived by that. The first time stands.
+const readChosen = `), related AS (
+			SELECT r.id, r.event_id, r.delivery_id, r.escalates
+			FROM   chosen c
+			JOIN   notification r ON r.event_id = c.event_id AND r.user_type = $1 AND r.user_id = $2
+		), found AS (
+			SELECT n.id
+			FROM   notification n
+			WHERE  n.id = ANY (ARRAY (SELECT id FROM related))
+			AND    n.read_at IS NULL
+			AND    n.attempt_count > 0
+			AND    (n.status IN ('SENT', 'DELIVERED') OR (n.channel = 'WEBSOCKET' AND n.status <> 'CANCELLED'))
+			ORDER BY n.id
+			FOR NO KEY UPDATE
+		), live AS (
+			UPDATE notification n
+			SET    read_at      = now(),
+			       ` + arrived + `
+			FROM   found f
+			WHERE  n.id = f.id
+			AND    n.channel = 'WEBSOCKET'
+			RETURNING n.event_id
+		), elsewhere AS (
+			UPDATE notification n
+			SET    read_at = now()
+			FROM   found f
+			WHERE  n.id = f.id
+			AND    n.channel <> 'WEBSOCKET'
+			RETURNING n.event_id
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'ESCALATION'
+			FROM   related
+			WHERE  escalates
+			AND    event_id IN (SELECT event_id FROM live UNION ALL SELECT event_id FROM elsewhere)
+			RETURNING 1
+		)
+		SELECT (SELECT count(*) FROM chosen), (SELECT count(*) FROM live), (` + wakeFollowUps + `)::text`
+
+// MarkRead records that a recipient has read a notification, which has arrived by that, and
+// with it all that they were sent of its event. Where it is not theirs, or there is nothing
+// to be seen of it yet, the error is [notification.ErrNoNotification].
 func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error {
 	const query = `
-		WITH found AS (
-			SELECT n.id, n.read_at
+		WITH chosen AS (
+			SELECT n.event_id
 			FROM   notification n
 			WHERE  n.id = $3
 			AND    n.user_type = $1
@@ -61,59 +115,43 @@ func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id 
 			AND    n.channel = 'WEBSOCKET'
 			AND    n.attempt_count > 0
 			AND    n.status <> 'CANCELLED'
-			FOR NO KEY UPDATE
-		), read AS (
-			UPDATE notification n
-			SET    read_at      = now(),
-			       ` + arrived + `
-			FROM   found f
-			WHERE  n.id = f.id
-			AND    f.read_at IS NULL
-		)
-		SELECT count(*)
-		FROM   found`
+		` + readChosen
 
-	var found int
-	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, id).Scan(&found)
-	if err == nil && found == 0 {
+	chosen, _, err := s.read(ctx, query, who.UserType, who.UserID, id)
+	if err == nil && chosen == 0 {
 		return notification.ErrNoNotification
 	}
 	return wrap(err, "mark notification as read")
 }
 
-// readBatch is how many rows one statement marks as read.
+// read runs a query that ends with readChosen.
+func (s *Store) read(ctx context.Context, query string, args ...any) (chosen, read int, err error) {
+	var woken *string
+	err = s.Pool.QueryRow(ctx, query, args...).Scan(&chosen, &read, &woken)
+	return chosen, read, err
+}
+
+// readBatch is how many rows of WEBSOCKET one statement marks as read.
 const readBatch = 1000
 
 // MarkAllRead records that a recipient has read a notification and all that stand before it
 // in their inbox. Where that one is not theirs, the error is [notification.ErrNoNotification].
 func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error {
 	const query = `
-		WITH oldest AS (
-			SELECT n.id
+		WITH chosen AS (
+			SELECT n.event_id
 			FROM   notification n
 			WHERE  ` + ofRecipient + `
 			AND    n.read_at IS NULL
 			AND    (` + inboxTime + `, n.id) <= ($3, $4)
 			ORDER BY ` + inboxTime + `, n.id
 			LIMIT  $5
-		), found AS (
-			SELECT n.id
-			FROM   notification n
-			WHERE  n.id IN (SELECT id FROM oldest)
-			AND    n.read_at IS NULL
-			ORDER BY n.id
-			FOR NO KEY UPDATE
-		)
-		UPDATE notification n
-		SET    read_at      = now(),
-		       ` + arrived + `
-		FROM   found f
-		WHERE  n.id = f.id`
+		` + readChosen
 
 	last, err := s.InboxPositionOf(ctx, who, until)
 	for err == nil {
-		done, failed := s.Pool.Exec(ctx, query, who.UserType, who.UserID, last.AvailableAt, last.ID, readBatch)
-		if failed == nil && done.RowsAffected() == 0 {
+		_, read, failed := s.read(ctx, query, who.UserType, who.UserID, last.AvailableAt, last.ID, readBatch)
+		if failed == nil && read == 0 {
 			return nil
 		}
 		err = wrap(failed, "mark notifications as read")

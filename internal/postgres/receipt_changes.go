@@ -23,17 +23,15 @@ type receiptMove struct {
 	delivered *time.Time // when it arrived, by the provider's clock; nil: nothing says so
 }
 
-// add adds what follows from a receipt about some rows. Of a message that another one was
-// sent after, a complaint alone counts: it is the recipient's word, while a new attempt may
-// have gone to another address.
+// add adds what follows from a receipt about some rows. What is suppressed is the address
+// that the provider names, whichever the delivery would go to now.
 func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, hash func(string) []byte) {
+	if r.Suppress != "" && hash != nil {
+		c.suppressions.add(hash, rows[0].Channel, r.Address, r.Suppress, r.Detail, r.At)
+	}
 	for _, row := range rows {
-		concerns := row.Attempts > 0 && r.Concerns(row.MessageID, row.MessagesBefore)
-		if concerns {
+		if row.Attempts > 0 && r.Concerns(row.MessageID, row.MessagesBefore) {
 			c.move(r, row)
-		}
-		if r.Suppress != "" && hash != nil && (concerns || r.Suppress == notification.SuppressedComplaint) {
-			c.suppressions.add(hash, row.Channel, row.Address, r.Suppress, r.Detail, r.At)
 		}
 		if r.Unsubscribes {
 			c.unsubscribed.add(notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel)

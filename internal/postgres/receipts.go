@@ -76,7 +76,6 @@ type receivedRow struct {
 	DeliveryID     string
 	DigestID       string // empty: none
 	Channel        notification.Channel
-	Address        string
 	UserType       notification.UserType
 	UserID         string
 	Category       string   // of its event type; empty: none
@@ -99,7 +98,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		FOR NO KEY UPDATE`
 	// A statement of its own sees what those have written for whom the first one waited.
 	const read = `
-		SELECT n.id, n.delivery_id, coalesce(n.digest_id, '') AS digest_id, n.channel, coalesce(n.recipient_address, '') AS address,
+		SELECT n.id, n.delivery_id, coalesce(n.digest_id, '') AS digest_id, n.channel,
 		       n.user_type, n.user_id, coalesce(g.category, '') AS category, n.attempt_count AS attempts,
 		       coalesce(n.provider_message_id, '') AS message_id,
 		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,

@@ -25,7 +25,7 @@ var said = []notification.Receipt{
 	{MessageID: "m", Word: "dropped", At: day.Add(3 * time.Minute), Status: notification.Failed, Detail: "Spam Content"},
 	{MessageID: "m", Word: "deferred", At: day.Add(time.Minute), Detail: "451 later"},
 	{MessageID: "old", Word: "delivered", At: day, Status: notification.Delivered},
-	{MessageID: "old", Word: "bounce", At: day, Status: notification.Failed, Detail: "old", Suppress: notification.SuppressedBounce},
+	{MessageID: "old", Word: "bounce", At: day, Status: notification.Failed, Detail: "old"},
 }
 
 const (
@@ -135,6 +135,7 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 				endAs(t, s, notification.AttemptResult{DeliveryID: h.id, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "m"})
 			default:
 				r := said[h.order[step]]
+				r.Address = h.id + "@example.com"
 				r.Provider, r.DeliveryID, r.ID = notification.SendGrid, h.id, fmt.Sprintf("%s-%d", h.id, h.order[step])
 				receipts = append(receipts, r)
 			}

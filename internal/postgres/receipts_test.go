@@ -39,7 +39,7 @@ func sentMail(t *testing.T) *postgres.Store {
 func bounce(id string) notification.Receipt {
 	return notification.Receipt{
 		Provider: notification.SendGrid, ID: id, DeliveryID: mail, MessageID: "m", Word: "bounce", At: day,
-		Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce,
+		Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce, Address: "ada@example.com",
 	}
 }
 

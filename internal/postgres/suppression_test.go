@@ -16,35 +16,36 @@ func suppressedOver(t *testing.T, s *postgres.Store, channel notification.Channe
 	return list(t, s, "SELECT reason FROM recipient_suppression WHERE channel = $1 AND address_hash = $2 ORDER BY reason", string(channel), hashOf(address))
 }
 
-// A receipt suppresses the address that the message went to, however it is written. About a
-// message before a retry, only the word of the recipient counts.
+// A receipt suppresses the address that its provider names, however it is written, also when
+// the delivery was sent anew to another one; one that names none, none.
 func TestReceiptSuppresses(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
-		name    string
-		message string
-		reason  notification.SuppressionReason
-		want    []string
+		name             string
+		message, address string
+		reason           notification.SuppressionReason
+		want             []string
 	}{
-		{name: "it bounced", message: "m", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
-		{name: "it was refused for now", message: "m"},
-		{name: "it bounced before the retry", message: "old", reason: notification.SuppressedBounce},
-		{name: "it was reported as spam before the retry", message: "old", reason: notification.SuppressedComplaint, want: []string{"COMPLAINT"}},
+		{name: "it bounced", message: "m", address: " Ada@Example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
+		{name: "it was refused for now", message: "m", address: "ada@example.com"},
+		{name: "it bounced before the retry", message: "old", address: "ada@example.com", reason: notification.SuppressedBounce, want: []string{"BOUNCE"}},
+		{name: "it names no address", message: "m", reason: notification.SuppressedBounce},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
 			s := sentMail(t)
+			exec(t, s, "UPDATE notification SET recipient_address = 'newer@example.com'")
 			exec(t, s, insertRetry[:len(insertRetry)-len(") VALUES ")]+`, message_id_before) VALUES ($1, 'run', true, 'SENT', 'old')`, mail)
-			exec(t, s, "UPDATE notification SET recipient_address = ' Ada@Example.com'")
 			r := bounce("r-1")
-			r.MessageID, r.Suppress = tt.message, tt.reason
+			r.MessageID, r.Suppress, r.Address = tt.message, tt.reason, tt.address
 
 			record(t, s, r)
 
 			require.ElementsMatch(t, tt.want, suppressedOver(t, s, notification.Email, "ada@example.com"))
+			require.Len(t, tt.want, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 		})
 	}
 }

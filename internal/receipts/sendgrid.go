@@ -76,7 +76,7 @@ var errMalformed = errors.New("it is not as the provider documents it")
 func (e sendgridEvent) receipt() (notification.Receipt, error) {
 	message, _, _ := strings.Cut(e.MessageID, ".")
 	r := notification.Receipt{
-		Provider: notification.SendGrid, ID: e.EventID, DeliveryID: e.DeliveryID, MessageID: message, Word: e.Event,
+		Provider: notification.SendGrid, ID: e.EventID, DeliveryID: e.DeliveryID, MessageID: message, Word: e.Event, Address: e.Email,
 	}
 	if !storable(r) || e.Timestamp < firstSecond || e.Timestamp > lastSecond {
 		return notification.Receipt{}, errMalformed

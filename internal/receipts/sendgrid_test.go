@@ -64,7 +64,7 @@ func TestEvents(t *testing.T) {
 			require.Zero(t, malformed)
 			require.Zero(t, foreign)
 			tt.want.Provider, tt.want.ID, tt.want.MessageID, tt.want.DeliveryID = notification.SendGrid, "ev-1", "abc-_", "evt-1-staff10-EMAIL"
-			tt.want.At = time.Unix(1600112492, 0).UTC()
+			tt.want.At, tt.want.Address = time.Unix(1600112492, 0).UTC(), "ada.l@example.com"
 			require.Equal(t, []notification.Receipt{tt.want}, got)
 		})
 	}

@@ -34,7 +34,7 @@ func (w *Webhooks) twilio(ctx context.Context, r *http.Request, body []byte) err
 func parseStatus(delivery string, fields url.Values, now time.Time) (notification.Receipt, error) {
 	message, status := fields.Get("MessageSid"), fields.Get("MessageStatus")
 	r := notification.Receipt{
-		Provider: notification.Twilio, ID: message + "/" + status, DeliveryID: delivery, MessageID: message, At: now.UTC(), Word: status,
+		Provider: notification.Twilio, ID: message + "/" + status, DeliveryID: delivery, MessageID: message, At: now.UTC(), Word: status, Address: fields.Get("To"),
 	}
 	if message == "" || !storable(r) {
 		return notification.Receipt{}, errMalformed

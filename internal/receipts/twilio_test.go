@@ -47,9 +47,10 @@ func TestStatuses(t *testing.T) {
 		t.Run(tt.status+tt.code, func(t *testing.T) {
 			t.Parallel()
 
-			got, err := receipts.ParseStatus(delivery, url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "ErrorCode": {tt.code}}, now)
+			got, err := receipts.ParseStatus(delivery, url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {"+393401234567"}}, now)
 			require.NoError(t, err)
 			tt.want.Provider, tt.want.ID, tt.want.MessageID, tt.want.DeliveryID, tt.want.At = notification.Twilio, "SM1/"+tt.status, "SM1", delivery, now
+			tt.want.Address = "+393401234567"
 			require.Equal(t, tt.want, got)
 		})
 	}

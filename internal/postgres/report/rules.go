@@ -18,17 +18,37 @@ type Route struct {
 	EventType string
 	Channel   notification.Channel
 	Strategy  notification.Strategy
+
+	OnEscalationOnly bool
 }
 
 // Routes reads which event type is sent over which channel.
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
-		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy
+		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only
 		FROM   event_type_channel_routing
 		ORDER BY event_type, channel_type
 		LIMIT  $1`
 
 	return list(ctx, r, "routing", pgx.RowToStructByName[Route], query, mostRules)
+}
+
+// EscalationRule is a row of event_type_escalation, but for how long it waits.
+type EscalationRule struct {
+	EventType string
+	From, To  notification.Channel
+	Until     notification.EscalationUntil
+}
+
+// Escalations reads what follows what.
+func (r Reader) Escalations(ctx context.Context) ([]EscalationRule, error) {
+	const query = `
+		SELECT event_type, from_channel AS "from", to_channel AS "to", until
+		FROM   event_type_escalation
+		ORDER BY event_type, from_channel
+		LIMIT  $1`
+
+	return list(ctx, r, "escalations", pgx.RowToStructByName[EscalationRule], query, mostRules)
 }
 
 // ServingChannels are the channels that may serve somebody.
