@@ -91,9 +91,16 @@ type receivedRow struct {
 // others do, and returns them by delivery id and by digest id.
 func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[string][]*receivedRow, error) {
 	const lock = `
-		SELECT
+		SELECT n.id
 		FROM   notification n
-		WHERE  n.delivery_id = ANY ($1) OR n.digest_id = ANY ($1)
+		WHERE  n.id = ANY (ARRAY (
+		           SELECT d.id
+		           FROM   notification d
+		           WHERE  d.delivery_id = ANY ($1)
+		           UNION ALL
+		           SELECT i.id
+		           FROM   unnest($1) AS digest (id)
+		           CROSS JOIN LATERAL (SELECT m.id FROM notification m WHERE m.digest_id = digest.id LIMIT $2) i))
 		ORDER BY n.id
 		FOR NO KEY UPDATE`
 	// A statement of its own sees what those have written for whom the first one waited.
@@ -107,27 +114,26 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
 		FROM   notification n
 		LEFT JOIN event_category g USING (event_type)
-		WHERE  n.delivery_id = ANY ($1) OR n.digest_id = ANY ($1)
+		WHERE  n.id = ANY ($1)
 		ORDER BY n.id`
 
-	ids := make([]string, len(receipts))
+	names := make([]string, len(receipts))
 	for i, r := range receipts {
-		ids[i] = r.DeliveryID
+		names[i] = r.DeliveryID
 	}
+	ids, err := collect(ctx, tx, "lock deliveries", pgx.RowTo[int64], lock, names, notification.MaxDigestItems)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := collect(ctx, tx, "read deliveries", pgx.RowToAddrOfStructByName[receivedRow], read, ids)
 	found := map[string][]*receivedRow{}
-	batch := &pgx.Batch{}
-	batch.Queue(lock, ids)
-	batch.Queue(read, ids).Query(func(rows pgx.Rows) error {
-		all, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByName[receivedRow])
-		for _, row := range all {
-			found[row.DeliveryID] = append(found[row.DeliveryID], row)
-			if row.DigestID != "" {
-				found[row.DigestID] = append(found[row.DigestID], row)
-			}
+	for _, row := range rows {
+		found[row.DeliveryID] = append(found[row.DeliveryID], row)
+		if row.DigestID != "" {
+			found[row.DigestID] = append(found[row.DigestID], row)
 		}
-		return err
-	})
-	return found, tx.SendBatch(ctx, batch).Close()
+	}
+	return found, err
 }
 
 // storeReceipts stores those that were not stored before, and returns which they are.
