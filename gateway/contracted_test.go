@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"herald/internal/consent"
 	"herald/internal/inbox"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
@@ -30,6 +31,9 @@ var signInSettings = signin.Settings{Issuer: "https://app.example.com", Audience
 
 // provider signs what the gateways of these tests take of providers.
 var provider = receiptstest.New("https://herald.example.com")
+
+// unsubscribing makes the links by which recipients of these gateways unsubscribe.
+var unsubscribing = consent.Links{Key: []byte("key")}
 
 // contracted is a gateway without sockets, over a database of its own, whose answers are
 // held to the document that it serves.
@@ -60,7 +64,7 @@ func newContracted(t *testing.T) *contracted {
 		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, PublicURL: provider.PublicURL,
 	})
 	require.NoError(t, err)
-	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks}
+	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, consent: &consent.Page{Links: unsubscribing, Preferences: store}}
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)
 	return c

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/config"
+	"herald/internal/consent"
 	"herald/internal/health"
 	"herald/internal/inbox"
 	"herald/internal/live"
@@ -85,11 +86,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	served := rooms{
-		from:  origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
-		gate:  gate,
-		api:   &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
-		hub:   hub,
-		hooks: hooks,
+		from:    origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
+		gate:    gate,
+		api:     &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
+		hub:     hub,
+		hooks:   hooks,
+		consent: &consent.Page{Links: consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe)}, Preferences: db},
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")

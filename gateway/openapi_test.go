@@ -37,7 +37,7 @@ func TestOpenAPI(t *testing.T) {
 				contract.check(t, g, tt.request, tt.want)
 			})
 		}
-		for _, tt := range webhookCases() {
+		for _, tt := range append(webhookCases(), unsubscribeCases()...) {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
 

@@ -26,7 +26,7 @@ var headers = map[string]string{
 
 // logged gives each request an id, and the log a line that has neither its address nor
 // what it says: there could be names, tickets and tokens in it.
-func logged(routes *http.ServeMux, next http.Handler) http.Handler {
+func logged(routes *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun := time.Now()
 		id := r.Header.Get(requestID)
@@ -47,7 +47,7 @@ func logged(routes *http.ServeMux, next http.Handler) http.Handler {
 				answer.fail(failure, id)
 			}
 		}()
-		next.ServeHTTP(answer, r)
+		routes.ServeHTTP(answer, r)
 	})
 }
 

@@ -32,7 +32,7 @@ func TestLogOfRequests(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer secret")
 		r.Header.Set(requestID, id)
 		answer := httptest.NewRecorder()
-		logged(routes, routes).ServeHTTP(answer, r)
+		logged(routes).ServeHTTP(answer, r)
 		require.NotContains(t, log.String(), "secret")
 		var line map[string]any
 		lines := strings.Split(strings.TrimSpace(log.String()), "\n")

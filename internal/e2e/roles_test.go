@@ -175,6 +175,7 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, err)
 	preferences.Timezone = "America/New_York"
 	require.NoError(r.t, gateway.SetPreferences(ctx, customer, preferences))
+	require.NoError(r.t, gateway.Unsubscribe(ctx, customer, "reminders", notification.Email))
 	gateway.AddressHash = secret.AddressHash(heraldSecret)
 	mail := r.name + "-evt-customer42-EMAIL"
 	recorded, err := gateway.RecordReceipts(ctx, []notification.Receipt{{

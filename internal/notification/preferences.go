@@ -168,3 +168,22 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 	}
 	return problems
 }
+
+// Off says that the recipient has switched off a category over a channel, or all that comes
+// over the channel. What is mandatory is on.
+func (p Preferences) Off(category string, channel Channel) bool {
+	off := func(of Channel, enabled *bool) bool { return of == channel && enabled != nil && !*enabled }
+	for _, c := range p.Channels {
+		if off(c.Channel, c.Enabled) {
+			return true
+		}
+	}
+	for _, g := range p.Categories {
+		for _, c := range g.Channels {
+			if g.Category == category && off(c.Channel, c.Enabled) {
+				return true
+			}
+		}
+	}
+	return false
+}
