@@ -103,7 +103,7 @@ func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	s.temporal, err = client.Dial(client.Options{HostPort: on.temporalAddress, Logger: log.NewStructuredLogger(discard())})
 	require.NoError(t, err)
 	t.Cleanup(s.temporal.Close)
-	t.Cleanup(s.unschedule)
+	t.Cleanup(s.endWorkflows)
 
 	s.env = append(s.environment(), settings...)
 	return s
@@ -127,11 +127,12 @@ func (s *system) environment() []string {
 	)
 }
 
-// unschedule deletes the schedule of the sweep: Temporal outlives the test.
-func (s *system) unschedule() {
+// endWorkflows ends what a worker keeps going for ever: Temporal outlives the test.
+func (s *system) endWorkflows() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_ = s.temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(s.name)).Delete(ctx) // there may be none
+	_ = s.temporal.TerminateWorkflow(ctx, workflows.FollowUpID(s.name), "", "the test has ended")
 }
 
 // starter runs the operator's command and returns what it printed. It must succeed.
