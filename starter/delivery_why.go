@@ -10,6 +10,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -50,6 +51,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 		return err
 	}
 	defer done()
+	a.warnOfNoSecret(ctx, e.Store)
 	var found explain.Why
 	if len(args) > 0 {
 		found, err = e.WhyDelivery(ctx, args[0])
@@ -60,4 +62,12 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 		return err
 	}
 	return a.Print(found, func(w io.Writer) { printWhy(w, found) })
+}
+
+// warnOfNoSecret says that the answer lacks what takes the secret that the workers have.
+func (a *app) warnOfNoSecret(ctx context.Context, db *postgres.Store) {
+	var unset *postgres.SecretChangedError
+	if db.AddressHash == nil && errors.As(db.AgreeOnSecret(ctx, ""), &unset) {
+		a.Note("warning: whether the address is suppressed is not known here: %s", unset)
+	}
 }

@@ -70,6 +70,8 @@ func TestSuppression(t *testing.T) {
 	for _, text := range append(said, audit, preview.err, gone.err) {
 		require.NotRegexp(t, `(?i)maria|76 ?765`, text)
 	}
+	delete(c.environment, "HERALD_SECRET")
+	require.Contains(t, c.run(t, "delivery", "why", "d1").err, "warning: whether the address is suppressed is not known here: HERALD_SECRET is not set")
 }
 
 // An address that is none, or that nobody can know by its hash, is refused before anything

@@ -145,7 +145,7 @@ func (h *help) unstartable() string {
 // unseeded deletes the example, since `seed` alone overwrites nothing.
 func (h *help) unseeded() string {
 	h.t.Helper()
-	h.exec(`TRUNCATE recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing,
+	h.exec(`TRUNCATE recipient, recipient_device, entity_member, event_type_recipients, event_type_channel_routing, event_type_escalation,
 	                 entity_notification_settings, user_notification_preferences`)
 	return h.sent
 }

@@ -69,6 +69,10 @@ var situations = map[string]func(n *nightShift){
 		n.emit("night-15", "TABLE_MOVED", "CUSTOMER/42", `{"table": 9}`)
 		n.awaitSuccess(n.own("night-15"))
 	},
+	"12. An address gets nothing any more": func(n *nightShift) {
+		n.confirm("night-16", 47)
+		n.awaitSuccess(n.own("night-16"))
+	},
 }
 
 // confirm tells a customer of a reservation.
