@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/sandbox"
@@ -34,7 +35,16 @@ func TestUnsubscribe(t *testing.T) {
 	page := b.open("http://" + p.gateway.host() + link)
 	page.awaitText("h2", "No more e-mails about your bookings?")
 	require.Equal(t, "rgb(36, 86, 214)", evaluate[string](page, "getComputedStyle(document.querySelector('button')).backgroundColor"), "the style of the inbox")
-	page.click("button")
+	for _, look := range []struct {
+		scheme        string
+		width, height int64
+	}{{"dark", 900, 430}, {"dark", 320, 568}, {"light", 320, 568}} {
+		page.do(chromedp.EmulateViewport(look.width, look.height), prefers(look.scheme))
+		require.Empty(t, evaluate[[]string](page, cutOff), look)
+		require.Empty(t, evaluate[[]string](page, faint), look)
+	}
+	page.tabTo("button.main")
+	page.press(kb.Enter)
 	page.awaitText("h2", "You get no more e-mails about your bookings")
 	off := p.confirm("19:30")
 	decided(off, "USER_DISABLED")
