@@ -59,7 +59,7 @@ func newMetrics(meter metric.Meter, logger *slog.Logger) (*metrics, error) {
 	if err := errors.Join(failed[:]...); err != nil {
 		return nil, err
 	}
-	for _, cause := range []string{unsigned, forged, stale, noKey, tooLarge, incomplete, away} {
+	for _, cause := range []string{unsigned, forged, stale, noKey, tooLarge, incomplete, full, away} {
 		m.refused[cause] = &rate.Sometimes{Interval: saidInterval}
 		m.refusals.Add(context.Background(), 0, label(causeLabel, cause))
 	}
@@ -127,10 +127,15 @@ func (m *metrics) dropped(provider notification.Provider, outcome string, n int)
 	}
 }
 
-// refuse counts a request that is not taken, and logs one a minute for each cause.
-func (m *metrics) refuse(cause string) {
+// refuse counts a request that is not taken, and logs one a minute for each cause. err may be
+// nil.
+func (m *metrics) refuse(cause string, err error) {
 	m.refusals.Add(context.Background(), 1, label(causeLabel, cause))
 	m.refused[cause].Do(func() {
-		m.logger.Warn("requests to /webhooks/ are refused; herald_receipts_refused_total counts them", "cause", cause)
+		attributes := []any{"cause", cause}
+		if err != nil {
+			attributes = append(attributes, "error", err)
+		}
+		m.logger.Warn("requests to /webhooks/ are refused; herald_receipts_refused_total counts them", attributes...)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/ecdsa"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -43,6 +44,7 @@ type Webhooks struct {
 	Config
 	metrics *metrics
 	now     func() time.Time
+	held    atomic.Int64 // bytes of bodies
 }
 
 // New returns the room.

@@ -2,6 +2,8 @@ package receipts_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -225,6 +227,29 @@ func TestDatabaseAway(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, r.text("SM2", number, "STOP"))
 	require.Equal(t, http.StatusNoContent, r.sendgrid("[]"), "there is nothing to store")
 	require.Equal(t, int64(3), r.counted("herald_receipts_refused", "cause=database"))
+	require.Equal(t, 1, strings.Count(r.log.String(), "cause=database"), "the log says it once a minute")
+	require.Contains(t, r.log.String(), "closed pool")
+}
+
+// TestManyBodies sends more than a gateway holds at once, in bodies that never end. Others
+// are told to come again, and are taken as soon as these are gone.
+func TestManyBodies(t *testing.T) {
+	t.Parallel()
+
+	r := newRoom(t, nil)
+	text := fmt.Sprintf("POST /webhooks/sendgrid HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat(" ", 1<<20-1))
+	var endless []net.Conn
+	for range 70 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
+		require.NoError(t, err)
+		endless = append(endless, conn)
+		go func() { _, _ = io.WriteString(conn, text) }()
+	}
+	require.Eventually(t, func() bool { return r.counted("herald_receipts_refused", "cause=full") > 0 }, time.Minute, 10*time.Millisecond)
+	for _, conn := range endless {
+		require.NoError(t, conn.Close())
+	}
+	require.Eventually(t, func() bool { return r.sendgrid("[]") == http.StatusNoContent }, time.Minute, 10*time.Millisecond)
 }
 
 // TestHostileTexts sends what the table must hold as it is, or not at all: an error of the
