@@ -40,7 +40,7 @@ source tools/stack/settings.sh
 # The worker's providers are the sandbox, even if the environment names real ones.
 export SENDGRID_API_KEY=sandbox SENDGRID_BASE_URL=$SANDBOX_URL EMAIL_FROM=herald@example.com EMAIL_FROM_NAME=Herald
 export TWILIO_ACCOUNT_SID=ACsandbox TWILIO_AUTH_TOKEN=sandbox TWILIO_FROM=+15005550006 TWILIO_BASE_URL=$SANDBOX_URL
-export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # takes no receipts yet: the sandbox reads the delivery id of a text message from it
+export PUBLIC_URL=http://127.0.0.1:$GATEWAY_PORT # in links of mails, and where the sandbox's receipts go
 export FCM_PROJECT_ID=herald-sandbox FCM_BASE_URL=$SANDBOX_URL/v1
 export SLACK_ALLOWED_HOSTS=127.0.0.1:$SANDBOX_PORT
 export WORKER_HTTP_ADDR=127.0.0.1:$WORKER_PORT
@@ -66,6 +66,14 @@ answers_ok() { # PORT PATH
   [[ $status == *" 200 "* ]]
 }
 
+# ask prints the last line of the answer to a GET of a path.
+ask() { # PORT PATH
+  exec 3<>"/dev/tcp/127.0.0.1/$1"
+  printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" >&3
+  tail -n 1 <&3
+  exec 3>&-
+}
+
 say "building the programs"
 go build -o bin/ ./worker ./gateway ./starter
 bin/starter migrate up
@@ -74,11 +82,14 @@ bin/starter migrate up
 programs_stop graceful
 free "$SANDBOX_PORT" "$WORKER_PORT" "$GATEWAY_PORT" "$GATEWAY_ADMIN_PORT"
 say "starting the sandbox"
-detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl"
+detach "$(program_pid starter)" "$DEV/log/sandbox.log" "$(program starter)" sandbox --local --addr "127.0.0.1:$SANDBOX_PORT" --ledger "$DEV/log/ledger.jsonl" \
+  --gateway "$PUBLIC_URL" --sendgrid-key "$DEV/run/sendgrid.pem" --receipts '{"delay":"300ms"}'
 answers 60 "$(program_pid starter)" answers_ok "$SANDBOX_PORT" /healthz || {
   tail -n 20 "$DEV/log/sandbox.log" >&2
   fail "the sandbox does not answer"
 }
+SENDGRID_WEBHOOK_PUBLIC_KEY=$(ask "$SANDBOX_PORT" /keys/sendgrid)
+export SENDGRID_WEBHOOK_PUBLIC_KEY
 say "starting a worker"
 detach "$(program_pid worker)" "$DEV/log/worker.log" "$(program worker)"
 answers 180 "$(program_pid worker)" answers_ok "$WORKER_PORT" /readyz || {
@@ -105,6 +116,7 @@ cat <<END
 Everything keeps running until \`make down\`. To look at:
   what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
   what went out, in the sandbox ${SANDBOX_URL}/
+  somebody who answers STOP     bin/starter sandbox text --sandbox-url $SANDBOX_URL --from +12025550142 STOP
   the inbox of anybody          http://127.0.0.1:$GATEWAY_PORT/
   RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
   the worker                    $WORKER_URL/readyz

@@ -25,8 +25,15 @@ func (s *receiptSettings) put(receipts Receipts) {
 	s.receipts = receipts
 }
 
-func (s *receiptSettings) show(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, s.get())
+// ShownReceipts is the answer to GET /receipts.
+type ShownReceipts struct {
+	Receipts
+
+	Gateway string `json:"gateway,omitempty"` // to which they go; empty: none are sent
+}
+
+func (c *courier) show(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, ShownReceipts{Receipts: c.settings.get(), Gateway: c.gateway})
 }
 
 // set replaces the settings, for messages from now on, and responds with the new ones.

@@ -352,7 +352,9 @@ func TestReceiptOutcomesThatAreSet(t *testing.T) {
 	status, _, _ := g.box.answer(t, call{method: http.MethodDelete, path: "/receipts"})
 	require.Equal(t, http.StatusNoContent, status)
 	_, _, body := g.box.answer(t, call{method: http.MethodGet, path: "/receipts"})
-	require.JSONEq(t, `{}`, body)
+	require.Regexp(t, `^\{"gateway":"http://127\.0\.0\.1:\d+"\}\n$`, body)
+	_, _, body = start(t).answer(t, call{method: http.MethodGet, path: "/receipts"})
+	require.JSONEq(t, `{}`, body, "none are sent")
 }
 
 func TestReceiptsRefused(t *testing.T) {

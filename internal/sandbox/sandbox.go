@@ -76,7 +76,7 @@ func (s *Server) route(local bool) {
 	s.mux.HandleFunc("PUT /faults/{channel}", s.faults.set)
 	s.mux.HandleFunc("DELETE /faults/{channel}", s.faults.clear)
 	s.mux.HandleFunc("DELETE /faults", s.faults.clearAll)
-	s.mux.HandleFunc("GET /receipts", s.courier.settings.show)
+	s.mux.HandleFunc("GET /receipts", s.courier.show)
 	s.mux.HandleFunc("PUT /receipts", s.courier.settings.set)
 	s.mux.HandleFunc("DELETE /receipts", s.courier.settings.clear)
 	s.mux.HandleFunc("POST /texts", s.text)
