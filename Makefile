@@ -29,7 +29,7 @@ env: ## print their settings: eval "$(make -s env)"
 build: ## build the programs into bin/
 	go build -o bin/ ./worker ./gateway ./starter
 
-demo: ## start everything, deliver the example events, and show what reached whom
+demo: ## start everything, deliver the example events, and show who has what
 	@tools/demo.sh
 
 bench: ## measure Herald beside other ways: make bench ARGS=relay-to-kafka; without ARGS, list the cases

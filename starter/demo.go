@@ -29,9 +29,12 @@ func (a *app) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Write the example events, and check that each delivery ends as the rules say",
 		Long: `Write the example events, show their deliveries as they change, and end with a table of
-what reached whom. It fails unless every delivery ended as the rules say, and the
+who has what. It fails unless every delivery ended as the rules say, and the
 sandbox's ledger agrees. It needs the example directory (starter seed), a running
 poller, and a worker whose providers are the sandbox. It can be repeated.
+If the sandbox sends receipts (starter sandbox --gateway), they say what arrived, and some
+events follow that show what comes of them: a mail that bounces, so that the next is not
+sent, and escalations. It needs HERALD_SECRET then, as the gateway has it.
 If OUTBOX_SOURCES lists the outboxes of the example's two services, as "make demo" has it,
 these write rows, too, and what their topics have of it is read by kcat, and compared.`,
 		Example: "  starter demo --sandbox-url http://127.0.0.1:9090",
@@ -67,11 +70,18 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	if e.Temporal == nil {
 		return e.Unreachable
 	}
+	scenes, err := example.Scenes()
+	if err != nil {
+		return err
+	}
 	d := &demo.Demo{
-		Run: uuid.NewString()[:8], Events: events, Services: services, Explainer: e, Ledger: demo.LedgerClient{BaseURL: sandboxURL},
+		Run: uuid.NewString()[:8], Events: events, Services: services, Scenes: scenes, Explainer: e, Sandbox: demo.Sandbox{BaseURL: sandboxURL},
 		Changed: func(line string) { a.line("%s  %s", notification.InstantText(time.Now()), line) },
 	}
 	if err := a.demoReady(ctx, cfg, d); err != nil {
+		return err
+	}
+	if d.Receipts, err = a.receiptsCome(ctx, d); err != nil {
 		return err
 	}
 	writes := fmt.Sprintf("%d events of the example", len(events))
@@ -119,7 +129,7 @@ func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) e
 			return advice.With(errors.New(state.ServedBy.Absent(state.TaskQueue, time.Now())), "start a worker")
 		}
 	}
-	if err := d.Ledger.Reachable(ctx); err != nil {
+	if err := d.Sandbox.Reachable(ctx); err != nil {
 		return outOfReach("the sandbox", "start it with `starter sandbox`, and name it with --sandbox-url", err)
 	}
 	if d.Services == nil {
@@ -129,6 +139,20 @@ func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) e
 		return advice.With(err, "run `make demo`, which installs kcat, and makes the tables and topics of the example's services; or unset OUTBOX_SOURCES to leave them out")
 	}
 	return nil
+}
+
+// receiptsCome says whether the sandbox says what becomes of messages.
+func (a *app) receiptsCome(ctx context.Context, d *demo.Demo) (bool, error) {
+	_, sent, err := d.Sandbox.Receipts(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case !sent:
+		a.Note("the sandbox sends no receipts: who has a message is not known, and the events that show what follows are left out")
+	case d.Explainer.Store.AddressHash == nil:
+		return false, advice.With(errors.New("HERALD_SECRET is not set, by which suppressed addresses are known"), `set it to the gateway's; for the local stack: eval "$(make -s env)"`)
+	}
+	return sent, nil
 }
 
 // line writes a line of progress: of a result in JSON it is no part.

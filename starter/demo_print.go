@@ -11,16 +11,16 @@ import (
 	"herald/internal/demo"
 )
 
-// printDemo writes the table of what reached whom.
+// printDemo writes the table of who has what.
 func printDemo(w io.Writer, r *demo.Result) {
 	console.Row(w)
-	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "WHY")
+	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "HAS IT", "WHY")
 	for _, f := range r.Results {
 		why := f.Why
 		if why == "" && f.Digest != "" {
 			why = fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])
 		}
-		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(why))
+		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(f.Has), console.Dash(why))
 	}
 	printTopics(w, r.Topics)
 	console.Row(w)

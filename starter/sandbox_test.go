@@ -36,7 +36,7 @@ func TestSandbox(t *testing.T) {
 	_, url, said := strings.Cut(strings.TrimSpace(string(line[:n])), " at ")
 	require.True(t, said, "%s", line[:n])
 
-	ledger := demo.LedgerClient{BaseURL: url}
+	ledger := demo.Sandbox{BaseURL: url}
 	require.NoError(t, ledger.Reachable(t.Context()))
 	entries, err := ledger.Since(t.Context(), time.Now().Add(-time.Hour))
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The demo: starts the stack, the sandbox, a worker and a gateway, loads the example directory,
 # delivers the example events, also those of two services that have outboxes of their own,
-# and shows what reached whom and which topics. Everything keeps running until `make down`.
+# and shows who has what, and what reached which topics. Everything keeps running until `make down`.
 # The exit code is that of `starter demo`.
 set -euo pipefail
 

@@ -61,10 +61,16 @@ func TestDeviations(t *testing.T) {
 		expected       string
 		decided        notification.Decision     // empty: SELECTED
 		delivery       *report.RecipientDelivery // nil: there is none
+		receipts       bool                      // they come
 		deviations     []string                  // what each tells
 	}{
 		{name: "sent", expected: "SENT", delivery: status(sent, "", 0)},
 		{name: "delivered is as good", expected: "SENT", delivery: status(notification.Delivered, "", 0)},
+		{name: "arrived", expected: "SENT", receipts: true, delivery: status(notification.Delivered, "", 0)},
+		{name: "not arrived", expected: "SENT", receipts: true, delivery: status(sent, "", 0), deviations: []string{"expected DELIVERED, is SENT"}},
+		{name: "arrived in a digest", expected: "SENT in digest", receipts: true, delivery: together(status(notification.Delivered, "", 0))},
+		{name: "arrived alone", expected: "SENT in digest", receipts: true, delivery: status(notification.Delivered, "", 0), deviations: []string{"expected DELIVERED in digest, is DELIVERED"}},
+		{name: "bounced", expected: "FAILED bounced", receipts: true, delivery: status(failed, "bounced: no such mailbox", 0)},
 		{name: "another outcome", expected: "SENT", delivery: status(sent, "", 0), ended: "FAILED", deviations: []string{"expected outcome COMPLETED, it is FAILED"}},
 		{name: "sent in a digest", expected: "SENT in digest", delivery: together(status(sent, "", 0))},
 		{name: "sent alone", expected: "SENT in digest", delivery: status(sent, "", 0), deviations: []string{"expected SENT in digest, is SENT"}},
@@ -91,7 +97,7 @@ func TestDeviations(t *testing.T) {
 			t.Parallel()
 
 			event := expecting(t, cmp.Or(tt.outcome, example.Completed), `{"CUSTOMER/42":{"EMAIL":"`+tt.expected+`"}}`)
-			seen := Observation{Detail: told(cmp.Or(tt.decided, notification.DecisionSelected), tt.delivery), Outcome: cmp.Or(tt.ended, example.Completed)}
+			seen := Observation{Detail: told(cmp.Or(tt.decided, notification.DecisionSelected), tt.delivery), Outcome: cmp.Or(tt.ended, example.Completed), Receipts: tt.receipts}
 			requireTold(t, tt.deviations, Deviations(event, seen, now))
 		})
 	}

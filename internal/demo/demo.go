@@ -31,17 +31,23 @@ type Demo struct {
 	Run       string // part of the ids of its events
 	Events    []example.ExpectedEvent
 	Services  *Services // nil: they are left out
+	Scenes    []example.Scene
+	Receipts  bool // the sandbox sends receipts; otherwise the scenes are left out
 	Explainer explain.Explainer
-	Ledger    LedgerClient
+	Sandbox   Sandbox
 	Changed   func(line string) // called whenever the status of a delivery changes
+
+	played []example.ExpectedEvent        // of the scenes
+	reader string                         // CUSTOMER/42, who is to read the last of these; empty: nobody, or they have
+	told   map[string]notification.Status // what Changed was told, by delivery
 }
 
 // expected are all events of a run, also those that a service writes.
 func (d *Demo) expected() []example.ExpectedEvent {
 	if d.Services == nil {
-		return d.Events
+		return slices.Concat(d.Events, d.played)
 	}
-	return slices.Concat(d.Events, d.Services.Orders)
+	return slices.Concat(d.Events, d.Services.Orders, d.played)
 }
 
 // Sources are those whose events the demo writes.
@@ -80,6 +86,9 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 		}
 	}
 	watchErr := d.watch(ctx)
+	if watchErr == nil && d.Receipts {
+		watchErr = d.playScenes(ctx)
+	}
 	if watchErr != nil && ctx.Err() != nil {
 		return nil, watchErr
 	}
@@ -89,7 +98,7 @@ func (d *Demo) Play(ctx context.Context) (*Result, error) {
 
 // judge compares how the events ended with what the example expects.
 func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
-	lines, err := d.Ledger.Since(ctx, began)
+	lines, err := d.Sandbox.Since(ctx, began)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +111,7 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 		if err != nil {
 			return nil, errors.Join(err, context.Cause(ctx))
 		}
+		seen.Receipts = d.Receipts
 		result.add(event, seen)
 		details = append(details, seen.Detail)
 	}
@@ -116,6 +126,8 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 type Observation struct {
 	Detail  report.EventDetail
 	Outcome string // of its workflow: COMPLETED, RUNNING, NO_RECIPIENTS, FAILED …; empty: Temporal does not know it
+
+	Receipts bool // receipts come, and have told what became of its messages
 }
 
 // Observe reads how an event ended. If it has ended, Observe waits for its workflow, which

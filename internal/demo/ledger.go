@@ -1,66 +1,16 @@
 package demo
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
-	"net/url"
 	"slices"
-	"time"
 
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
 	"herald/internal/sandbox"
 )
-
-// LedgerClient reads the ledger of a sandbox.
-type LedgerClient struct {
-	BaseURL string // scheme and host
-}
-
-const (
-	// ledgerTimeout bounds one answer of the sandbox.
-	ledgerTimeout = 15 * time.Second
-	// maxLedger bounds what is read of it, in bytes: a thousand times what the example writes.
-	maxLedger = 64 << 20
-)
-
-// Reachable fails where the sandbox does not answer.
-func (l LedgerClient) Reachable(ctx context.Context) error {
-	return l.get(ctx, "/healthz", func(io.Reader) error { return nil })
-}
-
-// Since reads the entries from a time on.
-func (l LedgerClient) Since(ctx context.Context, from time.Time) ([]sandbox.Entry, error) {
-	var entries []sandbox.Entry
-	query := url.Values{"since": {from.UTC().Format(time.RFC3339)}}
-	err := l.get(ctx, "/ledger?"+query.Encode(), func(body io.Reader) (err error) {
-		entries, err = readLedger(io.LimitReader(body, maxLedger))
-		return err
-	})
-	return entries, err
-}
-
-func (l LedgerClient) get(ctx context.Context, path string, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, ledgerTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.BaseURL+path, nil)
-	if err != nil {
-		return fmt.Errorf("ask the sandbox: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("ask the sandbox: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask the sandbox: it answered %d", response.StatusCode)
-	}
-	return read(response.Body)
-}
 
 func readLedger(r io.Reader) ([]sandbox.Entry, error) {
 	var entries []sandbox.Entry
@@ -76,14 +26,14 @@ func readLedger(r io.Reader) ([]sandbox.Entry, error) {
 }
 
 // ledgerDeviations returns where the ledger and the database disagree, a line each:
-// the provider accepted one message of each delivery that is SENT, one of each digest
+// the provider accepted one message of each delivery that was sent, one of each digest
 // with such a delivery, and none of the others. It ignores entries of other events.
 func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []string {
 	expected := map[string]int{} // messages by the id of a delivery or a digest
 	for _, detail := range details {
 		for d, channel := range deliveries(detail) {
 			sent := 0
-			if channel != notification.WebSocket && (d.Status == notification.Sent || d.Status == notification.Delivered) {
+			if channel != notification.WebSocket && wasSent(d) {
 				sent = 1
 			}
 			if d.DigestID != "" {
@@ -107,6 +57,11 @@ func ledgerDeviations(details []report.EventDetail, entries []sandbox.Entry) []s
 	}
 	slices.Sort(deviations)
 	return deviations
+}
+
+// wasSent says that the provider accepted a message, also of a delivery that has failed since.
+func wasSent(d report.RecipientDelivery) bool {
+	return d.Status == notification.Sent || d.Status == notification.Delivered || d.Status == notification.Failed && d.SentAt != nil
 }
 
 // deliveries are those of an event, with their channels.

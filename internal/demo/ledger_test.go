@@ -95,3 +95,14 @@ func TestLedgerHasNoWebSocket(t *testing.T) {
 	}}}}
 	require.Empty(t, ledgerDeviations([]report.EventDetail{detail}, nil))
 }
+
+// A message that bounced was accepted before.
+func TestLedgerHasWhatBounced(t *testing.T) {
+	t.Parallel()
+
+	bounced := status(notification.Failed, "bounced", 0)
+	bounced.SentAt = &now
+	detail := told(notification.DecisionSelected, bounced)
+	require.Empty(t, ledgerDeviations([]report.EventDetail{detail}, []sandbox.Entry{{DeliveryID: bounced.DeliveryID, Accepted: true}}))
+	require.Len(t, ledgerDeviations([]report.EventDetail{detail}, nil), 1)
+}

@@ -5,6 +5,7 @@ import (
 
 	"herald/internal/example"
 	"herald/internal/notification"
+	"herald/internal/postgres/report"
 )
 
 // Result is the result of a run.
@@ -28,6 +29,34 @@ type RecipientResult struct {
 	Status    notification.Status   `json:"status,omitempty"`
 	Why       string                `json:"why,omitempty"`
 	Digest    string                `json:"digest,omitempty"` // in which it was sent
+	Has       Possession            `json:"has,omitempty"`    // empty: nothing was planned
+}
+
+// Possession is whether a recipient has a message.
+type Possession string
+
+// Whether a recipient has a message, as far as anybody has said.
+const (
+	HasRead Possession = "read"
+	Has     Possession = "yes"
+	HasNot  Possession = "no"
+	NotYet  Possession = "not yet"
+	Unknown Possession = "unknown" // it was handed to a provider that does not say more, or to nobody who was looking
+)
+
+func possession(d report.RecipientDelivery) Possession {
+	switch {
+	case d.ReadAt != nil:
+		return HasRead
+	case d.Status == notification.Delivered:
+		return Has
+	case d.Status == notification.Sent:
+		return Unknown
+	case d.Status == notification.Pending:
+		return NotYet
+	default:
+		return HasNot
+	}
 }
 
 func newResult(run string) *Result {
@@ -51,9 +80,9 @@ func (r *Result) add(event example.ExpectedEvent, seen Observation) {
 			}
 			result := RecipientResult{Event: event.Name, Recipient: recipient.Name(), Channel: channel, Decision: decision}
 			if delivery, planned := recipient.Deliveries[channel]; planned {
-				result.Status, result.Why = delivery.Status, why(delivery)
+				result.Status, result.Why, result.Has = delivery.Status, why(delivery), possession(delivery)
 				r.Statuses[delivery.Status]++
-				if delivery.Status == notification.Sent && delivery.DigestID != "" {
+				if wasSent(delivery) && delivery.DigestID != "" {
 					result.Digest = delivery.DigestID
 					r.Digests[delivery.DigestID]++
 				}

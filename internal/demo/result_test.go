@@ -50,10 +50,10 @@ func TestResult(t *testing.T) {
 		Run: "r",
 		Results: []RecipientResult{
 			{Event: "hello", Recipient: who, Channel: notification.WebSocket, Decision: notification.DecisionUserDisabled},
-			{Event: "hello", Recipient: who, Channel: notification.Email, Decision: selected, Status: notification.Sent},
-			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Why: "until 2026-11-22 08:00:00.000Z"},
-			{Event: "hello", Recipient: who, Channel: notification.SMS, Decision: selected, Status: notification.Failed, Why: "twilio refused: 400 21211"},
-			{Event: "hello", Recipient: who, Channel: notification.Slack, Decision: selected, Status: notification.Sent, Digest: "digest-1"},
+			{Event: "hello", Recipient: who, Channel: notification.Email, Decision: selected, Status: notification.Sent, Has: Unknown},
+			{Event: "hello", Recipient: who, Channel: notification.Push, Decision: selected, Status: notification.Pending, Has: NotYet, Why: "until 2026-11-22 08:00:00.000Z"},
+			{Event: "hello", Recipient: who, Channel: notification.SMS, Decision: selected, Status: notification.Failed, Has: HasNot, Why: "twilio refused: 400 21211"},
+			{Event: "hello", Recipient: who, Channel: notification.Slack, Decision: selected, Status: notification.Sent, Has: Unknown, Digest: "digest-1"},
 			{Event: "nobody", Why: "NO_ROUTING"},
 		},
 		Outcomes:   map[string]string{"demo-r-hello": "RUNNING", "demo-r-nobody": "NO_ROUTING"},
@@ -67,11 +67,11 @@ func TestTellChanges(t *testing.T) {
 	t.Parallel()
 
 	detail := customerDetail()
-	shown := map[string]notification.Status{}
+	d := &Demo{}
 	lines := func() []string {
 		var lines []string
-		d := &Demo{Changed: func(line string) { lines = append(lines, strings.Join(strings.Fields(line), " ")) }}
-		d.tellChanges([]report.EventDetail{detail}, shown)
+		d.Changed = func(line string) { lines = append(lines, strings.Join(strings.Fields(line), " ")) }
+		d.tellChanges([]report.EventDetail{detail})
 		return lines
 	}
 	mail := detail.Recipients[0].Deliveries[notification.Email]
@@ -87,4 +87,20 @@ func TestTellChanges(t *testing.T) {
 	require.Empty(t, lines())
 	detail.Recipients[0].Deliveries[notification.Email] = mail
 	require.Equal(t, []string{"demo-r-hello-customer42-EMAIL SENT"}, lines())
+}
+
+// What the table says of who has a message.
+func TestPossession(t *testing.T) {
+	t.Parallel()
+
+	for want, d := range map[Possession]report.RecipientDelivery{
+		HasRead: {Status: notification.Sent, ReadAt: &began},
+		Has:     {Status: notification.Delivered},
+		HasNot:  {Status: notification.Failed, SentAt: &began},
+		NotYet:  {Status: notification.Pending},
+		Unknown: {Status: notification.Sent, SentAt: &began},
+	} {
+		require.Equal(t, want, possession(d))
+	}
+	require.Equal(t, HasNot, possession(report.RecipientDelivery{Status: notification.Cancelled}))
 }

@@ -24,10 +24,9 @@ func (d *Demo) watch(ctx context.Context) error {
 	defer cancel()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	shown := map[string]notification.Status{}
 	horizon := time.Now().Add(SettleTimeout)
 	for {
-		settled, err := d.look(ctx, shown, horizon)
+		settled, err := d.look(ctx, horizon)
 		if settled || err != nil {
 			return err
 		}
@@ -40,7 +39,7 @@ func (d *Demo) watch(ctx context.Context) error {
 }
 
 // look tells of the deliveries that changed, and says whether all events are settled.
-func (d *Demo) look(ctx context.Context, shown map[string]notification.Status, horizon time.Time) (bool, error) {
+func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail
 	for _, event := range d.expected() {
@@ -52,10 +51,13 @@ func (d *Demo) look(ctx context.Context, shown map[string]notification.Status, h
 		if err != nil {
 			return false, err
 		}
-		settled = isSettled(event, detail, horizon) && settled
+		settled = isSettled(event, detail, horizon) && d.answered(detail) && settled
 		details = append(details, detail)
 	}
-	d.tellChanges(details, shown)
+	d.tellChanges(details)
+	if err := d.read(ctx, details); err != nil {
+		return false, err
+	}
 	if d.Services == nil || !settled {
 		return settled, nil
 	}
@@ -83,14 +85,26 @@ func isSettled(event example.ExpectedEvent, detail report.EventDetail, horizon t
 	return true
 }
 
-// tellChanges tells of each delivery whose status is not the one in shown, and
-// remembers it there. It does not tell of one that is about to be sent.
-func (d *Demo) tellChanges(details []report.EventDetail, shown map[string]notification.Status) {
+// answered says that receipts have told what became of the event's messages, where they do.
+func (d *Demo) answered(detail report.EventDetail) bool {
+	for delivery, channel := range deliveries(detail) {
+		if d.Receipts && hasReceipts(channel) && delivery.Status == notification.Sent {
+			return false
+		}
+	}
+	return true
+}
+
+// tellChanges tells of each delivery whose status is not the one that it told of before. It does not tell of one that is about to be sent.
+func (d *Demo) tellChanges(details []report.EventDetail) {
+	if d.told == nil {
+		d.told = map[string]notification.Status{}
+	}
 	var lines []string
 	for _, detail := range details {
 		for delivery := range deliveries(detail) {
-			seen, known := shown[delivery.DeliveryID]
-			shown[delivery.DeliveryID] = delivery.Status
+			seen, known := d.told[delivery.DeliveryID]
+			d.told[delivery.DeliveryID] = delivery.Status
 			atOnce := !known && delivery.Status == notification.Pending && delivery.SendAfter == nil
 			if seen != delivery.Status && !atOnce {
 				lines = append(lines, fmt.Sprintf("%-64s %s", delivery.DeliveryID, describe(delivery)))

@@ -63,6 +63,20 @@ func TestTextStop(t *testing.T) {
 	require.False(t, refused())
 }
 
+// A gateway behind a proxy knows nothing of what its public URL has before the path.
+func TestTextThroughAProxy(t *testing.T) {
+	t.Parallel()
+
+	g := startWithGateway(t, atOnce, nil)
+	g.accept(t, smsCall(smsWith("StatusCallback", "https://example.com/herald/webhooks/twilio?delivery_id=1")))
+	for range 2 {
+		require.NotEmpty(t, g.callback(t, "token", "https://example.com/herald").Get("MessageStatus"))
+	}
+	_, err := sandbox.SendText(t.Context(), g.URL, sandbox.Text{From: "+15551234567", Body: "STOP"})
+	require.NoError(t, err)
+	require.Equal(t, "STOP", g.callback(t, "token", "https://example.com/herald").Get("OptOutType"))
+}
+
 func TestTextsRefused(t *testing.T) {
 	t.Parallel()
 
