@@ -88,6 +88,13 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel,
 		labelled.Counter(SinkRefusalsMetric).Inc(0)
 		labelled.Counter(NoJSONMetric).Inc(0)
 	}
+	for _, from := range channels {
+		for _, to := range channels {
+			if from != to {
+				ofEscalation(metrics, notification.Escalation{From: from, To: to}, notification.EscalationFollowed).Inc(0)
+			}
+		}
+	}
 	for _, channel := range channels {
 		labelled := metrics.WithTags(map[string]string{ChannelLabel: string(channel)})
 		labelled.Counter(RetriesMetric).Inc(0)
@@ -198,8 +205,12 @@ func countSuppressed(ctx context.Context, page []notification.DecidedRecipient) 
 // countEscalation counts an escalation that ended. One that is asked again after its end is
 // counted again.
 func countEscalation(ctx context.Context, escalation notification.Escalation, outcome notification.EscalationOutcome) {
-	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{FromLabel: string(escalation.From), ToLabel: string(escalation.To)})
-	byOutcome(metrics, string(outcome)).Counter(EscalationsMetric).Inc(1)
+	ofEscalation(activity.GetMetricsHandler(ctx), escalation, outcome).Inc(1)
+}
+
+func ofEscalation(metrics client.MetricsHandler, escalation notification.Escalation, outcome notification.EscalationOutcome) client.MetricsCounter {
+	labelled := metrics.WithTags(map[string]string{FromLabel: string(escalation.From), ToLabel: string(escalation.To)})
+	return byOutcome(labelled, string(outcome)).Counter(EscalationsMetric)
 }
 
 // countDeadLetter counts a failure that was published to the dead-letter queue.

@@ -29,7 +29,7 @@ starter delivery why says what decided about it, and what happens next.`,
 func printDelivery(w io.Writer, view explain.DeliveryView) {
 	console.Row(w, "delivery", view.DeliveryID)
 	printDeliveryRow(w, view.DeliveryDetail)
-	printSet(w, fact{"when it is due", strings.TrimPrefix(view.Ahead, "; ")})
+	printSet(w, fact{"when it is due", strings.TrimPrefix(view.Ahead, "; ")}, fact{"follows", view.Escalation.Follows()}, fact{"escalation", view.Escalation.Says()})
 	console.Row(w)
 	printSending(w, view.Workflow)
 	printAttempts(w, view.DeliveryDetail, view.Workflow)

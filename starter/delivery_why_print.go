@@ -82,6 +82,9 @@ func routingText(v explain.Why) string {
 	case notification.Aggregate:
 		strategy += " over " + r.Routing.DigestWindow
 	}
+	if r.Routing.OnEscalationOnly {
+		kind += ", on escalation only"
+	}
 	priority := cmp.Or(string(r.Routing.Priority), "the recipient's")
 	return fmt.Sprintf("%s over %s: %s, %s, in quiet hours %s, priority %s", v.EventType, v.Channel, kind, strategy, r.Routing.QuietHoursAction, priority)
 }
@@ -121,6 +124,8 @@ func printWhyDelivery(w io.Writer, v explain.Why) {
 		fact{"text", textState(d)},
 		fact{"last error", d.LastError},
 		fact{"digest", digestText(d)},
+		fact{"follows", v.Escalation.Follows()},
+		fact{"escalation", v.Escalation.Says()},
 		fact{"workflow", s.Status},
 		fact{"it says", s.Details},
 		fact{"note", s.Note})

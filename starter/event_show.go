@@ -151,8 +151,20 @@ func printRecipient(w io.Writer, r report.RecipientDetail) {
 			console.Row(w, r.Name(), channel, decision, "-", "-", "-", "-")
 			continue
 		}
-		console.Row(w, r.Name(), channel, decision, statusText(d), d.Attempts, console.Clock(d.SendAfter), console.Dash(d.LastError))
+		console.Row(w, r.Name(), channel, decision, statusText(d)+escalationText(r, d), d.Attempts, console.Clock(d.SendAfter), console.Dash(d.LastError))
 	}
+}
+
+// escalationText says what a delivery follows, or what follows it if it does not get there.
+func escalationText(r report.RecipientDetail, d report.RecipientDelivery) string {
+	text := ""
+	if d.EscalatedFrom != "" {
+		text += ", follows " + d.EscalatedFrom
+	}
+	if _, told := r.Deliveries[d.EscalatesTo]; d.EscalatesTo != "" && !told {
+		text += ", else " + string(d.EscalatesTo)
+	}
+	return text
 }
 
 // statusText is a delivery's status, and what was special about it.

@@ -158,7 +158,7 @@ func documented(t *testing.T) map[string]measured {
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
-		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR)$`),
+		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR|FOLLOWED|READ|DELIVERED|DROPPED)$`),
 		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
 		"source":  regexp.MustCompile(`^[a-z0-9-]{1,30}$`),
 		"version": regexp.MustCompile(`^\S+$`),
@@ -168,7 +168,7 @@ func requireBoundedLabels(t *testing.T, page string) {
 	}
 	for _, series := range regexp.MustCompile(`(?m)^herald_\w+\{(.*)\} `).FindAllStringSubmatch(page, -1) {
 		for _, label := range label.FindAllStringSubmatch(series[1], -1) {
-			if label[1] == "channel" {
+			if slices.Contains([]string{"channel", "from", "to"}, label[1]) {
 				require.True(t, notification.Channel(label[2]).Valid(), series[0])
 				continue
 			}

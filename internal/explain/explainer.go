@@ -75,9 +75,12 @@ func (v EventView) Cancels() string {
 // DeliveryView is all that is known of a delivery.
 type DeliveryView struct {
 	report.DeliveryDetail
-	Workflow Sending         `json:"workflow"`
-	Ahead    string          `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
-	Actions  []report.Action `json:"operator_actions"`            // the latest first
+	Workflow Sending `json:"workflow"`
+
+	Escalation *Escalation `json:"escalation,omitempty"` // what waits beside it
+
+	Ahead   string          `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
+	Actions []report.Action `json:"operator_actions"`            // the latest first
 }
 
 // Delivery reads all that is known of a delivery. Where there is none, the error is
@@ -92,6 +95,9 @@ func (e Explainer) Delivery(ctx context.Context, id string) (DeliveryView, error
 		return DeliveryView{}, err
 	}
 	view := DeliveryView{DeliveryDetail: detail, Workflow: e.DeliveryWorkflow(ctx, detail), Actions: actions}
+	if view.Escalation, err = e.escalation(ctx, id); err != nil {
+		return DeliveryView{}, err
+	}
 	view.Ahead, err = e.ahead(ctx, detail, view.Workflow, time.Now())
 	return view, refusedByDatabase(err)
 }

@@ -46,6 +46,7 @@ type RoutingNow struct {
 	SendAtPath       string                        `json:"send_at_path"` // empty: delay counts
 	SendBefore       string                        `json:"send_before"`
 	SkipIfPast       bool                          `json:"skip_if_past"`
+	OnEscalationOnly bool                          `json:"on_escalation_only"` // planning leaves it out
 }
 
 // PreferenceNow is a row of user_notification_preferences.
@@ -81,7 +82,7 @@ func (p planNow) rules(chosen int) RulesNow {
 		rules.SettingsOf = f.Setting.Entity.String()
 	}
 	if r := f.Routing; slices.Contains(p.routed, r.Channel) {
-		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast}
+		rules.Routing = &RoutingNow{r.Mandatory, r.Strategy, r.Delay.String(), r.DigestWindow.String(), r.QuietHoursAction, r.Priority, r.SendAtPath, r.SendBefore.String(), r.SkipIfPast, r.OnEscalationOnly}
 	}
 	if f.HasPreference() {
 		rules.Preference = &PreferenceNow{Enabled: f.Preference.Enabled, Priority: f.Preference.Priority}

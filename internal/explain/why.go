@@ -28,6 +28,7 @@ type Why struct {
 	Delivery      *report.DeliveryDetail `json:"delivery"`                    // null: none was planned
 	Workflow      *Sending               `json:"workflow,omitempty"`          // of the delivery
 	EventWorkflow *WorkflowView          `json:"event_workflow,omitempty"`    // where nothing was decided
+	Escalation    *Escalation            `json:"escalation,omitempty"`        // what waits beside the delivery
 	Ahead         string                 `json:"quiet_hours_ahead,omitempty"` // what they will do when its wait ends
 	OwnTime       *time.Time             `json:"own_time,omitempty"`          // until which a retry of the delivery waits; null: it does not wait
 	Next          string                 `json:"next"`
@@ -74,6 +75,9 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 		if w.Ahead, err = e.ahead(ctx, *delivery, sending, now); err != nil {
 			return Why{}, refusedByDatabase(err)
 		}
+		if w.Escalation, err = e.escalation(ctx, delivery.DeliveryID); err != nil {
+			return Why{}, err
+		}
 		if w.OwnTime, err = e.ownTime(ctx, *delivery, now); err != nil {
 			return Why{}, refusedByDatabase(err)
 		}
@@ -82,6 +86,9 @@ func (e Explainer) why(ctx context.Context, key report.DecisionKey, delivery *re
 		w.EventWorkflow = &execution
 	}
 	w.Next = w.next(now)
+	if says := w.Escalation.Says(); says != "" {
+		w.Next += ". As to what follows it: " + says
+	}
 	return w, nil
 }
 
@@ -137,6 +144,8 @@ func (w Why) succeeded() bool {
 func (w Why) whyUndecided() string {
 	r := w.Rules
 	switch {
+	case w.DecidedAt != nil && r.Routing != nil && r.Routing.OnEscalationOnly:
+		return fmt.Sprintf("nothing was decided about %s: it is on_escalation_only, and is decided about when a delivery that escalates to it did not get there", w.Channel)
 	case w.DecidedAt != nil:
 		return fmt.Sprintf("nothing was decided about %s: the event's type was not routed over it when the event was planned", w.Channel)
 	case w.cancelledBy() != "" && !w.succeeded():

@@ -45,6 +45,26 @@ const (
 	EscalationDropped   EscalationOutcome = "DROPPED"   // the rules, or what the event concerns, allow none
 )
 
+// Meaning says, as a sentence for people, why an escalation ended.
+func (o EscalationOutcome) Meaning() string {
+	switch o {
+	case EscalationFollowed:
+		return "another delivery follows"
+	case EscalationRead:
+		return "the recipient has read a notification of the event"
+	case EscalationDelivered:
+		return "it has arrived"
+	case EscalationCancelled:
+		return "it was cancelled, or its event was"
+	case EscalationToldSo:
+		return "the event had a delivery over the other channel already"
+	case EscalationDropped:
+		return "the rules allow none"
+	default:
+		return "an unknown end"
+	}
+}
+
 // Escalating is a delivery that another one may follow, and what has become of it by now.
 type Escalating struct {
 	Now         time.Time // by the database's clock

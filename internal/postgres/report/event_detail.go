@@ -77,6 +77,9 @@ type RecipientDelivery struct {
 	ReadAt     *time.Time          `json:"read_at"`   // when the recipient has read a notification of the event
 	DigestID   string              `json:"digest_id"` // empty: it was sent alone
 	Retries    int                 `json:"retries"`   // by operators
+
+	EscalatesTo   notification.Channel `json:"escalates_to"`   // what follows if it does not get there; empty: nothing
+	EscalatedFrom string               `json:"escalated_from"` // the delivery that it follows; empty: none
 }
 
 // EventDetail reads what is known of an event, with its first maxRecipients
@@ -191,8 +194,11 @@ func queueDeliveries(batch *pgx.Batch, detail *EventDetail, limit int) {
 	const query = `
 		SELECT n.user_type, n.user_id, n.channel, n.delivery_id, n.status, n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error,
 		       n.send_after, n.created_at, n.sent_at, n.read_at, coalesce(n.digest_id, '') AS digest_id,
-		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id) AS retries
+		       (SELECT count(*) FROM delivery_retry t WHERE t.delivery_id = n.delivery_id) AS retries,
+		       CASE WHEN x.to_channel IS NULL OR n.read_at IS NOT NULL OR n.status = 'CANCELLED' OR (n.status = 'DELIVERED' AND x.until = 'DELIVERED') THEN ''
+		            ELSE x.to_channel END AS escalates_to, coalesce(n.escalated_from, '') AS escalated_from
 		FROM   notification n
+		LEFT JOIN event_type_escalation x ON n.escalates AND x.event_type = n.event_type AND x.from_channel = n.channel
 		JOIN   (` + firstRecipients + `) r USING (user_type, user_id)
 		WHERE  n.event_id = $1`
 

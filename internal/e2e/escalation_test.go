@@ -1,0 +1,119 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+)
+
+// newEscalations is an installation that offers tables: on the screen, then by mail, then by
+// SMS. Those of type SLOW have an hour.
+func newEscalations(t *testing.T) *system {
+	t.Helper()
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, on_escalation_only)
+	        SELECT e, c, c <> 'WEBSOCKET' FROM unnest(ARRAY ['QUICK', 'SLOW']) e, unnest(ARRAY ['WEBSOCKET', 'EMAIL', 'SMS']) c`)
+	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
+	        VALUES ('QUICK', 'WEBSOCKET', 'EMAIL', '3 seconds', 'READ'), ('SLOW', 'WEBSOCKET', 'EMAIL', '1 hour', 'READ'), ('QUICK', 'EMAIL', 'SMS', '1 hour', 'DELIVERED')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free'), ('QUICK.escalated', 'A table still', 'is free')`)
+	s.starter("poller", "start")
+	return s
+}
+
+func (s *system) offer(name, eventType string) (event string) {
+	s.t.Helper()
+	return s.emit(s.name+"-"+name, eventType, "CUSTOMER/42", "{}")
+}
+
+// says waits until delivery show and delivery why say something.
+func (s *system) says(id, fact string) {
+	s.t.Helper()
+	for _, verb := range []string{"show", "why"} {
+		var said string
+		s.eventually(func() bool {
+			said, _ = s.tryStarter("delivery", verb, id)
+			return strings.Contains(said, fact)
+		}, "delivery %s %s does not say %q", verb, id, fact)
+	}
+}
+
+// What is not read is followed by a mail, and that by an SMS once its receipt says that it
+// bounced: each once, although workers die meanwhile.
+func TestEscalation(t *testing.T) {
+	t.Parallel()
+
+	s := newEscalations(t)
+	w := s.startWorker()
+	event := s.offer("unread", "QUICK")
+	screen, mail, text := event+"-customer42-WEBSOCKET", event+"-customer42-EMAIL", event+"-customer42-SMS"
+	s.awaitDelivery(screen, "SENT")
+	w.kill()
+	w = s.startWorker()
+	s.awaitDelivery(mail, "SENT")
+	s.says(screen, "it did not get there, and "+mail+" follows")
+	s.says(mail, " to be delivered, then SMS")
+	require.Contains(t, s.starter("event", "show", event), "SENT, follows "+screen+", else SMS")
+	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "is decided about when a delivery that escalates to it did not get there")
+
+	w.kill()
+	_, err := s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed}})
+	require.NoError(t, err)
+	s.startWorker()
+	s.awaitSuccess(event)
+	require.Equal(t, map[string]int{mail: 1, text: 1}, s.accepted())
+	require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = 'A table still' AND escalated_from = $2", mail, screen))
+	require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'SENT' AND escalated_from = $2", text, mail))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels = '{"WEBSOCKET": "SELECTED", "EMAIL": "SELECTED", "SMS": "SELECTED"}'`, event))
+}
+
+// Whoever reads it gets nothing more, nor does anybody of an event that was cancelled.
+func TestEscalationEnds(t *testing.T) {
+	t.Parallel()
+
+	s := newEscalations(t)
+	s.startWorker()
+	read, cancelled := s.offer("read", "SLOW"), s.offer("cancelled", "SLOW")
+	for _, event := range []string{read, cancelled} {
+		s.awaitDelivery(event+"-customer42-WEBSOCKET", "SENT")
+		s.says(event+"-customer42-WEBSOCKET", " to be read, then EMAIL")
+	}
+
+	id := s.count("SELECT id FROM notification WHERE event_id = $1", read)
+	require.NoError(t, s.store.MarkRead(t.Context(), notification.RecipientKey{UserType: notification.Customer, UserID: "42"}, int64(id)))
+	s.starter("event", "cancel", cancelled)
+
+	s.awaitSuccess(read)
+	s.says(read+"-customer42-WEBSOCKET", "nothing follows: the recipient has read a notification of the event")
+	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'CANCELLED'", cancelled)
+	require.Empty(t, s.accepted())
+	require.Equal(t, 2, s.count("SELECT count(*) FROM notification"))
+}
+
+// An event whose workflow was lost asks again, and what was told before is not told again.
+func TestEscalationOfAnEventThatWasLost(t *testing.T) {
+	t.Parallel()
+
+	s := newEscalations(t)
+	s.startWorker()
+	event := s.offer("lost", "QUICK")
+	screen, mail := event+"-customer42-WEBSOCKET", event+"-customer42-EMAIL"
+	s.awaitDelivery(mail, "SENT")
+	for _, id := range []string{event, screen, mail, screen + "-escalation", mail + "-escalation"} {
+		s.lose(id)
+	}
+	s.exec("UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '1 hour'")
+	s.exec("UPDATE notification SET created_at = now() - interval '1 hour'")
+
+	s.sweep()
+
+	s.says(mail, " to be delivered, then SMS")
+	require.Equal(t, map[string]int{mail: 1}, s.accepted())
+	_, err := s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "delivered", Status: notification.Delivered}})
+	require.NoError(t, err)
+	s.awaitSuccess(event)
+	require.Equal(t, map[string]int{mail: 1}, s.accepted())
+}
