@@ -53,6 +53,7 @@ func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 	look := activities.EscalateInput{
 		EventID: in.EventID, DeliveryID: in.DeliveryID, UserType: in.UserType, UserID: in.UserID, Escalation: in.Escalation, Since: since,
 	}
+	defer settled(ctx) // what came since the last look changes nothing, and Temporal warns of signals that nobody has read
 	for {
 		if err := waitOrSettled(ctx, until, wait); err != nil {
 			return EscalateResult{}, err
@@ -76,12 +77,7 @@ func Escalate(ctx workflow.Context, in EscalateInput) (EscalateResult, error) {
 // waitOrSettled waits until a time, or until there is a signal to look. Its only error is
 // that ctx was cancelled.
 func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error) {
-	settled := workflow.GetSignalChannel(ctx, Settled)
-	told := false
-	for settled.ReceiveAsync(nil) { // one look is enough for all that have come
-		told = true
-	}
-	if left := until.Sub(workflow.Now(ctx)); !told && left > 0 {
+	if left := until.Sub(workflow.Now(ctx)); !settled(ctx) && left > 0 {
 		workflow.SetCurrentDetails(ctx, "waiting until "+why)
 		timer, stop := workflow.WithCancel(ctx)
 		defer stop()
@@ -89,10 +85,18 @@ func waitOrSettled(ctx workflow.Context, until time.Time, why string) (err error
 			AddFuture(workflow.NewTimerWithOptions(timer, left, workflow.TimerOptions{Summary: "until " + notification.InstantText(until)}), func(f workflow.Future) {
 				err = f.Get(ctx, nil)
 			}).
-			AddReceive(settled, func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) }).
+			AddReceive(workflow.GetSignalChannel(ctx, Settled), func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) }).
 			Select(ctx)
 	}
 	return err
+}
+
+// settled says whether there was a signal to look: one look is enough for all that have come.
+func settled(ctx workflow.Context) (told bool) {
+	for workflow.GetSignalChannel(ctx, Settled).ReceiveAsync(nil) {
+		told = true
+	}
+	return told
 }
 
 // deliverFollower makes the delivery that follows. If the escalation was cancelled while that

@@ -2,10 +2,15 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,10 +39,22 @@ func repeatsMail(attempts int, began time.Time, _ int) (time.Duration, bool) {
 	return interval, time.Since(began)+interval < day
 }
 
-// repeatsText says the same of Twilio: only a connection that failed is tried again, once.
+// repeatsText says the same of Twilio, from the fragment of the URL: how often it repeats (rc),
+// and what (rp), within 15 seconds. Without one, a connection that failed is tried again, once.
 // https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
-func repeatsText(attempts int, _ time.Time, status int) (time.Duration, bool) {
-	return 0, status == 0 && attempts == 1
+func repeatsText(fragment string) func(attempts int, began time.Time, status int) (time.Duration, bool) {
+	overrides, _ := url.ParseQuery(fragment) // what cannot be read does not count
+	count, err := strconv.Atoi(overrides.Get("rc"))
+	if err != nil {
+		count = 1
+	}
+	policies := strings.Split(cmp.Or(overrides.Get("rp"), "ct"), ",")
+	return func(attempts int, began time.Time, status int) (time.Duration, bool) {
+		const interval, longest = 500 * time.Millisecond, 15 * time.Second
+		repeated := slices.Contains(policies, "all") || status == 0 && (slices.Contains(policies, "ct") || slices.Contains(policies, "rt")) ||
+			status > 0 && slices.Contains(policies, fmt.Sprintf("%dxx", status/100))
+		return interval, repeated && attempts <= count && time.Since(began)+interval < longest
+	}
 }
 
 // send makes the request once, and returns the status and the beginning of the answer.

@@ -385,7 +385,7 @@ func TestReceiptsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "rate")
 }
 
-// SendGrid repeats a batch that was not taken, as it was. Twilio does not.
+// SendGrid repeats a batch that was not taken, as it was. Twilio does so if it was asked to.
 func TestReceiptsRepeated(t *testing.T) {
 	t.Parallel()
 
@@ -412,6 +412,18 @@ func TestReceiptsRepeated(t *testing.T) {
 		g.accept(t, smsCall(smsWith("To", "+15005550108")))
 		g.next(t)
 		g.shows(t, "0 wait, 0 taken, 1 refused, 1 lost")
+	})
+	t.Run("Twilio, as it was asked to", func(t *testing.T) {
+		t.Parallel()
+		statuses := make(chan int, 2)
+		statuses <- http.StatusServiceUnavailable
+		statuses <- http.StatusForbidden
+		g := startWithGateway(t, atOnce, func(string) int { return <-statuses })
+		form := smsWith("To", "+15005550108")
+		form.Set("StatusCallback", "https://herald.example.com/webhooks/twilio?delivery_id=1#rc=5&rp=5xx,ct,rt")
+		g.accept(t, smsCall(form))
+		require.Equal(t, g.next(t).body, g.next(t).body)
+		g.shows(t, "0 wait, 0 taken, 2 refused, 1 lost")
 	})
 }
 

@@ -146,7 +146,7 @@ func (a twilioAccount) inbound(text Text, sid, kind string) *post {
 		form.Set("OptOutType", kind)
 	}
 	to := a.callback.JoinPath("inbound")
-	to.RawQuery = ""
+	to.RawQuery, to.Fragment = "", ""
 	return a.post(to, form)
 }
 

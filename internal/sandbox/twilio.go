@@ -61,7 +61,6 @@ func handleSMS(r *http.Request, body []byte, local bool) (Entry, response) {
 	if callbackErr != nil || !isWebURL(callback) || !local && !isPublic(callback.Hostname()) {
 		return entry, twilioResponse(twilioError{Code: 21609, Message: "The 'StatusCallback' URL is not a valid URL."})
 	}
-	callback.Fragment = "" // it is for Twilio itself, and not signed
 	account.callback = callback
 	return entry, queued(account, form)
 }

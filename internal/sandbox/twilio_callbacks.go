@@ -80,16 +80,18 @@ func (t sentText) form(status string) url.Values {
 }
 
 // post is Twilio's request to a URL of ours, signed as the account's. What PUBLIC_URL has before
-// the gateway's own path is taken off, as its proxy does.
+// the gateway's own path is taken off, as its proxy does. The URL's fragment is for Twilio
+// itself, and not signed.
 func (a twilioAccount) post(to *url.URL, form url.Values) *post {
+	signed, _, _ := strings.Cut(to.String(), "#")
 	path := to.RequestURI()
 	if at := strings.Index(path, "/webhooks/"); at > 0 {
 		path = path[at:]
 	}
-	return &post{path: path, body: []byte(form.Encode()), repeats: repeatsText, header: map[string]string{
+	return &post{path: path, body: []byte(form.Encode()), repeats: repeatsText(to.Fragment), header: map[string]string{
 		"Content-Type":       "application/x-www-form-urlencoded; charset=UTF-8",
 		"User-Agent":         "TwilioProxy/1.1",
-		"X-Twilio-Signature": twilioSignature(a.token, to.String(), form),
+		"X-Twilio-Signature": twilioSignature(a.token, signed, form),
 	}}
 }
 

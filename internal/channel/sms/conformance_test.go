@@ -58,6 +58,8 @@ func read(r *http.Request, body string) (channeltest.Arrival, error) {
 		return channeltest.Arrival{}, errors.New("not from us")
 	case callback.Scheme+"://"+callback.Host+callback.Path != channeltest.PublicURL+"/webhooks/twilio":
 		return channeltest.Arrival{}, errors.New("no receipts would come back")
+	case callback.Fragment != "rc=5&rp=5xx,ct,rt":
+		return channeltest.Arrival{}, errors.New("no receipt would be repeated while the database is away")
 	}
 	return channeltest.Arrival{DeliveryID: callback.Query().Get("delivery_id"), To: form.Get("To"), Text: form.Get("Body")}, nil
 }

@@ -21,6 +21,11 @@ const (
 	provider     = "twilio"
 	bodyLimit    = 1600 // characters; Twilio's, error 21617
 	callbackPath = "/webhooks/twilio"
+
+	// callbackRetries has Twilio repeat a receipt that found the gateway away, up to five times
+	// within 15 s; else it would repeat only a failed connection, once.
+	// https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
+	callbackRetries = "#rc=5&rp=5xx,ct,rt"
 )
 
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
@@ -93,7 +98,7 @@ func (s *Sender) params(msg notification.Message) *api.CreateMessageParams {
 	if s.publicURL == "" {
 		return params
 	}
-	return params.SetStatusCallback(s.publicURL + callbackPath + "?" + url.Values{"delivery_id": {msg.DeliveryID}}.Encode())
+	return params.SetStatusCallback(s.publicURL + callbackPath + "?" + url.Values{"delivery_id": {msg.DeliveryID}}.Encode() + callbackRetries)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
