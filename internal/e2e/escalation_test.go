@@ -70,6 +70,33 @@ func TestEscalation(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels = '{"WEBSOCKET": "SELECTED", "EMAIL": "SELECTED", "SMS": "SELECTED"}'`, event))
 }
 
+// TestEscalationDocument configures what docs/escalation.md does: the push message cannot be
+// made, the text message does not arrive, so a mail follows.
+func TestEscalationDocument(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	for _, block := range runnable(t, "docs/escalation.md") {
+		s.exec(block)
+	}
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'phone')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free')`)
+	s.fault("PUSH", `{"status":400}`)
+	s.startWorker()
+	s.starter("poller", "start")
+	event := s.offer("free", "TABLE_OFFERED")
+	push, text, mail := event+"-customer42-PUSH", event+"-customer42-SMS", event+"-customer42-EMAIL"
+	s.awaitDelivery(text, "SENT")
+	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1", mail), "the SMS has an hour to arrive")
+	_, err := s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.Twilio, ID: "r-1", DeliveryID: text, Word: "undelivered", Status: notification.Failed}})
+	require.NoError(t, err)
+	s.awaitDelivery(mail, "SENT")
+	s.awaitSuccess(event)
+	require.Equal(t, 2, s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
+	require.Equal(t, map[string]int{text: 1, mail: 1}, s.accepted())
+}
+
 // Whoever reads it gets nothing more, nor does anybody of an event that was cancelled.
 func TestEscalationEnds(t *testing.T) {
 	t.Parallel()

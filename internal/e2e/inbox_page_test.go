@@ -95,7 +95,7 @@ func TestPageIsLive(t *testing.T) {
 	ada.click("#list li:first-child button")
 	ada.await(shows("", 2, 1) + " && " + firstRead)
 	again.await(shows("", 2, 1) + " && " + firstRead)
-	p.awaitCount(1, "SELECT count(*) FROM notification WHERE event_id = $1 AND read_at IS NOT NULL", second)
+	p.awaitCount(1, "SELECT count(*) FROM notification WHERE event_id = $1 AND channel = 'WEBSOCKET' AND read_at IS NOT NULL", second)
 
 	again.click("#read-all")
 	again.await(shows("", 2, 0))

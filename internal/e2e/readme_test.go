@@ -132,6 +132,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"README.md":           true, // TestReadme
 		"docs/containers.md":  true, // TestContainersDocument
 		"docs/directory.md":   true, // TestDirectoryOfViews
+		"docs/escalation.md":  true, // TestEscalationDocument
 		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/metrics.md":     true, // TestMetrics
 		"docs/operations.md":  true, // TestOperations
