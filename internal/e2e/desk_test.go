@@ -136,7 +136,6 @@ var changing = []struct {
 	stand   string
 }{
 	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                           // one may come at any time
-	{regexp.MustCompile(`(?m)^incomplete events .*\n`), ""},                    // one that ends while a delivery of it is retried, until the next sweep
 	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"}, // of a history
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
 	{regexp.MustCompile(`\b(SM[0-9a-f]{32}|[A-Z2-7]{26})\b`), "MESSAGE"},
