@@ -24,7 +24,8 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		        nullif($4, ''))
 		ON CONFLICT (event_id) DO UPDATE
 		SET    status     = excluded.status,
-		       outcome    = excluded.outcome,
+		       -- Of a repetition: what is PENDING by now is retried by an operator.
+		       outcome    = CASE WHEN processed_event.status = 'SUCCESS' AND excluded.outcome = 'INCOMPLETE' THEN processed_event.outcome ELSE excluded.outcome END,
 		       problem    = excluded.problem,
 		       updated_at = now()
 		RETURNING coalesce(outcome, '')`

@@ -80,6 +80,26 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 	}
 }
 
+// A repetition, whose first answer was lost, may come after an operator has begun to retry
+// deliveries: the event ended complete, and stays so.
+func TestFinishEventRepeatedDuringARetry(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	finish := func() notification.EventOutcome {
+		counts, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true})
+		require.NoError(t, err)
+		return counts.Outcome
+	}
+	const row = "INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body) VALUES ('evt-1', 'T', 'CUSTOMER', '42', 'EMAIL', 'd', 't', 'b')"
+	require.Empty(t, finish())
+	exec(t, s, row)
+	require.Empty(t, finish())
+	exec(t, s, "UPDATE processed_event SET status = 'PROCESSING'")
+	require.Equal(t, notification.Incomplete, finish(), "it ends anew")
+	require.Equal(t, notification.Incomplete, finish())
+}
+
 // A workflow may be through before the poller has written that it was started.
 func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 	t.Parallel()
