@@ -18,6 +18,12 @@ type wait struct {
 	why        string    // until when and for what, in words for people
 	judgeQuiet bool      // quiet hours are judged afterwards, even if until is past already
 	hastened   bool      // an operator wants the message sent now, quiet hours or not
+	between    bool      // two attempts: quiet hours are not judged for it, as they are not where Temporal's own retry waits
+}
+
+// untilNext is the wait for the attempt after one that failed for now.
+func untilNext(at time.Time) wait {
+	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and this is when the next one is due", between: true}
 }
 
 // rescheduled is the wait that the signal Reschedule asks for.
@@ -42,12 +48,12 @@ func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ord
 }
 
 // run waits until the time has come or an operator hastens it. It returns whether
-// quiet hours are to be judged then: after any wait that was not hastened. Its only
-// error is that ctx was cancelled.
+// quiet hours are to be judged then: after any wait that was not hastened and was not
+// between two attempts. Its only error is that ctx was cancelled.
 func (w wait) run(ctx workflow.Context) (judgeQuiet bool, err error) {
 	judgeQuiet = w.judgeQuiet
 	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
-		judgeQuiet = true
+		judgeQuiet = judgeQuiet || !w.between
 		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
 		timer, stop := workflow.WithCancel(ctx)
 		summary := workflow.TimerOptions{Summary: "send after " + notification.InstantText(w.until)}

@@ -39,6 +39,11 @@ func controlledWorkflows() []controlled {
 		{name: "a delivery between attempts", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			return workflows.DeliverNotification, deliverInput(notification.Email), env.answersInTurn(outage, sent)
 		}},
+		{name: "a delivery whose first attempt failed elsewhere", signalled: 10 * time.Second, otherwise: 30 * time.Second, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+			next := deliverInput(notification.Email)
+			next.Next = env.Now().Add(30 * time.Second)
+			return workflows.DeliverNotification, next, env.answersInTurn(sent)
+		}},
 		{name: "a digest that collects", signalled: time.Minute, otherwise: window, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)
 			env.sendsDigest(listed(1))

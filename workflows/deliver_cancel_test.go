@@ -18,12 +18,14 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 	tests := []struct {
 		name  string
 		delay time.Duration // of SendAfter; 0: none
+		next  time.Duration // of Next; 0: none
 		when  time.Duration // of the cancellation
 		sends []answer
 	}{
 		{name: "before it began"},
 		{name: "before it began to wait", delay: time.Hour},
 		{name: "while it waits", delay: time.Hour, when: time.Minute},
+		{name: "while it waits for its second attempt", next: time.Hour, when: time.Minute},
 		{name: "between two attempts", when: 10 * time.Second, sends: []answer{outage}},
 		{name: "between two attempts after a delay", delay: time.Hour, when: time.Hour + 10*time.Second, sends: []answer{outage}},
 	}
@@ -34,6 +36,9 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 			in, wantSend, env := deliverInput(notification.Email), sendInput(notification.Email), newEnv(t)
 			if tt.delay != 0 {
 				in.SendAfter, wantSend.JudgeQuiet = env.Now().Add(tt.delay), true
+			}
+			if tt.next != 0 {
+				in.Next = env.Now().Add(tt.next)
 			}
 			env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
 			env.sends(wantSend, tt.sends...)

@@ -24,6 +24,7 @@ type DeliverInput struct {
 	Policy     activities.DeliveryPolicy `json:",omitzero"`  // a retry learns its own
 	Retry      bool                      `json:",omitempty"` // a fresh run, for which an operator asked
 	Again      bool                      `json:",omitempty"` // also where it was sent, or another event takes its event back
+	Next       time.Time                 `json:",omitzero"`  // its first attempt was made elsewhere and failed for now; the next one is due then
 	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; those of release 0.2 do not
 }
 
@@ -91,6 +92,9 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		}
 	}
 	next := wait{until: in.SendAfter, why: in.Wait, judgeQuiet: !in.SendAfter.IsZero()} // a delay may have ended before this workflow began
+	if !in.Next.IsZero() {
+		next = untilNext(in.Next)
+	}
 	for {
 		judgeQuiet, err := next.run(ctx)
 		if err != nil {

@@ -62,6 +62,38 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	}
 }
 
+// The wait after a first attempt that was made elsewhere is one between two attempts: no
+// quiet hours are judged for it.
+func TestDeliverNotificationAfterAFirstAttemptElsewhere(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		next    time.Duration // from the start
+		answers []answer
+		want    []time.Duration // from the start: when Send was called
+	}{
+		{name: "it is due", answers: []answer{sent}, next: -time.Hour, want: []time.Duration{0}},
+		{name: "it is not due yet", answers: []answer{sent}, next: 40 * time.Second, want: []time.Duration{40 * time.Second}},
+		{name: "it fails, too", answers: []answer{outage, sent}, next: 40 * time.Second, want: []time.Duration{40 * time.Second, 70 * time.Second}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := deliverInput(notification.Email), newEnv(t)
+			in.Next = env.Now().Add(tt.next)
+			calls := env.answersInTurn(tt.answers...)
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireDelivered(t, result(notification.Sent, ""))
+			require.Equal(t, tt.want, calls.at)
+			require.NotContains(t, calls.judged, true)
+		})
+	}
+}
+
 // Each signal counts, also one that follows a signal that did not.
 func TestDeliverNotificationSignalAfterSignal(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,11 @@ func TestDeliverNotificationDetails(t *testing.T) {
 			env.answersInTurn(outage)
 			return deliverInput(notification.Email)
 		}, after: time.Second, want: "sending; failed attempts, and when the next one is due, are under Pending Activities"},
+		{name: "failed elsewhere", begin: func(env *environment) workflows.DeliverInput {
+			in := deliverInput(notification.Email)
+			in.Next = time.Date(2099, 11, 22, 8, 0, 0, 0, time.UTC)
+			return in
+		}, after: time.Second, want: "waiting until 2099-11-22 08:00:00.000Z: the attempt before failed, and this is when the next one is due"},
 		{name: "in a digest", begin: func(env *environment) workflows.DeliverInput {
 			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
 			return inDigest(notification.Email)
