@@ -49,11 +49,20 @@ const (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
 		) AS other
 		ON CONFLICT (event_id, user_type, user_id, channel) DO NOTHING -- planned before its decision was purged`
+	// numberTaken looks each id up by itself: an event may have a million rows.
 	numberTaken = `
-		UPDATE notification
-		SET    delivery_id = delivery_id || id
-		WHERE  event_id = $1
-		AND    delivery_id IN (SELECT p.delivery_id || '~' FROM jsonb_to_recordset($2) AS p (delivery_id text))`
+		UPDATE notification n
+		SET    delivery_id = n.delivery_id || n.id
+		FROM  (SELECT o.id
+		       FROM   jsonb_to_recordset($1) AS p (delivery_id text)
+		       CROSS JOIN LATERAL (
+		           SELECT id
+		           FROM   notification
+		           WHERE  delivery_id = p.delivery_id || '~'
+		           OFFSET 0
+		       ) o
+		       OFFSET 0) AS taken
+		WHERE  n.id = taken.id`
 	readBackPlan = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
 		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
@@ -88,7 +97,7 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 	var ids notification.IDRange
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
-	batch.Queue(numberTaken, event.ID, deliveries)
+	batch.Queue(numberTaken, deliveries)
 	batch.Queue(readBackPlan, event.ID, page).Query(func(rows pgx.Rows) (err error) {
 		plan, ids, err = collectDeliveries(rows)
 		return err

@@ -131,7 +131,8 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 		    WHERE  n.event_id = $1
 		    AND    n.channel = c.channel
 		    AND    ` + laneKind + ` = k.kind
-		    AND    ` + undelivered + `)
+		    AND    ` + undelivered + `
+		    OFFSET 0) -- keeps the planner from reading a whole broadcast
 		ORDER BY c.place, waiting`
 
 	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())

@@ -1,0 +1,84 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// Of an event with 30,000 deliveries, no statement of planning and of handing out reads
+// more than the few rows that it is about, whatever the table looked like when the
+// statistics were made.
+func TestBroadcastIsReadByPages(t *testing.T) {
+	t.Parallel()
+
+	const few = 300 // blocks; the table alone has more than a thousand
+	email := notification.Lane{Channel: notification.Email}
+	plan := func(s *postgres.Store) error {
+		_, _, err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("new", planned(notification.Email))})
+		return err
+	}
+	tests := []struct {
+		name string
+		ask  func(s *postgres.Store) error
+	}{
+		{name: "plan", ask: plan},
+		{name: "plan again", ask: plan},
+		{name: "lanes", ask: func(s *postgres.Store) error { _, err := s.Lanes(t.Context(), event1.ID); return err }},
+		{name: "next deliveries", ask: func(s *postgres.Store) error {
+			_, err := s.NextDeliveries(t.Context(), event1.ID, email, 25_000, false, 10)
+			return err
+		}},
+		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
+			_, err := s.LaneDeliveries(t.Context(), event1.ID, email, notification.IDRange{First: 25_000, Last: 25_010}, true)
+			return err
+		}},
+	}
+	for _, statistics := range []string{"of the broadcast", "of before"} {
+		t.Run("statistics "+statistics, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			if statistics == "of before" {
+				exec(t, s, "ANALYZE notification")
+			}
+			exec(t, s, `
+				INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, strategy, priority)
+				SELECT $1, 'T', 'RESTAURANT_USER', 'u' || i, 'EMAIL', 'd' || i, 'title', repeat('body', 50), 'PENDING', 'IMMEDIATE', 'NORMAL'
+				FROM   generate_series(1, 30000) AS i`, event1.ID)
+			if statistics == "of the broadcast" {
+				exec(t, s, "VACUUM ANALYZE notification")
+			}
+			listening, asked := heard(t, s)
+			for _, tt := range tests {
+				asked.heard = nil
+				require.NoError(t, tt.ask(listening), tt.name)
+				require.NotEmpty(t, asked.heard, tt.name)
+				for _, statement := range asked.heard {
+					require.Less(t, blocksOf(t, s, statement), few, "%s: %s", tt.name, statement.SQL)
+				}
+			}
+		})
+	}
+}
+
+// blocksOf is how many blocks the database touches for a statement, which changes nothing.
+func blocksOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) int {
+	t.Helper()
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	tx, err := s.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	require.NoError(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&plans), statement.SQL)
+	return plans[0].Plan.Hit + plans[0].Plan.Read
+}
