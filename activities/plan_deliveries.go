@@ -17,8 +17,8 @@ type PlanStore interface {
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
-	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error)
-	LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error)
+	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error)
+	LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error)
 	Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error)
 }
 
@@ -192,12 +192,21 @@ func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (Delivery
 		deliveries, err = a.Plans.Deliveries(ctx, in.EventID, in.IDs, in.Waiting)
 	} else {
 		lane := notification.Lane{Channel: in.Channel, Waiting: in.Waiting}
-		deliveries, err = a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, in.Left)
+		deliveries, err = a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, onlyOf(in.Left))
 	}
 	if err != nil {
 		return DeliveryBatch{}, err
 	}
 	return a.batch(deliveries), nil
+}
+
+// onlyOf is the status of the deliveries that are looked for; empty: whatever is still to
+// be made.
+func onlyOf(left bool) notification.Status {
+	if left {
+		return notification.Pending
+	}
+	return ""
 }
 
 // NextInput is the input of [Activities.NextDeliveries].
@@ -211,7 +220,7 @@ type NextInput struct {
 // NextDeliveries finds the next stretch of rows of a lane that are to be
 // delivered: a page of them at most. The zero value: there is none, for now.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (notification.IDRange, error) {
-	return a.Plans.NextDeliveries(ctx, in.EventID, in.Lane, in.After, in.Left, pageDeliveries)
+	return a.Plans.NextDeliveries(ctx, in.EventID, in.Lane, in.After, onlyOf(in.Left), pageDeliveries)
 }
 
 func (a *Activities) batch(deliveries []notification.Delivery) DeliveryBatch {

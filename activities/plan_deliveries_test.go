@@ -61,13 +61,13 @@ func (p *plans) Lanes(context.Context, string) ([]notification.Lane, error) {
 	return lanes, p.later
 }
 
-func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error) {
-	p.next = activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: onlyPending}
+func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error) {
+	p.next = activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: only == notification.Pending}
 	return notification.IDRange{First: after + 1, Last: after + int64(limit)}, p.later
 }
 
-func (p *plans) LaneDeliveries(_ context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error) {
-	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: onlyPending}
+func (p *plans) LaneDeliveries(_ context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error) {
+	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: only == notification.Pending}
 	return stored(p.decided), p.later
 }
 

@@ -11,6 +11,12 @@ type Begin struct {
 	Again      bool // ordered in spite of another event that takes its event back
 }
 
+// BeginBatch asks for first attempts at deliveries of a batch.
+type BeginBatch struct {
+	DeliveryIDs []string
+	Batch       int // its number, among those of its event and channel
+}
+
 // Attempt is an attempt at a delivery that was begun and counted, with all that it
 // takes to send. If the status says that nothing is to be sent, or the verdict that
 // it may not be sent, nothing was counted and only that field is set.
@@ -61,10 +67,12 @@ type AttemptResult struct {
 	DeadDevices    []string
 	Took           time.Duration     `json:",omitempty"` // as [Answer] has it
 	Suppress       SuppressionReason `json:",omitempty"` // as [ProviderError] has it
+	GiveUp         bool              `json:",omitempty"` // it was not sent, and no attempt follows: the delivery is FAILED for the reason in Detail
 }
 
 // RecordedAttempt is what recording the end of an attempt came to.
 type RecordedAttempt struct {
+	Status Status // of the delivery; empty: it is gone, or the result was of a digest
 	// Age is how old the event is that was told of, by the database's clock; 0: not
 	// sent, or delayed by the rules or by an operator's retry.
 	Age time.Duration

@@ -112,8 +112,23 @@ func beginAttempt(ctx context.Context, on querier, in notification.Begin, addres
 			AND    n.status IN ('PENDING', 'FAILED')
 			AND    NOT n.receipt_failed
 			AND    ($2 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))` + began + `
-		SELECT n.status, n.attempt_count, ` + tried + `,
-		       n.id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
+		SELECT n.status, n.attempt_count, ` + tried + `, ` + messageFacts + `
+		` + messageOf
+
+	var a notification.Attempt
+	fields := []any{&a.Status, &a.Number, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected}
+	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices).Scan(append(fields, messageFields(&a)...)...)
+	if err != nil {
+		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
+	}
+	return a, nil
+}
+
+const (
+	// messageFacts are the columns of a message to send, which messageFields scans; $5 is
+	// how many devices it may have.
+	messageFacts = `
+		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
 		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), n.created_at,
 		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
 		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
@@ -125,23 +140,21 @@ func beginAttempt(ctx context.Context, on querier, in notification.Begin, addres
 		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
 		       coalesce(u.audience, ''),
 		       coalesce(g.category, ''),
-		       coalesce(NOT p.mandatory, false)
-		FROM   begun n
+		       coalesce(NOT p.mandatory, false)`
+	// messageOf has all that they are of, of the deliveries n that were begun.
+	messageOf = `FROM   begun n
 		LEFT JOIN user_type u USING (user_type)
 		` + recipientOf + `
 		LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
 		LEFT JOIN event_category g ON g.event_type = n.event_type`
+)
 
-	var a notification.Attempt
+func messageFields(a *notification.Attempt) []any {
 	m := &a.Message
-	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices).Scan(
-		&a.Status, &a.Number, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected,
-		&m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body, &m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional)
-	if err != nil {
-		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
+	return []any{
+		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
+		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional,
 	}
-	m.DeliveryID = in.DeliveryID
-	return a, nil
 }
 
 // maxDevices bounds the devices of one person that a push goes to.

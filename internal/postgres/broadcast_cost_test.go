@@ -31,11 +31,11 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 		{name: "plan again", ask: plan},
 		{name: "lanes", ask: func(s *postgres.Store) error { _, err := s.Lanes(t.Context(), event1.ID); return err }},
 		{name: "next deliveries", ask: func(s *postgres.Store) error {
-			_, err := s.NextDeliveries(t.Context(), event1.ID, email, 25_000, false, 10)
+			_, err := s.NextDeliveries(t.Context(), event1.ID, email, 25_000, "", 10)
 			return err
 		}},
 		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
-			_, err := s.LaneDeliveries(t.Context(), event1.ID, email, notification.IDRange{First: 25_000, Last: 25_010}, true)
+			_, err := s.LaneDeliveries(t.Context(), event1.ID, email, notification.IDRange{First: 25_000, Last: 25_010}, notification.Pending)
 			return err
 		}},
 	}

@@ -2,94 +2,201 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
 )
 
-// EndAttempt records how an attempt ended, in one statement: on the attempt itself,
-// and on its delivery, or on each item of its digest. Recording it twice changes
+// EndAttempt records how an attempt at a delivery, or at a digest, ended: see
+// [Store.EndAttempts].
+func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
+	recorded, err := s.EndAttempts(ctx, []notification.AttemptResult{result})
+	if len(recorded) == 0 {
+		return notification.RecordedAttempt{}, err
+	}
+	return recorded[0], err
+}
+
+// EndAttempts records how attempts ended, in one statement: on the attempts themselves,
+// and on their deliveries, or on each item of their digests. Recording one twice changes
 // nothing the second time. A status only climbs: what was sent stays sent, even if it
 // was cancelled while the provider was already accepting it; and what was acknowledged
 // before this recorded that it was sent stays DELIVERED. What a receipt said before this
-// stands, too.
+// stands, too. What is given up, and was not cancelled meanwhile, is FAILED; except on
+// best-effort channels, the worker that does follow-ups tells the queue of dead letters.
 //
-// Then it suppresses an address that the provider says is not to be written to, and
+// Then it suppresses addresses that a provider says are not to be written to, and
 // switches off devices that proved dead. Where that fails, it is said on the
 // attempt and in the result, and is no error: the directory may be somebody's views.
-func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
-	const query = `
+//
+// What it returns has the order of results.
+func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
+	recorded := make([]notification.RecordedAttempt, len(results))
+	rows, _ := s.Pool.Query(ctx, endAttempts, endingsOf(results).args()...) // ForEachRow returns its error
+	var i int
+	var status notification.Status
+	var age time.Duration
+	_, err := pgx.ForEachRow(rows, []any{&i, &status, &age}, func() error {
+		recorded[i].Age = max(recorded[i].Age, age)
+		if results[i].DigestID == "" {
+			recorded[i].Status = status
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "end attempt")
+	}
+	s.switchDevicesOff(ctx, results, recorded)
+	return recorded, wrap(s.suppressAddressees(ctx, results), "end attempt")
+}
+
+// endAttempts ends attempts. The rows are locked in the order of all that locks several,
+// and before their attempts.
+const endAttempts = `
 		WITH item AS (
-			SELECT *
-			FROM   unnest($1::text[], $2::int[]) AS i (delivery_id, attempt)
+			SELECT i.*, n.id, n.status, n.receipt_failed
+			FROM   unnest($1::int[], $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[])
+			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, detail, digest_id, took, give_up)
+			JOIN   notification n USING (delivery_id)
+			ORDER BY n.id
+			FOR UPDATE OF n
 		), ended AS (
 			UPDATE delivery_attempt a
 			SET    ended_at        = now(),
-			       outcome         = $3,
-			       provider_status = nullif($4, 0),
-			       detail          = nullif($6, ''),
-			       took            = nullif($8::interval, '0')
+			       outcome         = i.outcome,
+			       provider_status = nullif(i.provider_status, 0),
+			       detail          = nullif(i.detail, ''),
+			       took            = nullif(i.took, '0')
 			FROM   item i
 			WHERE  a.delivery_id = i.delivery_id
 			AND    a.attempt = i.attempt
 			AND    a.ended_at IS NULL
-			RETURNING a.delivery_id
+			RETURNING i.*
 		), recorded AS (
 			UPDATE notification n
-			SET    status              = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT' ELSE n.status END,
-			       sent_at             = CASE WHEN $3 = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
+			SET    status              = CASE WHEN e.outcome = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT'
+			                                  WHEN e.outcome <> 'SENT' AND e.give_up THEN 'FAILED'
+			                                  ELSE n.status END,
+			       sent_at             = CASE WHEN e.outcome = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
 			       available_at        = coalesce(n.available_at, now()),
-			       provider_message_id = CASE $3 WHEN 'SENT' THEN nullif($5, '') ELSE n.provider_message_id END,
-			       last_error          = CASE WHEN n.receipt_failed THEN n.last_error ELSE nullif($6, '') END,
-			       digest_id           = CASE $3 WHEN 'SENT' THEN coalesce(nullif($7, ''), n.digest_id) ELSE n.digest_id END
+			       provider_message_id = CASE e.outcome WHEN 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
+			       last_error          = CASE WHEN n.receipt_failed THEN n.last_error ELSE nullif(e.detail, '') END,
+			       digest_id           = CASE e.outcome WHEN 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id) ELSE n.digest_id END
 			FROM   ended e
-			WHERE  n.delivery_id = e.delivery_id
-			AND    (n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND $3 = 'SENT'))
-			RETURNING CASE
+			WHERE  n.id = e.id
+			AND    (n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND e.outcome = 'SENT'))
+			RETURNING n.id, n.status, n.delivery_id, n.channel, e.give_up AND e.outcome <> 'SENT' AND NOT n.receipt_failed AS given_up, CASE
 			    WHEN n.status IN ('SENT', 'DELIVERED') AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
 			         AND NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
 			    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
 			    END AS age
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'DEAD_LETTER'
+			FROM   recorded
+			WHERE  given_up
+			AND    channel <> ALL ($11)
+			ORDER BY id
+			RETURNING pg_notify('delivery_follow_up', '')
 		)
-		SELECT coalesce(max(age), '0')
-		FROM   recorded`
+		SELECT i.result, coalesce(r.status, i.status), coalesce(r.age, '0')
+		FROM   item i
+		LEFT JOIN recorded r USING (id)`
 
-	ids, numbers := attemptsOf(result)
-	var recorded notification.RecordedAttempt
-	err := s.Pool.QueryRow(ctx, query, ids, numbers, string(result.Outcome), result.ProviderStatus,
-		result.ProviderID, result.Detail, result.DigestID, result.Took).Scan(&recorded.Age)
-	if err == nil && len(result.DeadDevices) > 0 {
-		recorded.DeadTokensKept = s.switchOff(ctx, result.DeadDevices, ids, numbers)
-	}
-	if err == nil && result.Suppress != "" && s.AddressHash != nil {
-		err = s.suppressAddressee(ctx, ids, result)
-	}
-	return recorded, wrap(err, "end attempt")
+// endings are the arguments of endAttempts: those of each item of each result.
+type endings struct {
+	results, numbers, providerStatuses             []int
+	ids, outcomes, providerIDs, details, digestIDs []string
+	took                                           []time.Duration
+	giveUps                                        []bool
 }
 
-// suppressAddressee has nothing sent any more to the address that an attempt was made to.
-// All items of a digest go to one.
-func (s *Store) suppressAddressee(ctx context.Context, ids []string, result notification.AttemptResult) error {
+func endingsOf(results []notification.AttemptResult) endings {
+	var e endings
+	for i, r := range results {
+		for _, item := range itemsOf(r) {
+			e.results, e.numbers, e.providerStatuses = append(e.results, i), append(e.numbers, item.Attempt), append(e.providerStatuses, r.ProviderStatus)
+			e.ids, e.outcomes, e.providerIDs = append(e.ids, item.DeliveryID), append(e.outcomes, string(r.Outcome)), append(e.providerIDs, r.ProviderID)
+			e.details, e.digestIDs = append(e.details, r.Detail), append(e.digestIDs, r.DigestID)
+			e.took, e.giveUps = append(e.took, r.Took), append(e.giveUps, r.GiveUp)
+		}
+	}
+	return e
+}
+
+func (e endings) args() []any {
+	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort()}
+}
+
+// itemsOf are the attempts that a result ends.
+func itemsOf(result notification.AttemptResult) []notification.ItemAttempt {
+	if result.DigestID != "" {
+		return result.Items
+	}
+	return []notification.ItemAttempt{{DeliveryID: result.DeliveryID, Attempt: result.Number}}
+}
+
+// bestEffort are the channels whose failures the queue of dead letters does not get.
+func bestEffort() []notification.Channel {
+	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
+}
+
+// switchDevicesOff switches off the devices that proved dead, in one statement for all
+// results, and says in the records where that failed.
+func (s *Store) switchDevicesOff(ctx context.Context, results []notification.AttemptResult, recorded []notification.RecordedAttempt) {
+	var tokens, ids []string
+	var numbers, concerned []int
+	for i, r := range results {
+		if len(r.DeadDevices) == 0 {
+			continue
+		}
+		tokens, concerned = append(tokens, r.DeadDevices...), append(concerned, i)
+		for _, item := range itemsOf(r) {
+			ids, numbers = append(ids, item.DeliveryID), append(numbers, item.Attempt)
+		}
+	}
+	if len(tokens) == 0 {
+		return
+	}
+	problem := s.switchOff(ctx, tokens, ids, numbers)
+	for _, i := range concerned {
+		recorded[i].DeadTokensKept = problem
+	}
+}
+
+// suppressAddressees has nothing sent any more to the addresses that attempts were made
+// to. All items of a digest go to one.
+func (s *Store) suppressAddressees(ctx context.Context, results []notification.AttemptResult) error {
 	const query = `
-		SELECT channel, coalesce(recipient_address, '')
+		SELECT delivery_id, channel, coalesce(recipient_address, '')
 		FROM   notification
-		WHERE  delivery_id = ANY ($1)
-		LIMIT  1`
+		WHERE  delivery_id = ANY ($1)`
 
+	suppressing := map[string]notification.AttemptResult{}
+	for _, r := range results {
+		if items := itemsOf(r); r.Suppress != "" && len(items) > 0 {
+			suppressing[items[0].DeliveryID] = r
+		}
+	}
+	if len(suppressing) == 0 || s.AddressHash == nil {
+		return nil
+	}
+	var found suppressions
+	rows, _ := s.Pool.Query(ctx, query, slices.Collect(maps.Keys(suppressing))) // ForEachRow returns its error
+	var id, address string
 	var channel notification.Channel
-	var address string
-	if err := s.Pool.QueryRow(ctx, query, ids).Scan(&channel, &address); err != nil {
-		return wrap(ignoreNoRows(err), "read the address of an attempt")
+	_, err := pgx.ForEachRow(rows, []any{&id, &channel, &address}, func() error {
+		found.add(s.AddressHash, channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		return wrap(err, "read the addresses of attempts")
 	}
-	return s.Suppress(ctx, channel, address, result.Suppress, result.Detail)
-}
-
-// attemptsOf names the attempts that a result ends, by delivery and number.
-func attemptsOf(result notification.AttemptResult) (ids []string, numbers []int) {
-	if result.DigestID == "" {
-		return []string{result.DeliveryID}, []int{result.Number}
-	}
-	for _, item := range result.Items {
-		ids, numbers = append(ids, item.DeliveryID), append(numbers, item.Attempt)
-	}
-	return ids, numbers
+	batch := &pgx.Batch{}
+	found.queue(batch)
+	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress addresses")
 }

@@ -43,19 +43,19 @@ func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]n
 }
 
 // LaneDeliveries reads the deliveries of a lane that are still to be made, whose
-// notification.id is in ids.
-func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, onlyPending bool) ([]notification.Delivery, error) {
+// notification.id is in ids: those with a status, or with any where it is empty.
+func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error) {
 	const query = selectDeliveries + `
 		WHERE  n.event_id = $1
 		AND    n.channel = $2
 		AND    ` + laneKind + ` = $3
 		AND    ` + undelivered + `
-		AND    (n.status = 'PENDING' OR NOT $4)
+		AND    $4 IN ('', n.status)
 		AND    n.id BETWEEN $5 AND $6
 		ORDER BY n.id
 		LIMIT  $7`
 
-	return s.readDeliveries(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, ids.First, ids.Last, maxPage)
+	return s.readDeliveries(ctx, query, eventID, lane.Channel, kindOf(lane), only, ids.First, ids.Last, maxPage)
 }
 
 // maxPage bounds a page whose range has got more rows since it was found. The lane's
@@ -100,8 +100,9 @@ func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Deliver
 }
 
 // NextDeliveries returns the range of the next deliveries of a lane that are still to
-// be made: up to limit of them, behind after. The zero value: there are none.
-func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, onlyPending bool, limit int) (notification.IDRange, error) {
+// be made, with a status or, where it is empty, with any: up to limit of them, behind
+// after. The zero value: there are none.
+func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error) {
 	const query = `
 		SELECT coalesce(min(id), 0), coalesce(max(id), 0)
 		FROM  (SELECT n.id
@@ -110,13 +111,13 @@ func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notific
 		       AND    n.channel = $2
 		       AND    ` + laneKind + ` = $3
 		       AND    ` + undelivered + `
-		       AND    (n.status = 'PENDING' OR NOT $4)
+		       AND    $4 IN ('', n.status)
 		       AND    n.id > $5
 		       ORDER BY n.id
 		       LIMIT  $6) AS next`
 
 	var ids notification.IDRange
-	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), onlyPending, after, limit).Scan(&ids.First, &ids.Last)
+	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), only, after, limit).Scan(&ids.First, &ids.Last)
 	return ids, wrap(err, "find next deliveries")
 }
 

@@ -60,12 +60,13 @@ func TestNextDeliveries(t *testing.T) {
 
 	s := largeEvent(t)
 	tests := []struct {
-		lane        notification.Lane
-		onlyPending bool
-		want        []string
+		lane notification.Lane
+		only notification.Status
+		want []string
 	}{
 		{lane: mails, want: []string{"2", "4", "6", "8"}},
-		{lane: mails, onlyPending: true, want: []string{"4", "6", "8"}},
+		{lane: mails, only: notification.Pending, want: []string{"4", "6", "8"}},
+		{lane: mails, only: notification.Failed, want: []string{"2"}},
 		{lane: laterMails, want: []string{"1", "5", "7", "9"}},
 		{lane: texts, want: []string{"0"}},
 		{lane: notification.Lane{Channel: notification.SMS, Waiting: true}},
@@ -74,12 +75,12 @@ func TestNextDeliveries(t *testing.T) {
 		for _, limit := range []int{1, 3, 100} {
 			var got []string
 			for after := int64(0); ; {
-				ids, err := s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.onlyPending, limit)
+				ids, err := s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.only, limit)
 				require.NoError(t, err)
 				if ids.Last == 0 {
 					break
 				}
-				found, err := s.LaneDeliveries(t.Context(), "evt-1", tt.lane, ids, tt.onlyPending)
+				found, err := s.LaneDeliveries(t.Context(), "evt-1", tt.lane, ids, tt.only)
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(found), limit)
 				for _, d := range found {
