@@ -14,7 +14,8 @@ import (
 type PlanStore interface {
 	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
-	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
+	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
+	DeliveriesTo(ctx context.Context, eventID string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error)
@@ -86,7 +87,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 		}
 	}
 	if in.Pages == 0 {
-		return a.resultV01(p, in), nil
+		return a.resultV01(ctx, p, in)
 	}
 	return a.handOut(ctx, p, in)
 }
@@ -125,17 +126,17 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	if err != nil {
 		return err
 	}
-	p.stored, p.ids, err = a.Plans.SavePlan(ctx, p.setup.Event, decided)
-	if err != nil {
+	if err := a.Plans.SavePlan(ctx, p.setup.Event, decided); err != nil {
 		return err
 	}
+	p.decided = decided
 	countSuppressed(ctx, decided)
 	activity.RecordHeartbeat(ctx)
 	p.result.Next = found.Next
 	if found.Next != nil {
 		p.result.Next.Used = used
 	}
-	activity.GetLogger(ctx).Info("planned", "event_id", p.setup.Event.ID, "recipients", len(found.Recipients), "deliveries", len(p.stored))
+	activity.GetLogger(ctx).Info("planned", "event_id", p.setup.Event.ID, "recipients", len(found.Recipients))
 	return nil
 }
 
@@ -159,10 +160,17 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 }
 
 // resultV01 is the result that events want which release 0.1 started.
-func (a *Activities) resultV01(p *planning, in PlanInput) PlanResult {
+func (a *Activities) resultV01(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result := p.result
-	result.Stored = p.ids
-	for _, d := range p.stored {
+	if len(p.decided) == 0 {
+		return result, nil
+	}
+	stored, ids, err := a.Plans.DeliveriesTo(ctx, p.setup.Event.ID, p.decided)
+	if err != nil {
+		return PlanResult{}, err
+	}
+	result.Stored = ids
+	for _, d := range stored {
 		if d.Waits() {
 			result.Waiting++
 		} else {
@@ -170,9 +178,9 @@ func (a *Activities) resultV01(p *planning, in PlanInput) PlanResult {
 		}
 	}
 	if in.After.UserID == "" && result.Next == nil && result.Outcome == "" {
-		result.Batch = a.batch(p.stored)
+		result.Batch = a.batch(stored)
 	}
-	return result
+	return result, nil
 }
 
 // ListInput is the input of [Activities.ListDeliveries].

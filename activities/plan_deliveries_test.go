@@ -42,9 +42,13 @@ func (p *plans) Recipients(_ context.Context, _ string, targets []notification.T
 	return p.page, p.later
 }
 
-func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
+func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
 	p.decided = page
-	return stored(page), notification.IDRange{First: 1, Last: 100}, p.later
+	return p.later
+}
+
+func (p *plans) DeliveriesTo(_ context.Context, _ string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
+	return stored(recipients), notification.IDRange{First: 1, Last: 100}, p.later
 }
 
 func (p *plans) Deliveries(_ context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {

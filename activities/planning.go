@@ -17,8 +17,7 @@ type planning struct {
 	texts   EventTexts
 	targets []notification.Target
 	result  PlanResult
-	stored  []notification.Delivery // of the last page
-	ids     notification.IDRange
+	decided []notification.DecidedRecipient // of the last page
 }
 
 func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {

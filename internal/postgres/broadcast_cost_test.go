@@ -20,8 +20,7 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	const few = 300 // blocks; the table alone has more than a thousand
 	email := notification.Lane{Channel: notification.Email}
 	plan := func(s *postgres.Store) error {
-		_, _, err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("new", planned(notification.Email))})
-		return err
+		return s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("new", planned(notification.Email))})
 	}
 	tests := []struct {
 		name string
@@ -29,6 +28,10 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	}{
 		{name: "plan", ask: plan},
 		{name: "plan again", ask: plan},
+		{name: "deliveries to one", ask: func(s *postgres.Store) error {
+			_, _, err := s.DeliveriesTo(t.Context(), event1.ID, []notification.DecidedRecipient{decided("new")})
+			return err
+		}},
 		{name: "lanes", ask: func(s *postgres.Store) error { _, err := s.Lanes(t.Context(), event1.ID); return err }},
 		{name: "next deliveries", ask: func(s *postgres.Store) error {
 			_, err := s.NextDeliveries(t.Context(), event1.ID, email, 25_000, "", 10)

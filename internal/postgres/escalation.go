@@ -107,7 +107,7 @@ func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notificat
 	rows := plannedRows(page)
 	batch := &pgx.Batch{}
 	batch.Queue(insertFollower, event.ID, event.Type, page, rows, event.CorrelationID, deliveryID)
-	batch.Queue(numberTaken, rows)
+	batch.Queue(numberTaken, idsOf(rows))
 	return tx.SendBatch(ctx, batch).Close()
 }
 

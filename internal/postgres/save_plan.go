@@ -54,7 +54,7 @@ const (
 		UPDATE notification n
 		SET    delivery_id = n.delivery_id || n.id
 		FROM  (SELECT o.id
-		       FROM   jsonb_to_recordset($1) AS p (delivery_id text)
+		       FROM   unnest($1::text[]) AS p (delivery_id)
 		       CROSS JOIN LATERAL (
 		           SELECT id
 		           FROM   notification
@@ -63,7 +63,7 @@ const (
 		       ) o
 		       OFFSET 0) AS taken
 		WHERE  n.id = taken.id`
-	readBackPlan = `
+	ofRecipients = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
 		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
 		CROSS JOIN LATERAL (
@@ -80,30 +80,31 @@ const (
 )
 
 // SavePlan stores the decisions about a page of recipients, and their
-// deliveries, in one transaction and one round trip. It returns the deliveries,
-// and where they are in notification.
+// deliveries, in one transaction and one round trip.
 //
 // What was decided once stands: a repeat, after a crash or a time-out, stores
-// nothing new and returns what the first call stored.
+// nothing new.
 //
 // Where two pairs of event and recipient spell one delivery id, the later row is
 // FAILED, and its id has ~ and its notification.id at its end. Two that are
 // planned at the same moment cannot see each other: then the insert fails, and
 // a repeat sees what the other has stored.
-func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
+func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
 	page = append([]notification.DecidedRecipient{}, page...) // of nobody: [], not null
 	deliveries := plannedRows(page)
-	var plan []notification.Delivery
-	var ids notification.IDRange
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
-	batch.Queue(numberTaken, deliveries)
-	batch.Queue(readBackPlan, event.ID, page).Query(func(rows pgx.Rows) (err error) {
-		plan, ids, err = collectDeliveries(rows)
-		return err
-	})
-	err := s.Pool.SendBatch(ctx, batch).Close()
-	return plan, ids, wrap(err, "save plan")
+	batch.Queue(numberTaken, idsOf(deliveries))
+	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "save plan")
+}
+
+// DeliveriesTo reads the deliveries of an event to recipients, and where they are in
+// notification.
+func (s *Store) DeliveriesTo(ctx context.Context, eventID string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
+	recipients = append([]notification.DecidedRecipient{}, recipients...)
+	rows, _ := s.Pool.Query(ctx, ofRecipients, eventID, recipients) // collectDeliveries returns its error
+	deliveries, ids, err := collectDeliveries(rows)
+	return deliveries, ids, wrap(err, "read deliveries to recipients")
 }
 
 // plannedRow is the JSON form in which a delivery travels to the database.
@@ -122,4 +123,12 @@ func plannedRows(page []notification.DecidedRecipient) []plannedRow {
 		}
 	}
 	return rows
+}
+
+func idsOf(rows []plannedRow) []string {
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.DeliveryID
+	}
+	return ids
 }

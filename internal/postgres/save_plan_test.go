@@ -26,7 +26,8 @@ func toCustomer(eventID, userID string) notification.DecidedRecipient {
 
 func saveOf(t *testing.T, s *postgres.Store, eventID string, page ...notification.DecidedRecipient) []notification.Delivery {
 	t.Helper()
-	deliveries, _, err := s.SavePlan(t.Context(), notification.Event{ID: eventID, Type: "T"}, page)
+	require.NoError(t, s.SavePlan(t.Context(), notification.Event{ID: eventID, Type: "T"}, page))
+	deliveries, _, err := s.DeliveriesTo(t.Context(), eventID, page)
 	require.NoError(t, err)
 	return deliveries
 }
@@ -36,8 +37,7 @@ func TestSavePlanStoresFacts(t *testing.T) {
 
 	s := postgrestest.New(t)
 	for id, correlation := range map[string]string{"evt-1": "c-1", "evt-2": ""} {
-		_, _, err := s.SavePlan(t.Context(), notification.Event{ID: id, Type: "T", CorrelationID: correlation}, []notification.DecidedRecipient{toCustomer(id, "7")})
-		require.NoError(t, err)
+		require.NoError(t, s.SavePlan(t.Context(), notification.Event{ID: id, Type: "T", CorrelationID: correlation}, []notification.DecidedRecipient{toCustomer(id, "7")}))
 	}
 	require.Equal(t, "CUSTOMER/7", get[string](t, s, "SELECT DISTINCT entity_type || '/' || entity_id FROM notification"))
 	require.Equal(t, ptr("c-1"), get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-1'"))
@@ -81,7 +81,7 @@ func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 	for event, user := range map[string]string{"e": "5-customer7", "e-customer5": "7"} {
 		group.Go(func() (err error) {
 			for range 2 {
-				if _, _, err = s.SavePlan(t.Context(), notification.Event{ID: event, Type: "T"}, []notification.DecidedRecipient{toCustomer(event, user)}); err == nil {
+				if err = s.SavePlan(t.Context(), notification.Event{ID: event, Type: "T"}, []notification.DecidedRecipient{toCustomer(event, user)}); err == nil {
 					return nil
 				}
 			}
@@ -135,7 +135,8 @@ func planned(channel notification.Channel) notification.PlannedDelivery {
 
 func savePlan(t *testing.T, s *postgres.Store, page ...notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange) {
 	t.Helper()
-	deliveries, ids, err := s.SavePlan(t.Context(), event1, page)
+	require.NoError(t, s.SavePlan(t.Context(), event1, page))
+	deliveries, ids, err := s.DeliveriesTo(t.Context(), event1.ID, page)
 	require.NoError(t, err)
 	return deliveries, ids
 }
@@ -228,7 +229,9 @@ func TestSavePlanSideBySide(t *testing.T) {
 			page = append(page, decided(fmt.Sprint(user), planned(notification.Email)))
 		}
 		group.Go(func() (err error) {
-			plans[i], _, err = s.SavePlan(t.Context(), event1, page)
+			if err = s.SavePlan(t.Context(), event1, page); err == nil {
+				plans[i], _, err = s.DeliveriesTo(t.Context(), event1.ID, page)
+			}
 			return err
 		})
 	}
@@ -247,7 +250,7 @@ func TestSavePlanRefused(t *testing.T) {
 	s := postgrestest.New(t)
 	refused := planned(notification.SMS)
 	refused.Priority = "URGENT"
-	_, _, err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("9", planned(notification.Email)), decided("10", refused)})
+	err := s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("9", planned(notification.Email)), decided("10", refused)})
 	require.ErrorContains(t, err, "notification_priority")
 	require.NotContains(t, err.Error(), "to-SMS")
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_decision"))
