@@ -27,6 +27,9 @@ func newContenders(ctx context.Context, in *installation, s relaySettings) ([]*c
 		{name: "B", about: "plain loop", rows: s.Rows, table: "bench.loop"},
 		{name: "C", about: "Herald, a workflow for each row", rows: s.WorkflowRows, table: "bench.workflows"},
 	}
+	if err := in.connectKafka(); err != nil {
+		return nil, err
+	}
 	for _, c := range all {
 		c.in, c.keys, c.topic = in, s.Keys, in.name+"-"+c.name
 		if err := in.createTopic(ctx, c.topic, s.Partitions); err != nil {

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,26 +23,29 @@ import (
 
 // installation is Herald on the local stack, with a database, a vhost and topics of its own.
 type installation struct {
-	name    string
-	dir     string // of its programs and files
-	env     []string
-	vhost   string // its address
-	brokers []string
-	db      *pgxpool.Pool
-	kafka   *kgo.Client
-	ends    []func(ctx context.Context) error
+	name     string
+	dir      string // of its files
+	programs string // the folder of worker and starter
+	env      []string
+	vhost    string // its address
+	brokers  []string
+	db       *pgxpool.Pool
+	kafka    *kgo.Client
+	ends     []func(ctx context.Context) error
 }
 
 // endTime bounds the removal of what was made.
 const endTime = 2 * time.Minute
 
-func newInstallation(ctx context.Context) (in *installation, err error) {
-	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS", "KAFKA_BROKERS"} {
+// newInstallation makes them. The programs are in a folder, or are built into one of its own;
+// empty: that.
+func newInstallation(ctx context.Context, programs string) (in *installation, err error) {
+	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS"} {
 		if os.Getenv(name) == "" {
 			return nil, fmt.Errorf("%s is not set: run `make up`, then `make bench ARGS=…`", name)
 		}
 	}
-	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), brokers: strings.Split(os.Getenv("KAFKA_BROKERS"), ",")}
+	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), programs: programs}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.remove())
@@ -53,13 +55,12 @@ func newInstallation(ctx context.Context) (in *installation, err error) {
 		return in, err
 	}
 	in.atEnd(func(context.Context) error { return os.RemoveAll(in.dir) })
-	if err = in.command(ctx, "go", "build", "-o", in.dir, "herald/worker", "herald/starter"); err != nil {
-		return in, err
+	if programs == "" {
+		in.programs = in.dir
+		if err = build(ctx, in.dir); err != nil {
+			return in, err
+		}
 	}
-	if in.kafka, err = kgo.NewClient(kgo.SeedBrokers(in.brokers...)); err != nil {
-		return in, err
-	}
-	in.atEnd(func(context.Context) error { in.kafka.Close(); return nil })
 	database, err := in.createDatabase(ctx)
 	if err != nil {
 		return in, err
@@ -157,34 +158,52 @@ func (in *installation) start(ctx context.Context, sources string) error {
 		return err
 	}
 	in.env = append(in.env, "OUTBOX_SOURCES="+file)
-	starter := filepath.Join(in.dir, "starter")
-	if err := in.command(ctx, starter, "migrate", "up"); err != nil {
+	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
 		return err
 	}
-	var log bytes.Buffer
-	worker := exec.Command(filepath.Join(in.dir, "worker"), "--events") // in.remove ends it, after the pollers
-	worker.Env, worker.Stderr = in.env, &log
-	if err := worker.Start(); err != nil {
+	if _, err := in.startWorker("--events"); err != nil {
 		return err
 	}
-	in.atEnd(func(context.Context) error {
-		_ = worker.Process.Signal(syscall.SIGTERM)
-		_ = worker.Wait()
-		return nil
-	})
-	if err := in.command(ctx, starter, "poller", "start"); err != nil {
+	return in.startPollers(ctx)
+}
+
+// startWorker starts a worker. in.remove ends it, after the pollers.
+func (in *installation) startWorker(args ...string) (*process, error) {
+	worker, err := startProcess(in.env, in.program("worker"), args...)
+	if err == nil {
+		in.atEnd(func(context.Context) error { return worker.stop() })
+	}
+	return worker, err
+}
+
+func (in *installation) startPollers(ctx context.Context) error {
+	if err := in.command(ctx, in.program("starter"), "poller", "start"); err != nil {
 		return err
 	}
 	in.atEnd(func(ctx context.Context) error {
-		return errors.Join(in.unschedule(ctx), in.command(ctx, starter, "poller", "stop"))
+		return errors.Join(in.command(ctx, in.program("starter"), "poller", "stop"), in.endWorkflows(ctx))
 	})
 	return nil
 }
 
-// command runs a program of the installation's, and quotes what it said if it fails.
+// program is the path of one.
+func (in *installation) program(name string) string { return filepath.Join(in.programs, name) }
+
+// command runs a program with the installation's settings.
 func (in *installation) command(ctx context.Context, program string, args ...string) error {
+	return runCommand(ctx, in.env, program, args...)
+}
+
+// build builds the programs into a folder.
+func build(ctx context.Context, dir string) error {
+	return runCommand(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter")
+}
+
+// runCommand runs a program, and quotes what it said if it fails. Without settings it has those
+// of this one.
+func runCommand(ctx context.Context, env []string, program string, args ...string) error {
 	command := exec.CommandContext(ctx, program, args...)
-	command.Env = in.env
+	command.Env = env
 	if said, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, cmp.Or(string(bytes.TrimSpace(said)), "it said nothing"))
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// benchmark is a case that is picked by its name.
+// benchmark is a case that is picked by its name, and is none of the table.
 type benchmark struct {
 	name, about string
 	run         func(ctx context.Context, args []string, out io.Writer) error
@@ -37,32 +37,39 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" || args[0] == "help" {
-		help(out)
-		return nil
-	}
-	for _, c := range cases {
-		if c.name == args[0] {
-			return c.run(ctx, args[1:], out)
+	if len(args) > 0 {
+		for _, c := range cases {
+			if c.name == args[0] {
+				return c.run(ctx, args[1:], out)
+			}
 		}
 	}
-	help(out)
-	return fmt.Errorf("there is no case %q", args[0])
+	return runTable(ctx, args, out)
 }
 
 func help(out io.Writer) {
 	fmt.Fprint(out, `bench measures Herald on the local stack, in turn with other ways to do the same.
 
-  make bench ARGS=CASE              run a case
-  make bench ARGS='CASE --help'     say what it measures, and its flags
+  make bench                                    run the table, in a quarter of an hour
+  make bench ARGS='deliveries latency'          run these cases of it
+  make bench ARGS='--pairs 7 deliveries --events 20'
+  make bench ARGS='CASE --help'                 say what it measures, and its flags
 
 It makes a database, topics and a vhost of its own, and removes them at the end, also
 when it is interrupted. Figures of one machine say little of another; what is compared runs
 in turn, so ratios say more. Leave the machine alone meanwhile.
 
-cases:
+cases of the table:
 `)
+	for _, c := range comparisons() {
+		about := c.about
+		if c.named {
+			about += "; only where it is named"
+		}
+		fmt.Fprintf(out, "  %-18s %s\n", c.name, about)
+	}
+	fmt.Fprint(out, "\ncases by themselves:\n")
 	for _, c := range cases {
-		fmt.Fprintf(out, "  %-16s %s\n", c.name, c.about)
+		fmt.Fprintf(out, "  %-18s %s\n", c.name, c.about)
 	}
 }

@@ -69,7 +69,7 @@ func benchRelay(ctx context.Context, s relaySettings, file string, out io.Writer
 		fmt.Fprintf(out, time.Now().Format("15:04:05 ")+format+"\n", args...)
 	}
 	say("building the worker and starter, and making a database, a vhost and topics")
-	in, err := newInstallation(ctx)
+	in, err := newInstallation(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +41,7 @@ func newSocketServers(ctx context.Context, in *installation, recipients int) ([]
 	if err := in.command(ctx, "go", "build", "-o", in.dir, "herald/gateway", "herald/bench/plainsockets"); err != nil {
 		return nil, err
 	}
-	if err := in.command(ctx, filepath.Join(in.dir, "starter"), "migrate", "up"); err != nil {
+	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
 		return nil, err
 	}
 	const insert = "INSERT INTO recipient (user_type, user_id) SELECT 'CUSTOMER', i::text FROM generate_series(0, $1::int - 1) i"
@@ -120,19 +117,7 @@ func (s *socketServer) stop() {
 }
 
 // memory is the bytes that the process has of the machine's.
-func (s *socketServer) memory() (int, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {
-			kilobytes, err := strconv.Atoi(fields[1])
-			return kilobytes << 10, err
-		}
-	}
-	return 0, errors.New("the system does not tell how much memory a process has")
-}
+func (s *socketServer) memory() (int, error) { return pid(s.process.Pid).memory() }
 
 // settledMemory waits until the process has not changed in size for five seconds.
 func (s *socketServer) settledMemory(ctx context.Context) (int, error) {
@@ -156,18 +141,5 @@ func (s *socketServer) settledMemory(ctx context.Context) (int, error) {
 	}
 }
 
-// cpu is the time that the process has had of the processors, in hundredths of a second.
-func (s *socketServer) cpu() time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Pid))
-	if err != nil {
-		return 0
-	}
-	_, fields, _ := strings.Cut(string(stat), ") ") // the name before it may hold spaces
-	values := strings.Fields(fields)
-	if len(values) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(values[11])
-	system, _ := strconv.Atoi(values[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
+// cpu is the time that the process has had of the processors.
+func (s *socketServer) cpu() time.Duration { return pid(s.process.Pid).cpu() }

@@ -54,7 +54,7 @@ func sockets(ctx context.Context, args []string, out io.Writer) (err error) {
 	if s.sockets < 1 || s.sockets > 10_000 || s.rate < 1 || s.duration < time.Second || flags.NArg() > 0 {
 		return errors.New("there must be 1 to 10,000 sockets, a message a second, and a second")
 	}
-	in, err := newInstallation(ctx)
+	in, err := newInstallation(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -8,21 +8,31 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
-// unschedule deletes the schedule that the worker made.
-func (in *installation) unschedule(ctx context.Context) error {
+// dialTemporal connects to the server that Herald's programs use.
+func dialTemporal(ctx context.Context) (client.Client, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	temporal, err := client.DialContext(ctx, options)
+	return client.DialContext(ctx, options)
+}
+
+// endWorkflows ends what goes on for ever, the pollers of a worker that has died included.
+func (in *installation) endWorkflows(ctx context.Context) error {
+	temporal, err := dialTemporal(ctx)
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
-	_ = temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(in.name)).Delete(ctx) // the worker may not have come so far
+	// The worker may not have come so far as to make these.
+	_ = temporal.ScheduleClient().GetHandle(ctx, workflows.SweepID(in.name)).Delete(ctx)
+	for _, id := range []string{workflows.FollowUpID(in.name), workflows.PollerID(in.name, notification.HeraldSource, 1)} {
+		_ = temporal.TerminateWorkflow(ctx, id, "", "the benchmark has ended")
+	}
 	return nil
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -80,4 +83,17 @@ func (in *installation) metadata(ctx context.Context, topic string) (*kmsg.Metad
 		err = errors.New("the broker does not know the topic")
 	}
 	return response, err
+}
+
+// connectKafka connects to the brokers.
+func (in *installation) connectKafka() (err error) {
+	if os.Getenv("KAFKA_BROKERS") == "" {
+		return errors.New("KAFKA_BROKERS is not set: run `make up`, then `make bench ARGS=…`")
+	}
+	in.brokers = strings.Split(os.Getenv("KAFKA_BROKERS"), ",")
+	if in.kafka, err = kgo.NewClient(kgo.SeedBrokers(in.brokers...)); err != nil {
+		return err
+	}
+	in.atEnd(func(context.Context) error { in.kafka.Close(); return nil })
+	return nil
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"golang.org/x/sync/errgroup"
+)
+
+// bare is Temporal without Herald: parents that start children with one activity each, which
+// does nothing. It has the queues, slots and pollers of Herald's worker, on the same server.
+type bare struct {
+	temporal client.Client
+	name     string
+
+	mu  sync.Mutex
+	ran map[string]time.Time // each activity's first line, by its workflow's id
+}
+
+// startsAtOnce is how many events a poller of Herald's starts at once.
+const startsAtOnce = 16
+
+// slots is how many sends of a channel are under way in a worker of Herald's.
+const slots = 64
+
+// bareParent is the input of a parent, and what its children are called.
+type bareParent struct {
+	Children int
+	Queue    string
+}
+
+// newBare starts its workers in this process.
+func newBare(ctx context.Context, h *herald) (*bare, error) {
+	b := &bare{temporal: h.temporal, name: h.name + "-bare", ran: map[string]time.Time{}}
+	parents := worker.New(b.temporal, b.name+"-events", worker.Options{})
+	parents.RegisterWorkflowWithOptions(parent, workflow.RegisterOptions{Name: "BareParent"})
+	children := worker.New(b.temporal, b.name+"-email", worker.Options{MaxConcurrentActivityExecutionSize: slots})
+	children.RegisterWorkflowWithOptions(child, workflow.RegisterOptions{Name: "BareChild"})
+	children.RegisterActivityWithOptions(b.nothing, activity.RegisterOptions{Name: nothing})
+	for _, each := range []worker.Worker{parents, children} {
+		if err := each.Start(); err != nil {
+			return nil, err
+		}
+		h.atEnd(func(context.Context) error { each.Stop(); return nil })
+	}
+	return b, nil
+}
+
+// parent starts its children, and waits for all.
+func parent(ctx workflow.Context, in bareParent) error {
+	var started []workflow.ChildWorkflowFuture
+	for i := range in.Children {
+		ctx := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+			WorkflowID: childID(workflow.GetInfo(ctx).WorkflowExecution.ID, i), TaskQueue: in.Queue,
+		})
+		started = append(started, workflow.ExecuteChildWorkflow(ctx, "BareChild"))
+	}
+	for _, each := range started {
+		if err := each.Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func child(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+	return workflow.ExecuteActivity(ctx, nothing).Get(ctx, nil)
+}
+
+func childID(parentID string, n int) string { return fmt.Sprintf("%s-%d", parentID, n) }
+
+// nothing is the name of the activity that does nothing but note when it ran.
+const nothing = "Nothing"
+
+func (b *bare) nothing(ctx context.Context) error {
+	now := time.Now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ran[activity.GetInfo(ctx).WorkflowExecution.ID] = now
+	return nil
+}
+
+// start starts one parent.
+func (b *bare) start(ctx context.Context, id string, children int) error {
+	options := client.StartWorkflowOptions{ID: id, TaskQueue: b.name + "-events"}
+	_, err := b.temporal.ExecuteWorkflow(ctx, options, "BareParent", bareParent{children, b.name + "-email"})
+	return err
+}
+
+// startAll starts parents, so many at once as a poller does.
+func (b *bare) startAll(ctx context.Context, ids []string, children int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(startsAtOnce)
+	for _, id := range ids {
+		group.Go(func() error { return b.start(ctx, id, children) })
+	}
+	return group.Wait()
+}
+
+// take returns when the activities ran, and forgets them.
+func (b *bare) take() map[string]time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ran := b.ran
+	b.ran = map[string]time.Time{}
+	return ran
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+)
+
+// deliverySizes are the flags of the case deliveries.
+type deliverySizes struct {
+	Events     int `json:"events"`
+	Recipients int `json:"recipients"`
+}
+
+func deliveries() *comparison {
+	s := &deliverySizes{}
+	return &comparison{
+		name:  "deliveries",
+		about: "events with some deliveries each, from the outbox row to SENT, beside the least that Temporal can do of that",
+		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
+		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, with one activity that does nothing",
+		sizes: s,
+		flags: func(flags *flag.FlagSet) {
+			flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
+			flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")
+		},
+		open:  s.open,
+		goals: []goal{{figure: "deliveries", least: 1.2}},
+	}
+}
+
+// deliveryRounds are both sides.
+type deliveryRounds struct {
+	deliverySizes
+	herald   *herald
+	bare     *bare
+	ofA, ofB *meter
+	rounds   int
+}
+
+func (s *deliverySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	if s.Events < 1 || s.Recipients < 1 {
+		return nil, nil, errors.New("there must be an event and a recipient")
+	}
+	r := &deliveryRounds{deliverySizes: *s}
+	if r.herald, err = stage.herald(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := r.herald.makeRestaurant(ctx, s.Recipients); err != nil {
+		return nil, nil, err
+	}
+	if r.bare, err = newBare(ctx, r.herald); err != nil {
+		return nil, nil, err
+	}
+	r.ofA, r.ofB = newMeter(ctx, r.herald.installation, r.herald.worker.pid), newMeter(ctx, r.herald.installation, self())
+	return r.a, r.b, nil
+}
+
+// makeRestaurant makes a restaurant whose staff gets a mail about each event of type BENCH.
+func (in *installation) makeRestaurant(ctx context.Context, staff int) error {
+	_, err := in.db.Exec(ctx, fmt.Sprintf(`
+		INSERT INTO recipient (user_type, user_id, name, email)
+		SELECT 'RESTAURANT_USER', n::text, 'Ada ' || n, 'staff' || n || '@example.com' FROM generate_series(1, %[1]d) n;
+		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
+		SELECT 'RESTAURANT', '1', 'RESTAURANT_USER', n::text, 'WAITER' FROM generate_series(1, %[1]d) n;
+		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('BENCH', 'EMAIL');
+		INSERT INTO notification_template (title, body) VALUES ('A table for {{.payload.guests}}', 'Dear {{.recipient.name}}, a table for {{.payload.guests}} is wanted.')`, staff))
+	return err
+}
+
+// write commits events of a type, and returns when it began to commit.
+func (in *installation) write(ctx context.Context, ids []string, eventType string) (time.Time, error) {
+	tx, err := in.db.Begin(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	_, err = tx.Exec(ctx, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT id, $2, 'RESTAURANT', '1', '{"guests": 4}' FROM unnest($1::text[]) id`+notCounted, ids, eventType)
+	if err != nil {
+		return time.Time{}, err
+	}
+	began := time.Now()
+	return began, tx.Commit(ctx)
+}
+
+// newIDs are those of a round's events.
+func newIDs(prefix string, round, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%s-%d-%d", prefix, round, i)
+	}
+	return ids
+}
+
+func (r *deliveryRounds) a(ctx context.Context) (*figures, error) {
+	r.rounds++
+	h, ids := r.herald, newIDs(r.herald.name, r.rounds, r.Events)
+	r.ofA.begin(ctx)
+	began, err := h.write(ctx, ids, "BENCH")
+	if err != nil {
+		return nil, err
+	}
+	if err := h.awaitCount(ctx, r.Events, "SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'", ids); err != nil {
+		return nil, err
+	}
+	if err := awaitClosed(ctx, h.temporal, ids); err != nil {
+		return nil, err
+	}
+	var sent int
+	var last time.Time
+	err = h.db.QueryRow(ctx, "SELECT count(*), max(sent_at) FROM notification WHERE event_id = ANY ($1) AND status = 'SENT'"+notCounted, ids).Scan(&sent, &last)
+	if err == nil && sent != r.Events*r.Recipients {
+		err = fmt.Errorf("%d deliveries are SENT, of %d", sent, r.Events*r.Recipients)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var deliveryIDs []string
+	for _, id := range ids {
+		for n := range r.Recipients {
+			deliveryIDs = append(deliveryIDs, fmt.Sprintf("%s-staff%d-EMAIL", id, n+1))
+		}
+	}
+	return r.found(ctx, r.ofA, began, last, ids, deliveryIDs)
+}
+
+func (r *deliveryRounds) b(ctx context.Context) (*figures, error) {
+	ids := newIDs(r.bare.name, r.rounds, r.Events)
+	r.ofB.begin(ctx)
+	began := time.Now()
+	if err := r.bare.startAll(ctx, ids, r.Recipients); err != nil {
+		return nil, err
+	}
+	if err := awaitClosed(ctx, r.bare.temporal, ids); err != nil {
+		return nil, err
+	}
+	var last time.Time
+	for _, at := range r.bare.take() {
+		if at.After(last) {
+			last = at
+		}
+	}
+	var children []string
+	for _, id := range ids {
+		for n := range r.Recipients {
+			children = append(children, childID(id, n))
+		}
+	}
+	return r.found(ctx, r.ofB, began, last, ids, children)
+}
+
+// found makes the figures of a round, whose workflows have closed.
+func (r *deliveryRounds) found(ctx context.Context, m *meter, began, last time.Time, events, deliveries []string) (*figures, error) {
+	n := len(deliveries)
+	f := &figures{}
+	f.add("deliveries", "per second", float64(n)/last.Sub(began).Seconds())
+	costs := &figures{}
+	m.end(ctx, costs, "delivery", n)
+	ofEvents, err := describe(ctx, r.herald.temporal, events)
+	if err != nil {
+		return nil, err
+	}
+	ofDeliveries, err := describe(ctx, r.herald.temporal, deliveries)
+	if err != nil {
+		return nil, err
+	}
+	f.add("deliveries until all workflows have closed", "per second", float64(n)/ofEvents.closed.Sub(began).Seconds())
+	ofEvents.add(f, "event")
+	ofDeliveries.add(f, "delivery")
+	f.all = append(f.all, costs.all...)
+	return f, nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// series is a figure of one side over all rounds.
+type series struct {
+	Name   string    `json:"name"`
+	Unit   string    `json:"unit"`
+	Median float64   `json:"median"` // of the rounds; a percentile: of the samples of all rounds
+	Min    float64   `json:"min"`    // of the rounds
+	Max    float64   `json:"max"`
+	Rounds []float64 `json:"rounds"`
+}
+
+// percentiles are those of samples.
+var percentiles = []int{50, 95, 99}
+
+// seriesOf makes series of what the rounds of one side found.
+func seriesOf(rounds []*figures) (all []series) {
+	if len(rounds) == 0 {
+		return nil
+	}
+	for i, first := range rounds[0].all {
+		var each [][]float64
+		for _, round := range rounds {
+			each = append(each, round.all[i].samples)
+		}
+		if !first.sampled {
+			all = append(all, newSeries(first.name, first.unit, slices.Concat(each...)))
+			continue
+		}
+		for _, p := range percentiles {
+			var ofRounds []float64
+			for _, samples := range each {
+				ofRounds = append(ofRounds, percentile(samples, p))
+			}
+			s := newSeries(fmt.Sprintf("%s p%d", first.name, p), first.unit, ofRounds)
+			s.Median = percentile(slices.Concat(each...), p)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func newSeries(name, unit string, rounds []float64) series {
+	f := newFigure(name, unit, rounds)
+	return series{name, unit, f.Median, f.Min, f.Max, rounds}
+}
+
+// percentile is the nearest rank; of no samples it is 0.
+func percentile(samples []float64, p int) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	return sorted[max(int(math.Ceil(float64(len(sorted)*p)/100)), 1)-1]
+}
+
+// ratio is A/B of each pair of rounds. It is nil where B is 0 in one.
+func ratio(a, b series) *series {
+	var of []float64
+	for i := range min(len(a.Rounds), len(b.Rounds)) {
+		if b.Rounds[i] == 0 {
+			return nil
+		}
+		of = append(of, a.Rounds[i]/b.Rounds[i])
+	}
+	if len(of) == 0 || b.Median == 0 {
+		return nil
+	}
+	r := newSeries(a.Name, "", of)
+	return &r
+}
+
+// named returns the series that has a name.
+func named(all []series, name string) (series, bool) {
+	i := slices.IndexFunc(all, func(s series) bool { return s.Name == name })
+	if i < 0 {
+		return series{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tableSettings are the flags of the whole table, which stand before the first case.
+type tableSettings struct {
+	Pairs  int `json:"pairs"`
+	WarmUp int `json:"warm_up"`
+	file   string
+}
+
+// caseTime bounds one case that has no limit of its own.
+const caseTime = 10 * time.Minute
+
+// runTable runs the cases that are named, or all, and prints the table.
+func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
+	s, picked, err := parseTable(args, out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, time.Now().Format("15:04:05 ")+"building the worker and starter")
+	programs, err := os.MkdirTemp("", "herald-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
+	if err := build(ctx, programs); err != nil {
+		return err
+	}
+	r := newTableReport(ctx, s)
+	var errs []error
+	for _, c := range picked {
+		if ctx.Err() != nil {
+			break
+		}
+		result, err := c.measure(ctx, s, &stage{programs: programs, out: out, name: c.name})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
+			continue
+		}
+		r.Cases = append(r.Cases, result)
+	}
+	r.judge(picked)
+	r.print(out)
+	return errors.Join(append(errs, ctx.Err(), r.save(s, out))...)
+}
+
+// parseTable reads the flags of the table, and the cases with those of each.
+func parseTable(args []string, out io.Writer) (s tableSettings, picked []*comparison, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&s.Pairs, "pairs", 5, "rounds of each side that count")
+	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds of each side before those")
+	flags.StringVar(&s.file, "json", "bench/table.json", "`file` that gets all figures; empty: none")
+	flags.Usage = func() {
+		help(out)
+		fmt.Fprintln(out, "\nflags of the table, before the first case:")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return s, nil, err
+	}
+	if s.Pairs < 1 || s.WarmUp < 0 {
+		return s, nil, errors.New("there must be a pair that counts")
+	}
+	all := comparisons()
+	if flags.NArg() == 0 {
+		return s, slices.DeleteFunc(all, func(c *comparison) bool { return c.named }), nil
+	}
+	for rest := flags.Args(); len(rest) > 0; {
+		i := slices.IndexFunc(all, func(c *comparison) bool { return c.name == rest[0] })
+		if i < 0 {
+			help(out)
+			return s, nil, fmt.Errorf("the table has no case %q", rest[0])
+		}
+		if rest, err = all[i].parse(rest[1:], out); err != nil {
+			return s, nil, err
+		}
+		if !slices.Contains(picked, all[i]) {
+			picked = append(picked, all[i])
+		}
+	}
+	return s, picked, nil
+}
+
+// parse reads the flags of a case, and returns what follows them.
+func (c *comparison) parse(args []string, out io.Writer) (rest []string, err error) {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&c.pairs, "pairs", c.pairs, "rounds of each side that count; 0: those of the table")
+	c.flags(flags)
+	flags.Usage = func() {
+		fmt.Fprintf(out, "%s: %s\n\n  A  %s\n  B  %s\n\nflags:\n", c.name, c.about, c.a, c.b)
+		flags.PrintDefaults()
+	}
+	err = flags.Parse(args)
+	return flags.Args(), err
+}
+
+// measure runs the rounds of a case in turn.
+func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage) (result caseResult, err error) {
+	limit := max(c.limit, caseTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %s", limit))
+	defer cancel()
+	began := time.Now()
+	stage.say("preparing")
+	defer func() { err = errors.Join(err, stage.clear()) }()
+	a, b, err := c.open(ctx, stage)
+	if err != nil {
+		return result, errors.Join(err, context.Cause(ctx))
+	}
+	pairs := s.Pairs
+	if c.pairs > 0 {
+		pairs = c.pairs
+	}
+	var found [2][]*figures
+	for pair := 1 - s.WarmUp; pair <= pairs; pair++ {
+		for side, run := range []round{a, b} {
+			figures, err := run(ctx)
+			if err != nil {
+				return result, errors.Join(fmt.Errorf("%s: %w", sides[side], err), context.Cause(ctx))
+			}
+			if pair < 1 {
+				stage.say("warm-up: %s %s", sides[side], figures.first())
+				continue
+			}
+			stage.say("pair %d of %d: %s %s", pair, pairs, sides[side], figures.first())
+			found[side] = append(found[side], figures)
+		}
+	}
+	return newCaseResult(c, found, time.Since(began)), nil
+}
+
+var sides = [2]string{"A", "B"}
+
+// first is what progress says of a round: its first figure.
+func (f *figures) first() string {
+	if f == nil || len(f.all) == 0 {
+		return ""
+	}
+	m := f.all[0]
+	if m.sampled {
+		return fmt.Sprintf("%s p50 %s %s", m.name, number(percentile(m.samples, 50)), m.unit)
+	}
+	return strings.TrimSpace(number(m.samples[0]) + " " + m.unit)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+)
+
+// executions is what Temporal says of workflows that have closed.
+type executions struct {
+	transitions, events float64 // of each, on average
+	closed              time.Time
+}
+
+// callsAtOnce is how many calls to Temporal a benchmark has under way.
+const callsAtOnce = 16
+
+// awaitClosed waits until workflows have closed.
+func awaitClosed(ctx context.Context, temporal client.Client, ids []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(callsAtOnce)
+	for _, id := range ids {
+		group.Go(func() error { return temporal.GetWorkflow(ctx, id, "").Get(ctx, nil) })
+	}
+	return group.Wait()
+}
+
+// describe asks for state transitions and history events, and when the last one closed.
+func describe(ctx context.Context, temporal client.Client, ids []string) (e executions, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(callsAtOnce)
+	var mu sync.Mutex
+	for _, id := range ids {
+		group.Go(func() error {
+			described, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			info := described.GetWorkflowExecutionInfo()
+			e.transitions += float64(info.GetStateTransitionCount()) / float64(len(ids))
+			e.events += float64(info.GetHistoryLength()) / float64(len(ids))
+			if at := info.GetCloseTime().AsTime(); at.After(e.closed) {
+				e.closed = at
+			}
+			return nil
+		})
+	}
+	return e, group.Wait()
+}
+
+// add adds both counts, for each of what the workflows are.
+func (e executions) add(f *figures, per string) {
+	f.add("state transitions per "+per, "", e.transitions)
+	f.add("history events per "+per, "", e.events)
+}
