@@ -24,8 +24,9 @@ type PlanStore interface {
 }
 
 const (
-	// pageSize is how many recipients are planned at once.
-	pageSize = 100
+	// pageSize is how many recipients are planned at once. Where many pages are asked for,
+	// the event is large: then it is largePageSize, which takes a fifth less time for each.
+	pageSize, largePageSize = 100, 250
 	// pageDeliveries is how many deliveries one workflow makes, which is what a
 	// page of recipients has at most: a quarter of what Temporal allows one
 	// workflow as open children, and about 5,000 events of history.
@@ -94,9 +95,12 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 
 // planPages plans page after page, as many as it was asked for.
 func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) error {
-	started, after := time.Now(), in.After
+	started, after, size := time.Now(), in.After, pageSize
+	if in.Pages > 1 {
+		size = largePageSize
+	}
 	for page := 1; ; page++ {
-		found, err := a.Plans.Recipients(ctx, p.setup.Event.Type, p.targets, after, pageSize)
+		found, err := a.Plans.Recipients(ctx, p.setup.Event.Type, p.targets, after, size)
 		if err != nil {
 			return err
 		}

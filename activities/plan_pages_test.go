@@ -26,6 +26,7 @@ func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, 3, db.pages)
+	require.Equal(t, 250, db.limit, "pages of a large event are larger")
 	require.Equal(t, activities.PlanResult{
 		EventType: "RESERVATION_REQUESTED", Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}, Lanes: lanes,
 		Next: &notification.Cursor{UserID: "11", Used: notification.Used{"RESTAURANT/5 EMAIL": 5, "RESTAURANT/5 WEBSOCKET": 6}},
