@@ -18,28 +18,31 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 // which they arrived. A lease that has run out is free again: its poller died, or
 // lost its connection. Owner must be unique to this claim, since it is the
 // fence that [Store.EndClaim] checks. Only the database's clock decides.
+//
+// Most claims begin at the source's [claimFloor], and so may find a row below it a second later.
 func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
 	const query = `
-		WITH batch AS (
-			SELECT seq
-			FROM   event_outbox
-			WHERE  source = $4
-			AND    status = 'PENDING'
-			AND    (lease_until IS NULL OR lease_until < now())
-			ORDER BY seq
-			LIMIT  $2
-			FOR UPDATE SKIP LOCKED
-		), claimed AS (
+		WITH claimed AS (
 			UPDATE event_outbox o
 			SET    lease_owner   = $1,
 			       lease_until   = now() + $3,
 			       attempt_count = o.attempt_count + 1
-			FROM   batch
-			WHERE  o.seq = batch.seq
+			WHERE  o.ctid = ANY (ARRAY ( -- by any other column, this would read all that is pending
+				SELECT ctid
+				FROM   event_outbox
+				WHERE  source = $4
+				AND    status = 'PENDING'
+				AND    (lease_until IS NULL OR lease_until < now())
+				AND    seq >= $5
+				ORDER BY seq
+				LIMIT  $2
+				FOR UPDATE SKIP LOCKED
+			))
 			AND    o.status = 'PENDING'
 			RETURNING o.*
 		)
-		SELECT c.event_id AS id,
+		SELECT c.seq,
+		       c.event_id AS id,
 		       c.event_type AS type,
 		       coalesce(c.aggregate_type, '') AS aggregate_type,
 		       coalesce(c.aggregate_id, '') AS aggregate_id,
@@ -51,7 +54,20 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 		LEFT JOIN processed_event p USING (event_id)
 		ORDER BY c.seq`
 
-	return collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[notification.PendingEvent], query, owner, limit, lease, source)
+	floor := s.floors.of(source)
+	from, all := floor.from(time.Now())
+	rows, err := collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[claimedEvent], query,
+		pgx.QueryExecModeExec, // a plan from when little was pending reads all that is
+		owner, limit, lease, source, from)
+	if err != nil {
+		return nil, err
+	}
+	floor.claimed(rows, all)
+	events := make([]notification.PendingEvent, 0, len(rows))
+	for _, row := range rows {
+		events = append(events, row.PendingEvent)
+	}
+	return events, nil
 }
 
 // EndClaim records what became of the events that owner claimed, in one
