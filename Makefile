@@ -40,8 +40,7 @@ bench: ## measure Herald beside other ways, in 15 minutes; ARGS=--help lists the
 test: ## run all checks and all tests, against the real servers
 	@tools/browser.sh
 	@$(MAKE) --no-print-directory --jobs=2 up lint
-	@$(with_stack) go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/live
-	@$(with_stack) go test -vet=off -count=1 -timeout 30m ./...
+	@$(with_stack) tools/test.sh
 
 lint: ## check format, correctness, the import table, determinism and known vulnerabilities
 	@unformatted=$$(find . -name '*.go' -not -path './.*' -exec gofmt -l {} +) && \
