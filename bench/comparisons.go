@@ -20,6 +20,8 @@ import (
 func comparisons() []*comparison {
 	return []*comparison{
 		deliveries(),
+		relay(),
+		latency(),
 	}
 }
 

@@ -37,13 +37,10 @@ type installation struct {
 // endTime bounds the removal of what was made.
 const endTime = 2 * time.Minute
 
-// newInstallation makes them. The programs are in a folder, or are built into one of its own;
-// empty: that.
+// newInstallation makes all that. The programs are in a folder; empty: they are built.
 func newInstallation(ctx context.Context, programs string) (in *installation, err error) {
-	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS"} {
-		if os.Getenv(name) == "" {
-			return nil, fmt.Errorf("%s is not set: run `make up`, then `make bench ARGS=…`", name)
-		}
+	if err := checkServers(); err != nil {
+		return nil, err
 	}
 	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), programs: programs}
 	defer func() {
@@ -71,6 +68,16 @@ func newInstallation(ctx context.Context, programs string) (in *installation, er
 	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+in.vhost, "TASK_QUEUE_PREFIX="+in.name,
 		"OUTBOX_SOURCES=", "HERALD_SECRET="+signing, "WORKER_HTTP_ADDR=127.0.0.1:0")
 	return in, nil
+}
+
+// checkServers says which server is missing.
+func checkServers() error {
+	for _, name := range []string{"DATABASE_URL", "RABBITMQ_URL", "RABBITMQ_MANAGEMENT_URL", "TEMPORAL_ADDRESS"} {
+		if os.Getenv(name) == "" {
+			return fmt.Errorf("%s is not set: run `make up`, then `make bench`", name)
+		}
+	}
+	return nil
 }
 
 // atEnd notes how something is removed that was made; the last is removed first.

@@ -25,6 +25,9 @@ const caseTime = 10 * time.Minute
 // runTable runs the cases that are named, or all, and prints the table.
 func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, picked, err := parseTable(args, out)
+	if err == nil {
+		err = checkServers()
+	}
 	if err != nil {
 		return err
 	}

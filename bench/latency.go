@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// latencySizes are the flags of the case latency.
+type latencySizes struct {
+	Rate       int           `json:"events_per_second"`
+	Recipients int           `json:"recipients"`
+	Duration   time.Duration `json:"nanoseconds"`
+}
+
+func latency() *comparison {
+	s := &latencySizes{}
+	return &comparison{
+		name:  "latency",
+		about: "how long after its commit an event is with the provider, beside how long after a start call an activity runs",
+		a:     "Herald, from before the commit of an event to each of its requests at the provider",
+		b:     "bare Temporal, from before the start of a parent to the first line of the activity in each of its children",
+		sizes: s,
+		flags: func(flags *flag.FlagSet) {
+			flags.IntVar(&s.Rate, "rate", 2, "events a second")
+			flags.IntVar(&s.Recipients, "recipients", 3, "recipients of each, with one delivery each")
+			flags.DurationVar(&s.Duration, "duration", 12*time.Second, "how long a round writes events; the percentiles are of all rounds together")
+		},
+		open:  s.open,
+		goals: []goal{{figure: "to the provider p50", more: 10}, {figure: "to the provider p99", most: 1.5}},
+	}
+}
+
+// latencyRounds are both sides.
+type latencyRounds struct {
+	latencySizes
+	herald   *herald
+	bare     *bare
+	ofA, ofB *meter
+	rounds   int
+	read     int64 // bytes of the sandbox's ledger
+}
+
+func (s *latencySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	if s.Rate < 1 || s.Recipients < 1 || s.Duration < time.Second {
+		return nil, nil, errors.New("there must be an event a second, a recipient and a second")
+	}
+	r := &latencyRounds{latencySizes: *s}
+	if r.herald, err = stage.herald(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := r.herald.makeRestaurant(ctx, s.Recipients); err != nil {
+		return nil, nil, err
+	}
+	if r.bare, err = newBare(ctx, r.herald); err != nil {
+		return nil, nil, err
+	}
+	r.ofA, r.ofB = newMeter(ctx, r.herald.installation, r.herald.worker.pid), newMeter(ctx, r.herald.installation, self())
+	return r.a, r.b, nil
+}
+
+// paced begins what has an id at the rate, and returns when each began.
+func (r *latencyRounds) paced(prefix string, begin func(id string) (time.Time, error)) (map[string]time.Time, error) {
+	ids := newIDs(prefix, r.rounds, int(r.Duration.Seconds()*float64(r.Rate)))
+	at, first := map[string]time.Time{}, time.Now()
+	for i, id := range ids {
+		time.Sleep(time.Until(first.Add(time.Duration(i) * time.Second / time.Duration(r.Rate))))
+		began, err := begin(id)
+		if err != nil {
+			return nil, err
+		}
+		at[id] = began
+	}
+	return at, nil
+}
+
+func (r *latencyRounds) a(ctx context.Context) (*figures, error) {
+	r.rounds++
+	r.ofA.begin(ctx)
+	began, err := r.paced(r.herald.name, func(id string) (time.Time, error) { return r.herald.write(ctx, []string{id}, "BENCH") })
+	if err != nil {
+		return nil, err
+	}
+	if err := r.herald.awaitCount(ctx, len(began), "SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS'", keys(began)); err != nil {
+		return nil, err
+	}
+	requested, err := r.requests()
+	if err != nil {
+		return nil, err
+	}
+	return r.found(ctx, r.ofA, began, requested, func(id string) string { return id[:max(strings.LastIndex(id, "-staff"), 0)] })
+}
+
+func (r *latencyRounds) b(ctx context.Context) (*figures, error) {
+	r.ofB.begin(ctx)
+	began, err := r.paced(r.bare.name, func(id string) (time.Time, error) {
+		began := time.Now()
+		return began, r.bare.start(ctx, id, r.Recipients)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitClosed(ctx, r.bare.temporal, keys(began)); err != nil {
+		return nil, err
+	}
+	return r.found(ctx, r.ofB, began, r.bare.take(), func(id string) string { return id[:strings.LastIndex(id, "-")] })
+}
+
+// requests are when the provider got each delivery, of those that are new in its ledger.
+func (r *latencyRounds) requests() (map[string]time.Time, error) {
+	file, err := os.Open(filepath.Join(r.herald.dir, "ledger.ndjson"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(r.read, 0); err != nil {
+		return nil, err
+	}
+	at, lines := map[string]time.Time{}, bufio.NewScanner(file)
+	for lines.Scan() {
+		var entry struct {
+			Time       time.Time `json:"time"`
+			DeliveryID string    `json:"delivery_id"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			return nil, err
+		}
+		at[entry.DeliveryID] = entry.Time
+		r.read += int64(len(lines.Bytes())) + 1
+	}
+	return at, lines.Err()
+}
+
+// found makes the samples of a round: each delivery's time less that of its event.
+func (r *latencyRounds) found(ctx context.Context, m *meter, began, ended map[string]time.Time, event func(deliveryID string) string) (*figures, error) {
+	if want := len(began) * r.Recipients; len(ended) != want {
+		return nil, fmt.Errorf("%d deliveries were made, of %d", len(ended), want)
+	}
+	var samples []float64
+	for id, at := range ended {
+		since, known := began[event(id)]
+		if !known {
+			return nil, fmt.Errorf("no event of this round has the delivery %s", id)
+		}
+		samples = append(samples, float64(at.Sub(since).Microseconds())/1000)
+	}
+	f := &figures{}
+	f.addSamples("to the provider", "ms", samples)
+	m.end(ctx, f, "delivery", len(ended))
+	return f, nil
+}
+
+func keys(of map[string]time.Time) []string { return slices.Collect(maps.Keys(of)) }
