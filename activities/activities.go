@@ -5,6 +5,7 @@ package activities
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"herald/internal/notification"
@@ -39,8 +40,11 @@ type Activities struct {
 	Senders        map[notification.Channel]Sender // a channel without one is off
 	Off            map[notification.Channel]error  // why a channel is: which settings it lacks
 	Policies       map[notification.Channel]DeliveryPolicy
+	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
+	Turns          TurnStore                        // of the channels that have a rate limit
 
-	warnings warnings
+	warnings   warnings
+	turnQueues sync.Map // by channel: a *turnQueue
 }
 
 // DeliveryPolicy is how the deliveries of one channel are made. It comes from

@@ -32,6 +32,7 @@ const maxCrashes = 10
 type outgoing struct {
 	channel notification.Channel
 	policy  AttemptPolicy
+	turn    turn
 	tried   notification.Tried
 	result  notification.AttemptResult           // names the attempts that its end is recorded on
 	write   func() (notification.Message, error) // an error: it has no text
@@ -71,6 +72,8 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 		return notification.Answer{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
 	case !timeFor(ctx, m.policy.Timeout):
 		return notification.Answer{}, errLate
+	case m.turn.late():
+		return notification.Answer{}, errTurnLate
 	}
 	message, err := m.write()
 	if err != nil {

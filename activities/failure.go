@@ -21,6 +21,7 @@ const (
 	UnknownSource        = "UnknownSource"        // the worker has no outbox source of that name
 	NoText               = "NoText"               // it cannot be written, or its recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
+	RateLimited          = "RateLimited"          // the channel's rate limit left no turn for it; nothing was sent
 	SinkRefused          = "SinkRefused"          // the broker of its topic refused the event
 	SinkUnavailable      = "SinkUnavailable"      // the broker of its topic judged nothing: it is away, or not ready
 )

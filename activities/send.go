@@ -48,6 +48,10 @@ type SendResult struct {
 // Failures of the provider use up the attempts of the policy; crashes, failures of
 // our own database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
+	turn, err := a.turn(ctx, in.Channel)
+	if err != nil {
+		return SendResult{}, failure(err)
+	}
 	begun, err := a.begin(ctx, in)
 	switch {
 	case err != nil:
@@ -58,7 +62,7 @@ func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error)
 		return held(begun.Verdict), nil
 	}
 	unrecorded, err := a.attempt(ctx, outgoing{
-		channel: in.Channel, policy: in.AttemptPolicy, tried: begun.Tried,
+		channel: in.Channel, policy: in.AttemptPolicy, turn: turn, tried: begun.Tried,
 		result: notification.AttemptResult{DeliveryID: begun.Message.DeliveryID, Number: begun.Number},
 		write:  func() (notification.Message, error) { return written(begun) },
 	})

@@ -28,6 +28,10 @@ type SendDigestResult struct {
 // came of it. The message leaves out items that were cancelled since the last
 // attempt, and those that the rules do not allow any more.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
+	turn, err := a.turn(ctx, in.Key.Channel)
+	if err != nil {
+		return SendDigestResult{}, err
+	}
 	begun, err := a.beginDigest(ctx, in)
 	if err != nil || len(begun.Items) == 0 {
 		return SendDigestResult{Items: begun.Sent, Dropped: begun.Dropped}, err
@@ -37,7 +41,7 @@ func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDi
 		ended.Items = append(ended.Items, notification.ItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
 	}
 	unrecorded, err := a.attempt(ctx, outgoing{
-		channel: in.Key.Channel, policy: in.AttemptPolicy, tried: begun.Tried, result: ended,
+		channel: in.Key.Channel, policy: in.AttemptPolicy, turn: turn, tried: begun.Tried, result: ended,
 		write: func() (notification.Message, error) { return a.writeDigest(in.Key, begun) },
 	})
 	if err != nil {

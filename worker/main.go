@@ -169,6 +169,8 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		},
 		DigestText: template.Digest,
 		Policies:   deliveryPolicies(cfg),
+		RateLimits: rateLimits(cfg),
+		Turns:      deliveries,
 	}
 }
 

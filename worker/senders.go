@@ -64,3 +64,12 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 	}
 	return policies
 }
+
+// rateLimits are the channels' messages a second.
+func rateLimits(cfg config.Config) map[notification.Channel]float64 {
+	limits := map[notification.Channel]float64{}
+	for channel, policy := range cfg.Policies {
+		limits[channel] = policy.RateLimit
+	}
+	return limits
+}

@@ -1,0 +1,163 @@
+package activities
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// turnTimeout bounds the statement that takes turns.
+const turnTimeout = 5 * time.Second
+
+// turnQueue has those of this process who wait for turns of one channel. While there are
+// any, one goroutine takes turns for all of them.
+type turnQueue struct {
+	store   TurnStore
+	channel notification.Channel
+	rate    float64
+	urgent  chan struct{} // somebody has come who may reserve further ahead than was asked for
+
+	mu      sync.Mutex
+	waiting []*turnWaiter // in the order in which they came
+	taking  bool
+	asked   int            // the rank for which turns were asked for last
+	served  map[string]int // of the keys that wait: when one of theirs had its turn
+	turn    int            // counts those who had one
+}
+
+// turnWaiter waits for turns. What it got is set before answered is closed.
+type turnWaiter struct {
+	rank     int
+	key      string // messages of one key are one party, and parties take turns
+	most     int
+	answered chan struct{}
+	due      time.Time // of the last of its turns
+	granted  int
+	err      error
+}
+
+// join adds one who waits.
+func (q *turnQueue) join(w *turnWaiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, w)
+	switch {
+	case !q.taking:
+		q.taking = true
+		go q.take()
+	case w.rank < q.asked:
+		select {
+		case q.urgent <- struct{}{}:
+		default: // somebody else has said it
+		}
+	}
+}
+
+// leave removes one who waits no longer. It is false if the answer came before.
+func (q *turnQueue) leave(w *turnWaiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.Index(q.waiting, w)
+	if at >= 0 {
+		q.remove(at)
+	}
+	return at >= 0
+}
+
+// take takes turns until nobody waits.
+func (q *turnQueue) take() {
+	for {
+		wanted, some := q.wanted()
+		if !some {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), turnTimeout) // for all of them, whoever leaves
+		turns, err := q.store.TakeTurns(ctx, wanted)
+		cancel()
+		q.answer(turns, err)
+		if err == nil && turns.Granted == 0 {
+			q.pause(turns.Wait)
+		}
+	}
+}
+
+// pause waits until it is worth to ask again.
+func (q *turnQueue) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-q.urgent:
+	}
+}
+
+// wanted is what those of the first rank want. If nobody waits, the goroutine that asked
+// ends.
+func (q *turnQueue) wanted() (notification.TurnsWanted, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.taking = false
+		return notification.TurnsWanted{}, false
+	}
+	q.asked = q.waiting[q.first()].rank
+	most := 0
+	for _, w := range q.waiting {
+		if w.rank == q.asked {
+			most += w.most
+		}
+	}
+	return notification.TurnsWanted{Channel: q.channel, Rate: q.rate, Most: most, Ahead: turnAhead(q.asked)}, true
+}
+
+// answer gives turns to those who come first, or an error to all.
+func (q *turnQueue) answer(turns notification.Turns, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	due := time.Now().Add(turns.Wait)
+	for len(q.waiting) > 0 && (turns.Granted > 0 || err != nil) {
+		w := q.remove(q.first())
+		w.granted, w.err = min(w.most, turns.Granted), err
+		due = due.Add(q.lasting(w.granted))
+		w.due = due.Add(-q.lasting(1))
+		turns.Granted -= w.granted
+		close(w.answered)
+	}
+}
+
+// lasting is how long so many turns last.
+func (q *turnQueue) lasting(turns int) time.Duration {
+	return time.Duration(float64(turns) / q.rate * float64(time.Second))
+}
+
+// first finds who is next: of the first rank, of the key whose last turn is longest ago,
+// who has waited longest.
+func (q *turnQueue) first() int {
+	first := 0
+	for i, w := range q.waiting {
+		best := q.waiting[first]
+		if w.rank < best.rank || w.rank == best.rank && q.served[w.key] < q.served[best.key] {
+			first = i
+		}
+	}
+	return first
+}
+
+// remove takes one out of the queue. A key of which nobody waits is forgotten: whoever
+// comes next of it has the first turn.
+func (q *turnQueue) remove(at int) *turnWaiter {
+	w := q.waiting[at]
+	q.waiting = slices.Delete(q.waiting, at, at+1)
+	q.turn++
+	if q.served == nil {
+		q.served = map[string]int{}
+	}
+	q.served[w.key] = q.turn
+	if !slices.ContainsFunc(q.waiting, func(other *turnWaiter) bool { return other.key == w.key }) {
+		delete(q.served, w.key)
+	}
+	return w
+}

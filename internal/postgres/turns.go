@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// TakeTurns takes turns to send over a channel: those not taken yet that are due until so
+// far from now, as many as are wanted at most. They are the channel's, whichever process
+// takes them, and follow each other at the rate, by the clock of the database.
+//
+// A turn that nobody takes until it is 200 ms past is lost: what waits after a silence
+// is not sent all at once. Who may reserve further ahead comes before who may not, as
+// long as there are turns too few.
+func (s *Store) TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error) {
+	for {
+		taken, err := s.takeTurns(ctx, in)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return taken, wrap(err, "take turns")
+		}
+		const insert = `
+			INSERT INTO channel_turn (channel, next_at)
+			VALUES ($1, now())
+			ON CONFLICT DO NOTHING`
+		if _, err := s.Pool.Exec(ctx, insert, in.Channel); err != nil {
+			return notification.Turns{}, wrap(err, "insert channel_turn")
+		}
+	}
+}
+
+// takeTurns is one statement on the row of the channel; without one the error is
+// [pgx.ErrNoRows].
+//
+// It reads the clock after it has locked the row, since it may have waited for that.
+// A row that is further ahead than this rate can have brought it is from a slower one.
+// A rate of less than one a year is one a year.
+func (s *Store) takeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error) {
+	const query = `
+		WITH locked AS MATERIALIZED (
+			SELECT next_at
+			FROM   channel_turn
+			WHERE  channel = $1
+			FOR NO KEY UPDATE
+		), clock AS MATERIALIZED (
+			SELECT next_at, clock_timestamp() AS now
+			FROM   locked
+		), untaken AS (
+			SELECT now, least(greatest(next_at, now - interval '200 ms'), now + interval '1 min' + make_interval(secs => 1 / $2::float8)) AS first
+			FROM   clock
+		), turns AS MATERIALIZED (
+			SELECT now, first, greatest(0, least($3::float8, 1 + floor(extract(epoch FROM now + $4::interval - first)::float8 * $2))) AS granted
+			FROM   untaken
+		), taken AS (
+			UPDATE channel_turn t
+			SET    next_at = u.first + make_interval(secs => u.granted / $2)
+			FROM   turns u
+			WHERE  t.channel = $1
+			AND    u.granted > 0
+		)
+		SELECT granted::int, first - now - CASE WHEN granted > 0 THEN interval '0' ELSE $4 END
+		FROM   turns`
+
+	const oneAYear = 1 / (365 * 86400.)
+	var turns notification.Turns
+	err := s.Pool.QueryRow(ctx, query, in.Channel, max(in.Rate, oneAYear), in.Most, min(in.Ahead, time.Minute)).Scan(&turns.Granted, &turns.Wait)
+	return turns, err
+}

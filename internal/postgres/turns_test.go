@@ -1,0 +1,81 @@
+package postgres_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
+)
+
+func TestTakeTurns(t *testing.T) {
+	t.Parallel()
+
+	const tenAMinute = 1 / 6. // turns a second
+	s := postgrestest.New(t)
+	for name, test := range map[string]struct {
+		nextAt  string // when the first turn is due that is not taken, from now
+		in      notification.TurnsWanted
+		granted int
+		wait    time.Duration // which may be shorter by what the statements take
+	}{
+		"the first ever":            {in: notification.TurnsWanted{Rate: tenAMinute, Most: 1}, granted: 1},
+		"as many as are due":        {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 100, Ahead: time.Minute}, granted: 6, wait: 30 * time.Second},
+		"as many as are wanted":     {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 3, Ahead: time.Minute}, granted: 3, wait: 30 * time.Second},
+		"none":                      {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 1, Ahead: 10 * time.Second}, wait: 20 * time.Second},
+		"one, further ahead":        {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 5, Ahead: 31 * time.Second}, granted: 1, wait: 30 * time.Second},
+		"a silence is not made up":  {nextAt: "-1 h", in: notification.TurnsWanted{Rate: 102, Most: 1000}, granted: 21, wait: -200 * time.Millisecond},
+		"a slower rate ends":        {nextAt: "1 h", in: notification.TurnsWanted{Rate: 10, Most: 1, Ahead: 2 * time.Second}, granted: 0, wait: time.Minute - 1900*time.Millisecond},
+		"a rate that nothing tells": {nextAt: "1 s", in: notification.TurnsWanted{Rate: 1e-300, Most: 1, Ahead: time.Minute}, granted: 1, wait: time.Second},
+		"a rate of no limit":        {nextAt: "-1 h", in: notification.TurnsWanted{Rate: 1e300, Most: 64}, granted: 64, wait: -200 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.in.Channel = notification.Channel(name) // each has one of its own
+			if test.nextAt != "" {
+				exec(t, s, `INSERT INTO channel_turn VALUES ($1, now() + $2::interval)`, name, test.nextAt)
+			}
+
+			turns, err := s.TakeTurns(t.Context(), test.in)
+
+			require.NoError(t, err)
+			require.Equal(t, test.granted, turns.Granted)
+			require.LessOrEqual(t, turns.Wait, test.wait)
+			require.Greater(t, turns.Wait, test.wait-10*time.Second)
+		})
+	}
+}
+
+// However many processes take turns at once, none is given twice, and none is lost; those
+// of another channel are its own.
+func TestTurnsAreGivenOnce(t *testing.T) {
+	t.Parallel()
+
+	const takers, each, first = 8, 3, 30 * time.Second
+	s := postgrestest.New(t)
+	exec(t, s, `INSERT INTO channel_turn VALUES ('EMAIL', '2100-01-01'), ('SMS', now() + $1::interval)`, first)
+	from := get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
+	var taking sync.WaitGroup
+	var granted atomic.Int64
+	for range takers {
+		taking.Go(func() {
+			for {
+				turns, err := s.TakeTurns(t.Context(), notification.TurnsWanted{Channel: notification.SMS, Rate: 2, Most: each, Ahead: time.Minute})
+				if !assert.NoError(t, err) || turns.Granted == 0 {
+					return
+				}
+				granted.Add(int64(turns.Granted))
+			}
+		})
+	}
+	taking.Wait()
+
+	to := get[time.Time](t, s, `SELECT next_at FROM channel_turn WHERE channel = 'SMS'`)
+	require.Equal(t, time.Duration(granted.Load())*time.Second/2, to.Sub(from))
+	require.InDelta(t, 2*(time.Minute-first).Seconds(), float64(granted.Load()), 40)
+}
