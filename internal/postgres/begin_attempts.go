@@ -45,10 +45,11 @@ type attempts map[string]notification.Attempt
 // beginFirst begins first attempts at the deliveries $1. $3 says whether they were judged:
 // then they go to the addresses $2; else they must have been planned within a minute, and no
 // event may cancel their own. The rows are locked in the order of all that locks several.
+// The planner cannot see how many they are, and keeps its plan.
 const beginFirst = `
 		WITH due AS (
 			SELECT n.id, i.address
-			FROM   unnest($1::text[], $2::text[]) AS i (delivery_id, address)
+			FROM   unnest((SELECT $1::text[]), $2::text[]) AS i (delivery_id, address)
 			JOIN   notification n USING (delivery_id)
 			WHERE  n.status = 'PENDING'
 			AND    n.attempt_count = 0
@@ -123,7 +124,9 @@ func (s *Store) beginJudged(ctx context.Context, ids []string, number int, begun
 	}
 	judged := begun.judge(found)
 	batch := &pgx.Batch{}
-	batch.Queue(cancel, judged.dropped, judged.reasons).Query(begun.readDropped)
+	if len(judged.dropped) > 0 {
+		batch.Queue(cancel, judged.dropped, judged.reasons).Query(begun.readDropped)
+	}
 	batch.Queue(beginFirst, judged.allowed, judged.addresses, true, number, maxDevices).Query(begun.read)
 	return s.Pool.SendBatch(ctx, batch).Close()
 }

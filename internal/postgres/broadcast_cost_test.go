@@ -18,7 +18,7 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	t.Parallel()
 
 	const few = 300 // blocks; the table alone has more than a thousand
-	email := notification.Lane{Channel: notification.Email}
+	group := []string{"d25000", "d25001", "d25002", "d25003", "d25004"}
 	plan := func(s *postgres.Store) error {
 		return s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("new", planned(notification.Email))})
 	}
@@ -32,13 +32,31 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			_, _, err := s.DeliveriesTo(t.Context(), event1.ID, []notification.DecidedRecipient{decided("new")})
 			return err
 		}},
+		{name: "what is to be made", ask: func(s *postgres.Store) error { _, err := s.Undelivered(t.Context(), event1.ID, 10); return err }},
+		{name: "what is to be made of another", ask: func(s *postgres.Store) error { _, err := s.Undelivered(t.Context(), "evt-9", 10); return err }},
 		{name: "lanes", ask: func(s *postgres.Store) error { _, err := s.Lanes(t.Context(), event1.ID); return err }},
 		{name: "next deliveries", ask: func(s *postgres.Store) error {
-			_, err := s.NextDeliveries(t.Context(), event1.ID, email, 25_000, "", 10)
+			_, err := s.NextDeliveries(t.Context(), event1.ID, mails, 25_000, "", 10)
 			return err
 		}},
 		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
-			_, err := s.LaneDeliveries(t.Context(), event1.ID, email, notification.IDRange{First: 25_000, Last: 25_010}, notification.Pending)
+			_, err := s.LaneDeliveries(t.Context(), event1.ID, mails, notification.IDRange{First: 25_000, Last: 25_010}, notification.Pending)
+			return err
+		}},
+		{name: "is there more than a batch", ask: func(s *postgres.Store) error {
+			_, err := s.LaneExceeds(t.Context(), event1.ID, mails, 100)
+			return err
+		}},
+		{name: "deliveries of a batch", ask: func(s *postgres.Store) error {
+			_, err := s.BatchDeliveries(t.Context(), event1.ID, notification.Email, notification.IDRange{First: 25_000, Last: 25_010})
+			return err
+		}},
+		{name: "begin and end a group", ask: func(s *postgres.Store) error {
+			_, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: group, Batch: 1})
+			if err != nil {
+				return err
+			}
+			_, err = s.EndAttempts(t.Context(), sentAt(1, group...))
 			return err
 		}},
 	}
@@ -51,12 +69,16 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 				exec(t, s, "ANALYZE notification")
 			}
 			exec(t, s, `
-				INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, strategy, priority)
-				SELECT $1, 'T', 'RESTAURANT_USER', 'u' || i, 'EMAIL', 'd' || i, 'title', repeat('body', 50), 'PENDING', 'IMMEDIATE', 'NORMAL'
+				INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, strategy, priority, created_at)
+				SELECT $1, 'T', 'RESTAURANT_USER', 'u' || i, 'EMAIL', 'd' || i, 'title', repeat('body', 50), 'PENDING', 'IMMEDIATE', 'NORMAL', now() - interval '1 hour'
 				FROM   generate_series(1, 30000) AS i`, event1.ID)
 			if statistics == "of the broadcast" {
 				exec(t, s, "VACUUM ANALYZE notification")
 			}
+			exec(t, s, `
+				INSERT INTO recipient (user_type, user_id, email)
+				SELECT 'RESTAURANT_USER', 'u' || i, 'u' || i || '@example.com'
+				FROM   generate_series(1, 30000) AS i`)
 			listening, asked := heard(t, s)
 			for _, tt := range tests {
 				asked.heard = nil

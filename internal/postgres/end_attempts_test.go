@@ -19,6 +19,15 @@ func endGroup(t *testing.T, s *postgres.Store, results []notification.AttemptRes
 	return recorded
 }
 
+// sentAt are the results of deliveries that were sent at their attempt of a number.
+func sentAt(number int, ids ...string) []notification.AttemptResult {
+	results := make([]notification.AttemptResult, len(ids))
+	for i, id := range ids {
+		results[i] = notification.AttemptResult{DeliveryID: id, Number: number, Outcome: notification.OutcomeSent}
+	}
+	return results
+}
+
 // Each result of a group is recorded as it would be alone, whatever became of its delivery
 // meanwhile; a status only climbs.
 func TestEndAttempts(t *testing.T) {
@@ -140,11 +149,7 @@ func TestEndAttemptsAsksOnce(t *testing.T) {
 	s, ids := mailsTo(t, 200)
 	beginBatch(t, s, ids)
 	listening, asked := heard(t, s)
-	var results []notification.AttemptResult
-	for _, id := range ids {
-		results = append(results, notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: notification.OutcomeSent})
-	}
-	endGroup(t, listening, results)
+	endGroup(t, listening, sentAt(1, ids...))
 	require.Len(t, asked.heard, 1)
 	require.Equal(t, 200, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 }

@@ -34,8 +34,7 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		SET    status = 'CANCELLED',
 		       last_error = coalesce(` + cancellation + `, 'event cancelled')
 		WHERE  event_id = $1
-		AND    status = 'PENDING'
-		AND    NOT $2`
+		AND    status = 'PENDING'`
 	const byDecision = `
 		SELECT c.value, count(*)
 		FROM   notification_decision d, jsonb_each_text(d.channels) c
@@ -44,7 +43,9 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 
 	counts := notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}
 	batch := &pgx.Batch{}
-	batch.Queue(cancel, end.EventID, end.Success)
+	if !end.Success {
+		batch.Queue(cancel, end.EventID)
+	}
 	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
 	queueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
 	queueCounts(batch, counts.Decisions, byDecision, end.EventID)

@@ -54,7 +54,7 @@ const (
 		UPDATE notification n
 		SET    delivery_id = n.delivery_id || n.id
 		FROM  (SELECT o.id
-		       FROM   unnest($1::text[]) AS p (delivery_id)
+		       FROM   unnest((SELECT $1::text[])) AS p (delivery_id)
 		       CROSS JOIN LATERAL (
 		           SELECT id
 		           FROM   notification
@@ -69,7 +69,7 @@ const (
 		CROSS JOIN LATERAL (
 			SELECT *
 			FROM   notification
-			WHERE  event_id = $1
+			WHERE  event_id = (SELECT $1::text) -- so that the plan is kept: making one takes ten times as long as running it
 			AND    user_type = d.user_type
 			AND    user_id = d.user_id
 			OFFSET 0 -- keeps the planner from reading a whole broadcast for one page of it

@@ -31,13 +31,19 @@ func kindOf(lane notification.Lane) string {
 	return "NOW"
 }
 
-// Undelivered reads the first deliveries of an event that are still to be made.
+// Undelivered reads deliveries of an event that are still to be made, up to limit of them.
+// The rows are found in the order of their index, so that neither a large event nor others
+// are read further; the planner cannot see which event it is, and keeps its plan.
 func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error) {
 	const query = selectDeliveries + `
-		WHERE  n.event_id = $1
-		AND    ` + undelivered + `
-		ORDER BY n.id
-		LIMIT  $2`
+		WHERE  n.id = ANY (ARRAY (
+			SELECT n.id
+			FROM   notification n
+			WHERE  n.event_id = (SELECT $1::text)
+			AND    ` + undelivered + `
+			ORDER BY n.channel, ` + laneKind + `, n.id
+			LIMIT  $2))
+		ORDER BY n.id`
 
 	return s.readDeliveries(ctx, query, eventID, limit)
 }

@@ -1,0 +1,91 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// BenchmarkAttempts measures what beginning and ending a delivery's attempt costs, alone and
+// in groups, of deliveries that were planned just now and of those that are judged again.
+//
+//	go test ./internal/postgres -run '^$' -bench Attempts -benchtime 2000x
+func BenchmarkAttempts(b *testing.B) {
+	for _, planned := range []string{"just now", "a while ago"} {
+		for _, size := range []int{0, 16, 32, 100} {
+			name := fmt.Sprintf("planned %s/groups of %d", planned, size)
+			if size == 0 {
+				name = fmt.Sprintf("planned %s/alone", planned)
+			}
+			b.Run(name, func(b *testing.B) { benchmarkAttempts(b, size, planned == "just now") })
+		}
+	}
+}
+
+func benchmarkAttempts(b *testing.B, size int, fresh bool) {
+	s := postgrestest.New(b)
+	s.AddressHash = hashed
+	run := func(sql string, args ...any) {
+		_, err := s.Pool.Exec(b.Context(), sql, args...)
+		require.NoError(b, err)
+	}
+	run(`
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}')`)
+	run("INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
+	run(`
+		INSERT INTO recipient (user_type, user_id, name, email)
+		SELECT 'CUSTOMER', i::text, 'name', i || '@example.com'
+		FROM   generate_series(1, $1) AS i`, b.N)
+	run(`
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, entity_type, entity_id, created_at)
+		SELECT 'evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', repeat('body ', 40), i || '@example.com', 'CUSTOMER', i::text,
+		       now() + CASE WHEN $2 THEN interval '1 hour' ELSE interval '-1 hour' END
+		FROM   generate_series(1, $1) AS i`, b.N, fresh)
+	run("VACUUM ANALYZE")
+	ids := make([]string, b.N)
+	for i := range ids {
+		ids[i] = fmt.Sprint("d", i+1)
+	}
+
+	b.ResetTimer()
+	for next := 0; next < b.N; next += max(size, 1) {
+		if size == 0 {
+			attemptAlone(b, s, ids[next])
+		} else {
+			attemptGroup(b, s, ids[next:min(next+size, b.N)])
+		}
+	}
+	b.StopTimer()
+	var sent int
+	require.NoError(b, s.Pool.QueryRow(b.Context(), "SELECT count(*) FROM notification WHERE status = 'SENT'").Scan(&sent))
+	require.Equal(b, b.N, sent)
+}
+
+func attemptAlone(b *testing.B, s *postgres.Store, id string) {
+	attempt, err := s.BeginAttempt(b.Context(), notification.Begin{DeliveryID: id})
+	require.NoError(b, err)
+	_, err = s.EndAttempt(b.Context(), notification.AttemptResult{
+		DeliveryID: id, Number: attempt.Number, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-" + id, Took: time.Millisecond,
+	})
+	require.NoError(b, err)
+}
+
+func attemptGroup(b *testing.B, s *postgres.Store, ids []string) {
+	begun, err := s.BeginAttempts(b.Context(), notification.BeginBatch{DeliveryIDs: ids, Batch: 1})
+	require.NoError(b, err)
+	results := make([]notification.AttemptResult, len(begun))
+	for i, attempt := range begun {
+		results[i] = notification.AttemptResult{
+			DeliveryID: attempt.Message.DeliveryID, Number: attempt.Number, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-" + attempt.Message.DeliveryID, Took: time.Millisecond,
+		}
+	}
+	_, err = s.EndAttempts(b.Context(), results)
+	require.NoError(b, err)
+}
