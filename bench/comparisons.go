@@ -22,6 +22,7 @@ func comparisons() []*comparison {
 		deliveries(),
 		relay(),
 		latency(),
+		broadcast(),
 	}
 }
 

@@ -18,7 +18,7 @@ const notCounted = " /* bench */"
 // run elsewhere.
 type meter struct {
 	in                 *installation
-	worker             pid
+	workers            []pid
 	temporal, postgres pid // 0: not on this machine
 	began              reading
 }
@@ -29,9 +29,9 @@ type reading struct {
 	cpu        map[string]time.Duration // by program
 }
 
-// newMeter is for the rounds of a worker.
-func newMeter(ctx context.Context, in *installation, worker pid) *meter {
-	m := &meter{in: in, worker: worker, temporal: listener(os.Getenv("TEMPORAL_ADDRESS"))}
+// newMeter is for the rounds of a worker, or of what several processes do of one.
+func newMeter(ctx context.Context, in *installation, workers ...pid) *meter {
+	m := &meter{in: in, workers: workers, temporal: listener(os.Getenv("TEMPORAL_ADDRESS"))}
 	var backend int
 	if in.db.QueryRow(ctx, "SELECT pg_backend_pid()"+notCounted).Scan(&backend) == nil && pid(backend).name() == "postgres" {
 		m.postgres = pid(backend).parent()
@@ -41,12 +41,26 @@ func newMeter(ctx context.Context, in *installation, worker pid) *meter {
 
 // begin is called before a round.
 func (m *meter) begin(ctx context.Context) {
-	m.worker.resetPeak()
+	for _, worker := range m.workers {
+		worker.resetPeak()
+	}
 	m.began = m.read(ctx)
 }
 
-// end adds what has been used since begin, for each of n things.
+// end adds what has been used since begin, for each of n things, and how much memory at most.
 func (m *meter) end(ctx context.Context, f *figures, per string, n int) {
+	m.costs(ctx, f, per, n)
+	peak := 0
+	for _, worker := range m.workers {
+		peak += worker.peakMemory()
+	}
+	if peak > 0 {
+		f.add("peak memory of the worker", "MB", float64(peak)/1e6)
+	}
+}
+
+// costs adds what has been used since begin, for each of n things.
+func (m *meter) costs(ctx context.Context, f *figures, per string, n int) {
 	now := m.read(ctx)
 	for _, program := range []string{"the worker", "Temporal", "Postgres"} {
 		if used, has := now.cpu[program]; has {
@@ -58,13 +72,13 @@ func (m *meter) end(ctx context.Context, f *figures, per string, n int) {
 			f.add("statements of "+database+" per "+per, "", (counted-m.began.statements[database])/float64(n))
 		}
 	}
-	if peak := m.worker.peakMemory(); peak > 0 {
-		f.add("peak memory of the worker", "MB", float64(peak)/1e6)
-	}
 }
 
 func (m *meter) read(ctx context.Context) reading {
-	r := reading{statements: m.statements(ctx), cpu: map[string]time.Duration{"the worker": m.worker.cpu()}}
+	r := reading{statements: m.statements(ctx), cpu: map[string]time.Duration{}}
+	for _, worker := range m.workers {
+		r.cpu["the worker"] += worker.cpu()
+	}
 	if m.temporal != 0 {
 		r.cpu["Temporal"] = m.temporal.cpu()
 	}

@@ -23,6 +23,11 @@ type herald struct {
 
 // herald starts one, with settings beside the defaults.
 func (s *stage) herald(ctx context.Context, settings ...string) (*herald, error) {
+	return s.heraldServing(ctx, nil, settings...)
+}
+
+// heraldServing starts one whose worker serves a part.
+func (s *stage) heraldServing(ctx context.Context, part []string, settings ...string) (*herald, error) {
 	in, err := s.install(ctx)
 	if err != nil {
 		return nil, err
@@ -37,7 +42,7 @@ func (s *stage) herald(ctx context.Context, settings ...string) (*herald, error)
 	}
 	in.env = append(in.env, "SENDGRID_BASE_URL="+h.sandbox, "SENDGRID_API_KEY=SG.bench", "EMAIL_FROM=herald@example.com", "PUBLIC_URL=https://herald.example")
 	in.env = append(in.env, settings...)
-	if h.worker, err = in.startWorker(); err != nil {
+	if h.worker, err = in.startWorker(part...); err != nil {
 		return nil, err
 	}
 	return h, in.startPollers(ctx)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/channel"
+	"herald/internal/channel/email"
+	"herald/internal/notification"
+)
+
+// mailLoop is the least that sends what stands in rows: read some, send them, mark them. What
+// dies in it sends up to a page again.
+type mailLoop struct {
+	db     *pgxpool.Pool
+	sender channel.Sender
+}
+
+const loopPage = 500 // rows
+
+// newMailLoop sends to the sandbox of an installation, with Herald's own sender.
+func newMailLoop(h *herald) (*mailLoop, error) {
+	settings := &email.Settings{APIKey: "SG.bench", BaseURL: h.sandbox, From: "herald@example.com"}
+	sender, err := settings.NewSender(channel.Process{Timeout: 10 * time.Second, Slots: slots})
+	return &mailLoop{h.db, sender}, err
+}
+
+// write copies the deliveries of one event to another, as they were before they were sent.
+func (l *mailLoop) write(ctx context.Context, id, like string) error {
+	_, err := l.db.Exec(ctx, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, recipient_address, status, strategy, priority)
+		SELECT $1, event_type, user_type, user_id, entity_type, entity_id, channel, $1 || '-' || user_id, title, body, recipient_address, 'PENDING', strategy, priority
+		FROM   notification
+		WHERE  event_id = $2
+		ORDER  BY id`+notCounted, id, like)
+	return err
+}
+
+// run sends all that is pending of an event, and returns how many that were.
+func (l *mailLoop) run(ctx context.Context, id string) (sent int, err error) {
+	for after := int64(0); ; {
+		page, err := l.read(ctx, id, after)
+		if err != nil || len(page) == 0 {
+			return sent, err
+		}
+		providerIDs, err := l.send(ctx, page)
+		if err != nil {
+			return sent, err
+		}
+		if err := l.mark(ctx, page, providerIDs); err != nil {
+			return sent, err
+		}
+		sent, after = sent+len(page), page[len(page)-1].NotificationID
+	}
+}
+
+func (l *mailLoop) read(ctx context.Context, id string, after int64) ([]notification.Message, error) {
+	rows, _ := l.db.Query(ctx, `
+		SELECT n.id, n.delivery_id, n.event_id, n.event_type, n.recipient_address, coalesce(r.name, ''), n.title, n.body
+		FROM   notification n
+		JOIN   recipient r USING (user_type, user_id)
+		WHERE  n.event_id = $1
+		AND    n.channel = 'EMAIL'
+		AND    n.status = 'PENDING'
+		AND    n.id > $2
+		ORDER  BY n.id
+		LIMIT  $3`, id, after, loopPage) // CollectRows returns its error
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (m notification.Message, err error) {
+		err = row.Scan(&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.To, &m.Name, &m.Title, &m.Body)
+		return m, err
+	})
+}
+
+func (l *mailLoop) send(ctx context.Context, page []notification.Message) (providerIDs []string, err error) {
+	providerIDs = make([]string, len(page))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(slots)
+	for i, message := range page {
+		group.Go(func() error {
+			answer, err := l.sender.Send(ctx, message)
+			providerIDs[i] = answer.ProviderID
+			return err
+		})
+	}
+	return providerIDs, group.Wait()
+}
+
+func (l *mailLoop) mark(ctx context.Context, page []notification.Message, providerIDs []string) error {
+	ids := make([]int64, len(page))
+	for i, message := range page {
+		ids[i] = message.NotificationID
+	}
+	_, err := l.db.Exec(ctx, `
+		UPDATE notification n
+		SET    status = 'SENT', sent_at = now(), available_at = now(), provider_message_id = s.provider_id
+		FROM   unnest($1::bigint[], $2::text[]) AS s (id, provider_id)
+		WHERE  n.id = s.id`, ids, providerIDs)
+	return err
+}
