@@ -23,6 +23,8 @@ func comparisons() []*comparison {
 		relay(),
 		latency(),
 		broadcast(),
+		beside(),
+		million(),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -97,7 +98,12 @@ func (r *latencyRounds) a(ctx context.Context) (*figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.found(ctx, r.ofA, began, requested, func(id string) string { return id[:max(strings.LastIndex(id, "-staff"), 0)] })
+	event := func(id string) string { return id[:max(strings.LastIndex(id, "-staff"), 0)] }
+	maps.DeleteFunc(requested, func(id string, _ time.Time) bool { // what else is sent beside these
+		_, known := began[event(id)]
+		return !known
+	})
+	return r.found(ctx, r.ofA, began, requested, event)
 }
 
 func (r *latencyRounds) b(ctx context.Context) (*figures, error) {
@@ -125,19 +131,24 @@ func (r *latencyRounds) requests() (map[string]time.Time, error) {
 	if _, err := file.Seek(r.read, 0); err != nil {
 		return nil, err
 	}
-	at, lines := map[string]time.Time{}, bufio.NewScanner(file)
-	for lines.Scan() {
+	for at, lines := map[string]time.Time{}, bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) { // the line, if there is one, is still being written
+			return at, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 		var entry struct {
 			Time       time.Time `json:"time"`
 			DeliveryID string    `json:"delivery_id"`
 		}
-		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+		if err := json.Unmarshal(line, &entry); err != nil {
 			return nil, err
 		}
 		at[entry.DeliveryID] = entry.Time
-		r.read += int64(len(lines.Bytes())) + 1
+		r.read += int64(len(line))
 	}
-	return at, lines.Err()
 }
 
 // found makes the samples of a round: each delivery's time less that of its event.
