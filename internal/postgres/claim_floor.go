@@ -12,43 +12,49 @@ import (
 // every claim that begins before it.
 //
 // A row may come to be free below the floor: its producer committed late, or its lease ran
-// out. So the floor stays a second or two behind the claims, which leaves producers as
-// much time between insert and commit, and once a second a claim looks at all rows.
+// out. So the floor stays a moment behind the claims, which leaves producers as much time
+// between insert and commit, and once a second a claim looks at all rows.
 type claimFloor struct {
 	mu     sync.Mutex
 	looked time.Time // at all rows
+	moved  time.Time
 	floor  int64
-	next   int64 // the floor from the next look at all rows on
+	next   int64 // the floor after its next move
 	behind int64 // all that was claimed
 }
 
-// floorAge is how long a claim may miss what is free below the floor.
-const floorAge = time.Second
+const (
+	// lookInterval is how long what is free below the floor may wait.
+	lookInterval = time.Second
+	// floorInterval is the time between two moves of the floor: it is once to twice as old.
+	floorInterval = 250 * time.Millisecond
+)
 
-// from returns from which seq a claim looks for events, and whether these are all.
-func (f *claimFloor) from(now time.Time) (seq int64, all bool) {
+// from returns from which seq a claim looks for events; 0: at all.
+func (f *claimFloor) from(now time.Time) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now.Sub(f.looked) < floorAge {
-		return f.floor, false
+	if now.Sub(f.looked) < lookInterval {
+		return f.floor
 	}
 	f.looked = now // other claims need not look, too
-	return 0, true
+	return 0
 }
 
 // claimed notes what a claim found.
-func (f *claimFloor) claimed(rows []claimedEvent, all bool) {
+func (f *claimFloor) claimed(rows []claimedEvent, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	first := f.behind
 	if len(rows) > 0 {
+		first = rows[0].Seq
 		f.behind = max(f.behind, rows[len(rows)-1].Seq+1)
 	}
-	switch {
-	case !all:
-	case len(rows) == 0:
-		f.floor, f.next = f.next, f.behind
-	default:
-		f.floor, f.next = f.next, rows[0].Seq
+	if first < f.floor { // more may be free there
+		f.floor, f.next, f.moved = first, first, now
+	}
+	if now.Sub(f.moved) >= floorInterval {
+		f.floor, f.next, f.moved = f.next, first, now
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Claims look for events from where they began a second or two ago, and once a second at all.
+// Claims look for events from where they began a moment ago, and once a second at all.
 func TestClaimFloor(t *testing.T) {
 	t.Parallel()
 
@@ -16,30 +16,31 @@ func TestClaimFloor(t *testing.T) {
 		name    string
 		at      time.Duration
 		from    int64
-		all     bool
 		claimed []int64
 	}{
-		{name: "the first claim", from: 0, all: true, claimed: []int64{10, 11}},
-		{name: "it knows of no floor yet", at: 10 * time.Millisecond, from: 0, claimed: []int64{12, 30}},
-		{name: "a second later", at: time.Second, from: 0, all: true, claimed: []int64{31, 40}},
-		{name: "where the first look began", at: 1100 * time.Millisecond, from: 10, claimed: []int64{9_000}},
-		{name: "a row that was committed late is found", at: 2 * time.Second, from: 0, all: true, claimed: []int64{7, 9_001}},
-		{name: "where the second look began", at: 2500 * time.Millisecond, from: 31},
-		{name: "nothing waits", at: 3 * time.Second, from: 0, all: true},
-		{name: "the late row still counts", at: 3100 * time.Millisecond, from: 7},
-		{name: "still nothing", at: 4 * time.Second, from: 0, all: true},
-		{name: "behind all that was claimed", at: 4100 * time.Millisecond, from: 9_002},
+		{name: "the first claim looks at all", from: 0, claimed: []int64{10, 11}},
+		{name: "where there is no floor yet, too", at: 10 * time.Millisecond, from: 0, claimed: []int64{12, 30}},
+		{name: "a moment later", at: 260 * time.Millisecond, from: 0, claimed: []int64{31, 40}},
+		{name: "where the first claim began", at: 270 * time.Millisecond, from: 10, claimed: []int64{9_000}},
+		{name: "another moment later", at: 520 * time.Millisecond, from: 10, claimed: []int64{9_001}},
+		{name: "where the third began", at: 530 * time.Millisecond, from: 31},
+		{name: "a look at all finds what was committed late", at: time.Second, from: 0, claimed: []int64{7, 8}},
+		{name: "there may be more of that", at: 1010 * time.Millisecond, from: 7, claimed: []int64{9, 9_002}},
+		{name: "that stays so for a moment", at: 1260 * time.Millisecond, from: 7},
+		{name: "which may be two", at: 1510 * time.Millisecond, from: 7},
+		{name: "nothing waits: behind all that was claimed", at: 1520 * time.Millisecond, from: 9_003},
+		{name: "a second after the last look", at: 2 * time.Second, from: 0},
+		{name: "and again", at: 2010 * time.Millisecond, from: 9_003},
 	}
 	var floor claimFloor
 	for _, step := range steps {
-		from, all := floor.from(start.Add(step.at))
-		require.Equal(t, step.from, from, step.name)
-		require.Equal(t, step.all, all, step.name)
+		now := start.Add(step.at)
+		require.Equal(t, step.from, floor.from(now), step.name)
 		var rows []claimedEvent
 		for _, seq := range step.claimed {
 			rows = append(rows, claimedEvent{Seq: seq})
 		}
-		floor.claimed(rows, all)
+		floor.claimed(rows, now)
 	}
 }
 

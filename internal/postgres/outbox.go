@@ -54,15 +54,14 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 		LEFT JOIN processed_event p USING (event_id)
 		ORDER BY c.seq`
 
-	floor := s.floors.of(source)
-	from, all := floor.from(time.Now())
+	floor, now := s.floors.of(source), time.Now()
 	rows, err := collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[claimedEvent], query,
 		pgx.QueryExecModeExec, // a plan from when little was pending reads all that is
-		owner, limit, lease, source, from)
+		owner, limit, lease, source, floor.from(now))
 	if err != nil {
 		return nil, err
 	}
-	floor.claimed(rows, all)
+	floor.claimed(rows, now)
 	events := make([]notification.PendingEvent, 0, len(rows))
 	for _, row := range rows {
 		events = append(events, row.PendingEvent)
