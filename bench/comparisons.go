@@ -22,6 +22,8 @@ func comparisons() []*comparison {
 		deliveries(),
 		relay(),
 		latency(),
+		claim(),
+		producers(),
 		broadcast(),
 		beside(),
 		million(),
