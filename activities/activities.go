@@ -18,6 +18,7 @@ type Activities struct {
 	Launcher    EventLauncher
 	Plans       PlanStore
 	Deliveries  DeliveryStore
+	Batches     BatchStore
 	Digests     DigestStore
 	Joiner      DigestJoiner
 	Cancels     CancelStore
@@ -42,6 +43,9 @@ type Activities struct {
 	Policies       map[notification.Channel]DeliveryPolicy
 	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
 	Turns          TurnStore                        // of the channels that have a rate limit
+	// BulkThreshold is how many deliveries of a lane go as a workflow each. More go in
+	// batches; 0: they never do.
+	BulkThreshold int
 
 	warnings   warnings
 	turnQueues sync.Map // by channel: a *turnQueue

@@ -44,10 +44,7 @@ type outgoing struct {
 // A failed attempt that could not be recorded stays open, counts as a crash, and is
 // repeated.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
-	answer, err := a.call(ctx, m)
-	m.end(answer, err)
-	a.warnings.rejected(ctx, m.channel, m.result)
-	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
+	err = a.try(ctx, &m)
 	recordErr := a.record(ctx, m.channel, m.result)
 	if recordErr != nil {
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
@@ -60,6 +57,15 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	}
 	m.result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
 	return &m.result, nil
+}
+
+// try calls the provider, and completes the result with what came of it.
+func (a *Activities) try(ctx context.Context, m *outgoing) error {
+	answer, err := a.call(ctx, *m)
+	m.end(answer, err)
+	a.warnings.rejected(ctx, m.channel, m.result)
+	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
+	return err
 }
 
 // call calls the provider, unless there is nothing to call it with.

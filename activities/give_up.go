@@ -40,10 +40,7 @@ func (a *Activities) GiveUp(ctx context.Context, in GiveUpInput) (notification.S
 	case status != in.Status:
 		return status, nil // it had ended before, and was counted then
 	}
-	countDelivery(ctx, in.Channel, status)
-	if in.Reason == string(notification.DecisionSuppressed) {
-		byChannel(ctx, in.Channel).Counter(SuppressedMetric).Inc(1)
-	}
+	countEnd(ctx, in.Channel, status, in.Reason)
 	return status, nil
 }
 

@@ -178,6 +178,14 @@ func countDelivery(ctx context.Context, channel notification.Channel, status not
 	byOutcome(byChannel(ctx, channel), string(status)).Counter(DeliveriesMetric).Inc(1)
 }
 
+// countEnd counts a delivery that was given up.
+func countEnd(ctx context.Context, channel notification.Channel, status notification.Status, reason string) {
+	countDelivery(ctx, channel, status)
+	if reason == string(notification.DecisionSuppressed) {
+		byChannel(ctx, channel).Counter(SuppressedMetric).Inc(1)
+	}
+}
+
 // countDigest counts a digest that ended as SENT, FAILED or CANCELLED. A digest that
 // was sent ended its deliveries too. Those of any other end in [Activities.GiveUp],
 // which counts them.

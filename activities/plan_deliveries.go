@@ -18,7 +18,9 @@ type PlanStore interface {
 	DeliveriesTo(ctx context.Context, eventID string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
-	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error)
+	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
+	// LaneExceeds says that more than n deliveries of a lane are still to be made.
+	LaneExceeds(ctx context.Context, eventID string, lane notification.Lane, n int) (bool, error)
 	LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error)
 	Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error)
 }
@@ -153,7 +155,7 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 		if err != nil {
 			return PlanResult{}, err
 		}
-		if len(deliveries) <= pageDeliveries {
+		if len(deliveries) <= pageDeliveries && !a.anyBulk(deliveries) {
 			result.Batch = a.batch(deliveries)
 			return result, nil
 		}
@@ -194,6 +196,7 @@ type ListInput struct {
 	Waiting bool                 // those that wait for a time of their own; else those to be sent at once
 	Channel notification.Channel `json:",omitempty"` // empty: all that were planned, as release 0.1 wants it
 	Left    bool                 `json:",omitempty"` // only what is PENDING; else also what FAILED before
+	Failed  bool                 `json:",omitempty"` // only what FAILED before
 }
 
 // ListDeliveries returns the deliveries of one planned page.
@@ -204,7 +207,7 @@ func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (Delivery
 		deliveries, err = a.Plans.Deliveries(ctx, in.EventID, in.IDs, in.Waiting)
 	} else {
 		lane := notification.Lane{Channel: in.Channel, Waiting: in.Waiting}
-		deliveries, err = a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, onlyOf(in.Left))
+		deliveries, err = a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, onlyOf(in.Left, in.Failed))
 	}
 	if err != nil {
 		return DeliveryBatch{}, err
@@ -214,25 +217,15 @@ func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (Delivery
 
 // onlyOf is the status of the deliveries that are looked for; empty: whatever is still to
 // be made.
-func onlyOf(left bool) notification.Status {
-	if left {
+func onlyOf(left, failed bool) notification.Status {
+	switch {
+	case left:
 		return notification.Pending
+	case failed:
+		return notification.Failed
+	default:
+		return ""
 	}
-	return ""
-}
-
-// NextInput is the input of [Activities.NextDeliveries].
-type NextInput struct {
-	EventID string
-	Lane    notification.Lane
-	After   int64 // a notification.id
-	Left    bool  `json:",omitempty"` // only what is PENDING; else also what FAILED before
-}
-
-// NextDeliveries finds the next stretch of rows of a lane that are to be
-// delivered: a page of them at most. The zero value: there is none, for now.
-func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (notification.IDRange, error) {
-	return a.Plans.NextDeliveries(ctx, in.EventID, in.Lane, in.After, onlyOf(in.Left), pageDeliveries)
 }
 
 func (a *Activities) batch(deliveries []notification.Delivery) DeliveryBatch {

@@ -147,6 +147,7 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Launcher:    launcher,
 		Plans:       events,
 		Deliveries:  deliveries,
+		Batches:     deliveries,
 		Digests:     deliveries,
 		Joiner:      launcher,
 		Cancels:     events,
@@ -167,10 +168,11 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		EscalatedTexts: func(event notification.Event, rows []notification.Template) activities.EventTexts {
 			return template.NewEscalatedSet(event, rows)
 		},
-		DigestText: template.Digest,
-		Policies:   deliveryPolicies(cfg),
-		RateLimits: rateLimits(cfg),
-		Turns:      deliveries,
+		DigestText:    template.Digest,
+		Policies:      deliveryPolicies(cfg),
+		RateLimits:    rateLimits(cfg),
+		Turns:         deliveries,
+		BulkThreshold: cfg.BulkThreshold,
 	}
 }
 

@@ -108,6 +108,12 @@ func (w *workers) addChannel(channel notification.Channel) {
 		TaskQueueActivitiesPerSecond:       policy.RateLimit, // 0: none, and activities may start eagerly
 		WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 	})
+	w.add(workflows.BatchesQueue(queue), nil, worker.Options{
+		MaxConcurrentActivityExecutionSize: activities.BatchesAtOnce,
+		MaxHeartbeatThrottleInterval:       time.Second, // a heartbeat's answer is how a batch hears that it is cancelled
+		DisableWorkflowWorker:              true,
+		WorkerStopTimeout:                  policy.Timeout + stopTimeout,
+	})
 	w.add(workflows.RecordsQueue(queue), nil, worker.Options{
 		MaxConcurrentActivityExecutionSize: slots,
 		DisableWorkflowWorker:              true,

@@ -25,6 +25,7 @@ const (
 	notifyEvent         = "NotifyEvent"
 	notifyChannel       = "NotifyChannel"
 	notifyPage          = "NotifyPage"
+	deliverBatch        = "DeliverBatch"
 	deliverNotification = "DeliverNotification"
 	digestWorkflow      = "Digest"
 	sweepWorkflow       = "Sweep"
@@ -43,6 +44,7 @@ type environment struct {
 	deliveries children[workflows.DeliverInput] // where they are children
 	pages      children[workflows.PageInput]
 	lanes      children[workflows.ChannelInput]
+	batches    children[workflows.BatchInput]
 
 	escalations children[workflows.EscalateInput]
 }
@@ -84,6 +86,8 @@ func (e *environment) fake(name string) any {
 		return e.pages.run
 	case notifyChannel:
 		return e.lanes.run
+	case deliverBatch:
+		return e.batches.run
 	case escalateWorkflow:
 		return e.escalations.run
 	default:

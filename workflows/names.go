@@ -52,6 +52,7 @@ const (
 	NotifyEventType         = "NotifyEvent"
 	NotifyChannelType       = "NotifyChannel"
 	NotifyPageType          = "NotifyPage"
+	DeliverBatchType        = "DeliverBatch"
 	DeliverNotificationType = "DeliverNotification"
 	FollowUpType            = "FollowUp"
 	EscalateType            = "Escalate"
@@ -69,6 +70,15 @@ func ChannelQueue(prefix string, channel notification.Channel) string {
 // its provider. The channel's rate limit applies to channelQueue, a [ChannelQueue],
 // and does not slow these down.
 func RecordsQueue(channelQueue string) string { return channelQueue + "-records" }
+
+// BatchesQueue is the task queue of the activities that send the batches of a channel.
+func BatchesQueue(channelQueue string) string { return channelQueue + "-batches" }
+
+// BatchID is the workflow ID of the n-th batch of an event's deliveries over a channel; n
+// counts from 1.
+func BatchID(eventID string, channel notification.Channel, n int) string {
+	return fmt.Sprintf("%s-batch-%s-%d", eventID, channel, n)
+}
 
 // TopicsQueue is the task queue of the activities that send events to topics. Only workers
 // that have a broker for topics serve it: events wait for one.

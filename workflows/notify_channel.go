@@ -21,6 +21,8 @@ type ChannelInput struct {
 	After     int64 `json:",omitempty"` // the rows up to this notification.id were handed on
 	Pages     int   `json:",omitempty"` // in how many pages
 	Left      bool  `json:",omitempty"` // all rows had their turn, and it looks for what is PENDING all the same
+
+	Size activities.LaneSize `json:",omitempty"` // whether its deliveries go in batches, once that is known
 }
 
 // allPlanned is the signal by which an event tells its lanes that no more rows
@@ -30,31 +32,36 @@ const allPlanned = "all-planned"
 const (
 	// openPages bounds the pages of a lane that are being sent at once.
 	openPages = 4
+	// openBatches bounds the batches of a lane that have not ended. Most of them wait: for
+	// a worker, or for the second attempts at what failed for now.
+	openBatches = 100
 	// waitingPages bounds the pages of a lane that waits. Each has up to 500
 	// deliveries. The next page is begun when one of them has ended.
 	waitingPages = 400
 	// waitedHistory is how long the history may become while pages wait. Past it the
 	// lane waits for them and continues as new, which children do not survive.
 	waitedHistory = 9_000
+	// A lane of which it is not known whether it goes in batches looks again every
+	// sizeLook, for sizePatience in all. Then it begins with what it has, as a small one.
+	sizeLook, sizePatience = 500 * time.Millisecond, 3 * time.Second
 	// A lane that has caught up with the planning looks for new rows, at intervals
-	// that double from firstLook to seldomLook.
-	firstLook, seldomLook = time.Second, 10 * time.Second
+	// that double from firstLook to seldomLook. One that goes in batches begins with
+	// batchLook, and takes less than a whole batch past firstLook.
+	firstLook, seldomLook, batchLook = time.Second, 10 * time.Second, 250 * time.Millisecond
 )
 
 // NotifyChannel makes the deliveries of a large event over one channel: those that
 // are to be sent at once, or those that wait. It works through the stored rows
 // while the event still plans, a few page workflows at a time, so that a channel
-// whose provider is down does not delay the others. It ends when the event has
+// whose provider is down does not delay the others. Where many are to be sent at once,
+// they go in batches instead. It ends when the event has
 // signalled that all recipients are planned, and its last page has ended.
 func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
-	l := &openLane{in: in, open: newLimiter(ctx, openPages)}
-	if in.Lane.Waiting {
-		l.open = newLimiter(ctx, waitingPages)
-	}
+	l := newOpenLane(ctx, in)
 	l.listen(ctx)
 	for {
 		through, err := l.handOn(ctx)
-		if waitErr := l.open.wait(ctx); err == nil {
+		if waitErr := l.wait(ctx); err == nil {
 			err = waitErr
 		}
 		switch {
@@ -71,8 +78,17 @@ func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 
 // openLane is a running [NotifyChannel].
 type openLane struct {
-	in   ChannelInput // as the next run would have it
-	open *limiter
+	in             ChannelInput // as the next run would have it
+	began          time.Time
+	pages, batches *limiter
+}
+
+func newOpenLane(ctx workflow.Context, in ChannelInput) *openLane {
+	pages := int64(openPages)
+	if in.Lane.Waiting {
+		pages = waitingPages
+	}
+	return &openLane{in: in, began: workflow.Now(ctx), pages: newLimiter(ctx, pages), batches: newLimiter(ctx, openBatches)}
 }
 
 // listen receives the signal that all recipients are planned.
@@ -84,60 +100,106 @@ func (l *openLane) listen(ctx workflow.Context) {
 	})
 }
 
-// handOn starts a page workflow for each stretch of rows. It returns when there
+// wait waits until all pages and batches have ended. Its only error is that ctx was
+// cancelled.
+func (l *openLane) wait(ctx workflow.Context) error {
+	_ = l.pages.wait(ctx) // the same error as that of the next
+	return l.batches.wait(ctx)
+}
+
+// handOn starts a workflow for each stretch of rows. It returns when there
 // are no more (through), or when the history has become long.
 func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 	for interval := firstLook; ; {
 		planned := l.in.Planned // before the look, which then sees all rows
-		next, err := l.look(ctx)
+		next, err := l.look(ctx, planned || interval > firstLook)
 		switch {
 		case err != nil:
 			return false, err
+		case next.Size == activities.LaneOpen && workflow.Now(ctx).Sub(l.began) < sizePatience:
+			err = l.untilPlanned(ctx, sizeLook)
 		case next.Last > 0:
-			interval = firstLook
-			if err := l.startPage(ctx, next); err != nil {
-				return false, err
-			}
+			interval = l.firstLook()
+			err = l.start(ctx, next)
 		case planned:
 			return true, nil
 		default:
-			if _, err := workflow.AwaitWithTimeout(ctx, interval, func() bool { return l.in.Planned }); err != nil {
-				return false, err
-			}
+			err = l.untilPlanned(ctx, interval)
 			interval = min(2*interval, seldomLook)
 		}
-		if l.long(ctx) {
-			return false, nil
+		if err != nil || l.long(ctx) {
+			return false, err
 		}
 	}
 }
 
-// look finds the next rows of the lane.
-func (l *openLane) look(ctx workflow.Context) (notification.IDRange, error) {
-	in := activities.NextInput{EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Left: l.in.Left}
-	return execute[notification.IDRange](ctx, listOptions, acts.NextDeliveries, in)
+func (l *openLane) firstLook() time.Duration {
+	if l.in.Size == activities.LaneBulk {
+		return batchLook
+	}
+	return firstLook
 }
 
-// startPage starts the workflow of the next page as soon as a slot is free. Its
+// untilPlanned waits for the word that all recipients are planned, but no longer than d.
+func (l *openLane) untilPlanned(ctx workflow.Context, d time.Duration) error {
+	_, err := workflow.AwaitWithTimeout(ctx, d, func() bool { return l.in.Planned })
+	return err
+}
+
+// look finds the next rows of the lane, and learns whether they go in batches. fewer says
+// that it takes also less than a whole batch.
+func (l *openLane) look(ctx workflow.Context, fewer bool) (activities.NextResult, error) {
+	next, err := execute[activities.NextResult](ctx, listOptions, acts.NextDeliveries, activities.NextInput{
+		EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Left: l.in.Left, Planned: l.in.Planned, Fewer: fewer, Size: l.in.Size,
+	})
+	if err == nil && next.Size != activities.LaneOpen {
+		l.in.Size = next.Size
+	}
+	return next, err
+}
+
+// start starts the workflow of the next page or batch as soon as a slot is free. Its
 // only error is that ctx was cancelled.
+func (l *openLane) start(ctx workflow.Context, next activities.NextResult) error {
+	l.in.After, l.in.Pages = next.Last, l.in.Pages+1
+	if l.in.Size == activities.LaneBulk {
+		return l.startBatch(ctx, next)
+	}
+	return l.startPage(ctx, next.IDRange)
+}
+
 func (l *openLane) startPage(ctx workflow.Context, ids notification.IDRange) error {
-	l.in.After, l.in.Pages = ids.Last, l.in.Pages+1
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of deliveries begun; each is a child workflow", l.in.Pages))
 	options := pageOptions(l.in.EventID, l.in.Lane, l.in.Pages)
 	page := PageInput{
 		EventID: l.in.EventID, EventType: l.in.EventType, Aggregate: l.in.Aggregate, IDs: ids, Channel: l.in.Lane.Channel, Waiting: l.in.Lane.Waiting, Left: l.in.Left,
 	}
-	return l.open.run(ctx, func(ctx workflow.Context) {
+	return l.pages.run(ctx, func(ctx workflow.Context) {
 		runPart(ctx, options, NotifyPageType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			return workflow.ExecuteChildWorkflow(ctx, NotifyPage, page)
 		})
 	})
 }
 
-// long says that the lane should go on in a new run.
+func (l *openLane) startBatch(ctx workflow.Context, next activities.NextResult) error {
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d batches of deliveries begun; each is a child workflow", l.in.Pages))
+	batch := BatchInput{
+		EventID: l.in.EventID, EventType: l.in.EventType, Aggregate: l.in.Aggregate, Channel: l.in.Lane.Channel,
+		IDs: next.IDRange, Number: l.in.Pages, Failed: next.Failed, Priority: next.Priority, Policy: *next.Policy,
+	}
+	options := batchOptions(batch)
+	return l.batches.run(ctx, func(ctx workflow.Context) {
+		runPart(ctx, options, DeliverBatchType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+			return workflow.ExecuteChildWorkflow(ctx, DeliverBatch, batch)
+		})
+	})
+}
+
+// long says that the lane should go on in a new run. One whose children wait puts that off.
 func (l *openLane) long(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	return info.GetContinueAsNewSuggested() && (!l.in.Lane.Waiting || l.open.open == 0 || info.GetCurrentHistoryLength() > waitedHistory)
+	waits := l.in.Lane.Waiting || l.in.Size == activities.LaneBulk
+	return info.GetContinueAsNewSuggested() && (!waits || l.pages.open+l.batches.open == 0 || info.GetCurrentHistoryLength() > waitedHistory)
 }
 
 func (l *openLane) continueAsNew(ctx workflow.Context) error {

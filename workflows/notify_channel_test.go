@@ -15,13 +15,19 @@ import (
 
 func newLaneEnv(t *testing.T) *environment {
 	t.Helper()
-	return newEnv(t, notifyPage)
+	return newEnv(t, notifyPage, deliverBatch)
+}
+
+// looks is a look behind a row, whatever the lane knows of its planning and of its size.
+func looks(lane notification.Lane, after int64, left bool) any {
+	return mock.MatchedBy(func(in activities.NextInput) bool {
+		return in.EventID == eventID && in.Lane == lane && in.After == after && in.Left == left
+	})
 }
 
 // finds expects that the lane looks behind a row, and finds a stretch.
 func (e *environment) finds(lane notification.Lane, after int64, left bool, found notification.IDRange) {
-	in := activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: left}
-	e.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(found, nil).Once()
+	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after, left)).Return(activities.NextResult{IDRange: found}, nil).Once()
 }
 
 // findsPages expects that a lane finds n pages, then nothing, and nothing left.
@@ -80,12 +86,11 @@ func TestNotifyChannelFollowsThePlanning(t *testing.T) {
 	t.Parallel()
 
 	env := newLaneEnv(t)
-	var looks []time.Duration
+	var looked []time.Duration
 	start := env.Now()
 	nothing := func(after int64) {
-		in := activities.NextInput{EventID: eventID, Lane: mails, After: after}
-		env.OnActivity(acts.NextDeliveries, mock.Anything, in).Return(notification.IDRange{}, nil).Once().Run(func(mock.Arguments) {
-			looks = append(looks, env.Now().Sub(start))
+		env.OnActivity(acts.NextDeliveries, mock.Anything, looks(mails, after, false)).Return(activities.NextResult{}, nil).Once().Run(func(mock.Arguments) {
+			looked = append(looked, env.Now().Sub(start))
 		})
 	}
 	for range 6 {
@@ -106,7 +111,7 @@ func TestNotifyChannelFollowsThePlanning(t *testing.T) {
 	require.Len(t, env.pages.started, 2)
 	seconds := []int{0, 1, 3, 7, 15, 25, 35, 36, 38, 40}
 	for i, at := range seconds {
-		require.Equal(t, time.Duration(at)*time.Second, looks[i].Round(time.Second))
+		require.Equal(t, time.Duration(at)*time.Second, looked[i].Round(time.Second))
 	}
 }
 

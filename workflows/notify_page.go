@@ -104,11 +104,16 @@ func deliverOne(ctx workflow.Context, event batchEvent, d notification.Delivery,
 	escalateBeside(ctx, event, d, deliver)
 }
 
-// deliverAlone runs a delivery's workflow. If a workflow of another kind has its id,
-// the delivery fails.
+// deliverAlone runs a delivery's workflow.
 func deliverAlone(ctx workflow.Context, event batchEvent, d notification.Delivery, policy activities.DeliveryPolicy) {
-	stranger := runChild(ctx, deliveryOptions(event, d, policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
-		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, deliverInput(d, policy))
+	runDelivery(ctx, event, d, deliverInput(d, policy))
+}
+
+// runDelivery runs a delivery's workflow. If a workflow of another kind has its id,
+// the delivery fails.
+func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, in DeliverInput) {
+	stranger := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, in)
 	})
 	if stranger != "" {
 		failed := activities.GiveUpInput{DeliveryID: d.DeliveryID, Channel: d.Channel, Status: notification.Failed, Reason: "the id is taken by " + stranger}

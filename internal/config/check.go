@@ -45,6 +45,7 @@ func (c *Config) check(r *environment.Reader) {
 	if c.QueueTTL != 0 {
 		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits
 	}
+	environment.Within(r, "BULK_THRESHOLD", c.BulkThreshold, 0, 100_000_000)
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
 }
 

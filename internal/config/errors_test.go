@@ -43,6 +43,7 @@ func TestBadSettings(t *testing.T) {
 		{key: "OUTBOX_BATCH_SIZE", value: "1001", want: " must be from 1 to 1000"},
 		{key: "OUTBOX_POLLERS", value: "-1", want: " must be from 1 to 16"},
 		{key: "OUTBOX_POLLERS", value: "17", want: " must be from 1 to 16"},
+		{key: "BULK_THRESHOLD", value: "-1", want: " must be from 0 to 100000000"},
 		{key: "WORKER_HTTP_ADDR", value: "8081", want: " must be host:port or :port"},
 		{key: "WORKER_HTTP_ADDR", value: ":http", want: " must be host:port or :port"},
 		{key: "WORKER_HTTP_ADDR", value: ":65536", want: " must be host:port or :port"},

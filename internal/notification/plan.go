@@ -92,6 +92,14 @@ type IDRange struct {
 	First, Last int64
 }
 
+// Stretch is the next deliveries of a lane.
+type Stretch struct {
+	IDRange  // the zero value: there are none
+	Count    int
+	Priority Priority // that most of them have
+	Failed   bool     // some of them FAILED before
+}
+
 // Lane is the deliveries of an event over one channel that are to be sent at once,
 // or those that wait: see [Delivery.Waits].
 type Lane struct {

@@ -1,0 +1,82 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// batch is a running [Activities.SendBatch].
+type batch struct {
+	activities *Activities
+	in         SendBatchInput
+	until      time.Time // it begins no group after that
+	deadline   time.Time // of the activity
+	stopped    <-chan struct{}
+	beat       func(progress BatchProgress)
+
+	mu         sync.Mutex
+	ids        []string // that no group has
+	progress   BatchProgress
+	unrecorded []notification.AttemptResult
+	err        error // a failure of the database: no group is begun any more
+}
+
+// newBatch goes on with what an execution that died has told.
+func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
+	b := &batch{
+		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint), deadline: activity.GetInfo(ctx).Deadline,
+		stopped: activity.GetWorkerStopChannel(ctx),
+		beat:    func(progress BatchProgress) { activity.RecordHeartbeat(ctx, progress) },
+	}
+	if activity.HasHeartbeatDetails(ctx) {
+		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // what cannot be read is only when some are due
+	}
+	if b.progress.Later == nil {
+		b.progress.Later = map[string]time.Time{}
+	}
+	return b
+}
+
+// send sends group after group, some at the same time.
+func (b *batch) send(ctx context.Context) {
+	var groups sync.WaitGroup
+	for range groupsAtOnce {
+		groups.Go(func() {
+			for {
+				ids := b.next(ctx)
+				if len(ids) == 0 {
+					return
+				}
+				b.sendGroup(ctx, ids)
+			}
+		})
+	}
+	groups.Wait()
+}
+
+// next takes the next group; it is empty when no more is to be begun.
+func (b *batch) next(ctx context.Context) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil || ctx.Err() != nil || time.Now().After(b.until) || isClosed(b.stopped) {
+		return nil
+	}
+	n := min(groupSize, len(b.ids))
+	group := b.ids[:n]
+	b.ids = b.ids[n:]
+	return group
+}
+
+func isClosed(stopped <-chan struct{}) bool {
+	select {
+	case <-stopped:
+		return true
+	default:
+		return false
+	}
+}

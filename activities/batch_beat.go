@@ -1,0 +1,37 @@
+package activities
+
+import (
+	"maps"
+	"sync"
+	"time"
+)
+
+// beatWhile gives signs of life, with the progress, until work returns.
+func (b *batch) beatWhile(work func()) {
+	done := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		ticker := time.NewTicker(beatInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				b.beat(b.told())
+			}
+		}
+	})
+	work()
+	close(done)
+	beating.Wait()
+}
+
+// told is the progress as it is now.
+func (b *batch) told() BatchProgress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	progress := b.progress
+	progress.Later = maps.Clone(progress.Later)
+	return progress
+}

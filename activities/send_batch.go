@@ -1,0 +1,132 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"herald/internal/notification"
+)
+
+// BatchStore is what sending many deliveries at once needs of the database.
+type BatchStore interface {
+	// BatchDeliveries reads which deliveries of a batch were never attempted.
+	BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error)
+	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
+	BeginAttempts(ctx context.Context, in notification.BeginBatch) ([]notification.Attempt, error)
+	EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error)
+}
+
+const (
+	// BatchesAtOnce is how many batches of a channel a worker sends at the same time.
+	BatchesAtOnce = 2
+	// groupsAtOnce is how many groups of a batch are under way: while the provider has one,
+	// the database has the other.
+	groupsAtOnce = 2
+	// groupSize is how many messages of a batch are handed to the provider at the same
+	// time. With the constants above, those of a worker are as many as its single sends.
+	groupSize = 16
+	// batchStint is how long an execution begins groups. Then the batch goes back to the
+	// queue, where what is more urgent goes first.
+	batchStint = time.Minute
+	// BatchHeartbeat is how long Temporal waits for a sign of life. A batch gives one every
+	// beatInterval, and so hears that often whether it is cancelled.
+	BatchHeartbeat = 30 * time.Second
+	beatInterval   = time.Second
+)
+
+// SendBatchInput is the input of [Activities.SendBatch].
+type SendBatchInput struct {
+	EventID  string
+	Channel  notification.Channel
+	IDs      notification.IDRange
+	Number   int // of the batch, among those of its event and channel
+	Priority notification.Priority
+	AttemptPolicy
+}
+
+// SendBatchResult is the result of [Activities.SendBatch].
+type SendBatchResult struct {
+	BatchProgress
+	More bool `json:",omitempty"` // it ended early: there are deliveries that were never attempted
+	Left bool `json:",omitempty"` // deliveries that were attempted are PENDING: each needs a workflow of its own
+	// Unrecorded are attempts whose end the database could not record. The workflow records
+	// them later; sending again would be a duplicate.
+	Unrecorded []notification.AttemptResult `json:",omitempty"`
+}
+
+// BatchProgress is what an execution heartbeats, and what the next one goes on with.
+type BatchProgress struct {
+	Sent   int
+	Failed int                  `json:",omitempty"` // for good
+	Later  map[string]time.Time `json:",omitempty"` // failed for now, by delivery id: when the next attempt is due
+}
+
+// SendBatch makes the first attempts at the deliveries of a batch: many at once, and
+// recorded in sets. Whatever was attempted before, by an execution that died or by anybody
+// else, it leaves to a workflow of its own. So two executions send nothing twice, and a
+// message that kills its process kills one of them. Each group is begun in the database just
+// before it is sent, which leaves out what is cancelled by then.
+//
+// When it is cancelled, its time is over, or its worker stops, it begins no more and waits
+// for what is with the provider.
+func (a *Activities) SendBatch(ctx context.Context, in SendBatchInput) (SendBatchResult, error) {
+	ids, err := a.batchDeliveries(ctx, in)
+	if err != nil {
+		return SendBatchResult{}, err
+	}
+	b := newBatch(ctx, a, in, ids)
+	b.beatWhile(func() { b.send(ctx) })
+	return b.end(ctx)
+}
+
+func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	return a.Batches.BatchDeliveries(ctx, in.EventID, in.Channel, in.IDs)
+}
+
+// end is the batch's result. A failure of the database is one of the activity, which
+// Temporal repeats, unless attempts have to be recorded first.
+func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
+	result := SendBatchResult{BatchProgress: b.progress, More: len(b.ids) > 0, Unrecorded: b.unrecorded}
+	if len(b.unrecorded) > 0 {
+		result.More = true
+		return result, nil
+	}
+	if b.err != nil {
+		activity.RecordHeartbeat(ctx, b.progress)
+		return SendBatchResult{}, failure(b.err)
+	}
+	if result.More || ctx.Err() != nil {
+		return result, nil
+	}
+	var err error
+	result.Left, err = b.left(ctx)
+	return result, err
+}
+
+// left says whether deliveries of the batch are still to be made.
+func (b *batch) left(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	lane := notification.Lane{Channel: b.in.Channel}
+	next, err := b.activities.Batches.NextDeliveries(ctx, b.in.EventID, lane, b.in.IDs.First-1, notification.Pending, 1)
+	return next.First > 0 && next.First <= b.in.IDs.Last, err
+}
+
+// RecordBatch writes down what [Activities.SendBatch] could not.
+func (a *Activities) RecordBatch(ctx context.Context, in RecordBatchInput) error {
+	recorded, err := a.Batches.EndAttempts(ctx, in.Results)
+	if err == nil {
+		a.noteEnds(ctx, in.Channel, in.Results, recorded)
+	}
+	return err
+}
+
+// RecordBatchInput is the input of [Activities.RecordBatch].
+type RecordBatchInput struct {
+	Channel notification.Channel
+	Results []notification.AttemptResult
+}
