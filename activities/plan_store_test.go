@@ -153,3 +153,10 @@ func TestPlanDeliveriesOfManyPages(t *testing.T) {
 		SELECT count(*) FROM notification_decision WHERE channels->>'EMAIL' = 'MAX_RECIPIENTS' AND channels->>'SMS' = 'NO_ADDRESS'`).Scan(&decided))
 	require.Equal(t, 100, decided)
 }
+
+// get reads one value.
+func get[T any](t *testing.T, s *postgres.Store, query string, args ...any) (value T) {
+	t.Helper()
+	require.NoError(t, s.Pool.QueryRow(t.Context(), query, args...).Scan(&value))
+	return value
+}

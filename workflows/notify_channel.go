@@ -41,9 +41,9 @@ const (
 	// waitedHistory is how long the history may become while pages wait. Past it the
 	// lane waits for them and continues as new, which children do not survive.
 	waitedHistory = 9_000
-	// A lane of which it is not known whether it goes in batches looks again every
-	// sizeLook, for sizePatience in all. Then it begins with what it has, as a small one.
-	sizeLook, sizePatience = 500 * time.Millisecond, 3 * time.Second
+	// A lane of which it is not known whether it goes in batches looks again after
+	// sizeLook, so many times. Then it begins with what it has, as a small one.
+	sizeLook, sizeLooks = 500 * time.Millisecond, 6
 	// A lane that has caught up with the planning looks for new rows, at intervals
 	// that double from firstLook to seldomLook. One that goes in batches begins with
 	// batchLook, and takes less than a whole batch past firstLook.
@@ -79,7 +79,7 @@ func NotifyChannel(ctx workflow.Context, in ChannelInput) error {
 // openLane is a running [NotifyChannel].
 type openLane struct {
 	in             ChannelInput // as the next run would have it
-	began          time.Time
+	waits          int          // for its size to be known
 	pages, batches *limiter
 }
 
@@ -88,7 +88,7 @@ func newOpenLane(ctx workflow.Context, in ChannelInput) *openLane {
 	if in.Lane.Waiting {
 		pages = waitingPages
 	}
-	return &openLane{in: in, began: workflow.Now(ctx), pages: newLimiter(ctx, pages), batches: newLimiter(ctx, openBatches)}
+	return &openLane{in: in, pages: newLimiter(ctx, pages), batches: newLimiter(ctx, openBatches)}
 }
 
 // listen receives the signal that all recipients are planned.
@@ -116,7 +116,8 @@ func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
 		switch {
 		case err != nil:
 			return false, err
-		case next.Size == activities.LaneOpen && workflow.Now(ctx).Sub(l.began) < sizePatience:
+		case next.Size == activities.LaneOpen && !planned && (l.in.Planned || l.waits < sizeLooks):
+			l.waits++
 			err = l.untilPlanned(ctx, sizeLook)
 		case next.Last > 0:
 			interval = l.firstLook()

@@ -105,13 +105,14 @@ func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Deliver
 	return nil
 }
 
-// NextDeliveries returns the range of the next deliveries of a lane that are still to
+// NextDeliveries returns the stretch of the next deliveries of a lane that are still to
 // be made, with a status or, where it is empty, with any: up to limit of them, behind
 // after. The zero value: there are none.
-func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.IDRange, error) {
+func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
 	const query = `
-		SELECT coalesce(min(id), 0), coalesce(max(id), 0)
-		FROM  (SELECT n.id
+		SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*),
+		       coalesce(mode() WITHIN GROUP (ORDER BY priority), ''), coalesce(bool_or(status = 'FAILED'), false)
+		FROM  (SELECT n.id, n.priority, n.status
 		       FROM   notification n
 		       WHERE  n.event_id = $1
 		       AND    n.channel = $2
@@ -122,9 +123,9 @@ func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notific
 		       ORDER BY n.id
 		       LIMIT  $6) AS next`
 
-	var ids notification.IDRange
-	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), only, after, limit).Scan(&ids.First, &ids.Last)
-	return ids, wrap(err, "find next deliveries")
+	var next notification.Stretch
+	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), only, after, limit).Scan(&next.First, &next.Last, &next.Count, &next.Priority, &next.Failed)
+	return next, wrap(err, "find next deliveries")
 }
 
 // Lanes returns the lanes of an event in which a delivery is still to be made.

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,20 +76,23 @@ func TestNextDeliveries(t *testing.T) {
 		for _, limit := range []int{1, 3, 100} {
 			var got []string
 			for after := int64(0); ; {
-				ids, err := s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.only, limit)
+				next, err := s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.only, limit)
 				require.NoError(t, err)
-				if ids.Last == 0 {
+				if next.Last == 0 {
+					require.Zero(t, next)
 					break
 				}
-				found, err := s.LaneDeliveries(t.Context(), "evt-1", tt.lane, ids, tt.only)
+				found, err := s.LaneDeliveries(t.Context(), "evt-1", tt.lane, next.IDRange, tt.only)
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(found), limit)
+				require.Len(t, found, next.Count)
+				require.Equal(t, slices.ContainsFunc(found, func(d notification.Delivery) bool { return d.UserID == "2" }), next.Failed)
 				for _, d := range found {
 					require.Equal(t, tt.lane.Channel, d.Channel)
 					require.Equal(t, tt.lane.Waiting, d.Waits())
 					got = append(got, d.UserID)
 				}
-				after = ids.Last
+				after = next.Last
 			}
 			require.Equal(t, tt.want, got)
 		}
@@ -103,6 +107,20 @@ func TestUndelivered(t *testing.T) {
 		deliveries, err := s.Undelivered(t.Context(), "evt-1", limit)
 		require.NoError(t, err)
 		require.Len(t, deliveries, want)
+	}
+}
+
+// A stretch has the priority of most of its deliveries.
+func TestNextDeliveriesPriority(t *testing.T) {
+	t.Parallel()
+
+	s := largeEvent(t)
+	for _, priority := range []notification.Priority{notification.High, notification.Low} {
+		exec(t, s, "UPDATE notification SET priority = 'NORMAL'")
+		exec(t, s, "UPDATE notification SET priority = $1 WHERE user_id IN ('2', '4', '6')", priority)
+		next, err := s.NextDeliveries(t.Context(), "evt-1", mails, 0, "", 100)
+		require.NoError(t, err)
+		require.Equal(t, priority, next.Priority)
 	}
 }
 

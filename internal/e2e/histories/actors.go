@@ -112,20 +112,21 @@ func beatUntilCancelled(ctx context.Context) {
 
 // NextDeliveries finds the scenario's stretches of a lane, one after another, and
 // nothing left over.
-func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (notification.IDRange, error) {
+func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (activities.NextResult, error) {
 	s := a.of(in.EventID)
+	found := activities.NextResult{Size: s.sizeOf()}
 	if s.idle > 0 && in.After == 0 && !in.Left {
 		switch looks := s.polls.Add(1); {
 		case looks == s.idle+1:
 			close(s.reached)
 		case looks <= s.idle:
-			return notification.IDRange{}, nil
+			return found, nil
 		}
 	}
 	if next := in.After/10 + 1; next <= s.stretches && !in.Left {
-		return notification.IDRange{First: next * 10, Last: next*10 + 1}, nil
+		found.IDRange = notification.IDRange{First: next * 10, Last: next*10 + 1}
 	}
-	return notification.IDRange{}, nil
+	return inBatches(found, in), nil
 }
 
 // ListDeliveries returns a delivery to each of two recipients of the page's own.

@@ -27,6 +27,7 @@ type scenario struct {
 	pages     []activities.PlanResult   // of an event; none: it cannot be planned
 	planning  bool                      // it is planned until it is cancelled
 	stretches int64                     // of each lane
+	batched   bool                      // its lanes go in batches
 	idle      int32                     // looks of its lane that find nothing, while the second page is planned
 	outcome   notification.EventOutcome // that its end finds; empty: what the event knows
 	waits     time.Duration             // how long its deliveries that wait do
@@ -68,6 +69,7 @@ func scenarios(stamp string) []*scenario {
 	all = append(all, events()...)
 	all = append(all, topics()...)
 	all = append(all, largeEvents()...)
+	all = append(all, batchedEvents()...)
 	all = append(all, deliveries()...)
 	all = append(all, controlledDeliveries()...)
 	all = append(all, retriedDeliveries()...)

@@ -24,7 +24,7 @@ func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	queues := []string{events, workflows.TopicsQueue(events)}
 	for _, channel := range notification.Channels() {
 		queue := workflows.ChannelQueue(prefix, channel)
-		queues = append(queues, queue, workflows.RecordsQueue(queue))
+		queues = append(queues, queue, workflows.RecordsQueue(queue), workflows.BatchesQueue(queue))
 	}
 	var started []worker.Worker
 	stop = func() {
