@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ type batch struct {
 	ids        []string // that no group has
 	progress   BatchProgress
 	unrecorded []notification.AttemptResult
-	err        error // a failure of the database: no group is begun any more
+	err        error // of the database, or no turn came: no group is begun any more
 }
 
 // newBatch goes on with what an execution that died has told.
@@ -48,28 +49,50 @@ func (b *batch) send(ctx context.Context) {
 	for range groupsAtOnce {
 		groups.Go(func() {
 			for {
-				ids := b.next(ctx)
+				ids, turn := b.next(ctx)
 				if len(ids) == 0 {
 					return
 				}
-				b.sendGroup(ctx, ids)
+				b.sendGroup(ctx, ids, turn)
 			}
 		})
 	}
 	groups.Wait()
 }
 
-// next takes the next group; it is empty when no more is to be begun.
-func (b *batch) next(ctx context.Context) []string {
+// next takes the next group, as large as the channel's rate limit lets it be; it is empty
+// when no more is to be begun. A batch that gets no turn gives its slot back.
+func (b *batch) next(ctx context.Context) ([]string, turn) {
+	ids := b.take(ctx)
+	if len(ids) == 0 {
+		return nil, turn{}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
+	defer cancel()
+	turn, granted, err := b.activities.turns(ctx, b.in.Channel, len(ids), true)
+	b.giveBack(ids[granted:])
+	if err != nil {
+		b.fail(err)
+	}
+	return ids[:granted], turn
+}
+
+func (b *batch) take(ctx context.Context) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil || ctx.Err() != nil || time.Now().After(b.until) || isClosed(b.stopped) {
 		return nil
 	}
 	n := min(groupSize, len(b.ids))
-	group := b.ids[:n]
+	taken := b.ids[:n:n]
 	b.ids = b.ids[n:]
-	return group
+	return taken
+}
+
+func (b *batch) giveBack(ids []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ids = append(slices.Clone(ids), b.ids...)
 }
 
 func isClosed(stopped <-chan struct{}) bool {

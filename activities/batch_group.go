@@ -15,7 +15,7 @@ import (
 
 // sendGroup begins an attempt at each delivery of a group, sends those that may be sent, and
 // records what came of them. No cancellation interrupts what is begun.
-func (b *batch) sendGroup(ctx context.Context, ids []string) {
+func (b *batch) sendGroup(ctx context.Context, ids []string, turn turn) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
 	defer cancel()
 	begun, err := b.begin(ctx, ids)
@@ -23,7 +23,7 @@ func (b *batch) sendGroup(ctx context.Context, ids []string) {
 		b.fail(err)
 		return
 	}
-	results := b.sendAll(ctx, begun)
+	results := b.sendAll(ctx, begun, turn)
 	if len(results) == 0 {
 		return
 	}
@@ -52,11 +52,11 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 }
 
 // sendAll hands all messages to the provider at the same time.
-func (b *batch) sendAll(ctx context.Context, begun []notification.Attempt) []notification.AttemptResult {
+func (b *batch) sendAll(ctx context.Context, begun []notification.Attempt, turn turn) []notification.AttemptResult {
 	results := make([]notification.AttemptResult, len(begun))
 	var calls sync.WaitGroup
 	for i, attempt := range begun {
-		calls.Go(func() { results[i] = b.sendOne(ctx, attempt) })
+		calls.Go(func() { results[i] = b.sendOne(ctx, attempt, turn) })
 	}
 	calls.Wait()
 	b.activities.tellBestEffort(ctx, b.in.Channel, results)
@@ -65,9 +65,9 @@ func (b *batch) sendAll(ctx context.Context, begun []notification.Attempt) []not
 
 // sendOne makes one attempt. What fails for now is for a workflow of its own; what fails for
 // good is given up.
-func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
+func (b *batch) sendOne(ctx context.Context, begun notification.Attempt, turn turn) notification.AttemptResult {
 	m := outgoing{
-		channel: b.in.Channel, policy: b.in.AttemptPolicy, tried: begun.Tried,
+		channel: b.in.Channel, policy: b.in.AttemptPolicy, turn: turn, tried: begun.Tried,
 		result: notification.AttemptResult{DeliveryID: begun.Message.DeliveryID, Number: begun.Number},
 		write:  func() (notification.Message, error) { return written(begun) },
 	}

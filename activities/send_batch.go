@@ -38,11 +38,10 @@ const (
 
 // SendBatchInput is the input of [Activities.SendBatch].
 type SendBatchInput struct {
-	EventID  string
-	Channel  notification.Channel
-	IDs      notification.IDRange
-	Number   int // of the batch, among those of its event and channel
-	Priority notification.Priority
+	EventID string
+	Channel notification.Channel
+	IDs     notification.IDRange
+	Number  int // of the batch, among those of its event and channel
 	AttemptPolicy
 }
 
@@ -88,14 +87,14 @@ func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]
 }
 
 // end is the batch's result. A failure of the database is one of the activity, which
-// Temporal repeats, unless attempts have to be recorded first.
+// Temporal repeats, unless attempts have to be recorded first; so it is where no turn came.
 func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	result := SendBatchResult{BatchProgress: b.progress, More: len(b.ids) > 0, Unrecorded: b.unrecorded}
 	if len(b.unrecorded) > 0 {
 		result.More = true
 		return result, nil
 	}
-	if b.err != nil {
+	if b.err != nil && ctx.Err() == nil {
 		activity.RecordHeartbeat(ctx, b.progress)
 		return SendBatchResult{}, failure(b.err)
 	}

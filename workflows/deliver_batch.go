@@ -76,7 +76,7 @@ func listBatch(ctx workflow.Context, in BatchInput, list activities.ListInput) (
 // else is sent, even when the workflow was cancelled.
 func sendBatch(ctx workflow.Context, in BatchInput) (activities.SendBatchResult, error) {
 	input := activities.SendBatchInput{
-		EventID: in.EventID, Channel: in.Channel, IDs: in.IDs, Number: in.Number, Priority: in.Priority, AttemptPolicy: in.Policy.AttemptPolicy,
+		EventID: in.EventID, Channel: in.Channel, IDs: in.IDs, Number: in.Number, AttemptPolicy: in.Policy.AttemptPolicy,
 	}
 	options := sendBatchOptions(in)
 	all := activities.SendBatchResult{BatchProgress: activities.BatchProgress{Later: map[string]time.Time{}}}

@@ -16,7 +16,7 @@ import (
 
 // sendBatchInput is what the activity of the first batch is told.
 var sendBatchInput = activities.SendBatchInput{
-	EventID: eventID, Channel: notification.Email, IDs: stored(1), Number: 1, Priority: notification.Low, AttemptPolicy: policy(notification.Email).AttemptPolicy,
+	EventID: eventID, Channel: notification.Email, IDs: stored(1), Number: 1, AttemptPolicy: policy(notification.Email).AttemptPolicy,
 }
 
 // sendsBatch answers the executions of a batch's activity one after another, each after a
