@@ -28,7 +28,7 @@ func beside() *comparison {
 			flags.IntVar(&s.Recipients, "recipients", 100_000, "of the broadcast")
 			flags.IntVar(&s.small.Rate, "rate", 2, "small events a second")
 			flags.IntVar(&s.small.Recipients, "small-recipients", 3, "recipients of each of these, with one delivery each")
-			flags.DurationVar(&s.small.Duration, "duration", 10*time.Second, "how long a round writes small events, which must be less than the broadcast takes")
+			flags.IntVar(&s.small.Seconds, "seconds", 10, "how long a round writes small events, which must be less than the broadcast takes")
 		},
 		open:  s.open,
 		goals: []goal{{figure: "to the provider p95", most: 2}},
@@ -43,7 +43,7 @@ type besideRounds struct {
 }
 
 func (s *besideSizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Recipients < 1 || s.small.Rate < 1 || s.small.Recipients < 1 || s.small.Duration < time.Second {
+	if s.Recipients < 1 || s.small.Rate < 1 || s.small.Recipients < 1 || s.small.Seconds < 1 {
 		return nil, nil, errors.New("there must be a recipient of each, an event a second and a second")
 	}
 	r := &besideRounds{besideSizes: *s}
@@ -105,7 +105,7 @@ func (r *besideRounds) during(ctx context.Context) (*figures, error) {
 func (r *besideRounds) stillSending(ctx context.Context, id string) error {
 	ended, err := r.herald.count(ctx, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'", id)
 	if err == nil && ended > 0 {
-		err = errors.New("the broadcast ended before the small events did: give it more --recipients, or these a shorter --duration")
+		err = errors.New("the broadcast ended before the small events did: give it more --recipients, or these fewer --seconds")
 	}
 	return err
 }

@@ -18,9 +18,9 @@ import (
 
 // latencySizes are the flags of the case latency.
 type latencySizes struct {
-	Rate       int           `json:"events_per_second"`
-	Recipients int           `json:"recipients"`
-	Duration   time.Duration `json:"nanoseconds"`
+	Rate       int `json:"events_per_second"`
+	Recipients int `json:"recipients"`
+	Seconds    int `json:"seconds"`
 }
 
 func latency() *comparison {
@@ -34,7 +34,7 @@ func latency() *comparison {
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Rate, "rate", 2, "events a second")
 			flags.IntVar(&s.Recipients, "recipients", 3, "recipients of each, with one delivery each")
-			flags.DurationVar(&s.Duration, "duration", 12*time.Second, "how long a round writes events; the percentiles are of all rounds together")
+			flags.IntVar(&s.Seconds, "seconds", 12, "how long a round writes events; the percentiles are of all rounds together")
 		},
 		open:  s.open,
 		goals: []goal{{figure: "to the provider p50", more: 10}, {figure: "to the provider p99", most: 1.5}},
@@ -52,7 +52,7 @@ type latencyRounds struct {
 }
 
 func (s *latencySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Rate < 1 || s.Recipients < 1 || s.Duration < time.Second {
+	if s.Rate < 1 || s.Recipients < 1 || s.Seconds < 1 {
 		return nil, nil, errors.New("there must be an event a second, a recipient and a second")
 	}
 	r := &latencyRounds{latencySizes: *s}
@@ -71,7 +71,7 @@ func (s *latencySizes) open(ctx context.Context, stage *stage) (a, b round, err 
 
 // paced begins what has an id at the rate, and returns when each began.
 func (r *latencyRounds) paced(prefix string, begin func(id string) (time.Time, error)) (map[string]time.Time, error) {
-	ids := newIDs(prefix, r.rounds, int(r.Duration.Seconds()*float64(r.Rate)))
+	ids := newIDs(prefix, r.rounds, r.Seconds*r.Rate)
 	at, first := map[string]time.Time{}, time.Now()
 	for i, id := range ids {
 		time.Sleep(time.Until(first.Add(time.Duration(i) * time.Second / time.Duration(r.Rate))))

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,12 +17,11 @@ import (
 // machine says on what a run was made. What the system does not tell is left out.
 func machine() map[string]any {
 	m := map[string]any{"cpus": runtime.NumCPU(), "os": runtime.GOOS, "arch": runtime.GOARCH}
-	for key, from := range map[string][2]string{
-		"processor": {"/proc/cpuinfo", "model name"}, "memory": {"/proc/meminfo", "MemTotal"},
-	} {
-		if value := lineOf(from[0], from[1]); value != "" {
-			m[key] = value
-		}
+	if name := lineOf("/proc/cpuinfo", "model name"); name != "" {
+		m["processor"] = name
+	}
+	if kilobytes, err := strconv.Atoi(strings.TrimSuffix(lineOf("/proc/meminfo", "MemTotal"), " kB")); err == nil {
+		m["memory_gb"] = kilobytes >> 20
 	}
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		m["load_average_before"] = strings.Join(strings.Fields(string(load))[:3], " ")
@@ -72,7 +72,7 @@ func versions(ctx context.Context) map[string]string {
 
 // machine is a line for people.
 func (r *tableReport) machine() string {
-	return fmt.Sprintf("%v CPUs (%v), %v, load average %v before; Postgres %s, Temporal %s with SDK %s, %s, Herald %s",
-		r.Machine["cpus"], r.Machine["processor"], r.Machine["memory"], r.Machine["load_average_before"],
+	return fmt.Sprintf("%v CPUs (%v) and %v GB that held everything, load average %v before; Postgres %s, Temporal %s with SDK %s, %s, Herald %s",
+		r.Machine["cpus"], r.Machine["processor"], r.Machine["memory_gb"], r.Machine["load_average_before"],
 		r.Versions["postgres"], r.Versions["temporal_server"], r.Versions["temporal_sdk"], r.Versions["go"], r.Versions["herald"])
 }

@@ -13,8 +13,8 @@ import (
 
 // producerSizes are the flags of the case producers.
 type producerSizes struct {
-	Writers int           `json:"writers"`
-	Time    time.Duration `json:"time"`
+	Writers int `json:"writers"`
+	Seconds int `json:"seconds"`
 }
 
 func producers() *comparison {
@@ -27,7 +27,7 @@ func producers() *comparison {
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Writers, "writers", 32, "services that write at once")
-			flags.DurationVar(&s.Time, "time", 4*time.Second, "length of a round")
+			flags.IntVar(&s.Seconds, "seconds", 4, "length of a round")
 		},
 		open:  s.open,
 		goals: []goal{{figure: "commits", least: 0.85}},
@@ -42,8 +42,8 @@ type producerRounds struct {
 }
 
 func (s *producerSizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
-	if s.Writers < 1 || s.Time <= 0 {
-		return nil, nil, errors.New("there must be a writer, and time")
+	if s.Writers < 1 || s.Seconds < 1 {
+		return nil, nil, errors.New("there must be a writer, and a second")
 	}
 	r := &producerRounds{producerSizes: *s}
 	if r.table, err = newOutboxTable(ctx, stage); err != nil {
@@ -75,7 +75,7 @@ func (r *producerRounds) round(ctx context.Context, trigger string) (*figures, e
 		return nil, err
 	}
 	began := time.Now()
-	writing, stop := context.WithDeadline(ctx, began.Add(r.Time))
+	writing, stop := context.WithDeadline(ctx, began.Add(time.Duration(r.Seconds)*time.Second))
 	defer stop()
 	group, commits := errgroup.Group{}, make([]int, r.Writers)
 	for i := range commits {

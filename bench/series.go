@@ -14,6 +14,7 @@ type series struct {
 	Min    float64   `json:"min"`    // of the rounds
 	Max    float64   `json:"max"`
 	Rounds []float64 `json:"rounds"`
+	pooled bool      // the median is that of all samples
 }
 
 // percentiles are those of samples.
@@ -39,7 +40,7 @@ func seriesOf(rounds []*figures) (all []series) {
 				ofRounds = append(ofRounds, percentile(samples, p))
 			}
 			s := newSeries(fmt.Sprintf("%s p%d", first.name, p), first.unit, ofRounds)
-			s.Median = percentile(slices.Concat(each...), p)
+			s.Median, s.pooled = percentile(slices.Concat(each...), p), true
 			all = append(all, s)
 		}
 	}
@@ -48,7 +49,7 @@ func seriesOf(rounds []*figures) (all []series) {
 
 func newSeries(name, unit string, rounds []float64) series {
 	f := newFigure(name, unit, rounds)
-	return series{name, unit, f.Median, f.Min, f.Max, rounds}
+	return series{Name: name, Unit: unit, Median: f.Median, Min: f.Min, Max: f.Max, Rounds: rounds}
 }
 
 // percentile is the nearest rank; of no samples it is 0.
@@ -60,7 +61,8 @@ func percentile(samples []float64, p int) float64 {
 	return sorted[max(int(math.Ceil(float64(len(sorted)*p)/100)), 1)-1]
 }
 
-// ratio is A/B of each pair of rounds. It is nil where B is 0 in one.
+// ratio is A/B of each pair of rounds, and in the middle the median of these, or the ratio of two
+// percentiles. It is nil where B is 0 in a round.
 func ratio(a, b series) *series {
 	var of []float64
 	for i := range min(len(a.Rounds), len(b.Rounds)) {
@@ -73,6 +75,9 @@ func ratio(a, b series) *series {
 		return nil
 	}
 	r := newSeries(a.Name, "", of)
+	if a.pooled {
+		r.Median = a.Median / b.Median
+	}
 	return &r
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,6 +18,7 @@ type tableSettings struct {
 	Pairs  int `json:"pairs"`
 	WarmUp int `json:"warm_up"`
 	file   string
+	docs   bool
 }
 
 // caseTime bounds one case that has no limit of its own.
@@ -55,7 +57,11 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	r.judge(picked)
 	r.print(out)
-	return errors.Join(append(errs, ctx.Err(), r.save(s, out))...)
+	errs = append(errs, ctx.Err(), r.save(s, out))
+	if err := errors.Join(errs...); err != nil || !s.docs {
+		return err
+	}
+	return r.writeDocs()
 }
 
 // parseTable reads the flags of the table, and the cases with those of each.
@@ -64,7 +70,8 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 	flags.SetOutput(out)
 	flags.IntVar(&s.Pairs, "pairs", 5, "rounds of each side that count")
 	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds of each side before those")
-	flags.StringVar(&s.file, "json", "bench/table.json", "`file` that gets all figures; empty: none")
+	flags.StringVar(&s.file, "json", "", "`file` that gets all figures (default bench/table.json, or bench/CASES.json where some are picked)")
+	flags.BoolVar(&s.docs, "write-docs", false, "write the tables of docs/performance.md and docs/scale.md")
 	flags.Usage = func() {
 		help(out)
 		fmt.Fprintln(out, "\nflags of the table, before the first case:")
@@ -78,8 +85,10 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 	}
 	all := comparisons()
 	if flags.NArg() == 0 {
+		s.file = cmp.Or(s.file, "bench/table.json")
 		return s, slices.DeleteFunc(all, func(c *comparison) bool { return c.named }), nil
 	}
+	var names []string
 	for rest := flags.Args(); len(rest) > 0; {
 		i := slices.IndexFunc(all, func(c *comparison) bool { return c.name == rest[0] })
 		if i < 0 {
@@ -90,9 +99,10 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 			return s, nil, err
 		}
 		if !slices.Contains(picked, all[i]) {
-			picked = append(picked, all[i])
+			picked, names = append(picked, all[i]), append(names, all[i].name)
 		}
 	}
+	s.file = cmp.Or(s.file, "bench/"+strings.Join(names, "+")+".json")
 	return s, picked, nil
 }
 

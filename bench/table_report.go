@@ -100,11 +100,11 @@ func (r *tableReport) beside(result *caseResult, g goal) (series, bool) {
 	return named(r.Cases[i].found[0], other)
 }
 
-// judge takes the median of the pairs' ratios, or the ratio of two percentiles or of two cases,
-// which are of no pairs.
+// judge compares the medians of two cases, whose rounds are no pairs, and otherwise takes the
+// ratio of the pairs.
 func (g goal) judge(a, b series) judgement {
 	of := a.Median / b.Median
-	if pairs := ratio(a, b); pairs != nil && g.beside == "" && !a.pooled() {
+	if pairs := ratio(a, b); pairs != nil && g.beside == "" {
 		of = pairs.Median
 	}
 	j := judgement{Figure: g.figure, Value: of}
@@ -164,9 +164,6 @@ func (c caseResult) goalsOf(figure string) (text string) {
 	return text
 }
 
-// pooled says that the middle is not that of the rounds.
-func (s series) pooled() bool { return newFigure("", "", s.Rounds).Median != s.Median }
-
 func (s *series) middle() string {
 	if s == nil {
 		return "-"
@@ -190,11 +187,8 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', min(digits, 4), 64)
 }
 
-// save writes all figures to a file; empty: nowhere.
+// save writes all figures to a file.
 func (r *tableReport) save(s tableSettings, out io.Writer) error {
-	if s.file == "" || len(r.Cases) == 0 {
-		return nil
-	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		err = os.WriteFile(s.file, append(text, '\n'), 0o644)

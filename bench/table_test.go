@@ -1,0 +1,144 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// roundsOf are rounds of one figure each.
+func roundsOf(name string, values ...float64) (rounds []*figures) {
+	for _, value := range values {
+		f := &figures{}
+		f.add(name, "per second", value)
+		rounds = append(rounds, f)
+	}
+	return rounds
+}
+
+// sampledRounds are rounds of samples.
+func sampledRounds(name string, rounds ...[]float64) (all []*figures) {
+	for _, samples := range rounds {
+		f := &figures{}
+		f.addSamples(name, "ms", samples)
+		all = append(all, f)
+	}
+	return all
+}
+
+// A goal is judged by the ratios of the pairs, by percentiles of all samples, or by another
+// case.
+func TestGoals(t *testing.T) {
+	t.Parallel()
+
+	fast := &comparison{name: "fast", goals: []goal{{figure: "mails", least: 20, beside: "slow"}, {figure: "mails", least: 1.5}}}
+	slow := &comparison{name: "slow", goals: []goal{{figure: "mails", least: 1.2}, {figure: "wait p50", more: 10}, {figure: "wait p99", most: 1.5}}}
+	ofSlow := [2][]*figures{roundsOf("mails", 60, 50, 40), roundsOf("mails", 30, 50, 20)}
+	for i, samples := range sampledRounds("wait", []float64{1, 2, 3}, []float64{4, 5, 6}, []float64{7, 8, 90}) {
+		ofSlow[0][i].all = append(ofSlow[0][i].all, samples.all...)
+	}
+	for i, samples := range sampledRounds("wait", []float64{1, 1, 1}, []float64{1, 1, 1}, []float64{1, 1, 50}) {
+		ofSlow[1][i].all = append(ofSlow[1][i].all, samples.all...)
+	}
+	r := &tableReport{Cases: []caseResult{
+		newCaseResult(slow, ofSlow, time.Second),
+		newCaseResult(fast, [2][]*figures{roundsOf("mails", 1000), nil}, time.Second),
+	}}
+	r.judge([]*comparison{fast, slow})
+
+	require.Equal(t, []judgement{
+		{Figure: "mails", ToReach: "≥ 1.20 × B", Value: 2, Reached: true}, // of 2, 1 and 2
+		{Figure: "wait p50", ToReach: "≤ B + 10.0 ms", Value: 4, Reached: true},
+		{Figure: "wait p99", ToReach: "≤ 1.50 × B", Value: 1.8, Reached: false},
+	}, r.Cases[0].Goals)
+	require.Equal(t, []judgement{{Figure: "mails", ToReach: "≥ 20.0 × A of slow", Value: 20, Reached: true}}, r.Cases[1].Goals, "it has no B")
+	var printed strings.Builder
+	r.print(&printed)
+	require.Regexp(t, `mails, per second +50.0 +\(40.0–60.0\) +30.0 +\(20.0–50.0\) +2.00 +\(1.00–2.00\) +≥ 1.20 × B: reached \(2.00\)`, printed.String())
+	require.Contains(t, goalTable(r), "| slow | wait p99, ms | 90.0 (3.00–90.0) | 50.0 (1.00–50.0) | 1.80 (1.80–6.00) | ≤ 1.50 × B | **missed** (1.80) |")
+}
+
+// Cases stand behind the flags of the table, each before its own.
+func TestTableArguments(t *testing.T) {
+	t.Parallel()
+
+	s, picked, err := parseTable(strings.Fields("--pairs 2 relay --events 7 latency"), io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 2, s.Pairs)
+	require.Equal(t, "bench/relay+latency.json", s.file)
+	require.Len(t, picked, 2)
+	require.Equal(t, &relaySizes{Events: 7}, picked[0].sizes)
+
+	s, picked, err = parseTable(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "bench/table.json", s.file)
+	for _, c := range picked {
+		require.False(t, c.named, c.name)
+	}
+	for args, want := range map[string]string{"nothing": `no case "nothing"`, "--pairs 0": "a pair", "relay --pairs x": "invalid value"} {
+		_, _, err := parseTable(strings.Fields(args), io.Discard)
+		require.ErrorContains(t, err, want, args)
+	}
+}
+
+// A goal names figures that its case, or the other one, may have.
+func TestGoalsOfTheCases(t *testing.T) {
+	t.Parallel()
+
+	known := map[string]bool{}
+	for _, c := range comparisons() {
+		require.False(t, known[c.name], c.name)
+		known[c.name] = true
+		for _, g := range c.goals {
+			set := 0
+			for _, bound := range []float64{g.least, g.most, g.more} {
+				if bound > 0 {
+					set++
+				}
+			}
+			require.Equal(t, 1, set, "%s: %s", c.name, g.figure)
+		}
+	}
+	for _, c := range comparisons() {
+		for _, g := range c.goals {
+			require.True(t, g.beside == "" || known[g.beside], "%s: %s", c.name, g.beside)
+		}
+	}
+}
+
+// The documents have a place for each table that a run writes.
+func TestDocumentsHavePlaces(t *testing.T) {
+	t.Parallel()
+
+	r := &tableReport{}
+	for file, tables := range documents {
+		text, err := os.ReadFile(filepath.Join("..", file))
+		require.NoError(t, err)
+		for name, table := range tables {
+			_, err := replaceTable(string(text), name, table(r))
+			require.NoError(t, err, file)
+		}
+	}
+	written, err := replaceTable("a\n<!-- make bench ARGS=--write-docs: x -->\nold\n<!-- end -->\nb\n", "x", "new\n")
+	require.NoError(t, err)
+	require.Equal(t, "a\n<!-- make bench ARGS=--write-docs: x -->\n\nnew\n\n<!-- end -->\nb\n", written)
+	_, err = replaceTable("a\n", "x", "new\n")
+	require.ErrorContains(t, err, "no place")
+}
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+
+	for f, want := range map[float64]string{0: "0", 0.012345: "0.0123", 1.2345: "1.23", 99.4: "99.4", 1234.5: "1234", -12.34: "-12.3"} {
+		require.Equal(t, want, number(f))
+	}
+	for f, want := range map[float64]string{6: "6", 100: "100", 12.5: "12.5", 1234: "1,230", 9_876_543: "9,880,000"} {
+		require.Equal(t, want, about(f))
+	}
+	require.Equal(t, "-", about((&tableReport{}).cost("deliveries", "x")))
+}
