@@ -87,10 +87,15 @@ func printSending(w io.Writer, s explain.Sending) {
 		}
 	}
 	printPending(w, s.Pending)
-	if s.Digest != nil {
-		console.Row(w)
-		console.Row(w, "its digest", s.DigestID)
-		printSending(w, *s.Digest)
+	for _, within := range []struct {
+		name, id string
+		sending  *explain.Sending
+	}{{"its digest", s.DigestID, s.Digest}, {"its batch", s.BatchID, s.Batch}} {
+		if within.sending != nil {
+			console.Row(w)
+			console.Row(w, within.name, within.id)
+			printSending(w, *within.sending)
+		}
 	}
 }
 
@@ -131,11 +136,24 @@ func statusCode(status int) string {
 	return strconv.Itoa(status)
 }
 
-// attemptText is the provider's answer, or what an attempt that has none means.
+// attemptText is the provider's answer, or what an attempt that has none means, and which
+// batch made it.
 func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string {
+	text := attemptMeaning(attempt, last, s)
+	switch {
+	case attempt.Batch == nil:
+		return console.Dash(text)
+	case text == "":
+		return fmt.Sprintf("in batch %d", *attempt.Batch)
+	default:
+		return fmt.Sprintf("%s, in batch %d", text, *attempt.Batch)
+	}
+}
+
+func attemptMeaning(attempt report.AttemptRow, last bool, s explain.Sending) string {
 	switch {
 	case attempt.EndedAt != nil:
-		return console.Dash(attempt.Detail)
+		return attempt.Detail
 	case last && s.UnderWay():
 		return "under way"
 	case last && s.Status == explain.Unreachable:

@@ -38,6 +38,12 @@ func printEvent(w io.Writer, view explain.EventView) {
 	}
 	printExecution(w, view.Workflow)
 	printPending(w, view.Pending)
+	for _, batch := range view.Batches {
+		console.Row(w, "batch", batch.WorkflowID+": "+batch.Progress.String())
+		for _, p := range batch.Pending {
+			printSet(w, fact{"last failure", p.LastFailure})
+		}
+	}
 	printSet(w, fact{"deliveries", totalsText(view.Deliveries)}, fact{"next", view.Next})
 	printActions(w, view.Actions)
 	if len(view.Recipients) == 0 {

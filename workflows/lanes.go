@@ -67,7 +67,7 @@ const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 // laneOptions let a lane run again when its event does. Nothing is delivered twice,
 // since rows and the deliveries' own workflow IDs prevent it.
 func laneOptions(eventID string, lane notification.Lane) workflow.ChildWorkflowOptions {
-	return partOptions(fmt.Sprintf("%s-lane-%s", eventID, lane.Channel), fmt.Sprintf("all deliveries by %s", lane.Channel), lane.Waiting)
+	return partOptions(LaneID(eventID, lane.Channel), fmt.Sprintf("all deliveries by %s", lane.Channel), lane.Waiting)
 }
 
 // pageOptions let a page run again, as laneOptions do.

@@ -80,6 +80,12 @@ func BatchID(eventID string, channel notification.Channel, n int) string {
 	return fmt.Sprintf("%s-batch-%s-%d", eventID, channel, n)
 }
 
+// LaneID is the workflow ID of what hands out an event's deliveries over a channel that are
+// to be sent at once.
+func LaneID(eventID string, channel notification.Channel) string {
+	return fmt.Sprintf("%s-lane-%s", eventID, channel)
+}
+
 // TopicsQueue is the task queue of the activities that send events to topics. Only workers
 // that have a broker for topics serve it: events wait for one.
 func TopicsQueue(eventsQueue string) string { return eventsQueue + "-topics" }

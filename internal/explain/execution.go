@@ -41,12 +41,17 @@ const (
 // EventWorkflow reads what Temporal knows of the workflow of an event, and what it is
 // doing. It never fails: the note says what could not be read.
 func (e Explainer) EventWorkflow(ctx context.Context, id string) (WorkflowView, []PendingActivity) {
+	description, execution := e.eventExecution(ctx, id)
+	return execution, pendingOf(description.GetPendingActivities())
+}
+
+func (e Explainer) eventExecution(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, WorkflowView) {
 	var result workflows.NotifyResult
 	description, execution := e.execution(ctx, id, &result)
 	if execution.Failure == "" {
 		execution.Outcome, execution.Problem = result.Outcome, result.Problem
 	}
-	return execution, pendingOf(description.GetPendingActivities())
+	return description, execution
 }
 
 // execution reads what Temporal tells of a workflow without asking a worker. The

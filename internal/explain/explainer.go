@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"herald/internal/advice"
@@ -36,6 +37,7 @@ type EventView struct {
 	report.EventDetail
 	Workflow WorkflowView      `json:"workflow"`
 	Pending  []PendingActivity `json:"pending_activities,omitempty"` // what a running workflow is doing, apart from its children
+	Batches  []BatchView       `json:"batches,omitempty"`            // that run
 	Next     string            `json:"next,omitempty"`
 	Actions  []report.Action   `json:"operator_actions"` // the latest first
 }
@@ -52,7 +54,10 @@ func (e Explainer) Event(ctx context.Context, id string) (EventView, error) {
 		return EventView{}, err
 	}
 	view := EventView{EventDetail: detail, Actions: actions}
-	view.Workflow, view.Pending = e.EventWorkflow(ctx, id)
+	var description *workflowservice.DescribeWorkflowExecutionResponse
+	description, view.Workflow = e.eventExecution(ctx, id)
+	view.Pending = pendingOf(description.GetPendingActivities())
+	view.Batches = e.batches(ctx, description.GetPendingChildren())
 	view.Next = view.next()
 	return view, nil
 }

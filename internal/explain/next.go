@@ -68,6 +68,8 @@ func (w Why) nextOfDelivery(now time.Time) string {
 		return fmt.Sprintf("nothing: it was cancelled. To send it all the same, run %s", retry)
 	case w.Workflow.Status == Running:
 		return w.nextOfRunning(now)
+	case w.Workflow.Batch != nil:
+		return w.nextInBatch(now)
 	case d.Status == notification.Failed && d.ReceiptFailed:
 		return fmt.Sprintf("nothing: its provider accepted it, and said later that it did not arrive. %s, then run %s", w.mendAddress(), retry)
 	case d.Status == notification.Failed:
@@ -176,6 +178,22 @@ func (w Why) nextOfRunning(now time.Time) string {
 		return fmt.Sprintf("it %s. %s", w.rowSays(now), w.hasten())
 	default:
 		return "its workflow goes on: look again in a moment"
+	}
+}
+
+// nextInBatch is where a batch sends it.
+func (w Why) nextInBatch(now time.Time) string {
+	d, batch := *w.Delivery, *w.Workflow.Batch
+	id := w.Workflow.BatchID
+	switch {
+	case batch.Workers == 0:
+		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", d.Channel, batch.ServedBy.Absent(batch.TaskQueue, now))
+	case len(d.Log) == 0:
+		return fmt.Sprintf("it is sent in the batch %s, which runs. `starter delivery cancel %s` keeps it back until then", id, advice.Quote(d.DeliveryID))
+	case d.Log[len(d.Log)-1].EndedAt == nil:
+		return fmt.Sprintf("its attempt in the batch %s is under way; if a crash ended it, a workflow of its own makes the next", id)
+	default:
+		return fmt.Sprintf("a workflow of its own makes the next attempt, once the batch %s is through with the first ones", id)
 	}
 }
 

@@ -113,6 +113,16 @@ func TestNextOfADelivery(t *testing.T) {
 	}
 	details := func(text string) Sending { return running(func(s *Sending) { s.Details = text }) }
 
+	batch := func(workers int) Sending {
+		batch := Sending{WorkflowView: WorkflowView{Status: Running}, TaskQueue: "herald-sms-batches", Workers: workers}
+		return Sending{WorkflowView: WorkflowView{Status: Unknown}, BatchID: "evt-1-batch-SMS-3", Batch: &batch}
+	}
+	inBatch := func(log ...report.AttemptRow) report.DeliveryDetail {
+		d := status(notification.Pending)
+		d.Channel, d.Log = notification.SMS, log
+		return d
+	}
+
 	tests := []struct {
 		name     string
 		delivery report.DeliveryDetail
@@ -122,6 +132,10 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "sent", delivery: status(notification.Sent), workflow: inState("COMPLETED"), tells: []string{"sent at 2026-11-21 10:00:00"}},
 		{name: "arrived", delivery: status(notification.Delivered), workflow: inState(Unreachable), tells: []string{"arrived at 2026-11-21 10:04:05"}},
 		{name: "sent, and its provider still tries", delivery: deferred, workflow: inState("COMPLETED"), tells: []string{"sent at 2026-11-21 10:00:00", "last receipt, of 2026-11-21 10:04:05", "says deferred"}},
+		{name: "in a batch", delivery: inBatch(), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3", "`starter delivery cancel d`"}},
+		{name: "in a batch that nobody sends", delivery: inBatch(), workflow: batch(0), tells: []string{"until a worker serves SMS", "herald-sms-batches"}},
+		{name: "under way in a batch", delivery: inBatch(attempt(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "workflow of its own"}},
+		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"workflow of its own makes the next attempt", "evt-1-batch-SMS-3"}},
 		{name: "read", delivery: read, workflow: inState("COMPLETED"), tells: []string{"arrived at", "read at 2026-11-21 10:04:05"}},
 		{name: "bounced", delivery: bounced, workflow: inState("COMPLETED"), tells: []string{"accepted it", "said later that it did not arrive", "last error", "enter another", "recipient", retry}},
 		{name: "cancelled", delivery: status(notification.Cancelled), workflow: inState("CANCELED"), tells: []string{"cancelled", retry}},

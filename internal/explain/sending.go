@@ -34,6 +34,8 @@ type Sending struct {
 	WaitsUntil  *time.Time        `json:"waits_until,omitempty"`     // of a running workflow's timer
 	DigestID    string            `json:"digest_workflow_id,omitempty"`
 	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it waits for
+	BatchID     string            `json:"batch_workflow_id,omitempty"`
+	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it then has no workflow of its own
 }
 
 // PendingActivity is a step that a workflow has not ended yet.
@@ -64,8 +66,11 @@ func (s Sending) PendingSend() *PendingActivity {
 
 // UnderWay says that an attempt is being made.
 func (s Sending) UnderWay() bool {
-	if s.Digest != nil {
+	switch {
+	case s.Digest != nil:
 		return s.Digest.UnderWay()
+	case s.Batch != nil:
+		return s.Batch.UnderWay()
 	}
 	p := s.PendingSend()
 	return p != nil && p.State == Started
@@ -77,7 +82,10 @@ func (s Sending) UnderWay() bool {
 // so in the note.
 func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail) Sending {
 	sending := e.sending(ctx, d.DeliveryID)
-	if sending.Status == Unknown && d.Status == notification.Pending {
+	if sending.Status != Running && d.Status == notification.Pending {
+		e.readBatch(ctx, d, &sending)
+	}
+	if sending.Status == Unknown && sending.Batch == nil && d.Status == notification.Pending {
 		e.readStarter(ctx, d.EventID, &sending)
 	}
 	if sending.Status == Running && sending.DigestID != "" {
@@ -85,6 +93,22 @@ func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail
 		sending.Digest = &digest
 	}
 	return sending
+}
+
+// readBatch reads the batch that sends a delivery, if one does.
+func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Sending) {
+	if e.Temporal == nil {
+		return
+	}
+	batch, err := launch.BatchOf(ctx, e.Temporal, d.EventID, d.Channel, d.ID)
+	if err != nil || batch.ID == "" {
+		return
+	}
+	sending := e.sending(ctx, batch.ID)
+	sending.TaskQueue = batch.Queue
+	sending.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, batch.Queue)
+	sending.Workers = sending.ServedBy.Running()
+	s.Note, s.BatchID, s.Batch = "it has no workflow of its own: a batch sends it, with others of its event", batch.ID, &sending
 }
 
 // readStarter reads who serves the workflow of an event that runs.
@@ -139,7 +163,7 @@ var acts *activities.Activities
 
 // sends says that an activity calls a provider. Its input says how often it may try.
 func sends(activity string) bool {
-	return activity == registeredName(acts.Send) || activity == registeredName(acts.SendDigest)
+	return activity == registeredName(acts.Send) || activity == registeredName(acts.SendDigest) || activity == registeredName(acts.SendBatch)
 }
 
 // registeredName is the name under which the SDK registers a workflow or an

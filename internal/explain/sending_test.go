@@ -27,20 +27,23 @@ import (
 	"herald/activities"
 	"herald/internal/explain"
 	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
+	"herald/workflows"
 )
 
 // sendingWorkflow is a workflow that sends.
 type sendingWorkflow struct {
 	status  enums.WorkflowExecutionStatus
 	pending []*workflowpb.PendingActivityInfo
+	running map[string]string // the types of children, by their ids
 	history []*historypb.HistoryEvent
 	details string
 	failure error
 }
 
 // temporalWith has workflows that send, and so many workers beside one that is gone.
-func temporalWith(t *testing.T, workers int, workflows map[string]sendingWorkflow) *mocks.Client {
+func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *mocks.Client {
 	t.Helper()
 	temporal, queue := mocks.NewClient(t), &workflowservice.DescribeTaskQueueResponse{}
 	queue.Pollers = []*taskqueuepb.PollerInfo{{Identity: "gone", LastAccessTime: timestamppb.New(time.Now().Add(-time.Hour))}}
@@ -49,12 +52,13 @@ func temporalWith(t *testing.T, workers int, workflows map[string]sendingWorkflo
 	}
 	temporal.On("WorkflowService").Return(noHeartbeats{}).Maybe()
 	temporal.On("DescribeTaskQueue", mock.Anything, "test-email", mock.Anything).Return(queue, nil).Maybe()
-	for id, w := range workflows {
+	for id, w := range known {
 		runID := "run of " + id
 		temporal.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
 			ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-email"}},
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: w.status, Execution: &commonpb.WorkflowExecution{RunId: runID}},
 			PendingActivities:     w.pending,
+			PendingChildren:       childrenOf(w.running),
 		}, nil)
 		run, history := &mocks.WorkflowRun{}, &mocks.HistoryEventIterator{}
 		run.On("Get", mock.Anything, nil).Return(w.failure)
@@ -72,6 +76,13 @@ func temporalWith(t *testing.T, workers int, workflows map[string]sendingWorkflo
 		}
 	}
 	return temporal
+}
+
+func childrenOf(running map[string]string) (children []*workflowpb.PendingChildExecutionInfo) {
+	for id, kind := range running {
+		children = append(children, &workflowpb.PendingChildExecutionInfo{WorkflowId: id, RunId: "run of " + id, WorkflowTypeName: kind})
+	}
+	return children
 }
 
 // noHeartbeats belongs to a server that knows no heartbeats of workers.
@@ -174,7 +185,7 @@ func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	t.Parallel()
 
 	temporal := temporalWith(t, 0, map[string]sendingWorkflow{"evt-1": {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING}})
-	temporal.On("DescribeWorkflowExecution", mock.Anything, "d", "").Return(nil, serviceerror.NewNotFound("no such workflow"))
+	temporal.On("DescribeWorkflowExecution", mock.Anything, mock.Anything, "").Return(nil, serviceerror.NewNotFound("no such workflow"))
 	pending := report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d", EventID: "evt-1", Status: notification.Pending}}
 
 	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), pending)
@@ -184,4 +195,64 @@ func TestDeliveryWorkflowBeforeItsStart(t *testing.T) {
 	require.Equal(t, "test-email", got.TaskQueue)
 	require.Zero(t, got.Workers)
 	require.Len(t, got.ServedBy, 1)
+}
+
+// A delivery without a workflow of its own is sent by the batch whose rows it is among; only
+// workers that serve batches send it.
+func TestDeliveryWorkflowInABatch(t *testing.T) {
+	t.Parallel()
+
+	batchOf := func(ids notification.IDRange) sendingWorkflow {
+		input, err := converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{IDs: ids, Policy: activities.DeliveryPolicy{TaskQueue: "test-email"}})
+		require.NoError(t, err)
+		started := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: input},
+		}}
+		return sendingWorkflow{
+			status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: []*historypb.HistoryEvent{started}, details: "sending a batch",
+			pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, State: enums.PENDING_ACTIVITY_STATE_STARTED}},
+		}
+	}
+	temporal := temporalWith(t, 0, map[string]sendingWorkflow{
+		"evt-1-lane-EMAIL":    {status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
+		"evt-1-batch-EMAIL-3": batchOf(notification.IDRange{First: 1001, Last: 1500}),
+	})
+	temporal.On("DescribeWorkflowExecution", mock.Anything, "d", "").Return(nil, serviceerror.NewNotFound("no such workflow"))
+	temporal.On("DescribeTaskQueue", mock.Anything, "test-email-batches", mock.Anything).Return(&workflowservice.DescribeTaskQueueResponse{
+		Pollers: []*taskqueuepb.PollerInfo{{Identity: "1", LastAccessTime: timestamppb.Now()}, {Identity: "2", LastAccessTime: timestamppb.Now()}},
+	}, nil)
+	pending := report.DeliveryDetail{DeliveryRow: report.DeliveryRow{ID: 1500, DeliveryID: "d", EventID: "evt-1", Channel: notification.Email, Status: notification.Pending}}
+
+	got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), pending)
+
+	require.Equal(t, explain.Unknown, got.Status)
+	require.Equal(t, "evt-1-batch-EMAIL-3", got.BatchID)
+	require.Equal(t, "test-email-batches", got.Batch.TaskQueue)
+	require.Equal(t, 2, got.Batch.Workers)
+	require.True(t, got.UnderWay())
+	require.Contains(t, got.Note, "a batch sends it")
+}
+
+// An event tells how far the batches are that run of it.
+func TestBatchesOfAnEvent(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	_, err := s.Pool.Exec(t.Context(), "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'RESTAURANT', '5', '{}')")
+	require.NoError(t, err)
+	progress, err := converter.GetDefaultDataConverter().ToPayloads(activities.BatchProgress{Sent: 210, Failed: 2, Later: map[string]time.Time{"d7": time.Now()}})
+	require.NoError(t, err)
+	running := enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+	temporal := temporalWith(t, 1, map[string]sendingWorkflow{
+		"evt-1":               {status: running, running: map[string]string{"evt-1-lane-EMAIL": workflows.NotifyChannelType, "evt-1-customer1-SMS": workflows.DeliverNotificationType}},
+		"evt-1-lane-EMAIL":    {status: running, running: map[string]string{"evt-1-batch-EMAIL-3": workflows.DeliverBatchType}},
+		"evt-1-batch-EMAIL-3": {status: running, pending: []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "SendBatch"}, HeartbeatDetails: progress}}},
+	})
+
+	view, err := explain.Explainer{Store: s, Temporal: temporal}.Event(t.Context(), "evt-1")
+
+	require.NoError(t, err)
+	require.Len(t, view.Batches, 1)
+	require.Equal(t, "evt-1-batch-EMAIL-3", view.Batches[0].WorkflowID)
+	require.Equal(t, explain.BatchProgress{Sent: 210, Failed: 2, Later: 1}, view.Batches[0].Progress)
 }

@@ -11,13 +11,13 @@ import (
 const cancelWait = 15 * time.Second
 
 // CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to
-// end. If none runs, since it was not started yet or was terminated, it cancels the
-// row alone.
+// end. If none runs, since it was not started yet or was terminated, or since a batch
+// sends it, it cancels the row alone: a batch looks there before it sends.
 func CancelDelivery() Verb {
 	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
 }
 
-const inTheTable = "in the table alone, since no workflow was running"
+const inTheTable = "in the table alone, since no workflow of its own was running"
 
 func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, error) {
 	state, err := o.delivery(ctx, id)
@@ -61,6 +61,9 @@ func (o *Operator) cancelDelivery(ctx context.Context, id string, runs bool) (Ou
 	case err != nil:
 		return Outcome{}, err
 	case state.Status == notification.Cancelled:
+		if state.UnderWay {
+			done.Detail += "; an attempt is under way: if the provider takes it, it is sent all the same"
+		}
 		return done, nil
 	case runs && state.Status == notification.Pending:
 		return Outcome{ID: id, Done: true, Result: "cancellation accepted", Detail: "an attempt is under way, or no worker runs; " + howItEnds(id)}, nil

@@ -8,14 +8,17 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/mocks"
 
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
+	"herald/workflows"
 )
 
 const (
@@ -68,9 +71,31 @@ func (d *desk) setStatus(status notification.Status) {
 	d.exec(`UPDATE notification SET status = $1, last_error = 'why', sent_at = '2026-11-21T08:00:00Z', delivered_at = now()`, string(status))
 }
 
-// workflow has Temporal know a workflow, however often it is asked.
+// workflow has Temporal know a workflow, however often it is asked, and no batch.
 func (d *desk) workflow(id string, status enums.WorkflowExecutionStatus) {
 	d.describes(id, status).Maybe()
+	d.describes("evt-1-lane-EMAIL", unknown).Maybe()
+}
+
+// batch has Temporal know no workflow of the delivery, but a batch that has some numbers of
+// notification.
+func (d *desk) batch(ids notification.IDRange) {
+	d.t.Helper()
+	d.describes("d1", unknown).Maybe()
+	d.server.On("DescribeWorkflowExecution", mock.Anything, "evt-1-lane-EMAIL", "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+		PendingChildren: []*workflowpb.PendingChildExecutionInfo{
+			{WorkflowId: "evt-1-page-EMAIL-1", WorkflowTypeName: workflows.NotifyPageType},
+			{WorkflowId: "evt-1-batch-EMAIL-2", RunId: "run", WorkflowTypeName: workflows.DeliverBatchType},
+		},
+	}, nil)
+	input, err := converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{IDs: ids})
+	require.NoError(d.t, err)
+	history := &mocks.HistoryEventIterator{}
+	history.On("HasNext").Return(true)
+	history.On("Next").Return(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: input},
+	}}, nil)
+	d.server.On("GetWorkflowHistory", mock.Anything, "evt-1-batch-EMAIL-2", "run", false, mock.Anything).Return(history)
 }
 
 func (d *desk) describes(id string, status enums.WorkflowExecutionStatus) *mock.Call {

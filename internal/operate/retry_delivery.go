@@ -41,6 +41,9 @@ func (o *Operator) planRetryDelivery(ctx context.Context, id string, again bool,
 	if status == running {
 		return refusal(underWay(id, state)), nil
 	}
+	if batch, err := o.batchOf(ctx, state); err != nil || batch != "" {
+		return refusal(inBatch(id, batch)), err
+	}
 	at, err := o.Store.OwnTime(ctx, id, time.Now())
 	if err != nil {
 		return plan{}, err

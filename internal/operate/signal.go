@@ -30,8 +30,12 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 		return plan{}, err
 	}
 	status, err := o.workflowStatus(ctx, id)
-	if err != nil || status != running || state.Status != notification.Pending {
-		return refusal(unchanged(id, state)), err
+	if err != nil {
+		return plan{}, err
+	}
+	if status != running || state.Status != notification.Pending {
+		refused, err := o.untold(ctx, id, state)
+		return refusal(refused), err
 	}
 	warning := ""
 	if s.warn != nil {

@@ -9,8 +9,9 @@ import (
 )
 
 // BeginAttempts begins first attempts at deliveries of a batch, as [Store.BeginAttempt]
-// does, and returns one attempt per id, in their order. It begins what is PENDING and was
-// never attempted, so that two that begin the same batch begin each delivery once. One that
+// does, and returns one attempt per id, in their order. It begins what is PENDING, was never
+// attempted and is not retried by an operator, whose run sends it: two that begin the same
+// batch begin each delivery once. One that
 // it did not begin has no Number: its status says why, or the reason for which the rules
 // have dropped it, and it is CANCELLED by now. A delivery that does not exist has no status.
 //
@@ -53,6 +54,7 @@ const beginFirst = `
 			JOIN   notification n USING (delivery_id)
 			WHERE  n.status = 'PENDING'
 			AND    n.attempt_count = 0
+			AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
 			AND    ($3 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))
 			ORDER BY n.id
 			FOR UPDATE OF n

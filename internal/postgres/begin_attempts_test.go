@@ -116,6 +116,20 @@ func TestBeginAttemptsJudges(t *testing.T) {
 	require.Equal(t, 1, attempts[4].Number, "a delivery that did not wait is not judged by quiet hours")
 }
 
+// What an operator retries has a run of its own, which sends it.
+func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
+	t.Parallel()
+
+	s, ids := mailsTo(t, 2)
+	_, err := s.Reopen(t.Context(), notification.Reopened{DeliveryID: ids[0], RunID: "run-1", Address: "to-EMAIL", KeepText: true})
+	require.NoError(t, err)
+
+	attempts := beginBatch(t, s, ids)
+
+	require.Equal(t, notification.Attempt{Status: notification.Pending}, attempts[0])
+	require.Equal(t, 1, attempts[1].Number)
+}
+
 // Where another event takes theirs back, no delivery is begun, however new it is.
 func TestBeginAttemptsOfACancelledEvent(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,8 @@ type DeliveryState struct {
 	SentAt    *time.Time
 
 	CancelledBy string // the event that cancels its event; empty: none
+	Number      int64  // notification.id
+	UnderWay    bool   // an attempt was begun a moment ago, and its end is not recorded
 }
 
 // DeliveryState reads how far a delivery has come. If there is no such delivery, the
@@ -33,14 +35,21 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 		SELECT n.status, n.channel, n.event_id, n.event_type,
 		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
 		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at,
-		       coalesce(` + canceller + `, '')
+		       coalesce(` + canceller + `, ''), n.id,
+		       EXISTS (
+		           SELECT
+		           FROM   delivery_attempt a
+		           WHERE  a.delivery_id = n.delivery_id
+		           AND    a.attempt = n.attempt_count
+		           AND    a.ended_at IS NULL
+		           AND    a.started_at > now() - $2::interval)
 		FROM   notification n
 		LEFT JOIN event_outbox e USING (event_id)
 		WHERE  n.delivery_id = $1`
 
 	var d DeliveryState
-	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
-		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy)
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, longestAttempt), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
+		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy, &d.Number, &d.UnderWay)
 	return d, err
 }
 

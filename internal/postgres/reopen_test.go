@@ -171,6 +171,7 @@ func TestDeliveryState(t *testing.T) {
 	want := postgres.DeliveryState{
 		Status: notification.Failed, Channel: notification.Email, EventID: "evt-1", EventType: "RESERVATION_REQUESTED",
 		UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal, Attempts: 1, LastError: "before",
+		Number: 1, UnderWay: true,
 	}
 	state, err := s.DeliveryState(t.Context(), mail)
 	require.NoError(t, err)

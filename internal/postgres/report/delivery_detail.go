@@ -33,6 +33,7 @@ type AttemptRow struct {
 	ProviderStatus int                         `json:"provider_status"` // 0: no answer
 	Detail         string                      `json:"detail"`
 	TookSeconds    *float64                    `json:"took_seconds"` // the provider's answer alone; null: it was not called
+	Batch          *int                        `json:"batch"`        // the number of the batch that made it; null: the delivery's own workflow or its digest did
 }
 
 // ReceiptRow is a row of delivery_receipt: what a provider said of a message that it had
@@ -130,7 +131,7 @@ func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
 		FROM   (
 			SELECT attempt, started_at, ended_at, coalesce(outcome, '') AS outcome,
 			       coalesce(provider_status, 0) AS provider_status, coalesce(detail, '') AS detail,
-			       extract(epoch FROM took)::float8 AS took_seconds
+			       extract(epoch FROM took)::float8 AS took_seconds, batch
 			FROM   delivery_attempt
 			WHERE  delivery_id = $1
 			ORDER BY attempt DESC

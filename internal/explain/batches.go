@@ -1,0 +1,58 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"herald/activities"
+	"herald/workflows"
+)
+
+// BatchView is a batch of an event that is being sent.
+type BatchView struct {
+	WorkflowID string            `json:"workflow_id"`
+	Pending    []PendingActivity `json:"pending_activities,omitempty"`
+	Progress   BatchProgress     `json:"progress"` // by its last sign of life, about a second ago
+}
+
+// BatchProgress is what the first attempts of a batch have come to.
+type BatchProgress struct {
+	Sent   int `json:"sent"`
+	Failed int `json:"failed"` // for good
+	Later  int `json:"later"`  // failed for now: a workflow of their own tries again
+}
+
+func (p BatchProgress) String() string {
+	return fmt.Sprintf("%d sent, %d failed, %d to be tried again by workflows of their own", p.Sent, p.Failed, p.Later)
+}
+
+// batches reads the batches that run of an event, given the children of its workflow.
+func (e Explainer) batches(ctx context.Context, children []*workflowpb.PendingChildExecutionInfo) (running []BatchView) {
+	for _, lane := range childrenOf(children, workflows.NotifyChannelType) {
+		description, _ := e.execution(ctx, lane, nil)
+		for _, id := range childrenOf(description.GetPendingChildren(), workflows.DeliverBatchType) {
+			batch, _ := e.execution(ctx, id, nil)
+			view := BatchView{WorkflowID: id, Pending: pendingOf(batch.GetPendingActivities())}
+			for _, activity := range batch.GetPendingActivities() {
+				var progress activities.BatchProgress
+				if decodeFirst(activity.GetHeartbeatDetails(), &progress) {
+					view.Progress = BatchProgress{progress.Sent, progress.Failed, len(progress.Later)}
+				}
+			}
+			running = append(running, view)
+		}
+	}
+	return running
+}
+
+// childrenOf are the ids of the children of a type.
+func childrenOf(children []*workflowpb.PendingChildExecutionInfo, workflowType string) (ids []string) {
+	for _, child := range children {
+		if child.GetWorkflowTypeName() == workflowType {
+			ids = append(ids, child.GetWorkflowId())
+		}
+	}
+	return ids
+}
