@@ -48,14 +48,18 @@ func (s *system) broadcast(recipients int, within time.Duration) {
 	for delivery, times := range accepted {
 		require.Equal(s.t, 1, times, delivery)
 	}
-	s.requireShortHistories(id, "EMAIL", "SMS")
+	part := "page"
+	if recipients > 1000 { // BULK_THRESHOLD
+		part = "batch"
+	}
+	s.requireShortHistories(id, part, "EMAIL", "SMS")
 	s.t.Logf("%d deliveries in %s: %.0f/s", 2*recipients, took.Round(time.Millisecond), float64(2*recipients)/took.Seconds())
 }
 
-func (s *system) requireShortHistories(eventID string, channels ...string) {
+func (s *system) requireShortHistories(eventID, part string, channels ...string) {
 	ids := []string{eventID}
 	for _, channel := range channels {
-		ids = append(ids, eventID+"-lane-"+channel, fmt.Sprintf("%s-page-%s-1", eventID, channel))
+		ids = append(ids, eventID+"-lane-"+channel, fmt.Sprintf("%s-%s-%s-1", eventID, part, channel))
 	}
 	longest := int64(0)
 	for _, id := range ids {
