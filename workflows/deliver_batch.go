@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -42,12 +41,12 @@ func DeliverBatch(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 		return BatchResult{}, err
 	}
 	sent, err := sendBatch(ctx, in)
-	result := BatchResult{Sent: sent.Sent, Failed: sent.Failed}
+	result := BatchResult{Sent: sent.sent, Failed: sent.failed}
 	if err != nil {
 		return result, err
 	}
 	alone := failed.Deliveries
-	if sent.Left {
+	if sent.left {
 		left, err := listBatch(ctx, in, activities.ListInput{Left: true})
 		if err != nil {
 			return result, err
@@ -55,7 +54,7 @@ func DeliverBatch(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 		alone = append(alone, left.Deliveries...)
 	}
 	result.Alone = len(alone)
-	return result, deliverAfterBatch(ctx, in, alone, sent.Later)
+	return result, deliverAfterBatch(ctx, in, alone, sent)
 }
 
 // failedBefore are deliveries that get another run, since their event does. They are read
@@ -72,22 +71,38 @@ func listBatch(ctx workflow.Context, in BatchInput, list activities.ListInput) (
 	return execute[activities.DeliveryBatch](ctx, listOptions, acts.ListDeliveries, list)
 }
 
+// sentBatch is what the executions of a batch's activity came to.
+type sentBatch struct {
+	sent, failed int
+	left         bool
+	later        []map[string]time.Time
+}
+
+// due is when the next attempt at a delivery is due; zero: at once.
+func (s sentBatch) due(deliveryID string) time.Time {
+	for _, later := range s.later {
+		if at, found := later[deliveryID]; found {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
 // sendBatch makes the first attempts. What could not be recorded is recorded before anything
 // else is sent, even when the workflow was cancelled.
-func sendBatch(ctx workflow.Context, in BatchInput) (activities.SendBatchResult, error) {
+func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 	input := activities.SendBatchInput{
 		EventID: in.EventID, Channel: in.Channel, IDs: in.IDs, Number: in.Number, AttemptPolicy: in.Policy.AttemptPolicy,
 	}
 	options := sendBatchOptions(in)
-	all := activities.SendBatchResult{BatchProgress: activities.BatchProgress{Later: map[string]time.Time{}}}
 	for {
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending a batch: %d are sent; how far it is by now stands under Pending Activities", all.Sent))
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending a batch: %d are sent; how far it is by now stands under Pending Activities", all.sent))
 		sent, err := execute[activities.SendBatchResult](ctx, options, acts.SendBatch, input)
 		if err != nil {
 			return all, cmp.Or(ctx.Err(), err)
 		}
-		all.Sent, all.Failed, all.Left = all.Sent+sent.Sent, all.Failed+sent.Failed, sent.Left
-		maps.Copy(all.Later, sent.Later)
+		all.sent, all.failed, all.left = all.sent+sent.Sent, all.failed+sent.Failed, sent.Left
+		all.later = append(all.later, sent.Later)
 		if len(sent.Unrecorded) > 0 {
 			ends := activities.RecordBatchInput{Channel: in.Channel, Results: sent.Unrecorded}
 			if err := record(ctx, acts.RecordBatch, ends, nil); err != nil {
@@ -110,13 +125,13 @@ func sendBatchOptions(in BatchInput) workflow.ActivityOptions {
 
 // deliverAfterBatch runs the workflows of what has left the batch. Those whose next attempt
 // is due later wait without holding up the others.
-func deliverAfterBatch(ctx workflow.Context, in BatchInput, deliveries []notification.Delivery, later map[string]time.Time) error {
+func deliverAfterBatch(ctx workflow.Context, in BatchInput, deliveries []notification.Delivery, sent sentBatch) error {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("the batch is sent; %d deliveries have a workflow of their own", len(deliveries)))
 	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
 	open := newLimiter(ctx, openDeliveries)
 	for _, d := range deliveries {
 		input := deliverInput(d, in.Policy)
-		input.Next = later[d.DeliveryID]
+		input.Next = sent.due(d.DeliveryID)
 		one := func(ctx workflow.Context) { runDelivery(ctx, event, d, input) }
 		if input.Next.After(workflow.Now(ctx)) {
 			open.start(ctx, one)
