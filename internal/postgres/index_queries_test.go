@@ -1,0 +1,174 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+	"herald/internal/postgres/report"
+)
+
+// An index that is not unique has a statement that reads by it, or it only costs those who
+// write. A new index needs its line here, and one that loses its statement goes.
+func TestEachIndexHasAStatement(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	fillAllTables(t, s)
+	listening, asked := heard(t, s)
+	indexes := list(t, s, `
+		SELECT c.relname
+		FROM   pg_index i
+		JOIN   pg_class c ON c.oid = i.indexrelid
+		WHERE  c.relnamespace = current_schema()::regnamespace
+		AND    NOT i.indisunique`)
+	slices.Sort(indexes)
+	statements := statementsByIndex(listening, report.Reader{Pool: listening.Pool})
+	require.Equal(t, indexes, slices.Sorted(maps.Keys(statements)))
+
+	for index, ask := range statements {
+		asked.heard = nil
+		if err := ask(t.Context()); !errors.Is(err, notification.ErrNoDelivery) {
+			require.NoError(t, err, index)
+		}
+		require.Contains(t, indexesOf(t, s, asked.heard), index)
+	}
+}
+
+// statementsByIndex has, for each index, what asks a statement that reads by it.
+func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx context.Context) error {
+	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
+	long := time.Now().Add(-time.Hour)
+	purge := func(table postgres.PurgeTable) func(ctx context.Context) error {
+		return func(ctx context.Context) error { _, err := s.PurgeNext(ctx, table, long, nil); return err }
+	}
+	deliveries := func(filter report.DeliveryFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { _, err := r.LatestDeliveries(ctx, filter, 20); return err }
+	}
+	events := func(filter report.EventFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { _, err := r.LatestEvents(ctx, filter, 20); return err }
+	}
+	retry := func(filter postgres.RetryFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { _, err := s.EventsToRetry(ctx, filter, "", 20); return err }
+	}
+	actions := func(filter report.ActionFilter) func(ctx context.Context) error {
+		return func(ctx context.Context) error { _, err := r.Actions(ctx, filter, 20); return err }
+	}
+	recipients := func(entity notification.Entity) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := s.Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20)
+			return err
+		}
+	}
+	return map[string]func(ctx context.Context) error{
+		"delivery_receipt_of_delivery":     func(ctx context.Context) error { _, err := r.DeliveryDetail(ctx, "d7"); return err },
+		"delivery_receipt_received_at":     purge(postgres.PurgeReceipts),
+		"entity_member_in_order":           recipients(restaurant5),
+		"entity_member_user":               func(ctx context.Context) error { _, err := s.QuietCheck(ctx, "d7"); return err },
+		"event_outbox_cancels":             func(ctx context.Context) error { _, err := s.DeliveryState(ctx, "d7"); return err },
+		"event_outbox_claim":               func(ctx context.Context) error { _, err := s.ClaimEvents(ctx, "a", 10, lease); return err },
+		"event_outbox_correlation_id":      events(report.EventFilter{CorrelationID: "c7"}),
+		"event_outbox_failed_id":           retry(postgres.RetryFilter{}),
+		"event_outbox_latest":              events(report.EventFilter{}),
+		"event_outbox_unacknowledged":      func(ctx context.Context) error { _, err := s.OpenEvents(ctx, "orders"); return err },
+		"gateway_ticket_expires_at":        func(ctx context.Context) error { return s.NewTicket(ctx, []byte("new"), who, long, long) },
+		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
+		"notification_created_at":          purge(postgres.PurgeNotifications),
+		"notification_decision_decided_at": purge(postgres.PurgeDecisions),
+		"notification_inbox": func(ctx context.Context) error {
+			_, err := s.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})
+			return err
+		},
+		"notification_of_digest": func(ctx context.Context) error {
+			_, err := s.GiveUpDigest(ctx, "digest-7", notification.Failed, "refused")
+			return err
+		},
+		"notification_of_user": deliveries(report.DeliveryFilter{UserType: who.UserType, UserID: who.UserID}),
+		"notification_to_aggregate": func(ctx context.Context) error {
+			_, err := s.DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"})
+			return err
+		},
+		"notification_to_deliver": func(ctx context.Context) error {
+			_, err := s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20)
+			return err
+		},
+		"notification_unread":         func(ctx context.Context) error { _, err := s.Unread(ctx, who); return err },
+		"notification_unsent":         func(ctx context.Context) error { _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
+		"operator_action_at":          purge(postgres.PurgeActions),
+		"operator_action_target":      actions(report.ActionFilter{Target: "e7"}),
+		"processed_event_created_at":  purge(postgres.PurgeProcessed),
+		"processed_event_failed_id":   retry(postgres.RetryFilter{}),
+		"processed_event_outcome_at":  events(report.EventFilter{Outcome: notification.NoRecipients}),
+		"processed_event_outcome_id":  retry(postgres.RetryFilter{Outcome: notification.NoRecipients}),
+		"processed_event_processing":  func(ctx context.Context) error { _, err := s.StuckEvents(ctx, "", time.Minute, 20); return err },
+		"recipient_in_order":          recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
+		"recipient_suppression_since": func(ctx context.Context) error { _, err := r.Suppressions(ctx, report.SuppressionFilter{}, 20); return err },
+	}
+}
+
+// fillAllTables writes what a month leaves: much that is done, and a little of all else.
+func fillAllTables(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	for _, sql := range []string{`
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, error_message, created_at, correlation_id, cancels, source, acknowledged_at)
+		SELECT 'e' || i, 'T', 'RESTAURANT', '5', '{}', CASE i % 100 WHEN 1 THEN 'PENDING' WHEN 2 THEN 'FAILED' ELSE 'PROCESSED' END, CASE WHEN i % 100 NOT IN (1, 2) THEN now() END,
+		       CASE i % 100 WHEN 2 THEN 'refused' END, now() - i * interval '1 minute', CASE WHEN i % 10 = 0 THEN 'c' || i END, CASE WHEN i % 100 = 3 THEN 'e' || i + 1 END,
+		       CASE WHEN i % 4 = 0 THEN 'orders' ELSE 'herald' END, CASE WHEN i % 100 <> 4 THEN now() END
+		FROM   generate_series(1, 20000) AS i`, `
+		INSERT INTO processed_event (event_id, status, outcome, created_at, updated_at)
+		SELECT event_id, CASE WHEN seq % 100 = 5 THEN 'PROCESSING' WHEN seq % 100 = 6 THEN 'FAILED' ELSE 'SUCCESS' END, CASE WHEN seq % 100 = 7 THEN 'NO_RECIPIENTS' END, created_at, created_at
+		FROM   event_outbox
+		WHERE  status = 'PROCESSED'`, `
+		INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
+		SELECT event_id, 'RESTAURANT_USER', (seq % 1000)::text, created_at, '{"EMAIL":"SELECTED"}' FROM event_outbox`, `
+		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, status, last_error, strategy, attempt_count, created_at, sent_at, available_at, read_at, digest_id)
+		SELECT event_id, 'T', correlation_id, 'RESTAURANT_USER', (seq % 1000)::text, CASE WHEN seq % 2 = 1 THEN 'WEBSOCKET' ELSE 'EMAIL' END, 'd' || seq, 't', 'b',
+		       CASE seq % 100 WHEN 8 THEN 'PENDING' WHEN 10 THEN 'FAILED' ELSE 'SENT' END, CASE seq % 100 WHEN 10 THEN 'refused' END, CASE WHEN seq % 100 = 8 THEN 'AGGREGATE' ELSE 'IMMEDIATE' END,
+		       1, created_at, created_at, created_at, CASE WHEN seq % 20 <> 1 THEN now() END, CASE WHEN seq % 40 = 0 THEN 'digest-' || seq END
+		FROM   event_outbox`, `
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, received_at, status)
+		SELECT 'sendgrid', 'r' || i, 'd' || i, now(), now() - i * interval '1 minute', 'processed' FROM generate_series(1, 20000) AS i`, `
+		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO recipient_suppression (channel, address_hash, reason, since)
+		SELECT 'EMAIL', sha256(i::text::bytea), 'BOUNCE', now() - i * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
+		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second' FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO recipient (user_type, user_id) SELECT 'RESTAURANT_USER', i::text FROM generate_series(1, 20000) AS i`, `
+		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
+		SELECT 'RESTAURANT', CASE WHEN i % 2 = 0 THEN '5' ELSE i::text END, 'RESTAURANT_USER', i::text, 'STAFF' FROM generate_series(1, 20000) AS i`,
+		"VACUUM ANALYZE",
+	} {
+		exec(t, s, sql)
+	}
+}
+
+// indexesOf are the indexes by which the database reads for statements.
+func indexesOf(t *testing.T, s *postgres.Store, asked []pgx.TraceQueryStartData) (names []string) {
+	t.Helper()
+	for _, statement := range asked {
+		if verb, _, _ := strings.Cut(strings.TrimSpace(statement.SQL), " "); verb == "begin" || verb == "commit" || verb == "rollback" {
+			continue
+		}
+		var text string
+		require.NoError(t, s.Pool.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&text))
+		var plans []struct{ Plan planNode }
+		require.NoError(t, json.Unmarshal([]byte(text), &plans))
+		for _, node := range plans[0].Plan.all() {
+			if node.Index != "" {
+				names = append(names, node.Index)
+			}
+		}
+	}
+	return names
+}
