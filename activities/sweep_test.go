@@ -170,7 +170,7 @@ func TestSweepDeliveries(t *testing.T) {
 		found      notification.Sweep
 		givenUp    string
 	}{
-		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}},
+		{event: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 1}}, // it starts it, or a page or a batch of it does
 		{event: closed, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}},
 		{event: terminated, own: running, want: "PENDING restarts 0", found: notification.Sweep{Looked: 2}}, // an operator had it retried
 		{event: closed, want: "PENDING restarts 1", found: notification.Sweep{Looked: 2, StartedAgain: 1}},
