@@ -22,6 +22,7 @@ func beside() *comparison {
 		a:     "Herald, while an event with very many recipients is planned and sent by the same worker",
 		b:     "Herald, with nothing else to do",
 		pairs: 3,
+		large: 2,
 		limit: 20 * time.Minute,
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {

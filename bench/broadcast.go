@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"time"
+
+	"herald/internal/notification"
 )
 
 // broadcastSizes are the flags of the case broadcast.
@@ -20,6 +22,7 @@ func broadcast() *comparison {
 		about: "one event with a mail to each of very many people, beside a bare loop that sends the same mails without Temporal",
 		a:     "Herald: plans all of them, while no worker serves e-mail; then one does, and is timed from its first attempt to the last SENT",
 		b:     "a bare loop over the same rows: reads 500, sends them with the same sender, as many at once as Herald's worker, and updates them in one statement",
+		large: 3,
 		limit: 20 * time.Minute,
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {
@@ -32,6 +35,9 @@ func broadcast() *comparison {
 		},
 	}
 }
+
+// bulkThreshold is the default of BULK_THRESHOLD.
+const bulkThreshold = 1000
 
 // broadcastRounds are both sides. The worker of the installation serves events alone.
 type broadcastRounds struct {
@@ -91,7 +97,12 @@ func (r *broadcastRounds) a(ctx context.Context) (*figures, error) {
 	f.add("planned deliveries", "per second", n/planned.Sub(began).Seconds())
 	sending.end(ctx, f, "delivery", r.Recipients)
 	f.all = append(f.all, costs.all...)
-	return f, nil
+	if r.Recipients <= bulkThreshold {
+		return f, nil // it has no batches
+	}
+	counts, err := describeBroadcast(ctx, h.temporal, id, notification.Email, r.Recipients)
+	counts.add(f, "delivery")
+	return f, err
 }
 
 func (r *broadcastRounds) b(ctx context.Context) (*figures, error) {

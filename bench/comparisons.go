@@ -38,6 +38,7 @@ type comparison struct {
 	a, b  string // what each side does
 	named bool   // it runs only where it is named
 	pairs int    // that count; 0: as many as the table has
+	large int    // how much of the table's time it has, beside others with 1; 0: 1
 	limit time.Duration
 
 	sizes any // goes into the JSON file
@@ -69,15 +70,4 @@ func (f *figures) add(name, unit string, value float64) {
 // figures are called "NAME p50", "NAME p95" and "NAME p99".
 func (f *figures) addSamples(name, unit string, samples []float64) {
 	f.all = append(f.all, measured{name, unit, samples, true})
-}
-
-// goal is what a figure of A is to reach beside the same of B, or beside that of another case.
-// One of least, most and more is set.
-type goal struct {
-	figure string
-	beside string  // the case whose A is compared with; empty: B of this one
-	other  string  // the figure of that; empty: the same
-	least  float64 // A/B is at least that
-	most   float64 // A/B is at most that
-	more   float64 // A - B is at most that, in the figure's unit
 }

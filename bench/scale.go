@@ -64,7 +64,10 @@ func scaleCosts(r *tableReport) string {
 	rows := [][]string{{"", "an event without deliveries", "an event with " + about(n), "so each delivery adds", "a delivery of a broadcast"}}
 	for _, s := range costsAtScale {
 		none, all := r.cost("relay", s.figure+"event"), r.ofEvent(s)
-		ofBroadcast := r.cost("broadcast", s.figure+"delivery") + r.cost("broadcast", s.figure+"planned delivery")
+		ofBroadcast := r.cost("broadcast", s.figure+"delivery")
+		if planned := r.cost("broadcast", s.figure+"planned delivery"); !math.IsNaN(planned) {
+			ofBroadcast += planned
+		}
 		rows = append(rows, []string{s.name, about(none), about(all), about((all - none) / n), about(ofBroadcast)})
 	}
 	return markdown(rows)

@@ -1,25 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 )
-
-// tableSettings are the flags of the whole table, which stand before the first case.
-type tableSettings struct {
-	Pairs  int `json:"pairs"`
-	WarmUp int `json:"warm_up"`
-	file   string
-	docs   bool
-}
 
 // caseTime bounds one case that has no limit of its own.
 const caseTime = 10 * time.Minute
@@ -42,13 +31,13 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := build(ctx, programs); err != nil {
 		return err
 	}
-	r := newTableReport(ctx, s)
+	r, began := newTableReport(ctx, s), time.Now()
 	var errs []error
-	for _, c := range picked {
+	for i, c := range picked {
 		if ctx.Err() != nil {
 			break
 		}
-		result, err := c.measure(ctx, s, &stage{programs: programs, out: out, name: c.name})
+		result, err := c.measure(ctx, s, &stage{programs: programs, out: out, name: c.name}, s.share(began, picked[i:]))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 			continue
@@ -57,6 +46,7 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	r.judge(picked)
 	r.print(out)
+	fmt.Fprintf(out, "\nall of it took %s\n", time.Since(began).Round(time.Second))
 	errs = append(errs, ctx.Err(), r.save(s, out))
 	if err := errors.Join(errs...); err != nil || !s.docs {
 		return err
@@ -64,64 +54,8 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	return r.writeDocs()
 }
 
-// parseTable reads the flags of the table, and the cases with those of each.
-func parseTable(args []string, out io.Writer) (s tableSettings, picked []*comparison, err error) {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.IntVar(&s.Pairs, "pairs", 5, "rounds of each side that count")
-	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds of each side before those")
-	flags.StringVar(&s.file, "json", "", "`file` that gets all figures (default bench/table.json, or bench/CASES.json where some are picked)")
-	flags.BoolVar(&s.docs, "write-docs", false, "write the tables of docs/performance.md and docs/scale.md")
-	flags.Usage = func() {
-		help(out)
-		fmt.Fprintln(out, "\nflags of the table, before the first case:")
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return s, nil, err
-	}
-	if s.Pairs < 1 || s.WarmUp < 0 {
-		return s, nil, errors.New("there must be a pair that counts")
-	}
-	all := comparisons()
-	if flags.NArg() == 0 {
-		s.file = cmp.Or(s.file, "bench/table.json")
-		return s, slices.DeleteFunc(all, func(c *comparison) bool { return c.named }), nil
-	}
-	var names []string
-	for rest := flags.Args(); len(rest) > 0; {
-		i := slices.IndexFunc(all, func(c *comparison) bool { return c.name == rest[0] })
-		if i < 0 {
-			help(out)
-			return s, nil, fmt.Errorf("the table has no case %q", rest[0])
-		}
-		if rest, err = all[i].parse(rest[1:], out); err != nil {
-			return s, nil, err
-		}
-		if !slices.Contains(picked, all[i]) {
-			picked, names = append(picked, all[i]), append(names, all[i].name)
-		}
-	}
-	s.file = cmp.Or(s.file, "bench/"+strings.Join(names, "+")+".json")
-	return s, picked, nil
-}
-
-// parse reads the flags of a case, and returns what follows them.
-func (c *comparison) parse(args []string, out io.Writer) (rest []string, err error) {
-	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.IntVar(&c.pairs, "pairs", c.pairs, "rounds of each side that count; 0: those of the table")
-	c.flags(flags)
-	flags.Usage = func() {
-		fmt.Fprintf(out, "%s: %s\n\n  A  %s\n  B  %s\n\nflags:\n", c.name, c.about, c.a, c.b)
-		flags.PrintDefaults()
-	}
-	err = flags.Parse(args)
-	return flags.Args(), err
-}
-
-// measure runs the rounds of a case in turn.
-func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage) (result caseResult, err error) {
+// measure runs the rounds of a case in turn, until another pair would end after a time.
+func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage, until time.Time) (result caseResult, err error) {
 	limit := max(c.limit, caseTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %s", limit))
 	defer cancel()
@@ -138,6 +72,7 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 	}
 	var found [2][]*figures
 	for pair := 1 - s.WarmUp; pair <= pairs; pair++ {
+		started := time.Now()
 		for side, run := range []round{a, b} {
 			figures, err := run(ctx)
 			if err != nil {
@@ -149,6 +84,10 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage)
 			}
 			stage.say("pair %d of %d: %s %s", pair, pairs, sides[side], figures.first())
 			found[side] = append(found[side], figures)
+		}
+		if pair >= 1 && pair < pairs && time.Now().Add(time.Since(started)).After(until) {
+			stage.say("there is no time for more than %d of %d pairs: see --minutes", pair, pairs)
+			break
 		}
 	}
 	return newCaseResult(c, found, time.Since(began)), nil

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -45,14 +43,6 @@ type compared struct {
 	Ratio *series `json:"ratio,omitempty"` // A/B of each pair
 }
 
-// judgement is what became of a goal.
-type judgement struct {
-	Figure  string  `json:"figure"`
-	ToReach string  `json:"to_reach"`
-	Value   float64 `json:"value"`
-	Reached bool    `json:"reached"`
-}
-
 func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseResult {
 	r := caseResult{Name: c.name, A: c.a, B: c.b, Sizes: c.sizes, Pairs: len(found[0]), Seconds: math.Round(took.Seconds())}
 	r.found = [2][]series{seriesOf(found[0]), seriesOf(found[1])}
@@ -71,71 +61,26 @@ func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseR
 	return r
 }
 
-// judge compares what was found with what is to be reached. A goal that needs a case which did
-// not run is left out.
-func (r *tableReport) judge(all []*comparison) {
-	for i := range r.Cases {
-		result := &r.Cases[i]
-		c := all[slices.IndexFunc(all, func(c *comparison) bool { return c.name == result.Name })]
-		for _, g := range c.goals {
-			a, _ := named(result.found[0], g.figure)
-			b, has := r.beside(result, g)
-			if has {
-				result.Goals = append(result.Goals, g.judge(a, b))
-			}
-		}
-	}
-}
-
-// beside is what a goal compares with.
-func (r *tableReport) beside(result *caseResult, g goal) (series, bool) {
-	other := cmp.Or(g.other, g.figure)
-	if g.beside == "" {
-		return named(result.found[1], other)
-	}
-	i := slices.IndexFunc(r.Cases, func(c caseResult) bool { return c.Name == g.beside })
-	if i < 0 {
-		return series{}, false
-	}
-	return named(r.Cases[i].found[0], other)
-}
-
-// judge compares the medians of two cases, whose rounds are no pairs, and otherwise takes the
-// ratio of the pairs.
-func (g goal) judge(a, b series) judgement {
-	of := a.Median / b.Median
-	if pairs := ratio(a, b); pairs != nil && g.beside == "" {
-		of = pairs.Median
-	}
-	j := judgement{Figure: g.figure, Value: of}
-	beside := "B"
-	if g.beside != "" {
-		beside = "A of " + g.beside
-	}
-	switch {
-	case g.least > 0:
-		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × %s", number(g.least), beside), of >= g.least
-	case g.most > 0:
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × %s", number(g.most), beside), of <= g.most
-	default:
-		j.Value = a.Median - b.Median
-		j.ToReach, j.Reached = fmt.Sprintf("≤ %s + %s %s", beside, number(g.more), a.Unit), j.Value <= g.more
-	}
-	return j
-}
-
 // print prints the table: a line for each figure, those that are to reach something first.
 func (r *tableReport) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s\n", r.machine())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range r.Cases {
-		fmt.Fprintf(w, "\n%s: %d pairs, %.0f s\n  A: %s\n  B: %s\n", c.Name, c.Pairs, c.Seconds, c.A, c.B)
+		fmt.Fprintf(w, "\n%s: %s, %.0f s\n  A: %s\n  B: %s\n", c.Name, c.pairs(), c.Seconds, c.A, c.B)
 		fmt.Fprintln(w, "  FIGURE\tA\t\tB\t\tA/B\t\tTO REACH\t")
 		for _, f := range c.Figures {
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", f.label(), f.A.middle(), f.A.spread(), f.B.middle(), f.B.spread(), f.Ratio.middle(), f.Ratio.spread(), c.goalsOf(f.Name))
 		}
 		_ = w.Flush() // out is a terminal or a buffer
 	}
+}
+
+// pairs is how many counted.
+func (c caseResult) pairs() string {
+	if c.Pairs == 1 {
+		return "1 pair"
+	}
+	return fmt.Sprintf("%d pairs", c.Pairs)
 }
 
 // label is the figure with its unit.

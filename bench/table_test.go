@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -86,7 +87,61 @@ func TestTableArguments(t *testing.T) {
 	}
 }
 
-// A goal names figures that its case, or the other one, may have.
+// A case runs A and B in turn, and has fewer pairs where another would take longer than its share
+// of the time, but never none.
+func TestRoundsInTurn(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		name  string
+		until time.Time
+		want  string
+	}{
+		{"time enough", time.Now().Add(time.Hour), "AB AB AB AB"},
+		{"no time", time.Now(), "AB AB"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			var ran, removed string
+			side := func(name string) round {
+				return func(context.Context) (*figures, error) {
+					ran += name
+					return roundsOf("mails", 1)[0], nil
+				}
+			}
+			c := &comparison{name: "c", open: func(_ context.Context, s *stage) (round, round, error) {
+				s.atEnd(func(context.Context) error { removed = "removed"; return nil })
+				return side("A"), side("B"), nil
+			}}
+			result, err := c.measure(t.Context(), tableSettings{Pairs: 3, WarmUp: 1}, &stage{out: io.Discard}, tt.until)
+			require.NoError(t, err)
+			require.Equal(t, strings.ReplaceAll(tt.want, " ", ""), ran)
+			require.Equal(t, len(ran)/2-1, result.Pairs, "the first pair is the warm-up")
+			require.Equal(t, "removed", removed)
+		})
+	}
+}
+
+// Of the time that is left, the large cases have a larger share; picked cases have any time.
+func TestShare(t *testing.T) {
+	t.Parallel()
+
+	small, large := &comparison{}, &comparison{large: 3}
+	s := tableSettings{Minutes: 8}
+	for _, tt := range []struct {
+		left []*comparison
+		want time.Duration
+	}{
+		{[]*comparison{small, large}, time.Minute}, {[]*comparison{large, small}, 3 * time.Minute}, {[]*comparison{large}, 4 * time.Minute},
+	} {
+		began := time.Now().Add(-4 * time.Minute)
+		require.WithinDuration(t, time.Now().Add(tt.want), s.share(began, tt.left), time.Second)
+	}
+	require.Greater(t, time.Until(tableSettings{}.share(time.Now(), []*comparison{small})), time.Hour)
+}
+
+// A goal has one bound, and the case that it names is one.
 func TestGoalsOfTheCases(t *testing.T) {
 	t.Parallel()
 

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
+
+	"herald/internal/notification"
+	"herald/workflows"
 )
 
 // executions is what Temporal says of workflows that have closed.
@@ -57,4 +62,29 @@ func describe(ctx context.Context, temporal client.Client, ids []string) (e exec
 func (e executions) add(f *figures, per string) {
 	f.add("state transitions per "+per, "", e.transitions)
 	f.add("history events per "+per, "", e.events)
+}
+
+// describeBroadcast asks for the counts of all workflows of an event that went out in batches over
+// a channel: its own, the lane's and those of the batches. They are for each of its deliveries.
+func describeBroadcast(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, deliveries int) (executions, error) {
+	if err := awaitClosed(ctx, temporal, []string{eventID}); err != nil {
+		return executions{}, err
+	}
+	ids := []string{eventID, workflows.LaneID(eventID, channel)}
+	for n := 1; ; n++ {
+		id := workflows.BatchID(eventID, channel, n)
+		_, err := temporal.DescribeWorkflowExecution(ctx, id, "")
+		var none *serviceerror.NotFound
+		if errors.As(err, &none) {
+			break
+		}
+		if err != nil {
+			return executions{}, err
+		}
+		ids = append(ids, id)
+	}
+	e, err := describe(ctx, temporal, ids)
+	e.transitions *= float64(len(ids)) / float64(deliveries)
+	e.events *= float64(len(ids)) / float64(deliveries)
+	return e, err
 }

@@ -55,7 +55,7 @@ func machineLine(r *tableReport) string {
 
 // sizes are how many rounds of what.
 func (c caseResult) sizes() string {
-	text := fmt.Sprintf("%d pairs", c.Pairs)
+	text := c.pairs()
 	encoded, _ := json.Marshal(c.Sizes)
 	for _, size := range strings.Split(strings.Trim(string(encoded), "{}"), ",") {
 		if name, value, found := strings.Cut(size, ":"); found {
