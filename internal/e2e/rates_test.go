@@ -35,6 +35,34 @@ func TestBacklogUnderARateLimit(t *testing.T) {
 	requireRate(t, sent, perSecond)
 }
 
+// A batch that is sent under a rate limit, by three worker processes, lets messages of
+// another event before it, which are as urgent or more; both together keep to the rate.
+func TestBatchUnderARateLimit(t *testing.T) {
+	t.Parallel()
+
+	const perSecond, inBatches, soon = 10, 250, 40
+	s := newSystem(t, "EMAIL_RATE_LIMIT=10", "BULK_THRESHOLD=20")
+	s.prepareRestaurants("NORMAL")
+	s.startWorker("--events")
+	for range 3 {
+		s.startWorker("--channels", "email")
+	}
+	s.emitTo("NEWS", "1", inBatches)
+	s.eventually(func() bool { return len(s.messages()) > 0 }, "no batch is sent")
+	s.emitTo("NEWS", "2", 5)
+	s.emitTo("URGENT", "3", 10)
+	s.awaitCount(15, `SELECT count(*) FROM notification WHERE event_id NOT LIKE '%NEWS-1'`)
+	before := len(s.messages())
+	s.awaitCount(inBatches+15, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+
+	sent := s.messages()
+	require.Len(t, sent, inBatches+15)
+	require.LessOrEqual(t, lastOf(sent, "URGENT-3")-before, soon, "what is urgent goes before the batch")
+	require.LessOrEqual(t, lastOf(sent, "NEWS-2")-before, soon, "a single message goes before a batch")
+	require.Equal(t, inBatches, s.count(`SELECT count(*) FROM delivery_attempt WHERE batch IS NOT NULL`))
+	requireRate(t, sent, perSecond)
+}
+
 // prepareRestaurants lets restaurants tell staff by mail: NEWS and MORE_NEWS with a
 // priority, and what is URGENT before them.
 func (s *system) prepareRestaurants(priority string) {
@@ -45,13 +73,18 @@ func (s *system) prepareRestaurants(priority string) {
 	s.starter("poller", "start")
 }
 
-// tell writes an event of a restaurant for so many of its staff, and waits until their
-// deliveries wait to be sent.
-func (s *system) tell(eventType, restaurant string, staff int) {
+// emitTo writes an event of a restaurant for so many of its staff, and returns its id.
+func (s *system) emitTo(eventType, restaurant string, staff int) string {
 	s.t.Helper()
 	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', $1 || '-' || n, 'r' || $1 || '-' || n || '@example.com' FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`, restaurant, staff)
 	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', $1, 'RESTAURANT_USER', $1 || '-' || n, 'STAFF' FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`, restaurant, staff)
-	id := s.emit(s.name+"-"+eventType+"-"+restaurant, eventType, "RESTAURANT/"+restaurant, "{}")
+	return s.emit(s.name+"-"+eventType+"-"+restaurant, eventType, "RESTAURANT/"+restaurant, "{}")
+}
+
+// tell does so and waits until the deliveries wait to be sent.
+func (s *system) tell(eventType, restaurant string, staff int) {
+	s.t.Helper()
+	id := s.emitTo(eventType, restaurant, staff)
 	s.awaitCount(staff, `SELECT count(*) FROM notification WHERE event_id = $1`, id)
 	s.eventually(func() bool {
 		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
