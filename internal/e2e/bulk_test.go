@@ -1,0 +1,259 @@
+package e2e_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// inBatches makes more than ten deliveries of an event over a channel go in batches.
+const inBatches = "BULK_THRESHOLD=10"
+
+// batchSlots is how many sends of a channel a worker may have under way.
+const batchSlots = slots / loadChannels
+
+// TestBatch sends a batch in which some messages fail for now and some for good, to
+// customers of whom one is quiet and one cannot be reached. What follows for each of them
+// is as it is without batches.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+
+	const customers, inBatch = 60, 58
+	s := newSystem(t, inBatches, "SMS_MAX_ATTEMPTS=100", "SMS_RETRY_COEFFICIENT=1")
+	s.prepareNews(customers, "SMS")
+	s.exec(`UPDATE event_type_channel_routing SET quiet_hours_action = 'DEFER'`)
+	s.exec(`UPDATE recipient SET phone = '+1500555000' || CASE user_id WHEN '1' THEN '9' ELSE '1' END WHERE user_id IN ('1', '2')`) // Twilio refuses both
+	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+	        VALUES ('CUSTOMER', '3', 'SMS', true, '00:00:01', '00:00')`)
+	s.starter("suppression", "add", "--channel", "SMS", "--reason", "OPT_OUT", "--address", "+12015550004")
+	s.fault("SMS", `{"status":503,"rate":0.3}`)
+	s.startWorker()
+	event := s.emitNews()
+	text := func(customer string) string {
+		return notification.DeliveryID(event, "customer", customer, notification.SMS)
+	}
+
+	s.awaitDeliveries(event, "SENT", inBatch-2)
+	s.awaitDeliveries(event, "FAILED", 2)
+	s.mend()
+	var batch workflows.BatchResult
+	require.NoError(t, s.temporal.GetWorkflow(t.Context(), workflows.BatchID(event, notification.SMS, 1), "").Get(t.Context(), &batch))
+	again := s.count(`SELECT count(*) FROM notification WHERE attempt_count > 1`)
+	require.Positive(t, again)
+	require.Equal(t, again, batch.Alone, "each that failed for now had a workflow of its own")
+	require.Equal(t, inBatch, batch.Sent+batch.Failed+batch.Alone)
+	require.Zero(t, s.count(`SELECT count(*) FROM delivery_attempt WHERE (attempt = 1) <> (batch IS NOT NULL)`), "the batch made the first attempts alone")
+
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND attempt_count = 0`, text("3")), "it is quiet there")
+	s.starter("delivery", "send-now", text("3"))
+	s.awaitDelivery(text("3"), "SENT")
+	s.awaitSuccess(event)
+	require.Zero(t, s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1`, text("4")), "it is suppressed")
+
+	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
+	letters := s.take("notification.dead-letter")
+	require.Len(t, letters, 2)
+	for _, letter := range letters {
+		require.Regexp(t, `"delivery_id":"`+event+`-customer[12]-SMS"`, string(letter.Body))
+	}
+	require.Regexp(t, `deliveries +.*57 SENT.* 2 FAILED`, s.starter("event", "show", event))
+	require.Contains(t, s.starter("delivery", "why", text("1")), "21614")
+
+	s.exec(`UPDATE recipient SET phone = '+1201555100' || user_id WHERE user_id IN ('1', '2')`)
+	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that the present number is asked for
+	s.starter("delivery", "retry", text("1"), text("2"))
+	s.awaitDeliveries(event, "SENT", customers-1)
+	accepted := s.accepted()
+	require.Len(t, accepted, customers-1)
+	for id, times := range accepted {
+		require.Equal(t, 1, times, id)
+	}
+	require.Empty(t, s.take("notification.dead-letter"))
+}
+
+// TestBatchOfAWorkerThatEnds stops a worker in the midst of a batch, and kills the next. The
+// first one records what it has sent. Of what the second one had recorded nothing is sent
+// again.
+func TestBatchOfAWorkerThatEnds(t *testing.T) {
+	t.Parallel()
+
+	const customers = 250
+	s := newSystem(t, append(crashTimeouts, inBatches)...)
+	s.prepareNews(customers, "EMAIL")
+	s.fault("EMAIL", `{"latency":"1s"}`)
+	w := s.startWorker()
+	event := s.emitNews()
+	s.awaitSome(30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+
+	require.NoError(t, w.stop(), "%s", w.output)
+	accepted := s.accepted()
+	require.Less(t, len(accepted), customers)
+	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
+	require.Equal(t, len(accepted), s.count(`SELECT count(*) FROM delivery_attempt`), "none was begun in vain")
+
+	w = s.startWorker()
+	s.awaitSome(len(accepted)+30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	w.kill()
+	recorded := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'SENT'`)
+	died := s.deliveries(`SELECT delivery_id FROM delivery_attempt WHERE ended_at IS NULL`)
+	require.Less(t, len(recorded), customers)
+	require.NotEmpty(t, died)
+	require.LessOrEqual(t, len(died), batchSlots)
+	s.mend()
+	s.startWorker()
+
+	s.awaitDeliveries(event, "SENT", customers)
+	s.awaitSuccess(event)
+	accepted = s.accepted()
+	require.Len(t, accepted, customers)
+	duplicates := 0
+	for _, times := range accepted {
+		duplicates += times - 1
+	}
+	require.LessOrEqual(t, duplicates, len(died))
+	for _, id := range recorded {
+		require.Equal(t, 1, accepted[id], id)
+	}
+	require.Equal(t, len(died), s.count(`SELECT count(*) FROM delivery_attempt WHERE attempt = 2 AND batch IS NULL`), "what was under way left the batch")
+}
+
+// TestCancelOfABatch cancels one delivery of a batch that is being sent, and then the event.
+// The sweep lets the batch go on.
+func TestCancelOfABatch(t *testing.T) {
+	t.Parallel()
+
+	const customers = 450
+	s := newSystem(t, inBatches)
+	s.prepareNews(customers, "EMAIL")
+	s.fault("EMAIL", `{"latency":"5s"}`)
+	s.startWorker()
+	s.scheduled()
+	event := s.emitNews()
+	s.awaitCount(customers, `SELECT count(*) FROM notification`)
+	s.awaitSome(1, `SELECT count(*) FROM delivery_attempt`)
+	last := s.deliveries(`SELECT delivery_id FROM notification ORDER BY id DESC LIMIT 1`)[0]
+
+	batch := workflows.BatchID(event, notification.Email, 1)
+	require.Contains(t, s.starter("delivery", "why", last), "is sent in the batch "+batch)
+	s.fails(1, batch, "delivery", "send-now", last)
+	require.Contains(t, s.starter("event", "show", event), batch)
+	require.Contains(t, s.starter("delivery", "cancel", last), "cancelled")
+	s.exec(`UPDATE processed_event SET created_at = created_at - interval '1 hour'`)
+	s.exec(`UPDATE notification SET created_at = created_at - interval '1 hour'`)
+	swept := s.sweep()
+	require.Zero(t, swept.StartedAgain+swept.Closed+swept.Failed)
+	require.Positive(t, s.count(`SELECT count(*) FROM notification WHERE attempt_count = 0 AND status = 'PENDING'`), "the batch is under way")
+
+	s.starter("event", "cancel", event)
+	begun := s.count(`SELECT count(*) FROM delivery_attempt`)
+	require.Error(t, s.temporal.GetWorkflow(t.Context(), event, "").Get(t.Context(), nil))
+	require.Equal(t, begun, s.count(`SELECT count(*) FROM delivery_attempt`), "after the answer nothing is begun")
+	s.awaitCount(begun, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	require.Equal(t, customers-begun, s.count(`SELECT count(*) FROM notification WHERE status = 'CANCELLED'`))
+	accepted := s.accepted()
+	require.Len(t, accepted, begun)
+	require.NotContains(t, accepted, last)
+}
+
+// TestBatchWithoutItsDatabase takes the database away while messages of a batch are with the
+// provider. What was sent is recorded when it is back, and sent once.
+func TestBatchWithoutItsDatabase(t *testing.T) {
+	t.Parallel()
+
+	const customers = 150
+	s := newSystem(t, inBatches)
+	s.prepareNews(customers, "EMAIL")
+	s.fault("EMAIL", `{"latency":"1s"}`)
+	s.startWorker()
+	event := s.emitNews()
+	s.awaitSome(30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+
+	back := s.takeDatabaseAway()
+	batch := workflows.BatchID(event, notification.Email, 1)
+	s.eventually(func() bool {
+		described, err := s.temporal.DescribeWorkflowExecution(t.Context(), batch, "")
+		return err == nil && len(described.GetPendingActivities()) == 1 && described.GetPendingActivities()[0].GetLastFailure() != nil
+	}, "the batch does not notice that the database is away")
+	back()
+	s.mend()
+
+	s.awaitDeliveries(event, "SENT", customers)
+	s.awaitSuccess(event)
+	accepted := s.accepted()
+	require.Len(t, accepted, customers)
+	for id, times := range accepted {
+		require.Equal(t, 1, times, id)
+	}
+}
+
+// An event is terminated in the midst of a batch of which some failed for good, and retried.
+// Those are tried again, each alone, and the rest of the batch is sent.
+func TestBatchOfATerminatedEvent(t *testing.T) {
+	t.Parallel()
+
+	const customers = 120
+	s := newSystem(t, append(crashTimeouts, inBatches)...)
+	s.prepareNews(customers, "EMAIL")
+	s.fault("EMAIL", `{"status":400,"latency":"1s"}`)
+	s.startWorker("--events")
+	mails := s.startWorker("--channels", "email")
+	event := s.emitNews()
+	s.awaitSome(10, `SELECT count(*) FROM notification WHERE status = 'FAILED'`)
+	mails.kill()
+	failed := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'FAILED'`)
+	require.Less(t, len(failed), customers)
+
+	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), event, "", "an operator's word"))
+	s.starter("event", "retry", event)
+	s.mend()
+	s.startWorker("--channels", "email")
+
+	s.awaitDeliveries(event, "SENT", customers)
+	s.awaitSuccess(event)
+	accepted := s.accepted()
+	require.Len(t, accepted, customers)
+	for id, times := range accepted {
+		require.Equal(t, 1, times, id)
+	}
+	require.Equal(t, len(failed), s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = ANY ($1) AND attempt = 2 AND batch IS NULL AND outcome = 'SENT'`, failed))
+	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
+	require.Len(t, s.take("notification.dead-letter"), len(failed), "each failure was told once")
+}
+
+// takeDatabaseAway ends all connections to the test's database and refuses new ones, until
+// the function that it returns is called.
+func (s *system) takeDatabaseAway() (back func()) {
+	s.t.Helper()
+	name := s.store.Pool.Config().ConnConfig.Database
+	server, err := pgx.Connect(s.t.Context(), os.Getenv("DATABASE_URL"))
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = server.Close(s.t.Context()) })
+	run := func(sql string) {
+		_, err := server.Exec(s.t.Context(), sql)
+		require.NoError(s.t, err)
+	}
+	quoted := pgx.Identifier{name}.Sanitize()
+	run("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS false")
+	run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'")
+	return func() { run("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS true") }
+}
+
+// awaitSome waits until SQL yields a number or more.
+func (s *system) awaitSome(least int, sql string) {
+	s.t.Helper()
+	s.eventually(func() bool { return s.count(sql) >= least }, "there are never %d: %s", least, sql)
+}
+
+// deliveries runs SQL that yields delivery ids.
+func (s *system) deliveries(sql string) []string {
+	s.t.Helper()
+	rows, _ := s.store.Pool.Query(s.t.Context(), sql) // CollectRows returns its error
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(s.t, err)
+	return ids
+}
