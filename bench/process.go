@@ -24,6 +24,7 @@ type process struct {
 func startProcess(env []string, program string, args ...string) (*process, error) {
 	p := &process{command: exec.Command(program, args...), log: &tail{}, ended: make(chan struct{})}
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, p.log, p.log
+	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is the benchmark's, which stops the pollers before their worker
 	if err := p.command.Start(); err != nil {
 		return nil, err
 	}
