@@ -67,20 +67,28 @@ func (b *batch) next(ctx context.Context) ([]string, turn) {
 	if len(ids) == 0 {
 		return nil, turn{}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
+	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
-	turn, granted, err := b.activities.turns(ctx, b.in.Channel, len(ids), true)
-	b.giveBack(ids[granted:])
-	if err != nil {
+	turn, granted, err := b.activities.turns(waiting, b.in.Channel, len(ids), true)
+	switch {
+	case err != nil:
 		b.fail(err)
+	case b.over(ctx): // it was stopped meanwhile
+		granted = 0
 	}
+	b.giveBack(ids[granted:])
 	return ids[:granted], turn
+}
+
+// over says that no more groups are to be begun.
+func (b *batch) over(ctx context.Context) bool {
+	return ctx.Err() != nil || time.Now().After(b.until) || isClosed(b.stopped)
 }
 
 func (b *batch) take(ctx context.Context) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err != nil || ctx.Err() != nil || time.Now().After(b.until) || isClosed(b.stopped) {
+	if b.err != nil || b.over(ctx) {
 		return nil
 	}
 	n := min(groupSize, len(b.ids))

@@ -366,9 +366,17 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	over := failing(map[string]error{"d-1": providerError(notification.Busy, 429, 0)})
 	a := batchActivities(db, over)
 
-	_, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, db.Store))
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	var told activities.BatchProgress // to the next execution
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) { require.NoError(t, details.Get(&told)) })
+
+	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.Store))
 
 	require.ErrorContains(t, err, errAway.Error())
+	require.Equal(t, 47, told.Sent)
+	require.Contains(t, told.Later, "d-1")
 	var failed *temporal.ApplicationError
 	require.ErrorAs(t, err, &failed)
 	require.False(t, failed.NonRetryable())
