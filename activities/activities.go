@@ -49,6 +49,7 @@ type Activities struct {
 
 	warnings   warnings
 	turnQueues sync.Map // by channel: a *turnQueue
+	underWay   underWay
 }
 
 // DeliveryPolicy is how the deliveries of one channel are made. It comes from
@@ -56,6 +57,7 @@ type Activities struct {
 // delivery keeps the policy that it was started with.
 type DeliveryPolicy struct {
 	TaskQueue string
+	Local     bool `json:",omitempty"` // no rate limit: a first attempt may be a local activity, see [Activities.SendFirst]
 	AttemptPolicy
 }
 

@@ -26,6 +26,7 @@ type SendInput struct {
 	JudgeQuiet     bool // the delivery has waited: judge its quiet hours again
 	Ordered        bool `json:",omitempty"` // by an operator, whose order stands above preferences and group settings
 	Again          bool `json:",omitempty"` // with --again: also in spite of another event that takes its event back
+	Look           bool `json:",omitempty"` // send nothing: say only whether it was sent
 }
 
 // SendResult is the result of [Activities.Send].
@@ -35,6 +36,7 @@ type SendResult struct {
 	Wait      string    `json:",omitempty"` // the same for people
 	Quiet     bool      // nothing was sent: the delivery is dropped for quiet hours
 	Dropped   string    `json:",omitempty"` // nothing was sent: the delivery is dropped for this reason
+	Full      bool      `json:",omitempty"` // nothing was sent: [Activities.SendFirst] leaves it to Send
 	// Unrecorded is set when the provider accepted the message, but the database could
 	// not record it. The workflow records it later; sending again would be a duplicate.
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
@@ -48,16 +50,26 @@ type SendResult struct {
 // Failures of the provider use up the attempts of the policy; crashes, failures of
 // our own database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
+	defer a.underWay.begin(in.Channel)()
+	return a.send(ctx, in, 0)
+}
+
+// send sends a delivery; alone: see [notification.Begin].
+func (a *Activities) send(ctx context.Context, in SendInput, alone time.Duration) (SendResult, error) {
 	turn, err := a.turn(ctx, in.Channel)
 	if err != nil {
 		return SendResult{}, failure(err)
 	}
-	begun, err := a.begin(ctx, in)
+	begun, err := a.begin(ctx, in, alone)
 	switch {
 	case err != nil:
 		return SendResult{}, failure(err)
+	case begun.UnderWay:
+		return SendResult{}, lost(alone)
 	case !begun.Due():
 		return SendResult{Status: begun.Status}, nil
+	case in.Look:
+		return SendResult{Status: begun.Status, Full: true}, nil
 	case begun.Held():
 		return held(begun.Verdict), nil
 	}
@@ -73,11 +85,11 @@ func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error)
 	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
 }
 
-func (a *Activities) begin(ctx context.Context, in SendInput) (notification.Attempt, error) {
+func (a *Activities) begin(ctx context.Context, in SendInput, alone time.Duration) (notification.Attempt, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	return a.Deliveries.BeginAttempt(ctx, notification.Begin{
-		DeliveryID: in.DeliveryID, Before: in.AttemptsBefore, JudgeQuiet: in.JudgeQuiet, Ordered: in.Ordered, Again: in.Again,
+		DeliveryID: in.DeliveryID, Before: in.AttemptsBefore, JudgeQuiet: in.JudgeQuiet, Ordered: in.Ordered, Again: in.Again, Alone: alone, Look: in.Look,
 	})
 }
 

@@ -18,6 +18,7 @@ type deliveries struct {
 	attempt    notification.Attempt // what the next BeginAttempt finds
 	beginErr   error
 	hang       func(ctx context.Context) // in BeginAttempt, until its context ends
+	underWay   bool                      // an attempt that was begun before may be
 	endErr     error
 	age        time.Duration // of the event, when its message is recorded as sent
 	tokensKept string
@@ -35,6 +36,9 @@ func (d *deliveries) BeginAttempt(ctx context.Context, in notification.Begin) (n
 	if d.hang != nil {
 		d.hang(ctx)
 		return notification.Attempt{}, ctx.Err()
+	}
+	if d.underWay {
+		return notification.Attempt{Status: d.attempt.Status, UnderWay: in.Alone > 0}, nil
 	}
 	if d.beginErr != nil || !d.attempt.Due() || d.attempt.Held() {
 		return notification.Attempt{Status: d.attempt.Status, Verdict: d.attempt.Verdict}, d.beginErr

@@ -16,8 +16,8 @@ import (
 	"herald/workflows"
 )
 
-// slots is how many sends of one channel a worker has under way at most, and
-// how many connections to its provider it keeps.
+// slots is how many sends of one channel a worker has under way at most, besides first
+// attempts that are local activities; with these, so many connections to its provider it keeps.
 const slots = 64
 
 // newSenders returns one for each of the channels that is not off, and why others are. The
@@ -26,7 +26,7 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		sender, err := wired[name].NewSender(channel.Process{
-			Timeout: cfg.Policies[name].Timeout, Slots: slots, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
+			Timeout: cfg.Policies[name].Timeout, Slots: slots + activities.FirstAttempts, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
 		})
 		var off *channel.OffError
 		switch {
@@ -57,6 +57,7 @@ func deliveryPolicies(cfg config.Config) map[notification.Channel]activities.Del
 	for channel, policy := range cfg.Policies {
 		policies[channel] = activities.DeliveryPolicy{
 			TaskQueue: workflows.ChannelQueue(cfg.TaskQueuePrefix, channel),
+			Local:     policy.RateLimit == 0,
 			AttemptPolicy: activities.AttemptPolicy{
 				MaxAttempts: policy.MaxAttempts, FirstRetry: policy.RetryInterval, Coefficient: policy.RetryCoefficient, Timeout: policy.Timeout,
 			},

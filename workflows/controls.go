@@ -21,9 +21,12 @@ type wait struct {
 	between    bool      // two attempts: quiet hours are not judged for it, as they are not where Temporal's own retry waits
 }
 
+// NextIsDue ends the current details of a delivery that waits between two attempts.
+const NextIsDue = ": the attempt before failed, and the next one is due then"
+
 // untilNext is the wait for the attempt after one that failed for now.
 func untilNext(at time.Time) wait {
-	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and this is when the next one is due", between: true}
+	return wait{until: at, why: notification.InstantText(at) + NextIsDue, between: true}
 }
 
 // rescheduled is the wait that the signal Reschedule asks for.
@@ -74,11 +77,20 @@ func (w wait) run(ctx workflow.Context) (judgeQuiet bool, err error) {
 func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, input, result any) (ordered *wait, err error) {
 	attempt, stop := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	defer stop()
+	ordered, err = heed(ctx, workflow.ExecuteActivity(attempt, activity, input), stop, result)
+	if ordered != nil && (err == nil || cutShort(err)) {
+		return ordered, nil
+	}
+	return nil, err
+}
+
+// heed waits for the result of an activity. It returns the last wait that an operator
+// ordered meanwhile, each of which it answers with stop.
+func heed(ctx workflow.Context, activity workflow.Future, stop func(), result any) (ordered *wait, err error) {
 	ended := false
-	selector := workflow.NewSelector(ctx).
-		AddFuture(workflow.ExecuteActivity(attempt, activity, input), func(f workflow.Future) {
-			ended, err = true, f.Get(ctx, result)
-		})
+	selector := workflow.NewSelector(ctx).AddFuture(activity, func(f workflow.Future) {
+		ended, err = true, f.Get(ctx, result)
+	})
 	addControls(ctx, selector, func(w wait) {
 		ordered = &w
 		stop()
@@ -86,10 +98,7 @@ func attempts(ctx workflow.Context, options workflow.ActivityOptions, activity, 
 	for !ended {
 		selector.Select(ctx)
 	}
-	if ordered != nil && (err == nil || cutShort(err)) {
-		return ordered, nil
-	}
-	return nil, err
+	return ordered, err
 }
 
 // cutShort says that an activity ended because it was cancelled: in its wait for
@@ -101,7 +110,11 @@ func cutShort(err error) bool {
 		return true
 	}
 	var failed *temporal.ActivityError
+	return !permanent(err) && errors.As(err, &failed) && failed.RetryState() == enums.RETRY_STATE_CANCEL_REQUESTED
+}
+
+// permanent says that an activity failed and is not to be tried again.
+func permanent(err error) bool {
 	var failure *temporal.ApplicationError
-	permanent := errors.As(err, &failure) && failure.NonRetryable()
-	return !permanent && errors.As(err, &failed) && failed.RetryState() == enums.RETRY_STATE_CANCEL_REQUESTED
+	return errors.As(err, &failure) && failure.NonRetryable()
 }

@@ -28,6 +28,11 @@ type DeliverInput struct {
 	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; those of release 0.2 do not
 }
 
+// StartsLocally says that the first attempt is a local activity: see [sendFirst].
+func (in DeliverInput) StartsLocally() bool {
+	return in.Policy.Local && in.SendAfter.IsZero() && in.Next.IsZero() && !in.Retry && !in.Digest
+}
+
 // DeliverResult is the result of [DeliverNotification].
 type DeliverResult struct {
 	Status notification.Status
@@ -36,11 +41,6 @@ type DeliverResult struct {
 
 // DeliveryFailed is the type of failure of a delivery on a retried channel.
 const DeliveryFailed = "DeliveryFailed"
-
-// sendOverhead is the time for the statements that begin and end an attempt, which
-// have time-outs of their own. Past it Temporal takes the worker for dead, and
-// repeats the attempt.
-const sendOverhead = 20 * time.Second
 
 // recordOptions retry for ever: losing an outcome is worse than waiting for it.
 var (
@@ -80,7 +80,10 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Digest {
 		return deliverInDigest(ctx, in)
 	}
-	attemptsBefore := 0
+	attemptsBefore, attempt := 0, send
+	if in.StartsLocally() {
+		attempt = sendFirst
+	}
 	if in.Retry {
 		reopened, err := reopen(ctx, in)
 		if err != nil || reopened.Status != notification.Pending {
@@ -100,7 +103,8 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		if err != nil {
 			return DeliverResult{}, err
 		}
-		sent, ordered, err := send(ctx, in, attemptsBefore, judgeQuiet)
+		sent, ordered, err := attempt(ctx, in, attemptsBefore, judgeQuiet)
+		attempt = send
 		switch {
 		case err != nil:
 			return DeliverResult{}, err
@@ -130,25 +134,30 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 // operator orders a wait meanwhile, it is returned, for the case that nothing was sent.
 func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *wait, error) {
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
-	input := activities.SendInput{
-		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
-		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry, Again: in.Again,
-	}
-	options := sendOptions(ctx, in.Policy, fmt.Sprintf("send by %s", in.Channel))
+	options := sendOptions(ctx, in.Policy, sendSummary(in))
 	var result activities.SendResult
-	ordered, err := attempts(ctx, options, acts.Send, input, &result)
+	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore, judgeQuiet), &result)
 	if err != nil || result.Unrecorded == nil {
 		return result, ordered, err
 	}
 	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 }
 
+func sendInput(in DeliverInput, attemptsBefore int, judgeQuiet bool) activities.SendInput {
+	return activities.SendInput{
+		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
+		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry, Again: in.Again,
+	}
+}
+
+func sendSummary(in DeliverInput) string { return fmt.Sprintf("send by %s", in.Channel) }
+
 // sendOptions are those of an activity that calls a channel's provider, on the
 // queue that has the channel's rate limit.
 func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,
-		StartToCloseTimeout: policy.Timeout + sendOverhead,
+		StartToCloseTimeout: policy.Timeout + activities.AttemptOverhead,
 		WaitForCancellation: true, // the delivery ends only after the attempt that is under way
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    policy.FirstRetry,

@@ -60,7 +60,7 @@ func TestDeliverNotificationDetails(t *testing.T) {
 			in := deliverInput(notification.Email)
 			in.Next = time.Date(2099, 11, 22, 8, 0, 0, 0, time.UTC)
 			return in
-		}, after: time.Second, want: "waiting until 2099-11-22 08:00:00.000Z: the attempt before failed, and this is when the next one is due"},
+		}, after: time.Second, want: "waiting until 2099-11-22 08:00:00.000Z: the attempt before failed, and the next one is due then"},
 		{name: "in a digest", begin: func(env *environment) workflows.DeliverInput {
 			env.joinsDigest(notification.Email).Return(waitsInDigest, nil)
 			return inDigest(notification.Email)

@@ -154,6 +154,13 @@ func policy(channel notification.Channel) activities.DeliveryPolicy {
 	return policy
 }
 
+// local is the policy of a channel without a rate limit.
+func local(channel notification.Channel) activities.DeliveryPolicy {
+	p := policy(channel)
+	p.Local = true
+	return p
+}
+
 // quietLogger keeps what the failures under test log out of the tests' output.
 type quietLogger struct{}
 

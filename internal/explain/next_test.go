@@ -9,6 +9,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/workflows"
 )
 
 var (
@@ -162,6 +163,9 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "back-off", delivery: tried, workflow: running(func(s *Sending) {
 			s.Before, s.Pending = 1, []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), tells: []string{"2026-11-21 10:04:05", "attempt 3 of 3", hasten}},
+		{name: "back-off of the workflow itself", delivery: status(notification.Pending), workflow: running(func(s *Sending) {
+			s.Details, s.WaitsUntil = "waiting until 10:04:05"+workflows.NextIsDue, &later
+		}), tells: []string{"next attempt is due at 2026-11-21 10:04:05", "of 3", hasten}},
 		{name: "our account is rejected", delivery: rejected, workflow: running(func(s *Sending) {
 			s.Pending = []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), tells: []string{"rejects our account", "once a minute", "2026-11-21 10:04:05", "fails a day after", "credentials for SMS"}},

@@ -19,6 +19,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
+	"herald/workflows"
 )
 
 // Sending is what Temporal knows of a workflow that sends: a delivery or a digest.
@@ -36,6 +37,9 @@ type Sending struct {
 	Digest      *Sending          `json:"digest_workflow,omitempty"` // the digest that it waits for
 	BatchID     string            `json:"batch_workflow_id,omitempty"`
 	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it then has no workflow of its own
+
+	task  *workflowpb.PendingWorkflowTaskInfo // nil: there is none
+	first bool                                // its first attempt is a local activity, and not known to have ended
 }
 
 // PendingActivity is a step that a workflow has not ended yet.
@@ -62,6 +66,15 @@ func (s Sending) PendingSend() *PendingActivity {
 		return nil
 	}
 	return &s.Pending[i]
+}
+
+// nextSend is the next attempt where the workflow itself waits for it, after a first one that
+// was a local activity or was made in a batch; nil: it does not.
+func (s Sending) nextSend() *PendingActivity {
+	if s.WaitsUntil == nil || !strings.HasSuffix(s.Details, workflows.NextIsDue) {
+		return nil
+	}
+	return &PendingActivity{Activity: registeredName(acts.Send), State: "SCHEDULED", NextAttempt: s.WaitsUntil}
 }
 
 // UnderWay says that an attempt is being made.
@@ -130,9 +143,11 @@ func (e Explainer) sending(ctx context.Context, id string) Sending {
 		return s
 	}
 	s.Pending = pendingOf(description.GetPendingActivities())
+	s.task = description.GetPendingWorkflowTask()
 	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, s.TaskQueue) // none also where Temporal does not say
 	s.Workers = s.ServedBy.Running()
 	e.readHistory(ctx, id, &s)
+	s.noteFirst()
 	if s.Workers > 0 {
 		s.Details = e.currentDetails(ctx, id, s.RunID)
 	}
@@ -163,7 +178,7 @@ var acts *activities.Activities
 
 // sends says that an activity calls a provider. Its input says how often it may try.
 func sends(activity string) bool {
-	return activity == registeredName(acts.Send) || activity == registeredName(acts.SendDigest) || activity == registeredName(acts.SendBatch)
+	return slices.Contains([]string{registeredName(acts.Send), registeredName(acts.SendFirst), registeredName(acts.SendDigest), registeredName(acts.SendBatch)}, activity)
 }
 
 // registeredName is the name under which the SDK registers a workflow or an
@@ -184,6 +199,7 @@ func (e Explainer) readHistory(ctx context.Context, id string, into *Sending) {
 			return
 		}
 		into.noteTimer(event)
+		into.noteStart(event)
 		scheduled, completed := event.GetActivityTaskScheduledEventAttributes(), event.GetActivityTaskCompletedEventAttributes()
 		switch name := scheduled.GetActivityType().GetName(); {
 		case sends(name):
@@ -210,6 +226,25 @@ func (s *Sending) noteTimer(event *historypb.HistoryEvent) {
 		s.WaitsUntil = &at
 	case enums.EVENT_TYPE_TIMER_FIRED, enums.EVENT_TYPE_TIMER_CANCELED:
 		s.WaitsUntil = nil
+	}
+}
+
+// noteStart keeps what a delivery's workflow was started with.
+func (s *Sending) noteStart(event *historypb.HistoryEvent) {
+	var in workflows.DeliverInput
+	switch started := event.GetWorkflowExecutionStartedEventAttributes(); {
+	case started != nil && decodeFirst(started.GetInput(), &in) && in.DeliveryID != "":
+		s.MaxAttempts, s.first = in.Policy.MaxAttempts, in.StartsLocally()
+	case event.GetEventType() == enums.EVENT_TYPE_MARKER_RECORDED:
+		s.first = false // the SDK records it with the attempt's end
+	}
+}
+
+// noteFirst adds a first attempt that is a local activity: the task of a workflow that has
+// done nothing else yet is under way as long as it.
+func (s *Sending) noteFirst() {
+	if s.first && len(s.Pending) == 0 && s.task.GetState() == enums.PENDING_WORKFLOW_TASK_STATE_STARTED {
+		s.Pending = []PendingActivity{{Activity: registeredName(acts.SendFirst), State: Started, Attempt: 1, StartedAt: launch.Time(s.task.GetStartedTime())}}
 	}
 }
 

@@ -40,6 +40,7 @@ type sendingWorkflow struct {
 	history []*historypb.HistoryEvent
 	details string
 	failure error
+	task    *workflowpb.PendingWorkflowTaskInfo
 }
 
 // temporalWith has workflows that send, and so many workers beside one that is gone.
@@ -59,6 +60,7 @@ func temporalWith(t *testing.T, workers int, known map[string]sendingWorkflow) *
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: w.status, Execution: &commonpb.WorkflowExecution{RunId: runID}},
 			PendingActivities:     w.pending,
 			PendingChildren:       childrenOf(w.running),
+			PendingWorkflowTask:   w.task,
 		}, nil)
 		run, history := &mocks.WorkflowRun{}, &mocks.HistoryEventIterator{}
 		run.On("Get", mock.Anything, nil).Return(w.failure)
@@ -137,6 +139,52 @@ func TestDeliveryWorkflowInBackOff(t *testing.T) {
 		TaskQueue:    "test-email", Workers: 2, Details: "sending", MaxAttempts: 3, Before: 2,
 		Pending: []explain.PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 2, NextAttempt: &due, LastFailure: "sendgrid is busy: 503"}},
 	}, got)
+}
+
+// startedWith is the first event of a delivery whose first attempt is a local activity.
+func startedWith(t *testing.T, in workflows.DeliverInput) *historypb.HistoryEvent {
+	t.Helper()
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(in)
+	require.NoError(t, err)
+	return &historypb.HistoryEvent{EventId: 1, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: payloads},
+	}}
+}
+
+// A first attempt that is a local activity is under way as long as the workflow's task is.
+func TestDeliveryWorkflowInItsFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	in := workflows.DeliverInput{DeliveryID: "d"}
+	in.Policy.Local, in.Policy.MaxAttempts = true, 3
+	waits := in
+	waits.SendAfter = time.Now()
+	ended := &historypb.HistoryEvent{EventId: 5, EventType: enums.EVENT_TYPE_MARKER_RECORDED}
+	tests := []struct {
+		name     string
+		history  []*historypb.HistoryEvent
+		state    enums.PendingWorkflowTaskState
+		underWay bool
+	}{
+		{name: "under way", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED, underWay: true},
+		{name: "not begun", history: []*historypb.HistoryEvent{startedWith(t, in)}, state: enums.PENDING_WORKFLOW_TASK_STATE_SCHEDULED},
+		{name: "over", history: []*historypb.HistoryEvent{startedWith(t, in), ended}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
+		{name: "none, since it waits", history: []*historypb.HistoryEvent{startedWith(t, waits)}, state: enums.PENDING_WORKFLOW_TASK_STATE_STARTED},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			temporal := temporalWith(t, 1, map[string]sendingWorkflow{"d": {
+				status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING, history: tt.history, task: &workflowpb.PendingWorkflowTaskInfo{State: tt.state},
+			}})
+
+			got := explain.Explainer{Temporal: temporal}.DeliveryWorkflow(t.Context(), report.DeliveryDetail{DeliveryRow: report.DeliveryRow{DeliveryID: "d"}})
+
+			require.Equal(t, tt.underWay, got.UnderWay())
+			require.Equal(t, 3, got.MaxAttempts)
+		})
+	}
 }
 
 func TestDeliveryWorkflowInADigest(t *testing.T) {

@@ -9,6 +9,9 @@ type Begin struct {
 	JudgeQuiet bool // it has waited: judge its quiet hours again
 	Ordered    bool // by an operator, who stands above preferences and groups
 	Again      bool // ordered in spite of another event that takes its event back
+
+	Alone time.Duration // set: not beside an attempt that was begun within it and has not ended, which may be under way
+	Look  bool          // begin nothing: only the status is asked for
 }
 
 // BeginBatch asks for first attempts at deliveries of a batch.
@@ -28,6 +31,8 @@ type Attempt struct {
 	Tried
 	Message Message
 	Problem string // not empty: it has no text, for this reason
+
+	UnderWay bool // not begun: Begin.Alone was asked for, and another may be under way
 }
 
 // Due says that a delivery still wants to be sent.

@@ -58,7 +58,7 @@ const tried = `n.attempt_count - $1,
 // A delivery that needs no sending, or may not be sent, is returned as that and
 // nothing is counted. Where there is none, the error is [notification.ErrNoDelivery].
 func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error) {
-	if !in.JudgeQuiet {
+	if !in.JudgeQuiet && !in.Look {
 		attempt, err := beginAttempt(ctx, s.Pool, in, nil)
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return attempt, err
@@ -76,7 +76,7 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 		found := rows[0]
 		found.JudgeQuiet, found.Ordered, found.Again = in.JudgeQuiet, in.Ordered, in.Again
 		attempt.Status, attempt.ReceiptFailed = found.status, found.receiptFailed
-		if !attempt.Due() {
+		if !attempt.Due() || in.Look {
 			return nil
 		}
 		if attempt.Verdict = found.Judge(found.now); attempt.Held() {
@@ -84,6 +84,9 @@ func (s *Store) BeginAttempt(ctx context.Context, in notification.Begin) (notifi
 		}
 		address := found.Recipient.Address(found.Channel)
 		attempt, err = beginAttempt(ctx, tx, in, &address)
+		if in.Alone > 0 && errors.Is(err, pgx.ErrNoRows) { // the row is locked, and due
+			attempt, err = notification.Attempt{Status: found.status, UnderWay: true}, nil
+		}
 		return err
 	})
 	return attempt, err
@@ -105,19 +108,22 @@ func putOff(ctx context.Context, tx pgx.Tx, deliveryID string, until time.Time) 
 }
 
 // beginAttempt begins an attempt with the address of now. Without one the delivery must
-// have been planned within a minute, and no event may cancel its own; else, and where
-// it needs no sending, the error is [pgx.ErrNoRows].
+// have been planned within a minute, and no event may cancel its own; else, where it
+// needs no sending, and where it would not be alone, the error is [pgx.ErrNoRows].
 func beginAttempt(ctx context.Context, on querier, in notification.Begin, address *string) (notification.Attempt, error) {
 	const query = begun + `n.delivery_id = $4
 			AND    n.status IN ('PENDING', 'FAILED')
 			AND    NOT n.receipt_failed
+			AND    ($6::interval = '0' OR n.attempt_count = 0 OR NOT EXISTS (
+			           SELECT FROM delivery_attempt a
+			           WHERE  a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.ended_at IS NULL AND a.started_at > now() - $6))
 			AND    ($2 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))` + began + `
 		SELECT n.status, n.attempt_count, ` + tried + `, ` + messageFacts + `
 		` + messageOf
 
 	var a notification.Attempt
 	fields := []any{&a.Status, &a.Number, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected}
-	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices).Scan(append(fields, messageFields(&a)...)...)
+	err := on.QueryRow(ctx, query, in.Before, address != nil, address, in.DeliveryID, maxDevices, in.Alone).Scan(append(fields, messageFields(&a)...)...)
 	if err != nil {
 		return notification.Attempt{}, fmt.Errorf("begin attempt: %w", err)
 	}

@@ -57,6 +57,59 @@ func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) t
 	return recorded.Age
 }
 
+// Who only looks begins nothing.
+func TestBeginAttemptLooks(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Pending, notification.Sent} {
+		s := withMail(t)
+		setStatus(t, s, mail, status)
+
+		attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Look: true})
+
+		require.NoError(t, err)
+		require.Equal(t, notification.Attempt{Status: status}, attempt)
+		require.Zero(t, delivery(t, s, mail).Attempts)
+	}
+}
+
+// Beside an attempt that may be under way none is begun by whom wants to be alone.
+func TestBeginAttemptAlone(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name     string
+		sql      string // after the first attempt was begun
+		underWay bool
+	}{
+		{name: "it was just begun", sql: "SELECT 1", underWay: true},
+		{name: "just begun, and planned a while ago", sql: "UPDATE notification SET created_at = now() - interval '1 hour'", underWay: true},
+		{name: "it ended", sql: "UPDATE delivery_attempt SET ended_at = now(), outcome = 'BUSY'"},
+		{name: "it must have died", sql: "UPDATE delivery_attempt SET started_at = now() - interval '31 seconds'"},
+		{name: "it failed, and is to be sent again", sql: "UPDATE delivery_attempt SET ended_at = now(), outcome = 'REFUSED'; UPDATE notification SET status = 'FAILED', last_error = 'no'"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s, alone := withMail(t), notification.Begin{DeliveryID: mail, Alone: 30 * time.Second}
+			exec(t, s, "INSERT INTO recipient (user_type, user_id, email, active) VALUES ('RESTAURANT_USER', '10', 'a@example.com', true) ON CONFLICT DO NOTHING")
+			first, err := s.BeginAttempt(t.Context(), alone)
+			require.NoError(t, err)
+			require.False(t, first.UnderWay)
+			require.Equal(t, 1, first.Number)
+			exec(t, s, tt.sql)
+
+			second, err := s.BeginAttempt(t.Context(), alone)
+
+			require.NoError(t, err)
+			require.Equal(t, tt.underWay, second.UnderWay)
+			require.Equal(t, map[bool]int{true: 1, false: 2}[tt.underWay], delivery(t, s, mail).Attempts)
+			require.Equal(t, delivery(t, s, mail).Attempts+1, begin(t, s, mail, 0).Number, "who does not ask to be alone is not held up")
+		})
+	}
+}
+
 func TestBeginAttempt(t *testing.T) {
 	t.Parallel()
 

@@ -58,6 +58,39 @@ func controlledDeliveries() []*scenario {
 	}
 }
 
+// firstAttempts are the outcomes of a delivery whose first attempt is a local activity, or was
+// made in a batch.
+func firstAttempts() []*scenario {
+	sent := activities.SendResult{Status: notification.Sent}
+	failed := heldAtFirst(activities.SendResult{}, unclear(10*time.Minute))
+	by := func(name string, channel notification.Channel, send sendFunc, meanwhile ...step) *scenario {
+		s := delivery(name, channel, time.Time{}, send, meanwhile...)
+		in := workflows.DeliverInput{Channel: channel, Policy: policy(channel)}
+		in.Policy.Local = true
+		s.input = []any{in}
+		return s
+	}
+	late := by("deliver_first_cancelled_too_late", notification.Email, heldAtFirst(sent, nil), underWay, cancel, release)
+	late.givenUp = []notification.Status{notification.Sent}
+	elsewhere := delivery("deliver_next", notification.Email, time.Time{}, nil)
+	elsewhere.input = []any{workflows.DeliverInput{Channel: notification.Email, Policy: policy(notification.Email), Next: time.Now().UTC().Add(2 * time.Second)}}
+	return []*scenario{
+		by("deliver_first_sent", notification.Email, nil),
+		by("deliver_first_retried", notification.Email, outageOnce),
+		by("deliver_first_left", notification.Email, leftAtFirst),
+		by("deliver_first_refused", notification.SMS, refuse),
+		by("deliver_first_not_recorded", notification.Push, sentUnrecorded),
+		by("deliver_first_opted_out", notification.Email, optedOut),
+		by("deliver_first_cancelled_retrying", notification.Email, outage, waiting, cancel),
+		by("deliver_first_sent_now_retrying", notification.Email, outageAtFirst, waiting, hasten),
+		by("deliver_first_rescheduled_retrying", notification.Email, outageAtFirst, waiting, move),
+		by("deliver_first_cancelled_failing", notification.Email, failed, underWay, cancel, release),
+		by("deliver_first_sent_now_failing", notification.Email, failed, underWay, hasten, release),
+		by("deliver_first_rescheduled_too_late", notification.Email, heldAtFirst(sent, nil), underWay, move, release),
+		late, elsewhere,
+	}
+}
+
 // retriedDeliveries are the outcomes of a fresh run, for which an operator asked.
 func retriedDeliveries() []*scenario {
 	retried := func(name string, again bool, reopened *activities.ReopenResult) *scenario {
@@ -100,6 +133,14 @@ func always(result activities.SendResult, err error) sendFunc {
 func outageOnce(ctx context.Context, _ *scenario, _ activities.SendInput) (activities.SendResult, error) {
 	if activity.GetInfo(ctx).Attempt == 1 {
 		return activities.SendResult{}, unclear(300 * time.Millisecond)
+	}
+	return activities.SendResult{Status: notification.Sent}, nil
+}
+
+// leftAtFirst is left to Send by the local activity.
+func leftAtFirst(_ context.Context, s *scenario, _ activities.SendInput) (activities.SendResult, error) {
+	if s.polls.Add(1) == 1 {
+		return activities.SendResult{Status: notification.Pending, Full: true}, nil
 	}
 	return activities.SendResult{Status: notification.Sent}, nil
 }

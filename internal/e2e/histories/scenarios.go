@@ -72,6 +72,7 @@ func scenarios(stamp string) []*scenario {
 	all = append(all, batchedEvents()...)
 	all = append(all, deliveries()...)
 	all = append(all, controlledDeliveries()...)
+	all = append(all, firstAttempts()...)
 	all = append(all, retriedDeliveries()...)
 	all = append(all, deliveriesInDigests()...)
 	all = append(all, digests()...)

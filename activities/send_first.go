@@ -1,0 +1,84 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"herald/internal/notification"
+)
+
+// FirstAttempts bounds the sends of one channel that may be under way in this process when
+// another first attempt begins as a local activity. Beyond it Temporal keeps the backlog, in
+// the order of priority and fairness, and no workflow task waits for a provider that hangs.
+const FirstAttempts = 32
+
+// SendFirst is [Activities.Send] as a local activity, for the first attempt of a run. It
+// leaves the delivery to Send where the channel has a rate limit, or much under way.
+//
+// A local activity runs again when its worker or its workflow task is lost, perhaps while the
+// first run of it is still calling the provider. Where that may be so, it fails for as long
+// as the call may take; Send then finds what became of it.
+func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
+	full := SendResult{Status: notification.Pending, Full: true}
+	if a.RateLimits[in.Channel] > 0 {
+		return full, nil
+	}
+	done, free := a.underWay.beginBelow(in.Channel, FirstAttempts)
+	if !free {
+		return full, nil
+	}
+	defer done()
+	return a.send(ctx, in, in.Timeout+AttemptOverhead)
+}
+
+// AttemptOverhead is the time for the statements that begin and end an attempt, which
+// have time-outs of their own. Past it Temporal takes the worker for dead, and
+// repeats the attempt.
+const AttemptOverhead = 20 * time.Second
+
+// AttemptLost is the type of failure of a first attempt that was begun before, in a workflow
+// task that was lost.
+const AttemptLost = "AttemptLost"
+
+// lost is the failure of a first attempt that may be under way in another process.
+func lost(until time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions("the first attempt was begun before, and may still be under way", AttemptLost, temporal.ApplicationErrorOptions{
+		NextRetryDelay: until,
+		Category:       temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// underWay counts the sends of each channel that this process has under way.
+type underWay struct {
+	mu    sync.Mutex
+	sends map[notification.Channel]int
+}
+
+// begin counts a send until done is called.
+func (u *underWay) begin(channel notification.Channel) (done func()) {
+	done, _ = u.beginBelow(channel, 0)
+	return done
+}
+
+// beginBelow counts a send, unless there are limit of them; 0: however many there are.
+func (u *underWay) beginBelow(channel notification.Channel, limit int) (done func(), free bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if limit > 0 && u.sends[channel] >= limit {
+		return nil, false
+	}
+	if u.sends == nil {
+		u.sends = map[notification.Channel]int{}
+	}
+	u.sends[channel]++
+	return func() { u.add(channel, -1) }, true
+}
+
+func (u *underWay) add(channel notification.Channel, n int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sends[channel] += n
+}

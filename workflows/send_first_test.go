@@ -1,0 +1,215 @@
+package workflows_test
+
+import (
+	"cmp"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// localInput is a delivery whose first attempt may be a local activity.
+func localInput(channel notification.Channel) workflows.DeliverInput {
+	in := deliverInput(channel)
+	in.Policy = local(channel)
+	return in
+}
+
+var full = answer{result: activities.SendResult{Status: notification.Pending, Full: true}}
+
+// sendsFirst expects one call of SendFirst.
+func (e *environment) sendsFirst(a answer) {
+	e.OnActivity(acts.SendFirst, mock.Anything, mock.Anything).Return(a.result, a.err).Once()
+}
+
+func TestFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	const email, slack = notification.Email, notification.Slack
+	busy := answer{err: temporal.NewApplicationErrorWithOptions("sendgrid is busy: 429", string(notification.Busy), temporal.ApplicationErrorOptions{NextRetryDelay: 7 * time.Second})}
+	dropped := answer{result: activities.SendResult{Status: notification.Pending, Dropped: "USER_DISABLED"}}
+	panics := answer{err: temporal.NewTimeoutError(0, nil)}
+	tests := []struct {
+		name    string
+		channel notification.Channel
+		first   answer
+		then    []answer        // of Send
+		want    []time.Duration // from the start: when Send was called
+		result  workflows.DeliverResult
+		failure string
+	}{
+		{name: "sent", channel: email, first: sent, result: result(notification.Sent, "")},
+		{name: "sent before", channel: email, first: found(notification.Delivered), result: result(notification.Delivered, "")},
+		{name: "left to Send", channel: email, first: full, then: []answer{sent}, want: []time.Duration{0}, result: result(notification.Sent, "")},
+		{name: "busy", channel: email, first: busy, then: []answer{sent}, want: []time.Duration{7 * time.Second}, result: result(notification.Sent, "")},
+		{name: "our own trouble", channel: email, first: panicky, then: []answer{outage, sent}, want: []time.Duration{30 * time.Second, time.Minute}, result: result(notification.Sent, "")},
+		{name: "no answer", channel: email, first: panics, then: []answer{sent}, want: []time.Duration{30 * time.Second}, result: result(notification.Sent, "")},
+		{name: "used up later", channel: email, first: busy, then: []answer{used}, want: []time.Duration{7 * time.Second}, result: result(notification.Failed, message(used.err)), failure: workflows.DeliveryFailed},
+		{name: "refused", channel: email, first: refused, result: result(notification.Failed, message(refused.err)), failure: workflows.DeliveryFailed},
+		{name: "refused by best effort", channel: slack, first: refused, result: result(notification.Failed, message(refused.err))},
+		{name: "dropped", channel: email, first: dropped, result: result(notification.Cancelled, "USER_DISABLED")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.sendsFirst(tt.first)
+			calls := &sendCalls{}
+			if len(tt.then) > 0 {
+				calls = env.answersInTurn(tt.then...)
+			}
+			if tt.result.Reason != "" {
+				env.givesUp(tt.channel, tt.result.Status, tt.result.Reason).Return(tt.result.Status, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, localInput(tt.channel))
+
+			env.requireEnd(t, tt.failure, tt.result)
+			require.Equal(t, tt.want, calls.at)
+			require.NotContains(t, calls.judged, true)
+		})
+	}
+}
+
+// What waits, and what an operator has ordered, is sent by Send alone.
+func TestNoFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]func(in *workflows.DeliverInput, now time.Time){
+		"it waits":                   func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(time.Hour) },
+		"it has waited":              func(in *workflows.DeliverInput, now time.Time) { in.SendAfter = now.Add(-time.Hour) },
+		"it was attempted elsewhere": func(in *workflows.DeliverInput, now time.Time) { in.Next = now.Add(time.Minute) },
+		"the channel has a limit":    func(in *workflows.DeliverInput, _ time.Time) { in.Policy.Local = false },
+		"it is retried":              func(in *workflows.DeliverInput, _ time.Time) { in.Retry = true },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			env, in := newEnv(t), localInput(notification.Email)
+			change(&in, env.Now())
+			if in.Retry {
+				env.reopens(false).Return(activities.ReopenResult{Status: notification.Pending, Policy: local(notification.Email)}, nil)
+			}
+			env.answersInTurn(sent)
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireDelivered(t, result(notification.Sent, ""))
+		})
+	}
+}
+
+// Cancelled during its first attempt, a delivery ends after that: as sent, or as its row
+// says.
+func TestCancelledDuringTheFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		first answer
+		row   notification.Status // as GiveUp finds it; empty: it is not asked
+	}{
+		{name: "sent", first: sent},
+		{name: "failed for now", first: outage, row: notification.Cancelled},
+		{name: "left to Send", first: full, row: notification.Cancelled},
+		{name: "failed for now, but an attempt before it was received", first: outage, row: notification.Delivered},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.OnActivity(acts.SendFirst, mock.Anything, mock.Anything).Return(func(ctx context.Context, _ activities.SendInput) (activities.SendResult, error) {
+				env.CancelWorkflow()
+				return tt.first.result, cmp.Or(ctx.Err(), tt.first.err)
+			}).Once()
+			if tt.row != "" {
+				env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(tt.row, nil).Once()
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))
+
+			if tt.row == notification.Cancelled {
+				env.requireCancelled(t)
+			} else {
+				env.requireDelivered(t, result(cmp.Or(tt.row, notification.Sent), ""))
+			}
+		})
+	}
+}
+
+// A signal that came before the first attempt is obeyed first, and one that comes during it
+// afterwards, if nothing was sent.
+func TestSignalledAtTheFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	const before = true
+	tests := []struct {
+		name   string
+		signal string
+		before bool
+		first  answer          // where it is made
+		want   []time.Duration // from the start: when Send was called
+		judged []bool
+	}{
+		{name: "rescheduled before", signal: workflows.Reschedule, before: before, first: full, want: hours(3), judged: []bool{true}},
+		{name: "hastened before", signal: workflows.SendNow, before: before, first: full, want: hours(0), judged: []bool{false}},
+		{name: "rescheduled before, but sent in a task that was lost", signal: workflows.Reschedule, before: before, first: sent},
+		{name: "rescheduled before, and nobody knows whether it was sent", signal: workflows.Reschedule, before: before, first: panicky, want: hours(3), judged: []bool{true}},
+		{name: "rescheduled, but sent", signal: workflows.Reschedule, first: sent},
+		{name: "rescheduled, and failed for now", signal: workflows.Reschedule, first: outage, want: hours(3), judged: []bool{true}},
+		{name: "rescheduled, and left to Send", signal: workflows.Reschedule, first: full, want: hours(3), judged: []bool{true}},
+		{name: "hastened, and failed for now", signal: workflows.SendNow, first: outage, want: hours(0), judged: []bool{false}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			signal := func() { env.SignalWorkflow(tt.signal, env.Now().Add(3*time.Hour)) }
+			if tt.before {
+				env.RegisterDelayedCallback(signal, 0)
+				looks := sendInput(notification.Email)
+				looks.Look = true
+				env.OnActivity(acts.SendFirst, mock.Anything, looks).Return(tt.first.result, tt.first.err).Once()
+			} else {
+				env.OnActivity(acts.SendFirst, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
+					signal()
+					return tt.first.result, tt.first.err
+				}).Once()
+			}
+			calls := &sendCalls{}
+			if tt.want != nil {
+				calls = env.answersInTurn(sent)
+			}
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))
+
+			env.requireDelivered(t, result(notification.Sent, ""))
+			require.Equal(t, tt.want, calls.at)
+			require.Equal(t, tt.judged, calls.judged)
+		})
+	}
+}
+
+func TestFirstAttemptThatWasNotRecorded(t *testing.T) {
+	t.Parallel()
+
+	unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent, ProviderID: "p1"}
+	env := newEnv(t)
+	env.sendsFirst(answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}})
+	env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+}
