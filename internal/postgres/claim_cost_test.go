@@ -48,15 +48,14 @@ func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
 		end(t, s, "a", notification.ClaimStarted, claim(t, s, "a", 1000)...)
 	}
 	listening, asked := heard(t, s)
-	var whole, few int
+	whole := 0
 	require.Eventually(t, func() bool {
 		claim(t, listening, "a", 100)
 		cost := blocks(t, s, asked.heard[len(asked.heard)-1])
-		whole, few = max(whole, cost), cost
-		return few < whole
+		whole = max(whole, cost)
+		return cost < 100
 	}, time.Minute, 50*time.Millisecond, "the floor follows the claims")
 	require.Greater(t, whole, 4000)
-	require.Less(t, few, 100)
 }
 
 // emitMany writes n events in one statement.
