@@ -28,6 +28,7 @@ const (
 	DigestItemsMetric     = "herald_digest_items"
 	ProviderLatencyMetric = "herald_provider_latency" // a timer
 	CommitToSentMetric    = "herald_commit_to_sent"   // a timer
+	TurnWaitMetric        = "herald_turn_wait"        // a timer
 	SinkRefusalsMetric    = "herald_sink_refusals"
 	NoJSONMetric          = "herald_payloads_no_json"
 	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
@@ -161,6 +162,12 @@ func observeCall(ctx context.Context, channel notification.Channel, took time.Du
 	if took > 0 {
 		byChannel(ctx, channel).Timer(ProviderLatencyMetric).Record(took)
 	}
+}
+
+// observeTurn measures how long a message, or a group of a batch, waited for its turn under
+// the channel's rate limit.
+func observeTurn(ctx context.Context, channel notification.Channel, waited time.Duration) {
+	byChannel(ctx, channel).Timer(TurnWaitMetric).Record(waited)
 }
 
 // countAttempt counts an attempt that ended. begun is the number of attempts of its

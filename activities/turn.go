@@ -66,7 +66,7 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 	if rate == 0 {
 		return turn{}, ready, nil
 	}
-	priority := activity.GetInfo(ctx).Priority
+	begun, priority := time.Now(), activity.GetInfo(ctx).Priority
 	w := &turnWaiter{
 		rank:     turnRank(priority.PriorityKey, batch),
 		key:      priority.FairnessKey,
@@ -85,6 +85,9 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 		<-w.answered // just before it would have left
 	}
 	time.Sleep(time.Until(w.due)) // less than a second, and the turn is taken
+	if w.err == nil {
+		observeTurn(ctx, channel, time.Since(begun))
+	}
 	return turn{w.due}, w.granted, w.err
 }
 

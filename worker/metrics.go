@@ -99,6 +99,7 @@ var meanings = map[string]string{
 	activities.DigestsMetric:         "Digests that ended.",
 	activities.DigestItemsMetric:     "Deliveries that were sent in digests.",
 	activities.ProviderLatencyMetric: "Time of one call to a provider, whatever it answered.",
+	activities.TurnWaitMetric:        "Time that a message, or a group of a batch, waited for its turn under the channel's rate limit.",
 	activities.SinkRefusalsMetric:    "Records that the broker of a topic refused.",
 	activities.NoJSONMetric:          "Events of another outbox that people cannot be told of: their payload is no JSON object of 256 KiB.",
 	activities.CommitToTopicMetric:   "Time from an event's creation to the acknowledgement by the broker of its topic.",

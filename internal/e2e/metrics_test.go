@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 	services, settings := newBusiness(t)
 	cluster := kafkatest.NewCluster(t)
 	kafkatest.CreateTopic(t, cluster.Address, "order-events", nil)
-	s := newSystem(t, append(settings, "KAFKA_BROKERS="+cluster.Address)...)
+	s := newSystem(t, append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=1000")...)
 	s.prepareLoad()
 	w := s.startWorker()
 	require.Contains(t, w.metrics(), `herald_deliveries_total{channel="EMAIL",outcome="FAILED"} 0`, "before anything happened")
@@ -59,6 +59,7 @@ func TestMetrics(t *testing.T) {
 		`herald_attempts_total{channel="PUSH",outcome="SENT"} 1`,
 		`herald_provider_latency_seconds_count{channel="EMAIL"} 1`,
 		`herald_commit_to_sent_seconds_count{channel="SMS"} 1`,
+		`herald_turn_wait_seconds_count{channel="EMAIL"} 1`,
 		`herald_retries_total{channel="EMAIL"} 0`,
 	} {
 		s.eventually(func() bool {
