@@ -20,29 +20,39 @@ type series struct {
 // percentiles are those of samples.
 var percentiles = []int{50, 95, 99}
 
-// seriesOf makes series of what the rounds of one side found.
+// seriesOf makes series of what the rounds of one side found. A round may lack a figure, as a count
+// of statements that Postgres has forgotten.
 func seriesOf(rounds []*figures) (all []series) {
-	if len(rounds) == 0 {
-		return nil
-	}
-	for i, first := range rounds[0].all {
-		var each [][]float64
-		for _, round := range rounds {
-			each = append(each, round.all[i].samples)
+	var order []measured
+	each := map[string][][]float64{}
+	for _, round := range rounds {
+		for _, m := range round.all {
+			if each[m.name] == nil {
+				order = append(order, m)
+			}
+			each[m.name] = append(each[m.name], m.samples)
 		}
-		if !first.sampled {
-			all = append(all, newSeries(first.name, first.unit, slices.Concat(each...)))
+	}
+	for _, m := range order {
+		if m.sampled {
+			all = append(all, percentilesOf(m, each[m.name])...)
 			continue
 		}
-		for _, p := range percentiles {
-			var ofRounds []float64
-			for _, samples := range each {
-				ofRounds = append(ofRounds, percentile(samples, p))
-			}
-			s := newSeries(fmt.Sprintf("%s p%d", first.name, p), first.unit, ofRounds)
-			s.Median, s.pooled = percentile(slices.Concat(each...), p), true
-			all = append(all, s)
+		all = append(all, newSeries(m.name, m.unit, slices.Concat(each[m.name]...)))
+	}
+	return all
+}
+
+// percentilesOf are series of samples.
+func percentilesOf(m measured, rounds [][]float64) (all []series) {
+	for _, p := range percentiles {
+		var ofRounds []float64
+		for _, samples := range rounds {
+			ofRounds = append(ofRounds, percentile(samples, p))
 		}
+		s := newSeries(fmt.Sprintf("%s p%d", m.name, p), m.unit, ofRounds)
+		s.Median, s.pooled = percentile(slices.Concat(rounds...), p), true
+		all = append(all, s)
 	}
 	return all
 }
@@ -62,10 +72,13 @@ func percentile(samples []float64, p int) float64 {
 }
 
 // ratio is A/B of each pair of rounds, and in the middle the median of these, or the ratio of two
-// percentiles. It is nil where B is 0 in a round.
+// percentiles. It is nil where B is 0 in a round, or a side lacks one.
 func ratio(a, b series) *series {
+	if len(a.Rounds) != len(b.Rounds) {
+		return nil
+	}
 	var of []float64
-	for i := range min(len(a.Rounds), len(b.Rounds)) {
+	for i := range a.Rounds {
 		if b.Rounds[i] == 0 {
 			return nil
 		}

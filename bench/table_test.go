@@ -64,6 +64,24 @@ func TestGoals(t *testing.T) {
 	require.Contains(t, goalTable(r), "| slow | wait p99, ms | 90.0 (3.00–90.0) | 50.0 (1.00–50.0) | 1.80 (1.80–6.00) | ≤ 1.50 × B | **missed** (1.80) |")
 }
 
+// A figure that a round lacks is made of the others, and has no ratio.
+func TestRoundLacksFigure(t *testing.T) {
+	t.Parallel()
+
+	a, b := roundsOf("mails", 6, 4, 2), roundsOf("mails", 3, 2, 1)
+	for _, rounds := range [][]*figures{a, b[:2]} {
+		for i, round := range rounds {
+			round.add("statements", "", float64(i+1))
+		}
+	}
+	result := newCaseResult(&comparison{}, [2][]*figures{a, b}, time.Second)
+	require.Len(t, result.Figures, 2)
+	require.InDelta(t, 2, result.Figures[0].Ratio.Median, 0)
+	require.InDelta(t, 2, result.Figures[1].A.Median, 0)
+	require.InDelta(t, 1.5, result.Figures[1].B.Median, 0)
+	require.Nil(t, result.Figures[1].Ratio)
+}
+
 // Cases stand behind the flags of the table, each before its own.
 func TestTableArguments(t *testing.T) {
 	t.Parallel()
