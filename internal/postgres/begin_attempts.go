@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,9 +13,10 @@ import (
 // BeginAttempts begins first attempts at deliveries of a batch, as [Store.BeginAttempt]
 // does, and returns one attempt per id, in their order. It begins what is PENDING, was never
 // attempted and is not retried by an operator, whose run sends it: two that begin the same
-// batch begin each delivery once. One that
-// it did not begin has no Number: its status says why, or the reason for which the rules
-// have dropped it, and it is CANCELLED by now. A delivery that does not exist has no status.
+// batch begin each delivery once. One that it did not begin has no Number: its status says
+// why, or the reason for which the rules have dropped it, and it is CANCELLED by now. A
+// delivery that does not exist has no status; nor have those that were still to be judged
+// when the database failed, if others were begun.
 //
 // A group of deliveries that were planned within a minute takes one statement, however many
 // they are. The others, and those whose event another one cancels, take three more.
@@ -29,8 +32,12 @@ func (s *Store) BeginAttempts(ctx context.Context, in notification.BeginBatch) (
 		}
 	}
 	if len(rest) > 0 {
-		if err := s.beginJudged(ctx, rest, in.Batch, begun); err != nil {
+		err := s.beginJudged(ctx, rest, in.Batch, begun)
+		switch {
+		case err != nil && len(rest) == len(in.DeliveryIDs):
 			return nil, wrap(err, "begin attempts")
+		case err != nil: // what the first statement has begun is to be sent
+			maps.DeleteFunc(begun, func(id string, _ notification.Attempt) bool { return slices.Contains(rest, id) })
 		}
 	}
 	attempts := make([]notification.Attempt, len(in.DeliveryIDs))

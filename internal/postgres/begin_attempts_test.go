@@ -116,6 +116,24 @@ func TestBeginAttemptsJudges(t *testing.T) {
 	require.Equal(t, 1, attempts[4].Number, "a delivery that did not wait is not judged by quiet hours")
 }
 
+// Where the rules cannot be asked, what was begun without them is sent all the same, and the
+// rest is as it was.
+func TestBeginAttemptsInPart(t *testing.T) {
+	t.Parallel()
+
+	s, ids := mailsTo(t, 2)
+	exec(t, s, past+" WHERE delivery_id = $1", ids[1])
+	exec(t, s, "DROP TABLE recipient_suppression")
+
+	attempts := beginBatch(t, s, ids)
+
+	require.Equal(t, 1, attempts[0].Number)
+	require.Zero(t, attempts[1].Number)
+	require.Equal(t, 0, delivery(t, s, ids[1]).Attempts)
+	_, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: ids[1:], Batch: 3})
+	require.ErrorContains(t, err, "begin attempts")
+}
+
 // What an operator retries has a run of its own, which sends it.
 func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 	t.Parallel()
