@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -41,6 +42,23 @@ func TestNotifyEventCancelledWhilePlanning(t *testing.T) {
 	env := newEventEnv(t)
 	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(activities.PlanResult{}, panicky.err) // again and again
 	env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second)
+	env.finishes("CANCELLED")
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireCancelled(t)
+	require.Empty(t, env.deliveries.started)
+}
+
+// What is planned while the event is cancelled is not begun.
+func TestNotifyEventCancelledInItsFirstTask(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
+		env.CancelWorkflow()
+		return onlyPage(batch(2)), nil
+	}).Once()
 	env.finishes("CANCELLED")
 
 	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)

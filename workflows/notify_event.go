@@ -46,6 +46,30 @@ var (
 	finishOptions  = eventOptions(time.Minute, "count the deliveries and mark the event as ended")
 )
 
+// planFirst and publishFirst bound the local activities by which an event begins. Its
+// workflow task waits for both, and so do its deliveries: a broker that hangs holds them up
+// for a second, and no longer.
+var planFirst, publishFirst = firstTry(5*time.Second, planOptions.Summary), firstTry(time.Second, publishOptions.Summary)
+
+func firstTry(timeout time.Duration, summary string) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{StartToCloseTimeout: timeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary}
+}
+
+// first tries once to run an activity as a local one, which saves Temporal half of the
+// writes. If that fails for now, it runs the activity to its end. A cancelled workflow waits
+// for the local one, so that nothing goes on behind its back.
+func first[Result any](ctx workflow.Context, try workflow.LocalActivityOptions, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
+	if ctx.Err() == nil {
+		whole, release := workflow.NewDisconnectedContext(ctx)
+		defer release()
+		err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(whole, try), activity, input).Get(whole, &result)
+		if err == nil || permanent(err) {
+			return result, cmp.Or(err, ctx.Err())
+		}
+	}
+	return execute[Result](ctx, options, activity, input)
+}
+
 // execute runs an activity to its end.
 func execute[Result any](ctx workflow.Context, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
 	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, input).Get(ctx, &result)
@@ -70,8 +94,9 @@ func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.Act
 }
 
 // Commands is the version of the commands that a new event's workflow issues. Zero
-// is that of release 0.1: see notify_event_v01.go.
-const Commands = 1
+// is that of release 0.1: see notify_event_v01.go. From 2 on, it publishes and begins to
+// plan by local activities: see [first].
+const Commands = 2
 
 // pagesAtOnce bounds the pages of recipients that one activity plans, so that a
 // broadcast to a million is a few hundred events in its workflow's history.
@@ -138,13 +163,20 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 
 // publishEvent starts publishing and does not wait for it.
 func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
+	published, settable := workflow.NewFuture(ctx)
 	if !in.Publish || in.Published {
-		done, settable := workflow.NewFuture(ctx)
 		settable.Set(nil, nil)
-		return done
+		return published
 	}
-	ctx = workflow.WithActivityOptions(ctx, publishOptions)
-	return workflow.ExecuteActivity(ctx, acts.PublishEvent, activities.PublishEventInput{EventID: in.EventID, Source: in.Source})
+	input := activities.PublishEventInput{EventID: in.EventID, Source: in.Source}
+	if in.Commands < 2 {
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, publishOptions), acts.PublishEvent, input)
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		_, err := first[activities.PublishEventResult](ctx, publishFirst, publishOptions, acts.PublishEvent, input)
+		settable.Set(nil, err)
+	})
+	return published
 }
 
 // deliverAll plans the deliveries to all recipients, and waits until every one
@@ -164,7 +196,7 @@ func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result NotifyResult, err error) {
 	workflow.SetCurrentDetails(ctx, "planning; what is planned is sent meanwhile, by one child workflow per channel")
 	for in := (activities.PlanInput{EventID: notify.EventID, Source: notify.Source, Pages: 1}); ; in.Pages = pagesAtOnce {
-		planned, err := execute[activities.PlanResult](ctx, planOptions, acts.PlanDeliveries, in)
+		planned, err := planPages(ctx, notify, in)
 		if err != nil {
 			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled is an error of its own
 		}
@@ -182,6 +214,13 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 		}
 		in.After = *planned.Next
 	}
+}
+
+func planPages(ctx workflow.Context, notify NotifyInput, in activities.PlanInput) (activities.PlanResult, error) {
+	if in.Pages == 1 && notify.Commands >= 2 {
+		return first[activities.PlanResult](ctx, planFirst, planOptions, acts.PlanDeliveries, in)
+	}
+	return execute[activities.PlanResult](ctx, planOptions, acts.PlanDeliveries, in)
 }
 
 func eventOutcome(result NotifyResult, err error) notification.EventOutcome {

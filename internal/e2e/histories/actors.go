@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -78,6 +79,9 @@ func (a *actors) PlanDeliveries(ctx context.Context, in activities.PlanInput) (a
 	if len(s.pages) == 0 {
 		return activities.PlanResult{}, permanent("no such event in event_outbox", activities.NoSuchRow)
 	}
+	if s.away && activity.GetInfo(ctx).IsLocalActivity {
+		return activities.PlanResult{}, errors.New("the database is away")
+	}
 	if s.planning {
 		close(s.reached)
 		beatUntilCancelled(ctx)
@@ -148,10 +152,14 @@ func (a *actors) AwaitHolder(ctx context.Context, in activities.HolderInput) (ac
 	return asking.AwaitHolder(ctx, in)
 }
 
-// PublishEvent succeeds, unless there is no event.
-func (a *actors) PublishEvent(_ context.Context, in activities.PublishEventInput) (activities.PublishEventResult, error) {
-	if len(a.of(in.EventID).pages) == 0 {
+// PublishEvent succeeds, unless there is no event or the broker is away.
+func (a *actors) PublishEvent(ctx context.Context, in activities.PublishEventInput) (activities.PublishEventResult, error) {
+	s := a.of(in.EventID)
+	if len(s.pages) == 0 {
 		return activities.PublishEventResult{}, permanent("no such event in event_outbox", activities.NoSuchRow)
+	}
+	if s.away && activity.GetInfo(ctx).IsLocalActivity {
+		return activities.PublishEventResult{}, errors.New("the broker is away")
 	}
 	return activities.PublishEventResult{Audiences: []string{"restaurant"}}, nil
 }

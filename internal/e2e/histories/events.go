@@ -40,10 +40,23 @@ func events() []*scenario {
 	}
 }
 
+// firstTries are events that begin by local activities.
+func firstTries() []*scenario {
+	again := event("notify_first_again", small())
+	again.away = true
+	cancelled := event("notify_first_cancelled", small())
+	cancelled.send, cancelled.meanwhile = outage, []step{withOpenChild, cancel}
+	all := []*scenario{event("notify_first_sent", small()), event("notify_first_failed"), again, cancelled}
+	for _, s := range all {
+		s.input = []any{workflows.NotifyInput{Publish: true, Commands: workflows.Commands}}
+	}
+	return all
+}
+
 func event(name string, pages ...activities.PlanResult) *scenario {
 	return &scenario{
 		name: name, pages: pages, workflow: workflows.NotifyEvent, queue: workflows.EventsQueue(prefix),
-		input: []any{workflows.NotifyInput{Publish: true, Commands: workflows.Commands}},
+		input: []any{workflows.NotifyInput{Publish: true, Commands: 1}},
 	}
 }
 

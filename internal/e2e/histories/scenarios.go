@@ -26,6 +26,7 @@ type scenario struct {
 	before    []step                    // before it is started
 	pages     []activities.PlanResult   // of an event; none: it cannot be planned
 	planning  bool                      // it is planned until it is cancelled
+	away      bool                      // its local activities fail
 	stretches int64                     // of each lane
 	batched   bool                      // its lanes go in batches
 	idle      int32                     // looks of its lane that find nothing, while the second page is planned
@@ -67,6 +68,7 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 func scenarios(stamp string) []*scenario {
 	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
+	all = append(all, firstTries()...)
 	all = append(all, topics()...)
 	all = append(all, largeEvents()...)
 	all = append(all, batchedEvents()...)

@@ -22,7 +22,7 @@ func topics() []*scenario {
 	again.send = emailWhenReleased
 	again.meanwhile = []step{underWay, showing(enums.EVENT_TYPE_ACTIVITY_TASK_FAILED), signal(workflows.RetryTopic, nil), sentAgain, release}
 	taking := event("notify_cancels", small())
-	taking.input = []any{workflows.NotifyInput{Commands: workflows.Commands, Cancels: "evt-0"}}
+	taking.input = []any{workflows.NotifyInput{Commands: 1, Cancels: "evt-0"}}
 	return []*scenario{only, beside, marked, refused, again, taking}
 }
 
@@ -31,7 +31,7 @@ func topics() []*scenario {
 func toTopic(s *scenario, taken ...bool) *scenario {
 	s.taken = taken
 	s.input = []any{workflows.NotifyInput{
-		Source: "orders", Commands: workflows.Commands, TopicOnly: len(s.pages) == 0, Publish: len(s.pages) > 0,
+		Source: "orders", Commands: 1, TopicOnly: len(s.pages) == 0, Publish: len(s.pages) > 0,
 		Topic: &activities.TopicPolicy{Retries: 5, RetryInterval: 100 * time.Millisecond},
 	}}
 	return s
