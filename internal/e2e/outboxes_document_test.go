@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/kafka/kafkatest"
@@ -29,16 +27,12 @@ type adopter struct {
 func newAdopter(t *testing.T, broker string) *adopter {
 	t.Helper()
 	role := "herald_" + randomWord(8)
-	t.Cleanup(func() { // after the database is gone
-		conn, err := pgx.Connect(context.Background(), os.Getenv("DATABASE_URL"))
-		require.NoError(t, err)
-		defer func() { _ = conn.Close(context.Background()) }()
-		_, err = conn.Exec(context.Background(), "DROP ROLE IF EXISTS "+role)
-		require.NoError(t, err)
-	})
+	address := ""
+	t.Cleanup(func() { dropRoles(t, address, role) }) // after the database is gone
 	services, settings := newBusiness(t)
 	services.exec("ALTER TABLE wallet_outbox RENAME TO outbox")
-	parsed, err := url.Parse(withoutPoolSize(t, strings.TrimPrefix(settings[1], "BUSINESS_DATABASE_URL=")))
+	address = withoutPoolSize(t, strings.TrimPrefix(settings[1], "BUSINESS_DATABASE_URL="))
+	parsed, err := url.Parse(address)
 	require.NoError(t, err)
 	parsed.User = url.UserPassword(role, rolePassword)
 	return &adopter{newSystem(t, "KAFKA_BROKERS="+broker), services, role, parsed.String()}

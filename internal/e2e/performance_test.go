@@ -64,7 +64,7 @@ func TestBenchmarkTable(t *testing.T) {
 		require.NotEmpty(t, c.Goals, c.Name)
 		names := map[string]bool{}
 		for _, figure := range c.Figures {
-			names[figure.Name] = figure.A.Median > 0 && figure.B.Median >= 0
+			names[figure.Name] = figure.A != nil && figure.A.Median > 0 && figure.B != nil && figure.B.Median >= 0
 		}
 		for _, goal := range c.Goals {
 			require.True(t, names[goal.Figure], "%s: %s", c.Name, goal.Figure)

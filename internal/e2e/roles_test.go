@@ -57,7 +57,7 @@ const rolePassword = "local"
 func newRoles(t *testing.T) *roles {
 	t.Helper()
 	r := &roles{suffix: "_" + randomWord(8)}
-	t.Cleanup(r.drop) // after the database is gone
+	t.Cleanup(r.drop) // last
 	r.system = newSystem(t)
 	r.admin = r.servers.databaseURL
 	r.sql("", "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
@@ -114,9 +114,34 @@ func (r *roles) setPasswords() {
 }
 
 func (r *roles) drop() {
-	r.admin = os.Getenv("DATABASE_URL")
+	if r.system == nil { // it has made none
+		return
+	}
+	var names []string
 	for _, name := range roleNames {
-		r.sql("", "DROP ROLE IF EXISTS herald_"+name)
+		names = append(names, r.own("herald_"+name))
+	}
+	dropRoles(r.t, r.servers.databaseURL, names...)
+}
+
+// dropRoles drops roles, and before them the database in which they have rights: a run of
+// all tests keeps its databases until it ends.
+func dropRoles(t *testing.T, address string, names ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	database, err := pgx.ParseConfig(withoutPoolSize(t, address))
+	require.NoError(t, err)
+	conn, err := pgx.Connect(ctx, os.Getenv("DATABASE_URL"))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(ctx) }()
+	statements := []string{"DROP DATABASE IF EXISTS " + pgx.Identifier{database.Database}.Sanitize() + " WITH (FORCE)"}
+	for _, name := range names {
+		statements = append(statements, "DROP ROLE IF EXISTS "+name)
+	}
+	for _, statement := range statements {
+		_, err := conn.Exec(ctx, statement)
+		require.NoError(t, err)
 	}
 }
 

@@ -187,7 +187,7 @@ func (w Why) nextInBatch(now time.Time) string {
 	d, batch := *w.Delivery, *w.Workflow.Batch
 	id := w.Workflow.BatchID
 	switch {
-	case batch.Workers == 0:
+	case batch.Workers == 0 && !batch.UnderWay(): // one whose slots are taken does not poll
 		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", d.Channel, batch.ServedBy.Absent(batch.TaskQueue, now))
 	case len(d.Log) == 0:
 		return fmt.Sprintf("it is sent in the batch %s, which runs. `starter delivery cancel %s` keeps it back until then", id, advice.Quote(d.DeliveryID))

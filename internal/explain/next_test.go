@@ -118,6 +118,8 @@ func TestNextOfADelivery(t *testing.T) {
 		batch := Sending{WorkflowView: WorkflowView{Status: Running}, TaskQueue: "herald-sms-batches", Workers: workers}
 		return Sending{WorkflowView: WorkflowView{Status: Unknown}, BatchID: "evt-1-batch-SMS-3", Batch: &batch}
 	}
+	allBusy := batch(0)
+	allBusy.Batch.Pending = []PendingActivity{{Activity: "SendBatch", State: Started, Attempt: 1}}
 	inBatch := func(log ...report.AttemptRow) report.DeliveryDetail {
 		d := status(notification.Pending)
 		d.Channel, d.Log = notification.SMS, log
@@ -134,6 +136,7 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "arrived", delivery: status(notification.Delivered), workflow: inState(Unreachable), tells: []string{"arrived at 2026-11-21 10:04:05"}},
 		{name: "sent, and its provider still tries", delivery: deferred, workflow: inState("COMPLETED"), tells: []string{"sent at 2026-11-21 10:00:00", "last receipt, of 2026-11-21 10:04:05", "says deferred"}},
 		{name: "in a batch", delivery: inBatch(), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3", "`starter delivery cancel d`"}},
+		{name: "in a batch of workers that have all slots taken", delivery: inBatch(), workflow: allBusy, tells: []string{"is sent in the batch evt-1-batch-SMS-3"}},
 		{name: "in a batch that nobody sends", delivery: inBatch(), workflow: batch(0), tells: []string{"until a worker serves SMS", "herald-sms-batches"}},
 		{name: "under way in a batch", delivery: inBatch(attempt(1, "")), workflow: batch(1), tells: []string{"evt-1-batch-SMS-3 is under way", "workflow of its own"}},
 		{name: "failed for now in a batch", delivery: inBatch(attempt(1, "BUSY")), workflow: batch(1), tells: []string{"workflow of its own makes the next attempt", "evt-1-batch-SMS-3"}},
