@@ -15,8 +15,8 @@ import (
 func TestBacklogUnderARateLimit(t *testing.T) {
 	t.Parallel()
 
-	const perSecond = 10
-	s := newSystem(t, "EMAIL_RATE_LIMIT=10", "BULK_THRESHOLD=0")
+	const perSecond = 4 // which a busy machine can do
+	s := newSystem(t, "EMAIL_RATE_LIMIT=4", "BULK_THRESHOLD=0")
 	s.prepareRestaurants("NORMAL")
 	s.startWorker("--events")
 	s.tell("NEWS", "1", 60)

@@ -128,7 +128,7 @@ func (r *roles) drop() {
 // all tests keeps its databases until it ends.
 func dropRoles(t *testing.T, address string, names ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	database, err := pgx.ParseConfig(withoutPoolSize(t, address))
 	require.NoError(t, err)

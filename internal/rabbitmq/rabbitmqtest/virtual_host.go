@@ -46,7 +46,7 @@ func (v VirtualHost) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 	defer conn.Close()
 	ch, err := conn.Channel()
 	require.NoError(t, err)
-	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", true, false, false, false, nil)
+	deliveries, err := ch.ConsumeWithContext(t.Context(), queue, "", false, false, false, false, nil)
 	require.NoError(t, err)
 	late := time.After(patience)
 	var taken []amqp.Delivery
@@ -54,6 +54,7 @@ func (v VirtualHost) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 		select {
 		case delivery, ok := <-deliveries:
 			require.True(t, ok, "the connection broke")
+			require.NoError(t, delivery.Ack(false)) // what comes beyond n stays in the queue
 			taken = append(taken, delivery)
 		case <-late:
 			require.Fail(t, "messages are missing", "%d of %d have come to %s", len(taken), n, queue)
