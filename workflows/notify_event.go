@@ -51,25 +51,6 @@ var (
 // for a second, and no longer.
 var planFirst, publishFirst = firstTry(5*time.Second, planOptions.Summary), firstTry(time.Second, publishOptions.Summary)
 
-func firstTry(timeout time.Duration, summary string) workflow.LocalActivityOptions {
-	return workflow.LocalActivityOptions{StartToCloseTimeout: timeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary}
-}
-
-// first tries once to run an activity as a local one, which saves Temporal half of the
-// writes. If that fails for now, it runs the activity to its end. A cancelled workflow waits
-// for the local one, so that nothing goes on behind its back.
-func first[Result any](ctx workflow.Context, try workflow.LocalActivityOptions, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
-	if ctx.Err() == nil {
-		whole, release := workflow.NewDisconnectedContext(ctx)
-		defer release()
-		err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(whole, try), activity, input).Get(whole, &result)
-		if err == nil || permanent(err) {
-			return result, cmp.Or(err, ctx.Err())
-		}
-	}
-	return execute[Result](ctx, options, activity, input)
-}
-
 // execute runs an activity to its end.
 func execute[Result any](ctx workflow.Context, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
 	err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activity, input).Get(ctx, &result)

@@ -54,11 +54,7 @@ func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQ
 
 // firstOptions have one attempt: the workflow itself waits for the next one.
 func firstOptions(in DeliverInput) workflow.LocalActivityOptions {
-	return workflow.LocalActivityOptions{
-		StartToCloseTimeout: in.Policy.Timeout + activities.AttemptOverhead,
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:             sendSummary(in),
-	}
+	return firstTry(in.Policy.Timeout+activities.AttemptOverhead, sendSummary(in))
 }
 
 // orderedBefore is the last wait that an operator ordered by now; nil: none did.
