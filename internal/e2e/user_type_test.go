@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
 // TestAddedUserType adds a user type while a worker runs: a clinic tells its patients. Then the clinic
@@ -37,10 +39,8 @@ func TestAddedUserType(t *testing.T) {
 	require.Equal(t, booked+"-patient7-WEBSOCKET", s.take("notification.websocket.patient")[0].MessageId)
 	s.eventually(func() bool { return strings.Contains(w.metrics(), `herald_queue_depth{queue="notification.patient"}`) }, "its queue has no metric")
 	var published []string
-	for len(published) < 3 { // one for each event
-		for _, message := range s.take("notification.patient") {
-			published = append(published, message.MessageId)
-		}
+	for _, message := range (rabbitmqtest.VirtualHost{URL: s.servers.rabbitURL}).Await(t, "notification.patient", 3) { // one for each event
+		published = append(published, message.MessageId)
 	}
 	require.ElementsMatch(t, []string{booked, advice, later}, published)
 	require.Contains(t, s.starter("delivery", "why", "--event", booked, "--recipient", "patient/7", "--channel", "sms"), "SMS may not serve a recipient of type PATIENT")
