@@ -135,8 +135,9 @@ var changing = []struct {
 	pattern *regexp.Regexp
 	stand   string
 }{
-	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                           // one may come at any time
-	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"}, // of a history
+	{regexp.MustCompile(`(?m)^last sweep .*\n`), ""},                                    // one may come at any time
+	{regexp.MustCompile(`(?m)\b\d+ events$|\bevent \d+( of \d+)?$`), "EVENTS"},          // of a history
+	{regexp.MustCompile(`\b(ActivityId|WorkflowTaskCompletedEventId):\d+`), "$1:EVENT"}, // a slow local activity adds events before it
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
 	{regexp.MustCompile(`\b(SM[0-9a-f]{32}|[A-Z2-7]{26})\b`), "MESSAGE"},
 	{regexp.MustCompile(`\b\d+@\S+`), "WORKER"},
