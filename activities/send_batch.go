@@ -27,6 +27,9 @@ const (
 	// groupSize is how many messages of a batch are handed to the provider at the same
 	// time. With the constants above, those of a worker are as many as its single sends.
 	groupSize = 16
+	// BatchSends is how many messages of a channel the batches of a worker have with the
+	// provider at most.
+	BatchSends = BatchesAtOnce * groupsAtOnce * groupSize
 	// batchStint is how long an execution begins groups. Then the batch goes back to the
 	// queue, where what is more urgent goes first.
 	batchStint = time.Minute

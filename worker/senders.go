@@ -16,9 +16,13 @@ import (
 	"herald/workflows"
 )
 
-// slots is how many sends of one channel a worker has under way at most, besides first
-// attempts that are local activities; with these, so many connections to its provider it keeps.
+// slots is how many sends of one channel a worker has under way at most, besides batches and
+// first attempts that are local activities.
 const slots = 64
+
+// connections is how many a worker keeps to the provider of one channel: one for each message
+// that it may have there at the same time.
+const connections = slots + activities.FirstAttempts + activities.BatchSends
 
 // newSenders returns one for each of the channels that is not off, and why others are. The
 // deliveries of one that is off fail, and say so.
@@ -26,7 +30,7 @@ func newSenders(wired wiring.Wiring, cfg config.Config, broker *rabbitmq.Broker,
 	senders, why = map[notification.Channel]activities.Sender{}, map[notification.Channel]error{}
 	for _, name := range channels {
 		sender, err := wired[name].NewSender(channel.Process{
-			Timeout: cfg.Policies[name].Timeout, Slots: slots + activities.FirstAttempts, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
+			Timeout: cfg.Policies[name].Timeout, Slots: connections, PublicURL: cfg.PublicURL, UnsubscribeURL: unsubscribeURL(cfg, name), Broker: broker,
 		})
 		var off *channel.OffError
 		switch {

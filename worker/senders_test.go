@@ -2,11 +2,18 @@ package main
 
 import (
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
+	"herald/activities"
 	"herald/internal/config"
 	"herald/internal/notification"
 	"herald/internal/wiring"
@@ -52,4 +59,47 @@ func TestSenders(t *testing.T) {
 	require.Len(t, senders, 2)
 	require.Len(t, off, 1)
 	require.ErrorContains(t, off[notification.Email], "SENDGRID_API_KEY, EMAIL_FROM")
+}
+
+// When as many messages are with a provider as a worker may have there, its next ones find
+// the connections open.
+func TestConnectionsToAProviderAreKept(t *testing.T) {
+	t.Parallel()
+
+	const most = slots + activities.FirstAttempts + activities.BatchSends
+	var opened atomic.Int64
+	var all sync.WaitGroup
+	provider := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		all.Done()
+		all.Wait() // so that each has a connection of its own
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	provider.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	provider.Start()
+	t.Cleanup(provider.Close)
+	wired := wiring.New()
+	cfg, err := config.From(workerEnvironment(map[string]string{
+		"SENDGRID_API_KEY": "SG.test", "EMAIL_FROM": "herald@example.com", "SENDGRID_BASE_URL": provider.URL, "EMAIL_TIMEOUT": "1m",
+	}), wired.Read)
+	require.NoError(t, err)
+	senders, _, err := newSenders(wired, cfg, nil, []notification.Channel{notification.Email})
+	require.NoError(t, err)
+
+	for range 2 {
+		all.Add(most)
+		var sends errgroup.Group
+		for range most {
+			sends.Go(func() error {
+				_, err := senders[notification.Email].Send(t.Context(), notification.Message{DeliveryID: "d-1", To: "ada@example.com", Title: "title", Body: "body"})
+				return err
+			})
+		}
+		require.NoError(t, sends.Wait())
+	}
+
+	require.EqualValues(t, most, opened.Load())
 }
