@@ -8,20 +8,40 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
 )
 
 // waitedMail has one delivery by mail that was planned two minutes ago, for staff 10
 // of restaurant 5, by an optional route.
 func waitedMail(t *testing.T) *postgres.Store {
 	t.Helper()
-	s := withMail(t)
+	s := postgrestest.New(t)
 	s.AddressHash = hashed
+	planWaitedMail(t, s)
+	return s
+}
+
+func planWaitedMail(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	savePlan(t, s, decided("10", planned(notification.Email)))
 	addMember(t, s, restaurant5, notification.RestaurantUser, "10", "CHEF")
 	exec(t, s, "UPDATE recipient SET email = 'new@example.com', timezone = 'Europe/Rome'")
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes', entity_type = 'RESTAURANT', entity_id = '5'")
 	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
-	return s
 }
+
+// unplanned undoes planWaitedMail, and what the cases of TestBeginAttemptAfterAWait change.
+const unplanned = `
+	DELETE FROM notification_decision;
+	DELETE FROM notification;
+	DELETE FROM recipient;
+	DELETE FROM event_type_channel_routing;
+	DELETE FROM event_category;
+	DELETE FROM entity_notification_settings;
+	DELETE FROM user_notification_preferences;
+	DELETE FROM user_category_preferences;
+	DELETE FROM recipient_suppression;
+	INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING`
 
 // Whatever changed while a delivery waited counts: by the rules that planned it, and
 // where an operator ordered it, by less of them.
@@ -78,12 +98,12 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
 		{name: "quiet hours, which nobody asked for", sql: quiet},
 	}
+	s := waitedMail(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
 			for ordered, want := range map[bool]string{false: tt.dropped, true: tt.ordered} {
-				s := waitedMail(t)
+				exec(t, s, unplanned)
+				planWaitedMail(t, s)
 				exec(t, s, tt.sql)
 
 				attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: ordered})
