@@ -38,8 +38,10 @@ const (
 	// waitingPages bounds the pages of a lane that waits. Each has up to 500
 	// deliveries. The next page is begun when one of them has ended.
 	waitingPages = 400
-	// waitedHistory is how long the history may become while pages wait. Past it the
-	// lane waits for them and continues as new, which children do not survive.
+	// waitedHistory is how long the history may become while pages or batches wait. Past it
+	// the lane waits for them and continues as new, since Temporal cancels the children of a
+	// run that does so. Only rows that it has not handed on are delayed by that, as long as
+	// the retries of its open batches take; it happens once in several hundred batches.
 	waitedHistory = 9_000
 	// A lane of which it is not known whether it goes in batches looks again after
 	// sizeLook, so many times. Then it begins with what it has, as a small one.
