@@ -1,11 +1,7 @@
 package activities_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,125 +10,6 @@ import (
 	"herald/activities"
 	"herald/internal/notification"
 )
-
-// plans is a PlanStore with one event and one page of recipients.
-type plans struct {
-	rules notification.EventSetup
-	page  notification.RecipientPage
-	err   error // of EventSetup
-	later error // of everything behind it
-
-	asked   []notification.Target
-	after   notification.Cursor
-	limit   int
-	decided []notification.DecidedRecipient
-	listed  activities.ListInput    // as deliveries were asked for
-	next    activities.NextInput    // as NextDeliveries was asked for
-	stretch notification.Stretch    // that NextDeliveries finds; zero: a whole one
-	inLane  int                     // deliveries in each lane
-	left    []notification.Delivery // by an earlier planning
-	pages   int                     // how many were read
-}
-
-func (p *plans) EventSetup(context.Context, string) (notification.EventSetup, error) {
-	return p.rules, p.err
-}
-
-func (p *plans) Recipients(_ context.Context, _ string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
-	p.asked, p.after, p.limit = targets, after, limit
-	p.pages++
-	return p.page, p.later
-}
-
-func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notification.DecidedRecipient) error {
-	p.decided = page
-	return p.later
-}
-
-func (p *plans) DeliveriesTo(_ context.Context, _ string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
-	return stored(recipients), notification.IDRange{First: 1, Last: 100}, p.later
-}
-
-func (p *plans) Deliveries(_ context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
-	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: waiting}
-	return stored(p.decided), p.later
-}
-
-func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {
-	left := append(p.left, stored(p.decided)...)
-	return left[:min(len(left), limit)], p.later
-}
-
-func (p *plans) Lanes(context.Context, string) ([]notification.Lane, error) {
-	return lanes, p.later
-}
-
-func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
-	p.next = activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: only == notification.Pending}
-	if p.stretch.Last > 0 {
-		return p.stretch, p.later
-	}
-	return notification.Stretch{IDRange: notification.IDRange{First: after + 1, Last: after + int64(limit)}, Count: limit, Priority: notification.Low}, p.later
-}
-
-func (p *plans) LaneExceeds(_ context.Context, _ string, _ notification.Lane, n int) (bool, error) {
-	return p.inLane > n, p.later
-}
-
-func (p *plans) LaneDeliveries(_ context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error) {
-	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: only == notification.Pending, Failed: only == notification.Failed}
-	return stored(p.decided), p.later
-}
-
-var lanes = []notification.Lane{{Channel: notification.WebSocket}, {Channel: notification.Email, Waiting: true}}
-
-// stored is what a store returns for a page.
-func stored(page []notification.DecidedRecipient) []notification.Delivery {
-	var deliveries []notification.Delivery
-	for _, r := range page {
-		for _, d := range r.Deliveries {
-			deliveries = append(deliveries, notification.Delivery{DeliveryID: d.DeliveryID, Channel: d.Channel, UserType: r.UserType, UserID: r.UserID, Priority: d.Priority, SendAfter: d.SendAfter})
-		}
-	}
-	return deliveries
-}
-
-var policies = map[notification.Channel]activities.DeliveryPolicy{
-	notification.WebSocket: {TaskQueue: "herald-websocket", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 1}},
-	notification.Email:     {TaskQueue: "herald-email", AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second}},
-}
-
-// planner plans the events of Herald's own outbox.
-func planner(db activities.PlanStore) *activities.Activities {
-	sources := map[string]activities.Source{notification.HeraldSource: {}}
-	return &activities.Activities{Sources: sources, Plans: db, EventTexts: eventTexts, Policies: policies}
-}
-
-func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResult, error) {
-	a := planner(db)
-	return run[activities.PlanResult](a, a.PlanDeliveries, in)
-}
-
-// reservation is an event of restaurant 5 that goes out by websocket, which is
-// mandatory, and by mail, to two of its staff.
-func reservation() *plans {
-	return &plans{
-		rules: notification.EventSetup{
-			Event:     notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", Payload: json.RawMessage(`{"pax": 4, "restaurantId": 5}`)},
-			Routing:   []notification.Routing{{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate}, {Channel: notification.Email, Strategy: notification.Immediate}},
-			Supported: map[notification.Channel][]notification.UserType{notification.WebSocket: {notification.RestaurantUser}, notification.Email: {notification.RestaurantUser}},
-			Templates: []notification.Template{{EventType: "*", Channel: "*", Locale: "en", Title: "New reservation", Body: "Table for {{.payload.pax}}, {{.recipient.name}}"}},
-		},
-		page: notification.RecipientPage{Recipients: []notification.Recipient{staff("10", "Ada"), staff("11", "Bob")}},
-	}
-}
-
-func staff(id, name string) notification.Recipient {
-	return notification.Recipient{
-		UserType: notification.RestaurantUser, Who: "staff", UserID: id, Roles: []string{"STAFF"}, Entity: notification.Entity{Type: "RESTAURANT", ID: "5"},
-		Name: name, Email: strings.ToLower(name) + "@example.com", Locale: "en",
-	}
-}
 
 func TestPlanDeliveries(t *testing.T) {
 	t.Parallel()
@@ -211,24 +88,6 @@ func TestPlanDeliveriesCountsWhatWaits(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A delivery whose own time cannot be read fails, and says why; it has no text to send.
-// The other channel's goes on.
-func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	db.page.Recipients = db.page.Recipients[:1]
-	db.rules.Routing[1].Strategy, db.rules.Routing[1].SendAtPath = notification.Delayed, "startsAt"
-	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
-
-	require.NoError(t, err)
-	planned := db.decided[0].Deliveries
-	require.Len(t, planned, 2)
-	require.Empty(t, planned[0].Problem)
-	require.Equal(t, "send_at_path: startsAt is not in the payload", planned[1].Problem)
-	require.Zero(t, planned[1].SendAfter)
 }
 
 // A result lands in the history: ids and options, no address and no text.
@@ -310,107 +169,6 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 			require.Equal(t, "RESERVATION_REQUESTED", result.EventType)
 			require.Empty(t, db.decided, "nothing is stored")
 		})
-	}
-}
-
-// One rule that finds nothing does not silence the others, but is told.
-func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
-	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-	require.NoError(t, err)
-	require.Empty(t, result.Outcome)
-	require.Equal(t, "customer.id is not in the payload", result.Problem)
-	require.Len(t, result.Batch.Deliveries, 4)
-}
-
-// People whom nobody can tell are named and counted, once for an event of many pages,
-// and do not silence the others.
-func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
-	t.Parallel()
-
-	const doctors, ids = "2 members of RESTAURANT/5 have the user type DOCTOR, which is not in user_type", "1 member of RESTAURANT/5 of type GUEST has an id that is empty, longer than 64 bytes or not printable"
-	passedOver := []notification.PassedOver{
-		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: "DOCTOR", Count: 2},
-		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: notification.Guest, Known: true, Count: 1},
-	}
-	db := reservation()
-	db.page.PassedOver = passedOver
-	result, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
-	require.NoError(t, err)
-	require.Empty(t, result.Outcome)
-	require.Len(t, result.Batch.Deliveries, 4)
-	require.Equal(t, doctors+"; "+ids, result.Problem)
-
-	db.page.Recipients = nil
-	m := newMeters()
-	a := planner(db)
-	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
-	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2, "herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
-	result, err = plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
-	require.NoError(t, err)
-	require.Equal(t, notification.NoRecipients, result.Outcome)
-	require.Equal(t, doctors+"; "+ids, result.Problem)
-}
-
-// A text that fails fails one delivery; its neighbours go on.
-func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
-	db.page.Recipients[0].Locale = "it"
-	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-	require.NoError(t, err)
-	require.Len(t, result.Batch.Deliveries, 4, "the broken one too: its workflow gives it up")
-
-	problems := map[string]string{}
-	for _, r := range db.decided {
-		for _, d := range r.Deliveries {
-			if d.Problem != "" {
-				problems[d.DeliveryID] = d.Problem
-				require.Empty(t, d.Body)
-				continue
-			}
-			require.NotEmpty(t, d.Body)
-		}
-	}
-	require.Len(t, problems, 1)
-	require.Contains(t, problems["evt-1-staff10-EMAIL"], "*/EMAIL/it")
-	require.Contains(t, problems["evt-1-staff10-EMAIL"], "children")
-}
-
-// A zone that nobody knows is UTC: it costs no message.
-func TestPlanDeliveriesInAnUnknownZone(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	db.page.Recipients[0].Timezone = "europe/rome"
-	db.page.Recipients[0].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: true, QuietHours: never}}
-	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-	require.NoError(t, err)
-	require.NotEmpty(t, db.decided[0].Deliveries)
-	for _, d := range db.decided[0].Deliveries {
-		require.Empty(t, d.Problem)
-	}
-}
-
-func TestPlanDeliveriesFailure(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	db.err = fmt.Errorf("read rules: %w", notification.ErrNoEvent)
-	_, err := plan(db, activities.PlanInput{EventID: "evt-404"})
-	requireFailure(t, err, activities.NoSuchRow, true, 0)
-
-	_, err = plan(db, activities.PlanInput{EventID: "evt-1", Source: "orders"})
-	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
-
-	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
-		_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-		requireFailure(t, err, "", false, 0)
 	}
 }
 

@@ -3,9 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,106 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
-	"herald/internal/postgres"
 )
-
-// withBatch is a database with n deliveries of evt-1 by mail, d-1 to d-n, planned just now.
-func withBatch(t *testing.T, n int) *postgres.Store {
-	t.Helper()
-	s := installation(t)
-	exec(t, s, `
-		INSERT INTO recipient (user_type, user_id, email)
-		SELECT 'CUSTOMER', i, i || '@example.com' FROM generate_series(1, $1::int) AS i`, n)
-	exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, recipient_address)
-		SELECT 'evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', i, 'BROADCAST', '0', 'EMAIL', 'd-' || i, 'hello', 'Table for 4', i || '@example.com'
-		FROM   generate_series(1, $1::int) AS i`, n)
-	return s
-}
-
-// batchIn is the batch of all of them.
-func batchIn(t *testing.T, s *postgres.Store) activities.SendBatchInput {
-	t.Helper()
-	return activities.SendBatchInput{
-		EventID: "evt-1", Channel: notification.Email, Number: 7, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2},
-		IDs: notification.IDRange{First: get[int64](t, s, "SELECT min(id) FROM notification"), Last: get[int64](t, s, "SELECT max(id) FROM notification")},
-	}
-}
-
-// mails is a provider that many ask at once, and which answers by what it is told of a delivery.
-type mails struct {
-	answer func(ctx context.Context, deliveryID string) error // nil: it takes all
-
-	mu       sync.Mutex
-	sent     []string // in the order of the calls
-	underWay int
-	most     int // at once
-}
-
-func (m *mails) Send(ctx context.Context, message notification.Message) (notification.Answer, error) {
-	m.mu.Lock()
-	m.sent = append(m.sent, message.DeliveryID)
-	m.underWay++
-	m.most = max(m.most, m.underWay)
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.underWay--
-	}()
-	if m.answer != nil {
-		if err := m.answer(ctx, message.DeliveryID); err != nil {
-			return notification.Answer{}, err
-		}
-	}
-	return notification.Answer{ProviderID: "sg-" + message.DeliveryID, Status: 202}, nil
-}
-
-func (m *mails) calls() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.sent)
-}
-
-// failing answers by delivery, and takes the rest.
-func failing(errs map[string]error) *mails {
-	return &mails{answer: func(_ context.Context, id string) error { return errs[id] }}
-}
-
-func batchActivities(db activities.BatchStore, over activities.Sender) *activities.Activities {
-	return &activities.Activities{Batches: db, Senders: map[notification.Channel]activities.Sender{notification.Email: over}}
-}
-
-func ids(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = "d-" + strconv.Itoa(i+1)
-	}
-	return all
-}
-
-// deliveriesBy counts deliveries by something.
-func deliveriesBy(t *testing.T, s *postgres.Store, what string) map[string]int {
-	t.Helper()
-	counts := map[string]int{}
-	rows, err := s.Pool.Query(t.Context(), "SELECT coalesce(("+what+")::text, ''), count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1")
-	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var key string
-		var count int
-		require.NoError(t, rows.Scan(&key, &count))
-		counts[key] = count
-	}
-	require.NoError(t, rows.Err())
-	return counts
-}
 
 // Each delivery is sent once, many at the same time, and recorded with its own answer.
 func TestSendBatch(t *testing.T) {
@@ -169,12 +73,6 @@ func TestSendBatchOutcomes(t *testing.T) {
 	require.Equal(t, "template 3: no such key", get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-5'"))
 	require.Equal(t, []string{"d-1", "d-5"}, deadLetters(t, s))
 	require.Equal(t, "REFUSED,BUSY,AMBIGUOUS,ACCOUNT,ERROR", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY delivery_id) FROM delivery_attempt WHERE outcome <> 'SENT'"))
-}
-
-// deadLetters are the deliveries of which the queue of dead letters is to be told.
-func deadLetters(t *testing.T, s *postgres.Store) []string {
-	t.Helper()
-	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
 }
 
 // A channel that is off fails each delivery, as it does those that are sent alone, and a
@@ -294,94 +192,6 @@ func TestSendBatchStops(t *testing.T) {
 			require.Equal(t, map[string]int{"SENT": got.Sent, "PENDING": 200 - got.Sent}, deliveriesBy(t, s, "status"))
 		})
 	}
-}
-
-// flaky is a database that goes away.
-type flaky struct {
-	*postgres.Store
-	mu         sync.Mutex
-	begins     int // that still work
-	endsFail   bool
-	unrecorded []notification.AttemptResult
-}
-
-var errAway = errors.New("database out of reach")
-
-func (f *flaky) BeginAttempts(ctx context.Context, in notification.BeginBatch) ([]notification.Attempt, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.begins--; f.begins < 0 {
-		return nil, errAway
-	}
-	return f.Store.BeginAttempts(ctx, in)
-}
-
-func (f *flaky) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.endsFail {
-		f.unrecorded = append(f.unrecorded, results...)
-		return nil, errAway
-	}
-	return f.Store.EndAttempts(ctx, results)
-}
-
-// What was sent and could not be recorded is returned, without tokens; nothing more is begun,
-// and once it is recorded the rest goes on.
-func TestSendBatchUnrecorded(t *testing.T) {
-	t.Parallel()
-
-	db := &flaky{Store: withBatch(t, 100), begins: 1000, endsFail: true}
-	over := &mails{}
-	a := batchActivities(db, over)
-	in := batchIn(t, db.Store)
-
-	got, err := run[activities.SendBatchResult](a, a.SendBatch, in)
-
-	require.NoError(t, err)
-	require.True(t, got.More)
-	require.Len(t, got.Unrecorded, over.calls())
-	require.LessOrEqual(t, over.calls(), 48)
-	for _, result := range got.Unrecorded {
-		require.Empty(t, result.DeadDevices)
-		require.NotContains(t, fmt.Sprintf("%+v", result), "example.com")
-	}
-
-	db.endsFail = false
-	_, err = run[any](a, a.RecordBatch, activities.RecordBatchInput{Channel: notification.Email, Results: got.Unrecorded})
-	require.NoError(t, err)
-	rest, err := run[activities.SendBatchResult](a, a.SendBatch, in)
-	require.NoError(t, err)
-	require.Equal(t, 100, got.Sent+rest.Sent)
-	require.ElementsMatch(t, ids(100), over.sent)
-	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db.Store, "status"))
-}
-
-// Where attempts cannot be begun, the activity fails with all recorded that was sent, and
-// Temporal repeats it.
-func TestSendBatchWithoutADatabase(t *testing.T) {
-	t.Parallel()
-
-	db := &flaky{Store: withBatch(t, 100), begins: 3}
-	over := failing(map[string]error{"d-1": providerError(notification.Busy, 429, 0)})
-	a := batchActivities(db, over)
-
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a)
-	var told activities.BatchProgress // to the next execution
-	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) { require.NoError(t, details.Get(&told)) })
-
-	_, err := env.ExecuteActivity(a.SendBatch, batchIn(t, db.Store))
-
-	require.ErrorContains(t, err, errAway.Error())
-	require.Equal(t, 47, told.Sent)
-	require.Contains(t, told.Later, "d-1")
-	var failed *temporal.ApplicationError
-	require.ErrorAs(t, err, &failed)
-	require.False(t, failed.NonRetryable())
-	require.Equal(t, 48, over.calls())
-	require.Equal(t, map[string]int{"SENT": 47, "PENDING": 53}, deliveriesBy(t, db.Store, "status"))
 }
 
 // An execution goes on with what the one before it has told, and heartbeats.
