@@ -58,7 +58,7 @@ func (s *besideSizes) open(ctx context.Context, stage *stage) (a, b round, err e
 		return nil, nil, err
 	}
 	m := newMeter(ctx, r.herald.installation, r.herald.worker.pid)
-	r.small = &latencyRounds{latencySizes: s.small, herald: r.herald, ofA: m}
+	r.small = &latencyRounds{latencySizes: s.small, heraldAndBare: heraldAndBare{herald: r.herald, ofA: m}}
 	return r.during, r.quiet, nil
 }
 

@@ -31,30 +31,21 @@ func deliveries() *comparison {
 	}
 }
 
-// deliveryRounds are both sides.
+// deliveryRounds are the rounds of both sides.
 type deliveryRounds struct {
 	deliverySizes
-	herald   *herald
-	bare     *bare
-	ofA, ofB *meter
-	rounds   int
+	heraldAndBare
 }
 
 func (s *deliverySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
 	if s.Events < 1 || s.Recipients < 1 {
 		return nil, nil, errors.New("there must be an event and a recipient")
 	}
-	r := &deliveryRounds{deliverySizes: *s}
-	if r.herald, err = stage.herald(ctx); err != nil {
+	both, err := newHeraldAndBare(ctx, stage, s.Recipients)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.herald.makeRestaurant(ctx, s.Recipients); err != nil {
-		return nil, nil, err
-	}
-	if r.bare, err = newBare(ctx, r.herald); err != nil {
-		return nil, nil, err
-	}
-	r.ofA, r.ofB = newMeter(ctx, r.herald.installation, r.herald.worker.pid), newMeter(ctx, r.herald.installation, self())
+	r := &deliveryRounds{deliverySizes: *s, heraldAndBare: both}
 	return r.a, r.b, nil
 }
 

@@ -41,31 +41,22 @@ func latency() *comparison {
 	}
 }
 
-// latencyRounds are both sides.
+// latencyRounds are the rounds of both sides.
 type latencyRounds struct {
 	latencySizes
-	herald   *herald
-	bare     *bare
-	ofA, ofB *meter
-	rounds   int
-	read     int64 // bytes of the sandbox's ledger
+	heraldAndBare
+	read int64 // bytes of the sandbox's ledger
 }
 
 func (s *latencySizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
 	if s.Rate < 1 || s.Recipients < 1 || s.Seconds < 1 {
 		return nil, nil, errors.New("there must be an event a second, a recipient and a second")
 	}
-	r := &latencyRounds{latencySizes: *s}
-	if r.herald, err = stage.herald(ctx); err != nil {
+	both, err := newHeraldAndBare(ctx, stage, s.Recipients)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.herald.makeRestaurant(ctx, s.Recipients); err != nil {
-		return nil, nil, err
-	}
-	if r.bare, err = newBare(ctx, r.herald); err != nil {
-		return nil, nil, err
-	}
-	r.ofA, r.ofB = newMeter(ctx, r.herald.installation, r.herald.worker.pid), newMeter(ctx, r.herald.installation, self())
+	r := &latencyRounds{latencySizes: *s, heraldAndBare: both}
 	return r.a, r.b, nil
 }
 

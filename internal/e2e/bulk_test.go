@@ -68,11 +68,7 @@ func TestBatch(t *testing.T) {
 	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that the present number is asked for
 	s.starter("delivery", "retry", text("1"), text("2"))
 	s.awaitDeliveries(event, "SENT", customers-1)
-	accepted := s.accepted()
-	require.Len(t, accepted, customers-1)
-	for id, times := range accepted {
-		require.Equal(t, 1, times, id)
-	}
+	s.sentOnce(customers - 1)
 	require.Empty(t, s.take("notification.dead-letter"))
 }
 
@@ -184,11 +180,7 @@ func TestBatchWithoutItsDatabase(t *testing.T) {
 
 	s.awaitDeliveries(event, "SENT", customers)
 	s.awaitSuccess(event)
-	accepted := s.accepted()
-	require.Len(t, accepted, customers)
-	for id, times := range accepted {
-		require.Equal(t, 1, times, id)
-	}
+	s.sentOnce(customers)
 }
 
 // An event is terminated in the midst of a batch of which some failed for good, and retried.
@@ -218,11 +210,7 @@ func TestBatchOfATerminatedEvent(t *testing.T) {
 
 	s.awaitDeliveries(event, "SENT", customers)
 	s.awaitSuccess(event)
-	accepted := s.accepted()
-	require.Len(t, accepted, customers)
-	for id, times := range accepted {
-		require.Equal(t, 1, times, id)
-	}
+	s.sentOnce(customers)
 	require.Equal(t, len(failed), s.count(`SELECT count(*) FROM delivery_attempt WHERE delivery_id = ANY ($1) AND attempt = 2 AND batch IS NULL AND outcome = 'SENT'`, failed))
 	require.Len(t, s.take("notification.dead-letter"), len(failed), "each failure was told once")
 }

@@ -63,3 +63,13 @@ func (s *system) accepted() map[string]int {
 	}
 	return counts
 }
+
+// sentOnce requires that the providers accepted so many deliveries, each of them once.
+func (s *system) sentOnce(deliveries int) {
+	s.t.Helper()
+	accepted := s.accepted()
+	require.Len(s.t, accepted, deliveries)
+	for id, times := range accepted {
+		require.Equal(s.t, 1, times, id)
+	}
+}
