@@ -10,7 +10,7 @@ import (
 // a file of its own, which has:
 //
 //   - flags: its sizes, with the defaults of the published table. They stand behind its name.
-//   - open: prepares both sides, mostly by s.install, and returns what runs a round of each.
+//   - open: prepares both sides, mostly by s.herald, and returns what runs a round of each.
 //     What it made is removed by s.atEnd and, of an installation, by the frame.
 //   - goals: which figures of A are to reach what, beside those of B.
 //

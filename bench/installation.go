@@ -12,9 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -23,6 +21,8 @@ import (
 
 // installation is Herald on the local stack, with a database, a vhost and topics of its own.
 type installation struct {
+	leftovers
+
 	name     string
 	dir      string // of its files
 	programs string // the folder of worker and starter
@@ -31,11 +31,7 @@ type installation struct {
 	brokers  []string
 	db       *pgxpool.Pool
 	kafka    *kgo.Client
-	ends     []func(ctx context.Context) error
 }
-
-// endTime bounds the removal of what was made.
-const endTime = 2 * time.Minute
 
 // newInstallation makes all that. The programs are in a folder; empty: they are built.
 func newInstallation(ctx context.Context, programs string) (in *installation, err error) {
@@ -78,23 +74,6 @@ func checkServers() error {
 		}
 	}
 	return nil
-}
-
-// atEnd notes how something is removed that was made; the last is removed first.
-func (in *installation) atEnd(remove func(ctx context.Context) error) {
-	in.ends = append(in.ends, remove)
-}
-
-// remove removes all that was made, also after an interrupt.
-func (in *installation) remove() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endTime)
-	defer cancel()
-	var errs []error
-	for _, end := range slices.Backward(in.ends) {
-		errs = append(errs, end(ctx))
-	}
-	in.ends = nil
-	return errors.Join(errs...)
 }
 
 func (in *installation) createDatabase(ctx context.Context) (address string, err error) {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// benchmark is a case that is picked by its name, and is none of the table.
+// benchmark is a case that is picked by its name, and is not in the table.
 type benchmark struct {
 	name, about string
 	run         func(ctx context.Context, args []string, out io.Writer) error

@@ -2,40 +2,24 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 )
 
 // stage is what a case finds: the programs, which are built once for all cases, and where to
 // say what goes on. What a case makes is removed at its end.
 type stage struct {
+	leftovers
+
 	programs string // a folder with worker and starter
 	out      io.Writer
 	name     string // of the case
-	ends     []func(ctx context.Context) error
 }
 
 // say prints progress.
 func (s *stage) say(format string, args ...any) {
 	fmt.Fprintf(s.out, time.Now().Format("15:04:05 ")+s.name+": "+format+"\n", args...)
-}
-
-// atEnd notes how something is removed that was made; the last is removed first.
-func (s *stage) atEnd(remove func(ctx context.Context) error) { s.ends = append(s.ends, remove) }
-
-// clear removes all that the case made, also after an interrupt.
-func (s *stage) clear() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endTime)
-	defer cancel()
-	var errs []error
-	for _, end := range slices.Backward(s.ends) {
-		errs = append(errs, end(ctx))
-	}
-	s.ends = nil
-	return errors.Join(errs...)
 }
 
 // install makes Herald's database, migrated, and a vhost. Nothing runs in it yet.

@@ -64,7 +64,7 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage,
 	defer cancel()
 	began := time.Now()
 	stage.say("preparing")
-	defer func() { err = errors.Join(err, stage.clear()) }()
+	defer func() { err = errors.Join(err, stage.remove()) }()
 	a, b, err := c.open(ctx, stage)
 	if err != nil {
 		return result, errors.Join(err, context.Cause(ctx))

@@ -20,8 +20,8 @@ type tableSettings struct {
 	docs    bool
 }
 
-// tableMinutes is how long the table takes at most: what is needed to prepare and to end the
-// cases is left out of the quarter of an hour.
+// tableMinutes is how long the rounds of the table may take. With what prepares and ends the
+// cases, it takes a quarter of an hour.
 const tableMinutes = 14
 
 // share is until when the first of the cases that are left may begin another pair. One with large
@@ -47,7 +47,7 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 	flags.SetOutput(out)
 	flags.IntVar(&s.Pairs, "pairs", 5, "rounds of each side that count")
 	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds of each side before those")
-	flags.Float64Var(&s.Minutes, "minutes", 0, "time for all cases, which have fewer pairs where they would take longer (default 15, or any time where cases are picked)")
+	flags.Float64Var(&s.Minutes, "minutes", 0, fmt.Sprintf("time for all cases, which have fewer pairs where they would take longer (default %d, or any time where cases are picked)", tableMinutes))
 	flags.StringVar(&s.file, "json", "", "`file` that gets all figures (default bench/table.json, or bench/CASES.json where some are picked)")
 	flags.BoolVar(&s.docs, "write-docs", false, "write the tables of docs/performance.md and docs/scale.md")
 	flags.Usage = func() {
