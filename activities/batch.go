@@ -27,7 +27,7 @@ type batch struct {
 	err        error // of the database, or no turn came: no group is begun any more
 }
 
-// newBatch goes on with what an execution that died has told.
+// newBatch goes on from the progress that an earlier execution gave with its last heartbeat.
 func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
 	b := &batch{
 		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint), deadline: activity.GetInfo(ctx).Deadline,

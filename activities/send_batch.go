@@ -89,8 +89,8 @@ func (a *Activities) batchDeliveries(ctx context.Context, in SendBatchInput) ([]
 	return a.Batches.BatchDeliveries(ctx, in.EventID, in.Channel, in.IDs)
 }
 
-// end is the batch's result. A failure of the database is one of the activity, which
-// Temporal repeats, unless attempts have to be recorded first; so it is where no turn came.
+// end is the batch's result. Where the database failed, or no turn came, the activity fails
+// and Temporal repeats it, unless attempts have to be recorded first.
 func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 	result := SendBatchResult{BatchProgress: b.progress, More: len(b.ids) > 0, Unrecorded: b.unrecorded}
 	if len(b.unrecorded) > 0 {

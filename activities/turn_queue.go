@@ -24,8 +24,8 @@ type turnQueue struct {
 	waiting []*turnWaiter // in the order in which they came
 	taking  bool
 	asked   int            // the rank for which turns were asked for last
-	served  map[string]int // of the keys that wait: when one of theirs had its turn
-	turn    int            // counts those who had one
+	served  map[string]int // of the keys that wait: which of the removed was the last of theirs
+	removed int            // counts those who had a turn, or left
 }
 
 // turnWaiter waits for turns. What it got is set before answered is closed.
@@ -84,7 +84,7 @@ func (q *turnQueue) take() {
 	}
 }
 
-// pause waits until it is worth to ask again.
+// pause waits until it is worth asking again, or until somebody more urgent comes.
 func (q *turnQueue) pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -151,11 +151,11 @@ func (q *turnQueue) first() int {
 func (q *turnQueue) remove(at int) *turnWaiter {
 	w := q.waiting[at]
 	q.waiting = slices.Delete(q.waiting, at, at+1)
-	q.turn++
+	q.removed++
 	if q.served == nil {
 		q.served = map[string]int{}
 	}
-	q.served[w.key] = q.turn
+	q.served[w.key] = q.removed
 	if !slices.ContainsFunc(q.waiting, func(other *turnWaiter) bool { return other.key == w.key }) {
 		delete(q.served, w.key)
 	}

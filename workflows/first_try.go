@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// firstTry is the options of a local activity that is tried once.
+// firstTry are the options of a local activity that is tried once.
 func firstTry(timeout time.Duration, summary string) workflow.LocalActivityOptions {
 	return workflow.LocalActivityOptions{StartToCloseTimeout: timeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary}
 }

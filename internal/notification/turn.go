@@ -13,5 +13,5 @@ type TurnsWanted struct {
 // Turns are turns that follow each other at the rate of their channel.
 type Turns struct {
 	Granted int
-	Wait    time.Duration // until the first of them is due, or past it; if none was granted, until it is worth to ask again
+	Wait    time.Duration // until the first of them is due, or past it; if none was granted, until it is worth asking again
 }

@@ -16,21 +16,22 @@ import (
 // between insert and commit, and once a second a claim looks at all rows.
 type claimFloor struct {
 	mu     sync.Mutex
-	looked time.Time // at all rows
-	moved  time.Time
+	looked time.Time // when a claim looked at all rows
+	moved  time.Time // when the floor was moved
 	floor  int64
 	next   int64 // the floor after its next move
-	behind int64 // all that was claimed
+	behind int64 // the seq after all that was claimed
 }
 
 const (
 	// lookInterval is how long what is free below the floor may wait.
 	lookInterval = time.Second
-	// floorInterval is the time between two moves of the floor: it is once to twice as old.
+	// floorInterval is the time between two moves of the floor, which is once to twice that far
+	// behind the claims.
 	floorInterval = 250 * time.Millisecond
 )
 
-// from returns from which seq a claim looks for events; 0: at all.
+// from returns from which seq a claim looks for events; 0: at all of them.
 func (f *claimFloor) from(now time.Time) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"herald/internal/notification"
 )
 
-// TakeTurns takes turns to send over a channel: those not taken yet that are due until so
-// far from now, as many as are wanted at most. They are the channel's, whichever process
-// takes them, and follow each other at the rate, by the clock of the database.
+// TakeTurns takes turns to send over a channel: the next ones that nobody has taken, as many
+// as are wanted, and none that is due further from now than in.Ahead. All processes share the
+// turns of a channel, which follow each other at the rate, by the clock of the database.
 //
 // A turn that nobody takes until it is 200 ms past is lost: what waits after a silence
-// is not sent all at once. Who may reserve further ahead comes before who may not, as
-// long as there are turns too few.
+// is not sent all at once. While there are too few turns, those who may reserve further
+// ahead come first.
 func (s *Store) TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error) {
 	for {
 		taken, err := s.takeTurns(ctx, in)
