@@ -110,11 +110,7 @@ func (b *batch) note(change func(*BatchProgress)) {
 
 // fail begins no more, and keeps what could not be recorded.
 func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.err == nil {
-		b.err = err
-	}
+	b.err = err
 	for _, result := range unrecorded {
 		result.DeadDevices = nil // tokens stay out of the history; the next push finds them again
 		b.unrecorded = append(b.unrecorded, result)

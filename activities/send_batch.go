@@ -19,17 +19,15 @@ type BatchStore interface {
 }
 
 const (
-	// BatchesAtOnce is how many batches of a channel a worker sends at the same time.
+	// BatchesAtOnce is how many batches of a channel a worker sends at the same time: while
+	// the provider has a group of the one, the database has one of the other.
 	BatchesAtOnce = 2
-	// groupsAtOnce is how many groups of a batch are under way: while the provider has one,
-	// the database has the other.
-	groupsAtOnce = 2
 	// groupSize is how many messages of a batch are handed to the provider at the same
-	// time. With the constants above, those of a worker are as many as its single sends.
-	groupSize = 16
+	// time. So many may be sent twice where a worker dies; fewer cost the database more.
+	groupSize = 64
 	// BatchSends is how many messages of a channel the batches of a worker have with the
 	// provider at most.
-	BatchSends = BatchesAtOnce * groupsAtOnce * groupSize
+	BatchSends = BatchesAtOnce * groupSize
 	// batchStint is how long an execution begins groups. Then the batch goes back to the
 	// queue, where what is more urgent goes first.
 	batchStint = time.Minute

@@ -14,6 +14,9 @@ import (
 	"herald/internal/postgres"
 )
 
+// inGroup is how many messages a batch begins at a time.
+const inGroup = activities.BatchSends / activities.BatchesAtOnce
+
 // withBatch is a database with n deliveries of evt-1 by mail, d-1 to d-n, planned just now.
 func withBatch(t *testing.T, n int) *postgres.Store {
 	t.Helper()

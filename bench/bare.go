@@ -29,6 +29,9 @@ const startsAtOnce = 16
 // slots is how many sends of a channel are under way in a worker of Herald's.
 const slots = 64
 
+// batchSends is how many messages of a channel a worker of Herald's sends at once in batches.
+const batchSends = 128
+
 // bareParent is the input of a parent, and what its children are called.
 type bareParent struct {
 	Children int

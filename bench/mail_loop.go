@@ -25,7 +25,7 @@ const loopPage = 500 // rows
 // newMailLoop sends to the sandbox of an installation, with Herald's own sender.
 func newMailLoop(h *herald) (*mailLoop, error) {
 	settings := &email.Settings{APIKey: "SG.bench", BaseURL: h.sandbox, From: "herald@example.com"}
-	sender, err := settings.NewSender(channel.Process{Timeout: 10 * time.Second, Slots: slots})
+	sender, err := settings.NewSender(channel.Process{Timeout: 10 * time.Second, Slots: batchSends})
 	return &mailLoop{h.db, sender}, err
 }
 
@@ -78,7 +78,7 @@ func (l *mailLoop) read(ctx context.Context, id string, after int64) ([]notifica
 func (l *mailLoop) send(ctx context.Context, page []notification.Message) (providerIDs []string, err error) {
 	providerIDs = make([]string, len(page))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(slots)
+	group.SetLimit(batchSends)
 	for i, message := range page {
 		group.Go(func() error {
 			answer, err := l.sender.Send(ctx, message)

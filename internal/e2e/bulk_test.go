@@ -7,15 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"herald/activities"
 	"herald/internal/notification"
 	"herald/workflows"
 )
 
 // inBatches makes more than ten deliveries of an event over a channel go in batches.
 const inBatches = "BULK_THRESHOLD=10"
-
-// batchSlots is how many sends of a channel a worker may have under way.
-const batchSlots = slots / loadChannels
 
 // TestBatch sends a batch in which some messages fail for now and some for good, to
 // customers of whom one is quiet and one cannot be reached. What follows for each of them
@@ -99,7 +97,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 	died := s.deliveries(`SELECT delivery_id FROM delivery_attempt WHERE ended_at IS NULL`)
 	require.Less(t, len(recorded), customers)
 	require.NotEmpty(t, died)
-	require.LessOrEqual(t, len(died), batchSlots)
+	require.LessOrEqual(t, len(died), activities.BatchSends)
 	s.mend()
 	s.startWorker()
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -41,6 +42,51 @@ func TestPlansAreKept(t *testing.T) {
 
 	require.Empty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5"))
 	require.NotEmpty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 5"))
+}
+
+// A plan that was made when the tables were empty does not read all of them when they have
+// grown: it is kept until somebody analyzes them.
+func TestKeptPlansOfTablesThatGrow(t *testing.T) {
+	t.Parallel()
+
+	const few, many = 100, 5000                                                                           // rows
+	one, s, err := postgres.OpenTwo(t.Context(), postgrestest.URL(t)+"&pool_max_conns=2", "one", "other") // a connection each
+	require.NoError(t, err)
+	defer one.Close()
+	defer s.Close()
+	for _, table := range list(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
+		exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
+	}
+	for i := range 8 {
+		emitEvent(t, s, fmt.Sprint("evt-", i))
+		way(t, one, fmt.Sprint("evt-", i))
+	}
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT 'old-' || i, 'T', 'A', '1', '{}' FROM generate_series(1, $1::int) AS i`, many)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
+		SELECT 'old-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body', 1
+		FROM   generate_series(1, $1::int) AS i`, many)
+	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
+	read := func() map[string]int {
+		exec(t, one, "SELECT pg_stat_force_next_flush()")
+		rows, _ := s.Pool.Query(t.Context(), "SELECT relname, seq_tup_read FROM pg_stat_user_tables")
+		tables := map[string]int{}
+		var table string
+		var tuples int
+		_, err := pgx.ForEachRow(rows, []any{&table, &tuples}, func() error { tables[table] = tuples; return nil })
+		require.NoError(t, err)
+		return tables
+	}
+	before := read()
+
+	emitEvent(t, s, "evt-last")
+	way(t, one, "evt-last")
+
+	for table, tuples := range read() {
+		require.Less(t, tuples-before[table], few, table)
+	}
 }
 
 // way is the way of an event with three deliveries, of which two are sent in a batch.

@@ -38,20 +38,27 @@ func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 	return open(ctx, url, applicationName, 1)
 }
 
-// OpenTwo returns two stores that have half of the connections each, so that neither
-// can use up those of the other.
+// OpenTwo returns two stores for a process that runs the same statements all the time. They
+// have half of the connections each, so that neither can use up those of the other. Their
+// connections keep the plans of statements, so these must do for a table that grows: what
+// has an index is read by it, however few rows there are when a plan is made.
 func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
-	if first, err = open(ctx, url, firstName, 2); err != nil {
+	if first, err = open(ctx, url, firstName, 2, keptPlans...); err != nil {
 		return nil, nil, err
 	}
-	if second, err = open(ctx, url, secondName, 2); err != nil {
+	if second, err = open(ctx, url, secondName, 2, keptPlans...); err != nil {
 		first.Close()
 		return nil, nil, err
 	}
 	return first, second, nil
 }
 
-func open(ctx context.Context, url, applicationName string, stores int32) (*Store, error) {
+// keptPlans are the settings that are off where plans are kept. Without the first, a
+// statement that has no index to use seems to be so expensive that it would be compiled.
+var keptPlans = []string{"enable_seqscan", "jit"}
+
+// open opens one of some stores, with settings that are to be off.
+func open(ctx context.Context, url, applicationName string, stores int32, off ...string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL cannot be read: correct its parameters, such as pool_max_conns") // the cause quotes it
@@ -66,6 +73,9 @@ func open(ctx context.Context, url, applicationName string, stores int32) (*Stor
 	params["application_name"] = applicationName
 	params["statement_timeout"] = "30s"
 	params["idle_in_transaction_session_timeout"] = "30s"
+	for _, setting := range off {
+		params[setting] = "off"
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, wrap(err, "open database")
