@@ -116,6 +116,16 @@ func runWithin[Result any](ctx context.Context, a *activities.Activities, activi
 	return result, value.Get(&result)
 }
 
+// runLocally runs it as a local activity.
+func runLocally[Result any](_ *activities.Activities, activity, in any) (result Result, err error) {
+	var suite testsuite.WorkflowTestSuite
+	value, err := suite.NewTestActivityEnvironment().ExecuteLocalActivity(activity, in)
+	if err != nil {
+		return result, err
+	}
+	return result, value.Get(&result)
+}
+
 // requireFailure asserts what Temporal makes of an error, and that it holds
 // nothing personal. A delay is jittered: never by more than a fifth.
 func requireFailure(t *testing.T, err error, wantType string, permanent bool, delay time.Duration) {

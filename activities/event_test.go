@@ -20,7 +20,7 @@ type eventStore struct {
 	err   error
 
 	counts   notification.Counts
-	finished activities.FinishEventInput
+	finished notification.EventEnd
 }
 
 func (e *eventStore) Event(context.Context, string) (notification.Event, []notification.EventRecipients, error) {
@@ -28,7 +28,7 @@ func (e *eventStore) Event(context.Context, string) (notification.Event, []notif
 }
 
 func (e *eventStore) FinishEvent(_ context.Context, end notification.EventEnd) (notification.Counts, error) {
-	e.finished = activities.FinishEventInput(end)
+	e.finished = end
 	return e.counts, e.err
 }
 
@@ -116,16 +116,37 @@ func TestPublishEventFailure(t *testing.T) {
 func TestFinishEvent(t *testing.T) {
 	t.Parallel()
 
-	for _, in := range []activities.FinishEventInput{{EventID: "evt-1", Success: true, Problem: "no path"}, {EventID: "evt-1", Outcome: notification.EventCancelled}} {
+	for _, tt := range []struct {
+		in    activities.FinishEventInput
+		local bool
+		want  notification.EventEnd
+	}{
+		{
+			in:   activities.FinishEventInput{EventID: "evt-1", Success: true, Problem: "no path"},
+			want: notification.EventEnd{EventID: "evt-1", Success: true, Problem: "no path"},
+		},
+		{
+			in:   activities.FinishEventInput{EventID: "evt-1", Outcome: notification.EventCancelled},
+			want: notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled},
+		},
+		{
+			in: activities.FinishEventInput{EventID: "evt-1", Success: true}, local: true,
+			want: notification.EventEnd{EventID: "evt-1", Success: true, First: true},
+		},
+	} {
 		store := &eventStore{counts: notification.Counts{
 			Outcome:    notification.Incomplete,
 			Deliveries: map[notification.Status]int{notification.Sent: 2},
 			Decisions:  map[notification.Decision]int{notification.DecisionSelected: 2},
 		}}
 		a := &activities.Activities{Events: store}
-		counts, err := run[notification.Counts](a, a.FinishEvent, in)
+		finish := run[notification.Counts]
+		if tt.local {
+			finish = runLocally[notification.Counts]
+		}
+		counts, err := finish(a, a.FinishEvent, tt.in)
 		require.NoError(t, err)
 		require.Equal(t, store.counts, counts)
-		require.Equal(t, in, store.finished)
+		require.Equal(t, tt.want, store.finished)
 	}
 }

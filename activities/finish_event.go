@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 
+	"go.temporal.io/sdk/activity"
+
 	"herald/internal/notification"
 )
 
@@ -18,8 +20,15 @@ type FinishEventInput struct {
 // that its result cannot disagree with them. An event that succeeded and left
 // deliveries PENDING has the outcome INCOMPLETE, and else one that told people and
 // has a problem the outcome PROBLEM.
+//
+// A local activity may be overtaken: its workflow task is lost while the database still has
+// its statement, and the event ends otherwise. So it does not change an end that is recorded,
+// but fails, and the workflow has the end recorded by an activity of its own.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
-	counts, err := a.Events.FinishEvent(ctx, notification.EventEnd(in))
+	counts, err := a.Events.FinishEvent(ctx, notification.EventEnd{
+		EventID: in.EventID, Success: in.Success, Outcome: in.Outcome, Problem: in.Problem,
+		First: activity.GetInfo(ctx).IsLocalActivity,
+	})
 	if err == nil {
 		countEvent(ctx, counts.Outcome)
 	}

@@ -46,10 +46,14 @@ var (
 	finishOptions  = eventOptions(time.Minute, "count the deliveries and mark the event as ended")
 )
 
-// planFirst and publishFirst bound the local activities by which an event begins. Its
-// workflow task waits for both, and so do its deliveries: a broker that hangs holds them up
-// for a second, and no longer.
-var planFirst, publishFirst = firstTry(5*time.Second, planOptions.Summary), firstTry(time.Second, publishOptions.Summary)
+// planFirst and publishFirst bound the local activities by which an event begins, and
+// finishFirst the one by which it ends. Its workflow task waits for the first two, and so do
+// its deliveries: a broker that hangs holds them up for a second, and no longer.
+var (
+	planFirst    = firstTry(5*time.Second, planOptions.Summary)
+	publishFirst = firstTry(time.Second, publishOptions.Summary)
+	finishFirst  = firstTry(5*time.Second, finishOptions.Summary)
+)
 
 // execute runs an activity to its end.
 func execute[Result any](ctx workflow.Context, options workflow.ActivityOptions, activity, input any) (result Result, err error) {
@@ -76,8 +80,8 @@ func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.Act
 
 // Commands is the version of the commands that a new event's workflow issues. Zero
 // is that of release 0.1: see notify_event_v01.go. From 2 on, it publishes and begins to
-// plan by local activities: see [first].
-const Commands = 2
+// plan by local activities: see [first]. From 3 on, it ends by one, if it succeeds.
+const Commands = 3
 
 // pagesAtOnce bounds the pages of recipients that one activity plans, so that a
 // broadcast to a million is a few hundred events in its workflow's history.
@@ -130,7 +134,7 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 	finish := activities.FinishEventInput{
 		EventID: in.EventID, Success: err == nil && result.Outcome != notification.EventCancelled, Outcome: eventOutcome(result, err), Problem: result.Problem,
 	}
-	counts, finishErr := execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, finish)
+	counts, finishErr := recordEnd(ctx, in, finish)
 	if err == nil {
 		err = finishErr
 	}
@@ -140,6 +144,17 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 	result.Deliveries, result.Decisions = counts.Deliveries, counts.Decisions
 	setOutcome(ctx, string(eventOutcome(result, err)))
 	return result, err
+}
+
+// recordEnd records a success by a local activity, if that succeeds at once. Where the task
+// is lost in which it did so, the event may have been cancelled before it ends once more: it
+// then ends as cancelled, by an activity that changes what the row says. So an event ends as
+// its workflow does, and its row follows.
+func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventInput) (notification.Counts, error) {
+	if in.Commands >= 3 && end.Success {
+		return first[notification.Counts](ctx, finishFirst, finishOptions, acts.FinishEvent, end)
+	}
+	return execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, end)
 }
 
 // publishEvent starts publishing and does not wait for it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -194,4 +195,61 @@ func TestNotifyEventWithChildrenThatFail(t *testing.T) {
 
 	env.requireNotified(t, workflows.NotifyResult{})
 	require.ElementsMatch(t, inputs(batch(3)), env.deliveries.started)
+}
+
+// An event that succeeds ends by a local activity. An end that may change another one is
+// recorded by an activity of its own, as are those of events that older workers began.
+func TestNotifyEventRecordsItsEnd(t *testing.T) {
+	t.Parallel()
+
+	const local, own = "local", "of its own"
+	gone := temporal.NewNonRetryableApplicationError("no such event in event_outbox", activities.NoSuchRow, nil)
+	tests := []struct {
+		name     string
+		commands int
+		err      error // of planning
+		cancel   bool
+		fails    bool // the local activity
+		success  bool
+		want     []string
+	}{
+		{name: "success", commands: 3, success: true, want: []string{local}},
+		{name: "success, and another end is recorded", commands: 3, fails: true, success: true, want: []string{local, own}},
+		{name: "failure", commands: 3, err: gone, want: []string{own}},
+		{name: "cancelled", commands: 3, cancel: true, want: []string{own}},
+		{name: "begun by an older worker", commands: 2, success: true, want: []string{own}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, env := notifyInput, newEventEnv(t)
+			in.Commands = tt.commands
+			env.OnActivity(acts.PlanDeliveries, mock.Anything, firstPage).Return(func(context.Context, activities.PlanInput) (activities.PlanResult, error) {
+				if tt.cancel {
+					env.CancelWorkflow()
+				}
+				return activities.PlanResult{}, tt.err
+			}).Once()
+			var got []string
+			env.OnActivity(acts.FinishEvent, mock.Anything, mock.Anything).Return(func(ctx context.Context, end activities.FinishEventInput) (notification.Counts, error) {
+				require.Equal(t, tt.success, end.Success)
+				if !activity.GetInfo(ctx).IsLocalActivity {
+					got = append(got, own)
+					return counts, nil
+				}
+				got = append(got, local)
+				if tt.fails {
+					return notification.Counts{}, notification.ErrEnded
+				}
+				return counts, nil
+			})
+
+			env.ExecuteWorkflow(workflows.NotifyEvent, in)
+
+			require.True(t, env.IsWorkflowCompleted())
+			require.Equal(t, tt.success, env.GetWorkflowError() == nil)
+			require.Equal(t, tt.want, got)
+		})
+	}
 }

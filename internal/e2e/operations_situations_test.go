@@ -62,7 +62,7 @@ var situations = map[string]func(n *nightShift){
 		n.awaitSuccess(n.own("night-14"))
 		history := n.history("night-14-customer47-SMS")
 		n.save("night-14.json", history)
-		n.save("other-build.json", strings.ReplaceAll(n.history("night-14"), `"name":"FinishEvent"`, `"name":"EndEvent"`))
+		n.save("other-build.json", strings.ReplaceAll(history, `"name":"GiveUp"`, `"name":"RecordFailure"`))
 		n.age("40 days", "night-1", "night-2")
 	},
 	"11. An event told nobody": func(n *nightShift) {

@@ -11,6 +11,9 @@ import (
 // ErrNoEvent means that event_outbox has no such row, or no longer.
 var ErrNoEvent = errors.New("no such event in event_outbox")
 
+// ErrEnded means that an end of the event is recorded already, where only the first was to be.
+var ErrEnded = errors.New("an end of the event is recorded already")
+
 // ErrNoSourceRow means that the table of a source has no such row, or no longer.
 var ErrNoSourceRow = errors.New("no such row in the table of its source")
 

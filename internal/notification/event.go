@@ -62,6 +62,7 @@ type EventEnd struct {
 	Success bool // false: cancelled, or it could not be planned
 	Outcome EventOutcome
 	Problem string // which rows of the rules named nobody; empty: none
+	First   bool   // it is recorded only if none is yet
 }
 
 // HeraldSource is the source that is Herald's own table, event_outbox.

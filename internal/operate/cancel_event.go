@@ -20,13 +20,14 @@ func CancelEvent() Verb {
 }
 
 // planCancelEvent reads the row before it asks Temporal, which then knows the
-// workflow of an event that the row calls started.
+// workflow of an event that the row calls started. A cancellation that comes between
+// the row's end and the workflow's would make a success CANCELLED.
 func (o *Operator) planCancelEvent(ctx context.Context, id string) (plan, error) {
 	state, err := o.event(ctx, id)
 	if err != nil {
 		return plan{}, err
 	}
-	status, err := o.workflowStatus(ctx, id)
+	status, err := o.settledStatus(ctx, id, state.Processed == notification.ProcessedSuccess)
 	switch {
 	case err != nil:
 		return plan{}, err

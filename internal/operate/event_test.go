@@ -82,6 +82,20 @@ func TestCancelEventWithoutWorkflow(t *testing.T) {
 	}
 }
 
+// An event that is about to end as its row says is not cancelled in the last moment.
+func TestCancelEventThatEnds(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.setStatus(notification.Sent)
+	d.exec("UPDATE event_outbox SET status = 'PROCESSED', published_at = now()")
+	d.exec("INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'SUCCESS')")
+	d.describes("evt-1", running).Once()
+	d.describes("evt-1", completed)
+
+	require.Equal(t, "has ended: of its deliveries 1 sent, and stay sent", d.run(CancelEvent(), "evt-1").String())
+}
+
 // A poller that has claimed the event starts it, and then it is cancelled.
 func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,7 +13,8 @@ import (
 // it. The deliveries of an event that did not succeed and are still PENDING become
 // CANCELLED, since no workflow is left to send them. Where an event has succeeded and
 // deliveries are still PENDING, its outcome is INCOMPLETE; else, where it told people
-// and has a problem, PROBLEM. A repetition does no harm.
+// and has a problem, PROBLEM. A repetition does no harm. Where only the first end was to be
+// recorded, and another is, the error is [notification.ErrEnded].
 func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error) {
 	const mark = `
 		INSERT INTO processed_event (event_id, status, outcome, problem)
@@ -28,6 +30,8 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		       outcome    = CASE WHEN processed_event.status = 'SUCCESS' AND excluded.outcome = 'INCOMPLETE' THEN processed_event.outcome ELSE excluded.outcome END,
 		       problem    = excluded.problem,
 		       updated_at = now()
+		WHERE  processed_event.status = 'PROCESSING'
+		OR     NOT $5
 		RETURNING coalesce(outcome, '')`
 	const cancel = `
 		UPDATE notification n
@@ -46,10 +50,13 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 	if !end.Success {
 		batch.Queue(cancel, end.EventID)
 	}
-	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
+	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem, end.First).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
 	queueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
 	queueCounts(batch, counts.Decisions, byDecision, end.EventID)
 	err := s.Pool.SendBatch(ctx, batch).Close()
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = notification.ErrEnded
+	}
 	return counts, wrap(err, "finish event")
 }
 

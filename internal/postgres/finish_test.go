@@ -100,6 +100,42 @@ func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 	require.Equal(t, notification.Incomplete, finish())
 }
 
+// The local activity by which an event ends may be lost with its workflow task, and may be
+// late. What the event's workflow has recorded in the end stands.
+func TestFinishEventFirst(t *testing.T) {
+	t.Parallel()
+
+	first := notification.EventEnd{EventID: "evt-1", Success: true, First: true}
+	again := notification.EventEnd{EventID: "evt-1", Success: true}
+	cancelled := notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}
+	tests := []struct {
+		name   string
+		ends   []notification.EventEnd
+		ended  []bool // of each: another end was recorded before
+		status string
+	}{
+		{name: "lost, and repeated", ends: []notification.EventEnd{first, first, again}, ended: []bool{false, true, false}, status: "SUCCESS "},
+		{name: "lost, and cancelled before it is repeated", ends: []notification.EventEnd{first, cancelled}, ended: []bool{false, false}, status: "FAILED CANCELLED"},
+		{name: "late, after the event was cancelled", ends: []notification.EventEnd{cancelled, first}, ended: []bool{false, true}, status: "FAILED CANCELLED"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			for i, end := range tt.ends {
+				_, err := s.FinishEvent(t.Context(), end)
+				if tt.ended[i] {
+					require.ErrorIs(t, err, notification.ErrEnded)
+				} else {
+					require.NoError(t, err)
+				}
+			}
+			require.Equal(t, tt.status, get[string](t, s, "SELECT status || ' ' || coalesce(outcome, '') FROM processed_event"))
+		})
+	}
+}
+
 // A workflow may be through before the poller has written that it was started.
 func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 	t.Parallel()

@@ -165,9 +165,17 @@ func (a *actors) PublishEvent(ctx context.Context, in activities.PublishEventInp
 }
 
 // FinishEvent counts nothing, and finds the outcome that the scenario says.
-func (a *actors) FinishEvent(_ context.Context, in activities.FinishEventInput) (notification.Counts, error) {
+func (a *actors) FinishEvent(ctx context.Context, in activities.FinishEventInput) (notification.Counts, error) {
+	s := a.of(in.EventID)
+	if local := activity.GetInfo(ctx).IsLocalActivity; local && s.away {
+		return notification.Counts{}, errors.New("the database is away")
+	} else if local && s.finishing {
+		if err := s.hold(ctx); err != nil {
+			return notification.Counts{}, err
+		}
+	}
 	return notification.Counts{
-		Outcome:    cmp.Or(a.of(in.EventID).outcome, in.Outcome),
+		Outcome:    cmp.Or(s.outcome, in.Outcome),
 		Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{},
 	}, nil
 }

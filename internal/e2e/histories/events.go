@@ -48,6 +48,19 @@ func firstTries() []*scenario {
 	cancelled.send, cancelled.meanwhile = outage, []step{withOpenChild, cancel}
 	all := []*scenario{event("notify_first_sent", small()), event("notify_first_failed"), again, cancelled}
 	for _, s := range all {
+		s.input = []any{workflows.NotifyInput{Publish: true, Commands: 2}}
+	}
+	return all
+}
+
+// firstEnds are events that end by a local activity.
+func firstEnds() []*scenario {
+	again := event("notify_finish_again", small())
+	again.away = true
+	lost := event("notify_finish_lost", small())
+	lost.finishing, lost.meanwhile = true, []step{underWay, cancel, release}
+	all := []*scenario{event("notify_finish_sent", small()), again, lost}
+	for _, s := range all {
 		s.input = []any{workflows.NotifyInput{Publish: true, Commands: workflows.Commands}}
 	}
 	return all

@@ -26,6 +26,7 @@ type scenario struct {
 	before    []step                    // before it is started
 	pages     []activities.PlanResult   // of an event; none: it cannot be planned
 	planning  bool                      // it is planned until it is cancelled
+	finishing bool                      // the local activity that records its end waits until it is released
 	away      bool                      // its local activities fail
 	stretches int64                     // of each lane
 	batched   bool                      // its lanes go in batches
@@ -69,6 +70,7 @@ func scenarios(stamp string) []*scenario {
 	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
 	all = append(all, firstTries()...)
+	all = append(all, firstEnds()...)
 	all = append(all, topics()...)
 	all = append(all, largeEvents()...)
 	all = append(all, batchedEvents()...)
