@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ type batch struct {
 // newBatch goes on from the progress that an earlier execution gave with its last heartbeat.
 func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []string) *batch {
 	b := &batch{
-		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint), deadline: activity.GetInfo(ctx).Deadline,
+		activities: a, in: in, ids: ids, until: time.Now().Add(batchStint + rand.N(batchStint)), deadline: activity.GetInfo(ctx).Deadline,
 		stopped: activity.GetWorkerStopChannel(ctx),
 		beat:    func(progress BatchProgress) { activity.RecordHeartbeat(ctx, progress) },
 	}
@@ -66,7 +67,7 @@ func (b *batch) next(ctx context.Context) ([]string, turn) {
 	switch {
 	case err != nil:
 		b.fail(err)
-	case b.over(ctx): // it was stopped meanwhile
+	case b.ended(ctx): // meanwhile; one whose time is over still uses the turn, which nobody else has
 		granted = 0
 	}
 	group := b.ids[:granted]
@@ -76,7 +77,12 @@ func (b *batch) next(ctx context.Context) ([]string, turn) {
 
 // over says that no more groups are to be begun.
 func (b *batch) over(ctx context.Context) bool {
-	return ctx.Err() != nil || time.Now().After(b.until) || isClosed(b.stopped)
+	return b.ended(ctx) || time.Now().After(b.until)
+}
+
+// ended says that the batch was cancelled, or that its worker stops.
+func (b *batch) ended(ctx context.Context) bool {
+	return ctx.Err() != nil || isClosed(b.stopped)
 }
 
 func isClosed(stopped <-chan struct{}) bool {

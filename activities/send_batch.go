@@ -28,9 +28,11 @@ const (
 	// BatchSends is how many messages of a channel the batches of a worker have with the
 	// provider at most.
 	BatchSends = BatchesAtOnce * groupSize
-	// batchStint is how long an execution begins groups. Then the batch goes back to the
-	// queue, where what is more urgent goes first.
-	batchStint = time.Minute
+	// batchStint is how long an execution begins groups: so long at least, and twice as long
+	// at most. Then the batch goes back to the queue, where what is more urgent goes first,
+	// and then batches of other entities. It is drawn by lot, since batches that began
+	// together and end together leave turns of a rate limit to nobody.
+	batchStint = 10 * time.Second
 	// BatchHeartbeat is how long Temporal waits for a sign of life. A batch gives one every
 	// beatInterval, and so hears that often whether it is cancelled.
 	BatchHeartbeat = 30 * time.Second

@@ -59,7 +59,7 @@ func answered(all []*turnWaiter) (places []int) {
 func TestTurnsGoInOrder(t *testing.T) {
 	t.Parallel()
 
-	normal, high, batch := turnRank(0, false), turnRank(1, false), turnRank(3, true)
+	high, normal, batch, low := turnRank(1, false), turnRank(0, false), turnRank(3, true), turnRank(5, false)
 	all := []*turnWaiter{
 		{rank: batch, key: "R/1", most: 1},  // 0
 		{rank: normal, key: "R/1", most: 1}, // 1
@@ -68,6 +68,9 @@ func TestTurnsGoInOrder(t *testing.T) {
 		{rank: normal, key: "R/2", most: 1}, // 4
 		{rank: normal, key: "R/2", most: 1}, // 5
 		{rank: high, key: "R/3", most: 1},   // 6
+		{rank: batch, key: "R/1", most: 1},  // 7
+		{rank: batch, key: "R/2", most: 1},  // 8
+		{rank: low, key: "R/4", most: 1},    // 9
 	}
 	q, g := waiters(t, all...)
 	var order []int
@@ -77,7 +80,7 @@ func TestTurnsGoInOrder(t *testing.T) {
 		if len(order) < len(all)-1 {
 			<-g.asked
 		} else {
-			<-all[0].answered
+			<-all[len(all)-1].answered // has time, and goes last
 		}
 		for _, place := range answered(all) {
 			if !seen[place] {
@@ -86,7 +89,7 @@ func TestTurnsGoInOrder(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []int{6, 1, 4, 2, 5, 3, 0}, order)
+	require.Equal(t, []int{6, 1, 4, 2, 5, 3, 8, 0, 7, 9}, order)
 	require.Empty(t, q.served, "the keys of nobody who waits are forgotten")
 }
 

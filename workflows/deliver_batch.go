@@ -115,7 +115,7 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 	}
 }
 
-// sendBatchOptions give an execution five minutes, of which it begins messages in the first;
+// sendBatchOptions give an execution five minutes, of which it begins messages in the first 20 seconds;
 // then it waits for those that are with the provider. A missing heartbeat shows that its
 // worker died.
 func sendBatchOptions(in BatchInput) workflow.ActivityOptions {

@@ -6,112 +6,180 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
+	"herald/internal/notification"
 	"herald/internal/sandbox"
+	"herald/workflows"
 )
 
-// A backlog over a channel with a rate limit, with three worker processes: two restaurants
-// of which one has much more to tell, and something urgent.
+const (
+	perSecond = 4    // a rate that a busy machine can keep to
+	backlog   = 2000 // messages of one restaurant
+	processes = 2    // that serve the channel
+
+	// soon is so many places in the ledger: five messages that take turns with the backlog have
+	// ten, some are in hand when they come, and either process may have a few turns in a row.
+	soon = 20
+)
+
+// While 2,000 messages of one restaurant wait, each for a workflow of its own, come a few
+// that have time, five of another restaurant, and some that are urgent.
 func TestBacklogUnderARateLimit(t *testing.T) {
 	t.Parallel()
 
-	const perSecond = 4 // which a busy machine can do
 	s := newSystem(t, "EMAIL_RATE_LIMIT=4", "BULK_THRESHOLD=0")
-	s.prepareRestaurants("NORMAL")
-	s.startWorker("--events")
-	s.tell("NEWS", "1", 60)
-	s.tell("MORE_NEWS", "1", 60)
-	s.tell("NEWS", "2", 5)
-	s.tell("URGENT", "3", 10)
-	for range 3 {
-		s.startWorker("--channels", "email")
-	}
-	s.awaitCount(135, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	s.startRestaurants()
+	s.emitTo("NEWS", "1", backlog)
+	s.awaitCount(backlog, `SELECT count(*) FROM notification`)
+	s.awaitWaiting(300) // an event begins 400 of them, and one more with each that is sent
+	s.waitSince(s.workflowsOf(s.emitTo("RUMOUR", "4", 5), 5)...)
 
-	sent := s.messages()
-	require.Len(t, sent, 135)
-	require.LessOrEqual(t, lastOf(sent, "URGENT-3"), 15, "what is urgent goes first")
-	require.LessOrEqual(t, lastOf(sent, "NEWS-2")-lastOf(sent, "URGENT-3"), 15, "the second restaurant has its turn beside the first")
-	requireRate(t, sent, perSecond)
+	require.LessOrEqual(t, s.placesOf(s.emitTo("NEWS", "2", 5), 5), soon, "one of each restaurant in turn")
+	require.LessOrEqual(t, s.placesOf(s.emitTo("URGENT", "3", 10), 10), soon, "what is urgent goes first")
+	s.awaitSome(60, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_type = 'RUMOUR' AND status = 'SENT'`), "what has time goes last")
+	requireRate(t, s.messages())
 }
 
-// A batch that is sent under a rate limit, by three worker processes, lets messages of
-// another event before it, which are as urgent or more; both together keep to the rate.
+// While batches of one restaurant have all places of the workers, one of another comes, then
+// five single messages, and then urgent ones while other single messages wait. A batch that
+// has time waits for all of them.
 func TestBatchUnderARateLimit(t *testing.T) {
 	t.Parallel()
 
-	const perSecond, inBatches, soon = 5, 160, 50 // places: the two events have 15, and a busy machine takes seconds to start them
-	s := newSystem(t, "EMAIL_RATE_LIMIT=5", "BULK_THRESHOLD=20")
-	s.prepareRestaurants("NORMAL")
-	s.startWorker("--events")
-	for range 3 {
-		s.startWorker("--channels", "email")
-	}
-	s.emitTo("NEWS", "1", inBatches)
-	s.eventually(func() bool { return len(s.messages()) > 0 }, "no batch is sent")
-	s.emitTo("NEWS", "2", 5)
-	s.emitTo("URGENT", "3", 10)
-	s.awaitCount(15, `SELECT count(*) FROM notification WHERE event_id NOT LIKE '%NEWS-1'`)
-	before := len(s.messages())
-	s.awaitCount(inBatches+15, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	const aBatch, atOnce = 1001, 2 * processes // aBatch is more than BULK_THRESHOLD has by default
+	const aStint = 30 * perSecond              // places; a batch that runs keeps its own for 20 s at most
+	s := newSystem(t, "EMAIL_RATE_LIMIT=4")
+	s.startRestaurants()
+	s.emitTo("NEWS", "1", backlog)
+	s.awaitSome(atOnce, `SELECT count(DISTINCT batch) FROM delivery_attempt`)
+	s.waitSince(workflows.BatchID(s.emitTo("RUMOUR", "4", aBatch), notification.Email, 1))
 
-	sent := s.messages()
-	require.Len(t, sent, inBatches+15)
-	require.LessOrEqual(t, lastOf(sent, "URGENT-3")-before, soon, "what is urgent goes before the batch")
-	require.LessOrEqual(t, lastOf(sent, "NEWS-2")-before, soon, "a single message goes before a batch")
-	require.Equal(t, inBatches, s.count(`SELECT count(*) FROM delivery_attempt WHERE batch IS NOT NULL`))
-	requireRate(t, sent, perSecond)
+	require.LessOrEqual(t, s.placesOfBatch(s.emitTo("MORE_NEWS", "6", aBatch), 5), aStint, "another restaurant has its turn among batches")
+	require.LessOrEqual(t, s.placesOf(s.emitTo("NEWS", "2", 5), 5), soon, "single messages go before a batch")
+	s.emitTo("MORE_NEWS", "5", 20)
+	require.LessOrEqual(t, s.placesOf(s.emitTo("URGENT", "3", 10), 10), soon, "what is urgent goes before both")
+	const left = 2 // turns that nobody else takes in time on a busy machine
+	require.LessOrEqual(t, s.count(`SELECT count(*) FROM delivery_attempt a JOIN notification n USING (delivery_id) WHERE n.event_type = 'RUMOUR'`), left, "what has time goes last")
+	requireRate(t, s.messages())
 }
 
-// prepareRestaurants lets restaurants tell staff by mail: NEWS and MORE_NEWS with a
-// priority, and what is URGENT before them.
-func (s *system) prepareRestaurants(priority string) {
+// startRestaurants lets restaurants tell their staff by mail: NEWS and MORE_NEWS, what is
+// URGENT, and a RUMOUR, which has time.
+func (s *system) startRestaurants() {
 	s.t.Helper()
 	s.starter("migrate", "up")
-	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, priority) VALUES ('NEWS', 'EMAIL', $1), ('MORE_NEWS', 'EMAIL', $1), ('URGENT', 'EMAIL', 'HIGH')`, priority)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, priority) VALUES
+		('NEWS', 'EMAIL', 'NORMAL'), ('MORE_NEWS', 'EMAIL', 'NORMAL'), ('URGENT', 'EMAIL', 'HIGH'), ('RUMOUR', 'EMAIL', 'LOW')`)
 	s.exec(`INSERT INTO notification_template (title, body) VALUES ('News', 'For {{.recipient.user_id}}')`)
 	s.starter("poller", "start")
+	s.startWorker("--events")
+	for range processes {
+		s.startWorker("--channels", "email")
+	}
 }
 
 // emitTo writes an event of a restaurant for so many of its staff, and returns its id.
 func (s *system) emitTo(eventType, restaurant string, staff int) string {
 	s.t.Helper()
-	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', $1 || '-' || n, 'r' || $1 || '-' || n || '@example.com' FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`, restaurant, staff)
-	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', $1, 'RESTAURANT_USER', $1 || '-' || n, 'STAFF' FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`, restaurant, staff)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email) SELECT 'RESTAURANT_USER', $1 || '-' || n, 'r' || $1 || '-' || n || '@example.com' FROM generate_series(1, $2::int) n`, restaurant, staff)
+	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', $1, 'RESTAURANT_USER', $1 || '-' || n, 'STAFF' FROM generate_series(1, $2::int) n`, restaurant, staff)
 	return s.emit(s.name+"-"+eventType+"-"+restaurant, eventType, "RESTAURANT/"+restaurant, "{}")
 }
 
-// tell does so and waits until the deliveries wait to be sent.
-func (s *system) tell(eventType, restaurant string, staff int) {
+// awaitWaiting waits until so many messages wait at Temporal to be sent, each by itself.
+func (s *system) awaitWaiting(least int64) {
 	s.t.Helper()
-	id := s.emitTo(eventType, restaurant, staff)
-	s.awaitCount(staff, `SELECT count(*) FROM notification WHERE event_id = $1`, id)
 	s.eventually(func() bool {
-		described, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
-		begun := 0
-		for _, child := range described.GetPendingChildren() {
-			if child.GetRunId() != "" {
-				begun++
-			}
-		}
-		return err == nil && begun == staff
-	}, "the deliveries of %s do not begin", id)
+		queue, err := s.temporal.WorkflowService().DescribeTaskQueue(s.t.Context(), &workflowservice.DescribeTaskQueueRequest{
+			Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: workflows.ChannelQueue(s.name, notification.Email)},
+			TaskQueueType: enums.TASK_QUEUE_TYPE_ACTIVITY, ReportStats: true,
+		})
+		return err == nil && queue.GetStats().GetApproximateBacklogCount() >= least
+	}, "there are never %d messages that wait", least)
 }
 
-// lastOf is the place, from 1, of the last message of an event.
-func lastOf(sent []sandbox.Entry, event string) int {
-	last := 0
-	for i, message := range sent {
-		if strings.Contains(message.DeliveryID, "-"+event+"-") {
-			last = i + 1
+// workflowsOf waits until an event has so many deliveries, and returns the ids of their
+// workflows.
+func (s *system) workflowsOf(event string, all int) []string {
+	s.t.Helper()
+	s.awaitCount(all, `SELECT count(*) FROM notification WHERE event_id = $1`, event)
+	return s.deliveries(`SELECT delivery_id FROM notification WHERE event_id = '` + event + `'`)
+}
+
+// waitSince waits until all of these workflows wait for a worker that sends, and returns since
+// when the last of them does. What a busy machine needs until then has no place in the ledger.
+func (s *system) waitSince(ids ...string) (since time.Time) {
+	s.t.Helper()
+	for _, id := range ids {
+		var scheduled time.Time
+		s.eventually(func() bool {
+			scheduled = s.firstScheduled(id)
+			return !scheduled.IsZero()
+		}, "%s never begins", id)
+		if scheduled.After(since) {
+			since = scheduled
 		}
 	}
-	return last
+	return since
+}
+
+// firstScheduled is when a workflow scheduled its first activity; zero: not yet.
+func (s *system) firstScheduled(id string) time.Time {
+	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		if err != nil {
+			break // it has not begun
+		}
+		if event.GetEventType() == enums.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED {
+			return event.GetEventTime().AsTime()
+		}
+	}
+	return time.Time{}
+}
+
+// placesOf waits until all messages of an event are sent. It counts the places in the
+// ledger from when the last of them waits until the last of them is sent.
+func (s *system) placesOf(event string, all int) int {
+	s.t.Helper()
+	since := s.waitSince(s.workflowsOf(event, all)...)
+	s.awaitDeliveries(event, "SENT", all)
+	return s.places(since, event, all)
+}
+
+// placesOfBatch does so from when the first batch of an event waits, for the first n of
+// its messages.
+func (s *system) placesOfBatch(event string, n int) int {
+	s.t.Helper()
+	since := s.waitSince(workflows.BatchID(event, notification.Email, 1))
+	s.awaitSome(n, `SELECT count(*) FROM notification WHERE status = 'SENT' AND event_id = '`+event+`'`)
+	return s.places(since, event, n)
+}
+
+// places counts the messages that were sent since a time, up to the n-th of an event.
+func (s *system) places(since time.Time, event string, n int) (places int) {
+	s.t.Helper()
+	defer func() { s.t.Logf("%s: %d places", event, places) }()
+	for _, message := range s.messages() {
+		if message.Time.After(since) {
+			places++
+		}
+		if strings.HasPrefix(message.DeliveryID, event+"-") {
+			n--
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return places
 }
 
 // requireRate requires that a backlog was sent at a rate: in no 5 s more than the messages
 // of 6 s, and at least nine tenths of it in all.
-func requireRate(t *testing.T, sent []sandbox.Entry, perSecond float64) {
+func requireRate(t *testing.T, sent []sandbox.Entry) {
 	t.Helper()
 	for i, from := range sent {
 		within := 0
@@ -120,7 +188,7 @@ func requireRate(t *testing.T, sent []sandbox.Entry, perSecond float64) {
 				within++
 			}
 		}
-		require.LessOrEqual(t, float64(within), 6*perSecond, "within 5 s from %s", from.Time)
+		require.LessOrEqual(t, within, 6*perSecond, "within 5 s from %s", from.Time)
 	}
 	took := sent[len(sent)-1].Time.Sub(sent[0].Time).Seconds()
 	t.Logf("%d messages in %.1f s: %.2f a second", len(sent), took, float64(len(sent)-1)/took)
