@@ -115,9 +115,9 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 	}
 }
 
-// sendBatchOptions give an execution five minutes, of which it begins messages in the first 20 seconds;
-// then it waits for those that are with the provider. A missing heartbeat shows that its
-// worker died.
+// sendBatchOptions give an execution five minutes. It begins messages in the first 20
+// seconds, and then waits for those that are with the provider. A missing heartbeat shows
+// that its worker died.
 func sendBatchOptions(in BatchInput) workflow.ActivityOptions {
 	options := heartbeating(5*time.Minute, activities.BatchHeartbeat, fmt.Sprintf("send batch %d by %s", in.Number, in.Channel))
 	options.TaskQueue = BatchesQueue(in.Policy.TaskQueue)

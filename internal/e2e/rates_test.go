@@ -21,8 +21,9 @@ const (
 	processes = 2    // that serve the channel
 
 	// soon is so many places in the ledger: five messages that take turns with the backlog have
-	// ten, some are in hand when they come, and either process may have a few turns in a row.
-	soon = 20
+	// ten, and as a rule get through within fifteen. More are what the processes have in hand
+	// when they come: only by chance do these take turns with each other.
+	soon = 25
 )
 
 // While 2,000 messages of one restaurant wait, each for a workflow of its own, come a few
