@@ -12,15 +12,20 @@ import (
 // FinishEvent marks an event as ended in processed_event and counts what became of
 // it. The deliveries of an event that did not succeed and are still PENDING become
 // CANCELLED, since no workflow is left to send them. Where an event has succeeded and
-// deliveries are still PENDING, its outcome is INCOMPLETE; else, where it told people
-// and has a problem, PROBLEM. A repetition does no harm. Where only the first end was to be
+// deliveries are still PENDING, its outcome is INCOMPLETE, unless an operator retries these;
+// else, where it told people and has a problem, PROBLEM. A repetition does no harm. Where only the first end was to be
 // recorded, and another is, the error is [notification.ErrEnded].
 func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error) {
 	const mark = `
 		INSERT INTO processed_event (event_id, status, outcome, problem)
 		VALUES ($1,
 		        CASE WHEN $2 THEN 'SUCCESS' ELSE 'FAILED' END,
-		        CASE WHEN $2 AND EXISTS (SELECT FROM notification WHERE event_id = $1 AND status = 'PENDING') THEN 'INCOMPLETE'
+		        CASE WHEN $2 AND EXISTS (
+		                 SELECT
+		                 FROM   notification n
+		                 WHERE  n.event_id = $1
+		                 AND    n.status = 'PENDING'
+		                 AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)) THEN 'INCOMPLETE'
 		             WHEN $3 <> '' THEN $3
 		             WHEN $4 <> '' THEN 'PROBLEM' END,
 		        nullif($4, ''))

@@ -100,6 +100,20 @@ func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 	require.Equal(t, notification.Incomplete, finish())
 }
 
+// What an operator retries before the event has ended is not left: its retry sends it.
+func TestFinishEventBesideARetry(t *testing.T) {
+	t.Parallel()
+
+	s := ofThree(t)
+	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'CANCELLED')")
+
+	counts, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, First: true})
+
+	require.NoError(t, err)
+	require.Empty(t, counts.Outcome)
+	require.Equal(t, 1, counts.Deliveries[notification.Pending])
+}
+
 // The local activity by which an event ends may be lost with its workflow task, and may be
 // late. What the event's workflow has recorded in the end stands.
 func TestFinishEventFirst(t *testing.T) {
