@@ -61,14 +61,18 @@ func parseTable(args []string, out io.Writer) (s tableSettings, picked []*compar
 	if s.Pairs < 1 || s.WarmUp < 0 {
 		return s, nil, errors.New("there must be a pair that counts")
 	}
-	all := comparisons()
-	if flags.NArg() == 0 {
+	all, rest := comparisons(), flags.Args()
+	if len(rest) == 0 {
 		s.Minutes = cmp.Or(s.Minutes, tableMinutes)
 		s.file = cmp.Or(s.file, "bench/table.json")
-		return s, slices.DeleteFunc(all, func(c *comparison) bool { return c.named }), nil
+		for _, c := range all {
+			if !c.named {
+				rest = append(rest, c.name)
+			}
+		}
 	}
 	var names []string
-	for rest := flags.Args(); len(rest) > 0; {
+	for len(rest) > 0 {
 		i := slices.IndexFunc(all, func(c *comparison) bool { return c.name == rest[0] })
 		if i < 0 {
 			help(out)

@@ -96,8 +96,12 @@ func TestTableArguments(t *testing.T) {
 	s, picked, err = parseTable(nil, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "bench/table.json", s.file)
+	require.Equal(t, float64(tableMinutes), s.Minutes)
 	for _, c := range picked {
 		require.False(t, c.named, c.name)
+		_, alone, err := parseTable([]string{c.name}, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, alone[0].sizes, c.sizes, "the sizes that it has where it is named")
 	}
 	for args, want := range map[string]string{"nothing": `no case "nothing"`, "--pairs 0": "a pair", "relay --pairs x": "invalid value"} {
 		_, _, err := parseTable(strings.Fields(args), io.Discard)
