@@ -24,7 +24,8 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		                 SELECT
 		                 FROM   notification n
 		                 WHERE  n.event_id = $1
-		                 AND    n.status = 'PENDING'
+		                 AND    ` + undelivered + `
+		                 AND    n.status = (SELECT 'PENDING') -- which keeps the planner to the index of that event
 		                 AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)) THEN 'INCOMPLETE'
 		             WHEN $3 <> '' THEN $3
 		             WHEN $4 <> '' THEN 'PROBLEM' END,
@@ -65,11 +66,12 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 	return counts, wrap(err, "finish event")
 }
 
-// countByStatus counts an event's deliveries.
+// countByStatus counts an event's deliveries. The planner cannot see how many they are, and
+// keeps its plan.
 const countByStatus = `
 		SELECT status, count(*)
 		FROM   notification
-		WHERE  event_id = $1
+		WHERE  event_id = (SELECT $1::text)
 		GROUP BY status`
 
 func queueCounts[K ~string](batch *pgx.Batch, into map[K]int, query, eventID string) {
