@@ -22,7 +22,7 @@ func broadcast() *comparison {
 		about: "one event with a mail to each of very many people, beside a bare loop that sends the same mails without Temporal",
 		a:     "Herald: plans all of them, while no worker serves e-mail; then one does, and is timed from its first attempt to the last SENT",
 		b:     "a bare loop over the same rows: reads 500, sends them with the same sender, as many at once as Herald's worker, and updates them in one statement",
-		large: 3,
+		large: 4,
 		limit: 20 * time.Minute,
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {

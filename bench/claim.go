@@ -28,6 +28,7 @@ func claim() *comparison {
 		a:     "beside processed rows; and while a transaction is open from before many rows that were written, claimed and ended",
 		b:     "in a table that was empty before",
 		limit: 15 * time.Minute,
+		large: 2,
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Processed, "processed", 1_000_000, "rows that are processed")

@@ -30,6 +30,7 @@ func latency() *comparison {
 		about: "how long after its commit an event is with the provider, beside how long after a start call an activity runs",
 		a:     "Herald, from before the commit of an event to each of its requests at the provider",
 		b:     "bare Temporal, from before the start of a parent to the first line of the activity in each of its children",
+		large: 2,
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Rate, "rate", 2, "events a second")

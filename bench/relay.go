@@ -26,6 +26,7 @@ func relay() *comparison {
 		about: "events of which nobody is told, from the outbox to a started workflow and a closed row, beside bare calls that start the same",
 		a:     "Herald's poller, from before the commit of the rows to the last that is marked: claim, start, mark",
 		b:     "bare ExecuteWorkflow of the same workflow with the same input, as many at once, from the first call to the last answer; the rows are there already",
+		large: 3,
 		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Events, "events", 2000, "events of a round")
