@@ -52,27 +52,27 @@ type attempts map[string]notification.Attempt
 
 // beginFirst begins first attempts at the deliveries $1. $3 says whether they were judged:
 // then they go to the addresses $2; else they must have been planned within a minute, and no
-// event may cancel their own. The rows are locked in the order of all that locks several,
-// and found by their ids alone: where the statistics know no row that is PENDING, the planner
-// would read all that are. It cannot see how many the ids are, and keeps its plan.
+// event may cancel their own. The rows are locked in the order of all that locks several.
+// The planner cannot see how many they are, and keeps its plan; nor which status they have,
+// so that it goes by the ids: it would read all that are PENDING where it knows of none.
 const beginFirst = `
-		WITH named AS MATERIALIZED (
-			SELECT n.id, n.delivery_id, n.event_id, n.status, n.attempt_count, n.created_at, i.address
+		WITH due AS (
+			SELECT n.id, i.address
 			FROM   unnest((SELECT $1::text[]), $2::text[]) AS i (delivery_id, address)
 			JOIN   notification n USING (delivery_id)
-			ORDER BY n.id
-			FOR UPDATE OF n
-		), begun AS (
-			UPDATE notification u
-			SET    attempt_count     = 1,
-			       recipient_address = CASE WHEN $3 THEN nullif(n.address, '') ELSE u.recipient_address END
-			FROM   named n
-			WHERE  u.id = n.id
-			AND    n.status = 'PENDING'
+			WHERE  n.status = (SELECT 'PENDING')
 			AND    n.attempt_count = 0
 			AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
 			AND    ($3 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))
-			RETURNING u.*
+			ORDER BY n.id
+			FOR UPDATE OF n
+		), begun AS (
+			UPDATE notification n
+			SET    attempt_count     = 1,
+			       recipient_address = CASE WHEN $3 THEN nullif(d.address, '') ELSE n.recipient_address END
+			FROM   due d
+			WHERE  n.id = d.id
+			RETURNING n.*
 		), attempt AS (
 			INSERT INTO delivery_attempt (delivery_id, attempt, batch)
 			SELECT delivery_id, 1, $4
@@ -111,14 +111,14 @@ func (s *Store) beginJudged(ctx context.Context, ids []string, number int, begun
 		UPDATE notification n
 		SET    status     = 'CANCELLED',
 		       last_error = d.reason
-		FROM  (SELECT n.id, n.status, n.attempt_count, i.reason
+		FROM  (SELECT n.id, i.reason
 		       FROM   unnest((SELECT $1::text[]), $2::text[]) AS i (delivery_id, reason)
 		       JOIN   notification n USING (delivery_id)
+		       WHERE  n.status = (SELECT 'PENDING')
+		       AND    n.attempt_count = 0
 		       ORDER BY n.id
 		       FOR UPDATE OF n) AS d
 		WHERE  n.id = d.id
-		AND    d.status = 'PENDING'
-		AND    d.attempt_count = 0
 		RETURNING n.delivery_id, n.last_error`
 
 	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = ANY ($1)", ids)

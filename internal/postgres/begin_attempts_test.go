@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -146,6 +147,33 @@ func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 
 	require.Equal(t, notification.Attempt{Status: notification.Pending}, attempts[0])
 	require.Equal(t, 1, attempts[1].Number)
+}
+
+// A delivery that an operator retries at that moment is left to the retry, which the batch
+// cannot see yet.
+func TestBeginAttemptsBesideARetry(t *testing.T) {
+	t.Parallel()
+
+	s, ids := mailsTo(t, 1)
+	exec(t, s, "UPDATE notification SET status = 'CANCELLED', last_error = 'an operator'")
+	retry := openTx(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'CANCELLED')", ids[0])
+	_, err := retry.Exec(t.Context(), "UPDATE notification SET status = 'PENDING', last_error = NULL")
+	require.NoError(t, err)
+	begun := make(chan []notification.Attempt, 1)
+	var batch errgroup.Group
+	batch.Go(func() error {
+		attempts, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: ids, Batch: 1})
+		begun <- attempts
+		return err
+	})
+	require.Eventually(t, func() bool {
+		return len(begun) > 0 || get[int](t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
+	}, time.Minute, 10*time.Millisecond)
+
+	require.NoError(t, retry.Commit(t.Context()))
+
+	require.NoError(t, batch.Wait())
+	require.Zero(t, (<-begun)[0].Number)
 }
 
 // Where another event takes theirs back, no delivery is begun, however new it is.
