@@ -45,6 +45,10 @@ type outgoing struct {
 // repeated.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
 	err = a.try(ctx, &m)
+	countAttempts(ctx, m.channel, m.result)
+	if m.tried.Begun > 1 {
+		countRetry(ctx, m.channel)
+	}
 	recordErr := a.record(ctx, m.channel, m.result)
 	if recordErr != nil {
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
@@ -64,7 +68,6 @@ func (a *Activities) try(ctx context.Context, m *outgoing) error {
 	answer, err := a.call(ctx, *m)
 	m.end(answer, err)
 	a.warnings.rejected(ctx, m.channel, m.result)
-	countAttempt(ctx, m.channel, m.tried.Begun, m.result.Outcome)
 	return err
 }
 
@@ -87,9 +90,7 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.policy.Timeout)
 	defer cancel()
-	answer, err := sender.Send(ctx, message)
-	observeCall(ctx, m.channel, answer.Took)
-	return answer, err
+	return sender.Send(ctx, message)
 }
 
 // errLate is an attempt that was begun too late, on a machine or with a database
@@ -124,7 +125,7 @@ func (a *Activities) record(ctx context.Context, channel notification.Channel, r
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	recorded, err := a.Deliveries.EndAttempt(ctx, result)
-	observeCommitToSent(ctx, channel, recorded.Age)
+	observeCommitToSent(ctx, channel, recorded)
 	a.warnings.tokensKept(ctx, recorded.DeadTokensKept)
 	return err
 }

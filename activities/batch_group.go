@@ -59,8 +59,19 @@ func (b *batch) sendAll(ctx context.Context, begun []notification.Attempt, turn 
 		calls.Go(func() { results[i] = b.sendOne(ctx, attempt, turn) })
 	}
 	calls.Wait()
+	countAttempts(ctx, b.in.Channel, results...)
+	countDeliveries(ctx, b.in.Channel, notification.Sent, sentOf(results)) // recorded or not: nothing sends them again
 	b.activities.tellBestEffort(ctx, b.in.Channel, results)
 	return results
+}
+
+func sentOf(results []notification.AttemptResult) (sent int) {
+	for _, result := range results {
+		if result.Outcome == notification.OutcomeSent {
+			sent++
+		}
+	}
+	return sent
 }
 
 // sendOne makes one attempt. What fails for now is for a workflow of its own; what fails for
@@ -73,7 +84,6 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt, turn tu
 	}
 	err := b.activities.try(ctx, &m)
 	if err == nil {
-		countDelivery(ctx, b.in.Channel, notification.Sent) // recorded or not: nothing sends it again
 		b.note(func(p *BatchProgress) { p.Sent++ })
 		return m.result
 	}
@@ -119,13 +129,15 @@ func (b *batch) fail(err error, unrecorded ...notification.AttemptResult) {
 
 // noteEnds tells what the database said of the ends of attempts.
 func (a *Activities) noteEnds(ctx context.Context, channel notification.Channel, results []notification.AttemptResult, recorded []notification.RecordedAttempt) {
+	observeCommitToSent(ctx, channel, recorded...)
+	failed := 0
 	for i, end := range recorded {
-		observeCommitToSent(ctx, channel, end.Age)
 		a.warnings.tokensKept(ctx, end.DeadTokensKept)
 		if results[i].GiveUp && end.Status == notification.Failed {
-			countDelivery(ctx, channel, notification.Failed)
+			failed++
 		}
 	}
+	countDeliveries(ctx, channel, notification.Failed, failed)
 }
 
 // tellBestEffort logs what failed of a group on a channel that has no dead letters.

@@ -157,37 +157,43 @@ func countPassedOver(ctx context.Context, some notification.PassedOver) {
 	byOutcome(activity.GetMetricsHandler(ctx), outcome).Counter(PassedOverMetric).Inc(int64(some.Count))
 }
 
-// observeCall measures how long a provider took to answer. 0: it was not called.
-func observeCall(ctx context.Context, channel notification.Channel, took time.Duration) {
-	if took > 0 {
-		byChannel(ctx, channel).Timer(ProviderLatencyMetric).Record(took)
-	}
-}
-
 // observeTurn measures how long a message, or a group of a batch, waited for its turn under
 // the channel's rate limit.
 func observeTurn(ctx context.Context, channel notification.Channel, waited time.Duration) {
 	byChannel(ctx, channel).Timer(TurnWaitMetric).Record(waited)
 }
 
-// countAttempt counts an attempt that ended. begun is the number of attempts of its
-// run, with this one and those that crashed.
-func countAttempt(ctx context.Context, channel notification.Channel, begun int, outcome notification.AttemptOutcome) {
+// countAttempts counts attempts that ended, and measures how long the provider took for
+// those with which it was called.
+func countAttempts(ctx context.Context, channel notification.Channel, ended ...notification.AttemptResult) {
 	metrics := byChannel(ctx, channel)
-	byOutcome(metrics, string(outcome)).Counter(AttemptsMetric).Inc(1)
-	if begun > 1 {
-		metrics.Counter(RetriesMetric).Inc(1)
+	latency, outcomes := metrics.Timer(ProviderLatencyMetric), map[notification.AttemptOutcome]int64{}
+	for _, attempt := range ended {
+		outcomes[attempt.Outcome]++
+		if attempt.Took > 0 {
+			latency.Record(attempt.Took)
+		}
+	}
+	for outcome, count := range outcomes {
+		byOutcome(metrics, string(outcome)).Counter(AttemptsMetric).Inc(count)
 	}
 }
 
-// countDelivery counts a delivery that ended as SENT, FAILED or CANCELLED.
-func countDelivery(ctx context.Context, channel notification.Channel, status notification.Status) {
-	byOutcome(byChannel(ctx, channel), string(status)).Counter(DeliveriesMetric).Inc(1)
+// countRetry counts an attempt that is not the first of its run.
+func countRetry(ctx context.Context, channel notification.Channel) {
+	byChannel(ctx, channel).Counter(RetriesMetric).Inc(1)
+}
+
+// countDeliveries counts deliveries that ended as SENT, FAILED or CANCELLED.
+func countDeliveries(ctx context.Context, channel notification.Channel, status notification.Status, count int) {
+	if count > 0 {
+		byOutcome(byChannel(ctx, channel), string(status)).Counter(DeliveriesMetric).Inc(int64(count))
+	}
 }
 
 // countEnd counts a delivery that was given up.
 func countEnd(ctx context.Context, channel notification.Channel, status notification.Status, reason string) {
-	countDelivery(ctx, channel, status)
+	countDeliveries(ctx, channel, status, 1)
 	if reason == string(notification.DecisionSuppressed) {
 		byChannel(ctx, channel).Counter(SuppressedMetric).Inc(1)
 	}
@@ -233,10 +239,13 @@ func countDeadLetter(ctx context.Context, channel notification.Channel) {
 	byChannel(ctx, channel).Counter(DeadLettersMetric).Inc(1)
 }
 
-// observeCommitToSent measures the time from an event's transaction to the record
-// that a message of it was sent. 0: unknown.
-func observeCommitToSent(ctx context.Context, channel notification.Channel, age time.Duration) {
-	if age > 0 {
-		byChannel(ctx, channel).Timer(CommitToSentMetric).Record(age)
+// observeCommitToSent measures the times from an event's transaction to the record that a
+// message of it was sent. 0: unknown.
+func observeCommitToSent(ctx context.Context, channel notification.Channel, recorded ...notification.RecordedAttempt) {
+	ages := byChannel(ctx, channel).Timer(CommitToSentMetric)
+	for _, attempt := range recorded {
+		if attempt.Age > 0 {
+			ages.Record(attempt.Age)
+		}
 	}
 }

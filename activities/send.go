@@ -81,7 +81,7 @@ func (a *Activities) send(ctx context.Context, in SendInput, alone time.Duration
 	if err != nil {
 		return SendResult{}, err
 	}
-	countDelivery(ctx, in.Channel, notification.Sent) // recorded or not: nothing sends it again
+	countDeliveries(ctx, in.Channel, notification.Sent, 1) // recorded or not: nothing sends it again
 	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
 }
 
