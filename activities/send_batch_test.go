@@ -32,7 +32,7 @@ func TestSendBatch(t *testing.T) {
 	require.False(t, got.More)
 	require.False(t, got.Left)
 	require.ElementsMatch(t, ids(100), over.sent)
-	require.LessOrEqual(t, over.most, 32)
+	require.LessOrEqual(t, over.most, inGroup)
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, s, "status"))
 	require.Equal(t, map[string]int{"true": 100}, deliveriesBy(t, s, "provider_message_id = 'sg-' || n.delivery_id AND a.batch = 7 AND a.attempt = 1 AND a.outcome = 'SENT'"))
 

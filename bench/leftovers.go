@@ -12,8 +12,8 @@ type leftovers struct {
 	ends []func(ctx context.Context) error
 }
 
-// endTime bounds the removal of what was made.
-const endTime = 2 * time.Minute
+// endTime bounds the removal of what was made: a database is dropped after a checkpoint.
+const endTime = 5 * time.Minute
 
 // atEnd notes how something is removed that was made; the last is removed first.
 func (l *leftovers) atEnd(remove func(ctx context.Context) error) { l.ends = append(l.ends, remove) }
