@@ -50,6 +50,7 @@ type Activities struct {
 	warnings   warnings
 	turnQueues sync.Map // by channel: a *turnQueue
 	underWay   underWay
+	singles    singles
 }
 
 // DeliveryPolicy is how the deliveries of one channel are made. It comes from

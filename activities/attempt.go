@@ -49,7 +49,7 @@ func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notif
 	if m.tried.Begun > 1 {
 		countRetry(ctx, m.channel)
 	}
-	recordErr := a.record(ctx, m.channel, m.result)
+	recordErr := a.record(ctx, m)
 	if recordErr != nil {
 		activity.GetLogger(ctx).Warn("the end of an attempt was not recorded", "id", cmp.Or(m.result.DeliveryID, m.result.DigestID), "outcome", m.result.Outcome, "error", Unquoted(recordErr))
 	}
@@ -121,11 +121,14 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 }
 
 // record writes a result down, even when the activity was cancelled meanwhile.
-func (a *Activities) record(ctx context.Context, channel notification.Channel, result notification.AttemptResult) error {
+func (a *Activities) record(ctx context.Context, m outgoing) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	recorded, err := a.Deliveries.EndAttempt(ctx, result)
-	observeCommitToSent(ctx, channel, recorded)
+	recorded, err := a.Deliveries.EndAttempt(ctx, m.result)
+	observeCommitToSent(ctx, m.channel, recorded)
+	if m.tried.Begun == 1 && a.RateLimits[m.channel] == 0 {
+		a.singles.note(recorded.Age - m.result.Took)
+	}
 	a.warnings.tokensKept(ctx, recorded.DeadTokensKept)
 	return err
 }

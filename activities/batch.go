@@ -52,6 +52,9 @@ func (b *batch) send(ctx context.Context) {
 			return
 		}
 		b.sendGroup(ctx, ids, turn)
+		if b.activities.RateLimits[b.in.Channel] == 0 { // else it waits for turns, and others go first
+			b.activities.singles.letPass(ctx)
+		}
 	}
 }
 

@@ -3,7 +3,9 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
@@ -79,4 +81,31 @@ func TestSendBatchMetrics(t *testing.T) {
 		"herald_attempts EMAIL SENT": 7, "herald_attempts EMAIL REFUSED": 1, "herald_attempts EMAIL BUSY": 1,
 		"herald_deliveries EMAIL SENT": 7, "herald_deliveries EMAIL FAILED": 1, "herald_deliveries EMAIL CANCELLED": 1,
 	}, m.counted())
+}
+
+// After a single message that was late, a batch rests between its groups.
+func TestSendBatchLetsSinglesPass(t *testing.T) {
+	t.Parallel()
+
+	const rest = 300 * time.Millisecond
+	s := withBatch(t, inGroup+1)
+	var mu sync.Mutex
+	var calls []time.Time // that of the single message first
+	a := batchActivities(s, &mails{answer: func(context.Context, string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, time.Now())
+		return nil
+	}})
+	single := due(1, 0)
+	single.age = time.Second
+	a.Deliveries = single
+
+	_, err := run[activities.SendResult](a, a.SendFirst, sendInput)
+	require.NoError(t, err)
+	got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
+
+	require.NoError(t, err)
+	require.Equal(t, inGroup+1, got.Sent)
+	require.GreaterOrEqual(t, calls[1+inGroup].Sub(calls[inGroup]), rest)
 }

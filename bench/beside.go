@@ -29,7 +29,7 @@ func beside() *comparison {
 			flags.IntVar(&s.Recipients, "recipients", 100_000, "of the broadcast")
 			flags.IntVar(&s.small.Rate, "rate", 2, "small events a second")
 			flags.IntVar(&s.small.Recipients, "small-recipients", 3, "recipients of each of these, with one delivery each")
-			flags.IntVar(&s.small.Seconds, "seconds", 10, "how long a round writes small events, which must be less than the broadcast takes")
+			flags.IntVar(&s.small.Seconds, "seconds", 20, "how long a round writes small events, which must be less than the broadcast takes")
 		},
 		open:  s.open,
 		goals: []goal{{figure: "to the provider p95", most: 2}},
