@@ -38,7 +38,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 				LIMIT  $2
 				FOR UPDATE SKIP LOCKED
 			))
-			AND    o.status = (SELECT 'PENDING') -- as a constant, it would have the index of all that are pending read
+			AND    o.status = (SELECT 'PENDING') -- so that the planner cannot choose the index of all that are pending
 			RETURNING o.*
 		)
 		SELECT c.seq,
