@@ -15,14 +15,12 @@ type PlanStore interface {
 	EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error)
 	Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error)
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
-	DeliveriesTo(ctx context.Context, eventID string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error)
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
 	// LaneExceeds says that more than n deliveries of a lane are still to be made.
 	LaneExceeds(ctx context.Context, eventID string, lane notification.Lane, n int) (bool, error)
 	LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error)
-	Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error)
 }
 
 const (
@@ -40,7 +38,7 @@ type PlanInput struct {
 	EventID string
 	Source  string              `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
 	After   notification.Cursor // the zero value: the first page
-	Pages   int                 `json:",omitempty"` // how many, at most; 0: one, with the result that release 0.1 wants
+	Pages   int                 `json:",omitempty"` // how many, at most
 }
 
 // PlanResult is the result of [Activities.PlanDeliveries].
@@ -53,11 +51,6 @@ type PlanResult struct {
 	Batch DeliveryBatch        // all that is to be delivered, where that is little; else empty
 	Lanes []notification.Lane  `json:",omitempty"` // which there are deliveries for by now; with an empty Batch
 	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
-
-	// For events that release 0.1 started.
-	Stored    notification.IDRange // where this page's deliveries are
-	Immediate int                  // how many of them are to be sent at once
-	Waiting   int                  // how many wait for a time of their own
 }
 
 // DeliveryBatch is deliveries, and how those of each channel are made.
@@ -88,9 +81,6 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 		if err := a.planPages(ctx, p, in); err != nil {
 			return PlanResult{}, err
 		}
-	}
-	if in.Pages == 0 {
-		return a.resultV01(ctx, p, in)
 	}
 	return a.handOut(ctx, p, in)
 }
@@ -136,7 +126,6 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 	if err := a.Plans.SavePlan(ctx, p.setup.Event, decided); err != nil {
 		return err
 	}
-	p.decided = decided
 	countSuppressed(ctx, decided)
 	activity.RecordHeartbeat(ctx)
 	p.result.Next = found.Next
@@ -166,50 +155,20 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 	return result, err
 }
 
-// resultV01 is the result that events want which release 0.1 started.
-func (a *Activities) resultV01(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
-	result := p.result
-	if len(p.decided) == 0 {
-		return result, nil
-	}
-	stored, ids, err := a.Plans.DeliveriesTo(ctx, p.setup.Event.ID, p.decided)
-	if err != nil {
-		return PlanResult{}, err
-	}
-	result.Stored = ids
-	for _, d := range stored {
-		if d.Waits() {
-			result.Waiting++
-		} else {
-			result.Immediate++
-		}
-	}
-	if in.After.UserID == "" && result.Next == nil && result.Outcome == "" {
-		result.Batch = a.batch(stored)
-	}
-	return result, nil
-}
-
 // ListInput is the input of [Activities.ListDeliveries].
 type ListInput struct {
 	EventID string
 	IDs     notification.IDRange
-	Waiting bool                 // those that wait for a time of their own; else those to be sent at once
-	Channel notification.Channel `json:",omitempty"` // empty: all that were planned, as release 0.1 wants it
-	Left    bool                 `json:",omitempty"` // only what is PENDING; else also what FAILED before
-	Failed  bool                 `json:",omitempty"` // only what FAILED before
+	Waiting bool // those that wait for a time of their own; else those to be sent at once
+	Channel notification.Channel
+	Left    bool `json:",omitempty"` // only what is PENDING; else also what FAILED before
+	Failed  bool `json:",omitempty"` // only what FAILED before
 }
 
 // ListDeliveries returns the deliveries of one planned page.
 func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (DeliveryBatch, error) {
-	var deliveries []notification.Delivery
-	var err error
-	if in.Channel == "" {
-		deliveries, err = a.Plans.Deliveries(ctx, in.EventID, in.IDs, in.Waiting)
-	} else {
-		lane := notification.Lane{Channel: in.Channel, Waiting: in.Waiting}
-		deliveries, err = a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, onlyOf(in.Left, in.Failed))
-	}
+	lane := notification.Lane{Channel: in.Channel, Waiting: in.Waiting}
+	deliveries, err := a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, onlyOf(in.Left, in.Failed))
 	if err != nil {
 		return DeliveryBatch{}, err
 	}

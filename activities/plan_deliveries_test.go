@@ -3,7 +3,6 @@ package activities_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,53 +40,8 @@ func TestPlanDeliveries(t *testing.T) {
 	}, db.decided)
 	require.Equal(t, activities.PlanResult{
 		EventType: "RESERVATION_REQUESTED", Aggregate: restaurant,
-		Batch:  activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies},
-		Stored: notification.IDRange{First: 1, Last: 100}, Immediate: 3,
+		Batch: activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies},
 	}, result)
-}
-
-// What waits for a delay or for the end of quiet hours is counted apart, on an
-// only page and on one of many.
-func TestPlanDeliveriesCountsWhatWaits(t *testing.T) {
-	t.Parallel()
-
-	quiet := []notification.Preference{{Channel: notification.Email, Enabled: true, QuietHours: always}}
-	tests := []struct {
-		name               string
-		change             func(db *plans)
-		immediate, waiting int
-	}{
-		{name: "nothing waits", change: func(*plans) {}, immediate: 4},
-		{name: "a delayed channel", change: func(db *plans) {
-			db.rules.Routing[1].Strategy, db.rules.Routing[1].Delay = notification.Delayed, time.Hour
-		}, immediate: 2, waiting: 2},
-		{name: "quiet hours of one", change: func(db *plans) {
-			db.rules.Routing[1].QuietHoursAction = notification.Defer
-			db.page.Recipients[0].Preferences = quiet
-		}, immediate: 3, waiting: 1},
-		{name: "quiet hours that drop", change: func(db *plans) { db.page.Recipients[0].Preferences = quiet }, immediate: 3},
-		{name: "everything waits", change: func(db *plans) {
-			db.rules.Routing = db.rules.Routing[1:]
-			db.rules.Routing[0].Strategy, db.rules.Routing[0].Delay = notification.Delayed, time.Hour
-		}, waiting: 2},
-		{name: "nobody is left", change: func(db *plans) { db.page.Recipients = nil }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			for _, next := range []*notification.Cursor{nil, {UserID: "11"}} {
-				db := reservation()
-				tt.change(db)
-				db.page.Next = next
-				result, err := plan(db, activities.PlanInput{EventID: "evt-1", After: notification.Cursor{UserID: "9"}})
-
-				require.NoError(t, err)
-				require.Equal(t, tt.immediate, result.Immediate)
-				require.Equal(t, tt.waiting, result.Waiting)
-			}
-		})
-	}
 }
 
 // A result lands in the history: ids and options, no address and no text.
@@ -116,7 +70,7 @@ func TestPlanDeliveriesInPages(t *testing.T) {
 	first, err := plan(db, activities.PlanInput{EventID: "evt-1"})
 	require.NoError(t, err)
 	require.Empty(t, first.Batch)
-	require.NotZero(t, first.Stored)
+	require.Equal(t, lanes, first.Lanes)
 	want := notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser, Used: notification.Used{"RESTAURANT/5 EMAIL": 2, "RESTAURANT/5 WEBSOCKET": 2}}
 	require.Equal(t, &want, first.Next)
 
@@ -181,7 +135,6 @@ func TestListDeliveries(t *testing.T) {
 	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
 	ids := notification.IDRange{First: 1, Last: 100}
 	for _, in := range []activities.ListInput{
-		{EventID: "evt-1", IDs: ids}, {EventID: "evt-1", IDs: ids, Waiting: true},
 		{EventID: "evt-1", IDs: ids, Channel: notification.SMS}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Failed: true}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Waiting: true, Left: true},
 	} {
 		batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, in)

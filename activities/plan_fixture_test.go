@@ -44,15 +44,6 @@ func (p *plans) SavePlan(_ context.Context, _ notification.Event, page []notific
 	return p.later
 }
 
-func (p *plans) DeliveriesTo(_ context.Context, _ string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
-	return stored(recipients), notification.IDRange{First: 1, Last: 100}, p.later
-}
-
-func (p *plans) Deliveries(_ context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
-	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: waiting}
-	return stored(p.decided), p.later
-}
-
 func (p *plans) Undelivered(_ context.Context, _ string, limit int) ([]notification.Delivery, error) {
 	left := append(p.left, stored(p.decided)...)
 	return left[:min(len(left), limit)], p.later
@@ -105,6 +96,7 @@ func planner(db activities.PlanStore) *activities.Activities {
 
 func plan(db activities.PlanStore, in activities.PlanInput) (activities.PlanResult, error) {
 	a := planner(db)
+	in.Pages = max(in.Pages, 1)
 	return run[activities.PlanResult](a, a.PlanDeliveries, in)
 }
 

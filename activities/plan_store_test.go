@@ -48,26 +48,23 @@ func event(t *testing.T, s *postgres.Store, aggregateType, aggregateID string) {
 // the ids of all that was planned.
 func planned(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
-	var ids []string
 	var after notification.Cursor
 	for {
 		result, err := plan(s, activities.PlanInput{EventID: "evt-1", After: after})
 		require.NoError(t, err)
 		require.Empty(t, result.Outcome)
-		immediate, err := s.Deliveries(t.Context(), "evt-1", result.Stored, false)
-		require.NoError(t, err)
-		require.Len(t, immediate, result.Immediate)
-		waiting, err := s.Deliveries(t.Context(), "evt-1", result.Stored, true)
-		require.NoError(t, err)
-		require.Len(t, waiting, result.Waiting)
-		for _, d := range append(immediate, waiting...) {
-			ids = append(ids, d.DeliveryID)
-		}
 		if result.Next == nil {
-			return ids
+			break
 		}
 		after = *result.Next
 	}
+	deliveries, err := s.Undelivered(t.Context(), "evt-1", 1000)
+	require.NoError(t, err)
+	ids := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		ids[i] = d.DeliveryID
+	}
+	return ids
 }
 
 // The worked examples, from the tables to the rows of notification.

@@ -17,7 +17,6 @@ type planning struct {
 	texts   EventTexts
 	targets []notification.Target
 	result  PlanResult
-	decided []notification.DecidedRecipient // of the last page
 }
 
 func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {

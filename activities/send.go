@@ -97,7 +97,7 @@ func (a *Activities) begin(ctx context.Context, in SendInput, alone time.Duratio
 func held(v notification.Verdict) SendResult {
 	result := SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait}
 	if v.Dropped == notification.WaitQuietHours {
-		result.Quiet = true // release 0.1 knows this field only
+		result.Quiet = true // as in histories of release 0.2
 	} else {
 		result.Dropped = v.Dropped
 	}

@@ -149,7 +149,7 @@ func TestWhySomebodyGotNothing(t *testing.T) {
 }
 
 // What an event's purged row would have told is taken from the delivery's, or called
-// unknown, as of a delivery that release 0.1 planned.
+// unknown.
 func TestWhyOfAPurgedEvent(t *testing.T) {
 	t.Parallel()
 

@@ -76,13 +76,8 @@ func (e *environment) plans(after notification.Cursor, planned activities.PlanRe
 	if after.UserID != "" {
 		in.Pages = 100
 	}
-	e.plansIn(0, in, planned)
-}
-
-// plansIn expects a planning, and that it takes d.
-func (e *environment) plansIn(d time.Duration, in activities.PlanInput, planned activities.PlanResult) {
 	planned.EventType, planned.Aggregate = "RESERVATION_REQUESTED", aggregate
-	e.OnActivity(acts.PlanDeliveries, mock.Anything, in).After(d).Return(planned, nil).Once()
+	e.OnActivity(acts.PlanDeliveries, mock.Anything, in).Return(planned, nil).Once()
 }
 
 // finishes expects the end of the event; an empty outcome: all went its way.
@@ -141,7 +136,7 @@ func waiting(b activities.DeliveryBatch) activities.DeliveryBatch {
 
 // onlyPage is the plan of an event with few recipients.
 func onlyPage(b activities.DeliveryBatch) activities.PlanResult {
-	return activities.PlanResult{Batch: b, Stored: notification.IDRange{First: 1, Last: int64(len(b.Deliveries))}}
+	return activities.PlanResult{Batch: b}
 }
 
 // stored is where the deliveries of the n-th page are, which counts from 1.
@@ -165,13 +160,5 @@ func takesRegardless(d time.Duration) func(workflow.Context, workflows.DeliverIn
 		ctx, cancel := workflow.NewDisconnectedContext(ctx)
 		defer cancel()
 		return workflow.Sleep(ctx, d)
-	}
-}
-
-// publishesAfter expects that the event is published, unless d is zero, and
-// that it takes d until the broker has it.
-func (e *environment) publishesAfter(d time.Duration) {
-	if d > 0 {
-		e.OnActivity(acts.PublishEvent, mock.Anything, activities.PublishEventInput{EventID: eventID}).After(d).Return(activities.PublishEventResult{}, nil).Once()
 	}
 }

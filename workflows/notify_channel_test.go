@@ -40,7 +40,7 @@ func (e *environment) findsPages(lane notification.Lane, n int) {
 }
 
 func pageOf(lane notification.Lane, n int) workflows.PageInput {
-	in := pageInputV01(n)
+	in := pageInput(n)
 	in.Channel, in.Waiting = lane.Channel, lane.Waiting
 	return in
 }

@@ -13,14 +13,11 @@ import (
 
 // NotifyInput is the input of [NotifyEvent].
 type NotifyInput struct {
-	EventID   string
-	Source    string               `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
-	Publish   bool                 // publish the event's message to the sinks of its source
-	After     *notification.Cursor `json:",omitempty"` // recipients up to here were told by earlier runs
-	Pages     int                  `json:",omitempty"` // how many pages those were
-	Published bool                 `json:",omitempty"`
-	Commands  int                  `json:",omitempty"` // [Commands] as of the start; 0: release 0.1's, which alone uses After, Pages and Published
-	Cancels   string               `json:",omitempty"` // the event that it takes back; empty: none, as always in release 0.1
+	EventID  string
+	Source   string `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
+	Publish  bool   // publish the event's message to the sinks of its source
+	Commands int    `json:",omitempty"` // [Commands] as of the start
+	Cancels  string `json:",omitempty"` // the event that it takes back; empty: none
 
 	Topic     *activities.TopicPolicy `json:",omitempty"` // the event goes to the topic of its source; nil: its source has none
 	TopicOnly bool                    `json:",omitempty"` // nobody is told of it
@@ -78,10 +75,10 @@ func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.Act
 	return options
 }
 
-// Commands is the version of the commands that a new event's workflow issues. Zero
-// is that of release 0.1: see notify_event_v01.go. From 2 on, it publishes and begins to
-// plan by local activities: see [first]. From 3 on, it ends by one, if it succeeds.
-const Commands = 3
+// Commands is the generation of the commands that a new event's workflow issues. Release
+// 0.2 had 1 to 3. From 2 on, the event publishes and begins to plan by local activities:
+// see [first]. From 3 on, it ends by a local activity, if it succeeds.
+const Commands = 4
 
 // pagesAtOnce bounds the pages of recipients that one activity plans, so that a
 // broadcast to a million is a few hundred events in its workflow's history.
@@ -95,9 +92,6 @@ const pagesAtOnce = 100
 // when all of them have. A delivery that fails does not fail its siblings or the
 // event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
-	if in.Commands == 0 {
-		return notifyEventV01(ctx, in)
-	}
 	told, settleTold := workflow.NewFuture(ctx)
 	published, produced := publishEvent(ctx, in), produceEvent(ctx, in, told)
 	cancelled, err := cancelOther(ctx, in)
@@ -138,7 +132,7 @@ func finishEvent(ctx workflow.Context, in NotifyInput, result NotifyResult, err 
 	if err == nil {
 		err = finishErr
 	}
-	if err == nil && in.Commands > 0 {
+	if err == nil {
 		result.Outcome = counts.Outcome
 	}
 	result.Deliveries, result.Decisions = counts.Deliveries, counts.Decisions
@@ -160,7 +154,7 @@ func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventI
 // publishEvent starts publishing and does not wait for it.
 func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	published, settable := workflow.NewFuture(ctx)
-	if !in.Publish || in.Published {
+	if !in.Publish {
 		settable.Set(nil, nil)
 		return published
 	}

@@ -114,19 +114,6 @@ func TestNotifyEventPublishesBesideTheDeliveries(t *testing.T) {
 	require.Equal(t, (1+2+4+8+16+30)*time.Second, publishedAt, "the first attempt is a local activity, and the second one follows at once")
 }
 
-func TestNotifyEventPublishesOnce(t *testing.T) {
-	t.Parallel()
-
-	in, env := notifyInput, newEventEnv(t)
-	in.Publish, in.Published = true, true
-	env.plans(notification.Cursor{}, activities.PlanResult{})
-	env.finishes("")
-
-	env.ExecuteWorkflow(workflows.NotifyEvent, in)
-
-	env.requireNotified(t, workflows.NotifyResult{})
-}
-
 func TestNotifyEventThatCannotBePlannedOrPublished(t *testing.T) {
 	t.Parallel()
 
@@ -213,10 +200,10 @@ func TestNotifyEventRecordsItsEnd(t *testing.T) {
 		success  bool
 		want     []string
 	}{
-		{name: "success", commands: 3, success: true, want: []string{local}},
-		{name: "success, and another end is recorded", commands: 3, fails: true, success: true, want: []string{local, own}},
-		{name: "failure", commands: 3, err: gone, want: []string{own}},
-		{name: "cancelled", commands: 3, cancel: true, want: []string{own}},
+		{name: "success", commands: workflows.Commands, success: true, want: []string{local}},
+		{name: "success, and another end is recorded", commands: workflows.Commands, fails: true, success: true, want: []string{local, own}},
+		{name: "failure", commands: workflows.Commands, err: gone, want: []string{own}},
+		{name: "cancelled", commands: workflows.Commands, cancel: true, want: []string{own}},
 		{name: "begun by an older worker", commands: 2, success: true, want: []string{own}},
 	}
 	for _, tt := range tests {

@@ -17,9 +17,9 @@ type PageInput struct {
 	EventType string
 	Aggregate notification.Entity
 	IDs       notification.IDRange
-	Waiting   bool                 `json:",omitempty"` // its deliveries that wait: see [notification.Delivery.Waits]; otherwise those to be sent at once
-	Channel   notification.Channel `json:",omitempty"` // its deliveries over this channel; empty: over all channels, as in release 0.1
-	Left      bool                 `json:",omitempty"` // only what is PENDING; otherwise what FAILED before, too
+	Waiting   bool `json:",omitempty"` // its deliveries that wait: see [notification.Delivery.Waits]; otherwise those to be sent at once
+	Channel   notification.Channel
+	Left      bool `json:",omitempty"` // only what is PENDING; otherwise what FAILED before, too
 }
 
 // openDeliveries bounds the deliveries of one workflow over one channel that are
@@ -35,11 +35,7 @@ func NotifyPage(ctx workflow.Context, in PageInput) error {
 	if err != nil {
 		return err
 	}
-	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
-	if in.Channel == "" {
-		return deliverBatchV01(ctx, event, batch)
-	}
-	return deliverBatch(ctx, event, batch)
+	return deliverBatch(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, batch)
 }
 
 // batchEvent is the event whose deliveries a batch is.

@@ -165,21 +165,6 @@ func TestNotifyPageWithATakenID(t *testing.T) {
 	require.Len(t, env.deliveries.started, 2)
 }
 
-// A page that release 0.1 started reads all that was planned of it.
-func TestNotifyPageV01(t *testing.T) {
-	t.Parallel()
-
-	env := newPageEnv(t)
-	env.deliveries.end = takes[workflows.DeliverInput](time.Second)
-	env.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3)}).Return(batch(130), nil).Once()
-
-	env.ExecuteWorkflow(workflows.NotifyPage, pageInputV01(3))
-
-	require.NoError(t, env.GetWorkflowError())
-	require.ElementsMatch(t, inputs(batch(130)), env.deliveries.started)
-	require.Equal(t, 100, env.deliveries.mostOpen)
-}
-
 // holder expects the question who has a delivery's id.
 func (e *environment) holder(d notification.Delivery) *testsuite.MockCallWrapper {
 	return e.OnActivity(acts.AwaitHolder, mock.Anything, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotification, TaskQueue: "herald-email"})
@@ -187,9 +172,7 @@ func (e *environment) holder(d notification.Delivery) *testsuite.MockCallWrapper
 
 // pageInput is the n-th page of a lane.
 func pageInput(n int) workflows.PageInput {
-	in := pageInputV01(n)
-	in.Channel = notification.Email
-	return in
+	return workflows.PageInput{EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, IDs: stored(n), Channel: notification.Email}
 }
 
 // lists expects that the third page is read.

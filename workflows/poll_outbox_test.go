@@ -16,7 +16,7 @@ import (
 func TestPollOutboxContinuesAsNew(t *testing.T) {
 	t.Parallel()
 
-	for _, source := range []string{"", "orders"} { // histories of release 0.1 have none
+	for _, source := range []string{"", "orders"} {
 		env := newEnv(t)
 		env.OnActivity(acts.PollOutbox, mock.Anything, activities.PollOutboxInput{Source: source}).Return(activities.PollOutboxResult{Started: 3}, nil).Times(120)
 

@@ -1,18 +1,5 @@
 -- Who hears of what, over which channel. Together with events.json, enough to show every decision.
 
--- What the example of version 0.1 said, and no longer says.
-DELETE FROM event_type_recipients
-WHERE  (event_type, entity_id_path) IN (
-           ('RESERVATION_REQUESTED', 'restaurantId'), ('RESERVATION_CONFIRMED', 'customer.id'), ('RESERVATION_CONFIRMED', 'restaurantId'),
-           ('RESERVATION_REMINDER', 'customer.id'), ('REVIEW_POSTED', 'restaurantId'));
-
-DELETE FROM event_type_channel_routing
-WHERE  event_type = 'RESERVATION_REQUESTED'
-AND    channel_type = 'SLACK';
-
-DELETE FROM entity_notification_settings
-WHERE  (entity_type, entity_id, channel_type, event_type) = ('RESTAURANT', '7', 'SMS', 'RESERVATION_CONFIRMED');
-
 -- Of several paths the first that the payload has counts; @aggregate is the event's aggregate_id, where that is of the entity's type.
 INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles)
 VALUES ('RESERVATION_REQUESTED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId,restaurant_id,@aggregate', '{MANAGER,CHEF,WAITER}'),

@@ -120,28 +120,6 @@ func TestSeedRecipientsAreTheDocuments(t *testing.T) {
 	}
 }
 
-// The example of version 0.1 is replaced: what it said otherwise goes, what
-// somebody added stays.
-func TestSeedReplacesTheOlderExample(t *testing.T) {
-	t.Parallel()
-
-	db := postgrestest.New(t)
-	_, err := db.Pool.Exec(t.Context(), `
-		INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path, roles)
-		VALUES ('RESERVATION_CONFIRMED', 'RESTAURANT_USER', 'RESTAURANT', 'restaurantId', '{MANAGER}'),
-		       ('RESERVATION_CONFIRMED', 'ADMIN', 'ADMIN', NULL, NULL);
-		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'SLACK'), ('RESERVATION_CONFIRMED', 'SLACK')`)
-	require.NoError(t, err)
-	seed(t, db, "https://hooks.slack.com")
-
-	told := collect[seedRecipients](t, db, "SELECT user_type, entity_type, roles FROM event_type_recipients WHERE event_type = 'RESERVATION_CONFIRMED' ORDER BY 1")
-	require.Equal(t, []seedRecipients{{UserType: "ADMIN", EntityType: "ADMIN"}, {UserType: "CUSTOMER", EntityType: "CUSTOMER"}}, told)
-	var slack []string
-	require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT array_agg(event_type) FROM event_type_channel_routing WHERE channel_type = 'SLACK'").Scan(&slack))
-	require.NotContains(t, slack, "RESERVATION_REQUESTED")
-	require.Contains(t, slack, "RESERVATION_CONFIRMED")
-}
-
 func seeded(t *testing.T) *postgres.Store {
 	t.Helper()
 	db := postgrestest.New(t)

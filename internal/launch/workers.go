@@ -167,8 +167,8 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 }
 
 // workerOf judges a worker by its last heartbeat, or by when it last asked for tasks if
-// that is later: a server that has too much to do refuses heartbeats first. One that sends
-// them at longer intervals, as those of release 0.1 do, says so in each but its first.
+// that is later: a server that has too much to do refuses heartbeats first. A worker
+// with longer intervals says so in each heartbeat but its first.
 func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
 	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime()}
 	if polled.After(worker.LastSeen) {

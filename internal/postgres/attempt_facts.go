@@ -18,8 +18,7 @@ type attemptFacts struct {
 }
 
 // selectAttemptFacts is the beginning of a query that reads the deliveries n. A
-// delivery that release 0.1 planned has no entity: it is judged without a membership
-// and without an entity's settings.
+// delivery without an entity is judged without a membership and an entity's settings.
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,

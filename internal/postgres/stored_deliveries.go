@@ -147,8 +147,7 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 }
 
 // Deliveries reads the deliveries of an event whose notification.id is in ids: those that
-// wait, or those that are to be sent at once. Events that
-// release 0.1 started read their pages so.
+// wait, or those that are to be sent at once.
 func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
 	const query = selectDeliveries + `
 		WHERE  n.event_id = $1

@@ -15,7 +15,7 @@ import (
 )
 
 // The local Postgres requires its password, which only the owner of the folder can read.
-// One of version 0.1, which had no password, gets one at its next start and keeps its data.
+// A server without a password gets one at its next start and keeps its data.
 func TestPostgresWantsItsPassword(t *testing.T) {
 	t.Parallel()
 

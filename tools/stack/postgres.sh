@@ -85,7 +85,7 @@ postgres_start() {
   pg_database
 }
 
-# pg_set_password gives the cluster a password, also one of version 0.1, which had none.
+# pg_set_password gives the cluster a password, also an older one that has none.
 # The server is down, so Postgres runs the statement in single-user mode. The file is
 # written last, so that the next start repeats what was interrupted.
 pg_set_password() { # HOME
@@ -98,7 +98,7 @@ pg_set_password() { # HOME
   mv "$PG_PASSWORD_FILE.new" "$PG_PASSWORD_FILE"
 }
 
-# pg_password prints nothing while a server of version 0.1 still runs.
+# pg_password prints nothing while a server without a password still runs.
 pg_password() { cat "$PG_PASSWORD_FILE" 2>/dev/null || true; }
 
 pg_database() {

@@ -61,7 +61,7 @@ func firstEnds() []*scenario {
 	lost.finishing, lost.meanwhile = true, []step{underWay, cancel, release}
 	all := []*scenario{event("notify_finish_sent", small()), again, lost}
 	for _, s := range all {
-		s.input = []any{workflows.NotifyInput{Publish: true, Commands: workflows.Commands}}
+		s.input = []any{workflows.NotifyInput{Publish: true, Commands: 3}}
 	}
 	return all
 }
@@ -76,7 +76,7 @@ func event(name string, pages ...activities.PlanResult) *scenario {
 // small is the only page of an event, with two deliveries.
 func small() activities.PlanResult {
 	two := activities.DeliveryBatch{Deliveries: make([]notification.Delivery, 2)} // filled in when the event has an id
-	return activities.PlanResult{Batch: two, Stored: notification.IDRange{First: 10, Last: 11}, Immediate: 2}
+	return activities.PlanResult{Batch: two}
 }
 
 // withOpenChild is when one of the event's deliveries was begun.

@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", "workflows/testdata/v0.2", "`folder` of the histories: that of the release in the making")
+	dir := flag.String("dir", "workflows/testdata/v0.3", "`folder` of the histories: that of the release in the making")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
