@@ -13,5 +13,5 @@ var (
 	WithoutAddress   = withoutAddress
 )
 
-// SetClock lets a room know another time.
-func (w *Webhooks) SetClock(now time.Time) { w.now = func() time.Time { return now } }
+// SetBodyTimeout sets how long the webhooks wait for a body.
+func (w *Webhooks) SetBodyTimeout(timeout time.Duration) { w.bodyTimeout = timeout }

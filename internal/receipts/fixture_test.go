@@ -28,6 +28,7 @@ import (
 type room struct {
 	*httptest.Server
 	t      *testing.T
+	hooks  *receipts.Webhooks
 	store  *postgres.Store
 	signer receiptstest.Signer
 	reader *sdk.ManualReader
@@ -70,9 +71,10 @@ func newRoom(t *testing.T, change func(*receipts.Config)) *room {
 	if change != nil {
 		change(&cfg)
 	}
-	hooks, err := receipts.New(cfg)
+	var err error
+	r.hooks, err = receipts.New(cfg)
 	require.NoError(t, err)
-	r.Server = httptest.NewServer(hooks.Handler())
+	r.Server = httptest.NewServer(r.hooks.Handler())
 	t.Cleanup(r.Close)
 	return r
 }

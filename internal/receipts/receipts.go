@@ -8,7 +8,6 @@ import (
 	"crypto/ecdsa"
 	"log/slog"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -42,9 +41,9 @@ type Config struct {
 // Webhooks answers the providers' requests.
 type Webhooks struct {
 	Config
-	metrics *metrics
-	now     func() time.Time
-	held    atomic.Int64 // bytes of bodies
+	metrics     *metrics
+	now         func() time.Time
+	bodyTimeout time.Duration
 }
 
 // New returns the room.
@@ -53,15 +52,15 @@ func New(cfg Config) (*Webhooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Webhooks{Config: cfg, metrics: m, now: time.Now}, nil
+	return &Webhooks{Config: cfg, metrics: m, now: time.Now, bodyTimeout: bodyTimeout}, nil
 }
 
 // Handler returns the paths under /webhooks/.
 func (w *Webhooks) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/webhooks/sendgrid", w.post(w.sendgrid, noContent))
-	mux.Handle("/webhooks/twilio", w.post(w.twilio, noContent))
-	mux.Handle("/webhooks/twilio/inbound", w.post(w.inbound, noReply))
+	mux.Handle("/webhooks/sendgrid", &endpoint{Webhooks: w, bodyLimit: sendgridBody, admit: w.admitSendGrid, do: w.sendgrid, answer: noContent})
+	mux.Handle("/webhooks/twilio", &endpoint{Webhooks: w, bodyLimit: twilioBody, admit: w.admitTwilio, do: w.twilio, answer: noContent})
+	mux.Handle("/webhooks/twilio/inbound", &endpoint{Webhooks: w, bodyLimit: twilioBody, admit: w.admitTwilio, do: w.inbound, answer: noReply})
 	mux.HandleFunc("/", noSuchPath)
 	return mux
 }

@@ -1,8 +1,8 @@
 package receipts_test
 
 import (
+	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -141,7 +141,7 @@ func TestRefusals(t *testing.T) {
 	}
 	fields := url.Values{"MessageSid": {"SM1"}, "MessageStatus": {"failed"}}
 	texted := r.signer.Twilio(twilio+"?delivery_id="+delivery, fields)
-	long := strings.Repeat(" ", 1<<20) + "[]"
+	long, longText := strings.Repeat(" ", 1<<20)+"[]", strings.Repeat(" ", 64<<10)+"[]"
 	tests := []struct {
 		name, path, body string
 		header           http.Header
@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 		{name: "no time", path: sendgrid, body: batch, header: without("X-Twilio-Email-Event-Webhook-Timestamp"), status: 403, cause: "unsigned"},
 		{name: "another body", path: sendgrid, body: batch + " ", header: signed, status: 403, cause: "forged"},
 		{name: "another key", path: sendgrid, body: batch, header: keyless.signer.SendGrid(now, batch), status: 403, cause: "forged"},
-		{name: "a signature that is none", path: sendgrid, body: batch, header: http.Header{"X-Twilio-Email-Event-Webhook-Signature": {"%"}, "X-Twilio-Email-Event-Webhook-Timestamp": {"1"}}, status: 403, cause: "forged"},
+		{name: "a signature that is none", path: sendgrid, body: batch, header: http.Header{"X-Twilio-Email-Event-Webhook-Signature": {"%"}, "X-Twilio-Email-Event-Webhook-Timestamp": {fmt.Sprint(now.Unix())}}, status: 403, cause: "forged"},
 		{name: "older than SendGrid repeats", path: sendgrid, body: batch, header: r.signer.SendGrid(now.Add(-25*time.Hour-time.Minute), batch), status: 403, cause: "stale"},
 		{name: "no key here", path: sendgrid, body: batch, header: signed, at: keyless, status: 403, cause: "no_key"},
 		{name: "too large", path: sendgrid, body: long, header: r.signer.SendGrid(now, long), status: 413, cause: "too_large"},
@@ -164,10 +164,10 @@ func TestRefusals(t *testing.T) {
 		{name: "a status that is no form", path: twilio + "?delivery_id=" + delivery, body: "%zz", header: texted, status: 403, cause: "forged"},
 		{name: "a status, and no token here", path: twilio + "?delivery_id=" + delivery, body: fields.Encode(), header: texted, at: keyless, status: 403, cause: "no_key"},
 		{name: "a status, and no address here", path: twilio + "?delivery_id=" + delivery, body: fields.Encode(), header: nowhere.signer.Twilio(twilio, fields), at: nowhere, status: 403, cause: "no_key"},
-		{name: "a status that is too large", path: twilio, body: long, header: texted, status: 413, cause: "too_large"},
+		{name: "a status that is too large", path: twilio, body: longText, header: texted, status: 413, cause: "too_large"},
 		{name: "a message without a signature", path: inbound, body: "MessageSid=SM1&From=%2B393401234567&Body=STOP", header: http.Header{}, status: 403, cause: "unsigned"},
 		{name: "a message signed for the other path", path: inbound, body: fields.Encode(), header: r.signer.Twilio(twilio, fields), status: 403, cause: "forged"},
-		{name: "a message that is too large", path: inbound, body: long, header: texted, status: 413, cause: "too_large"},
+		{name: "a message that is too large", path: inbound, body: longText, header: texted, status: 413, cause: "too_large"},
 	}
 	for _, tt := range tests {
 		at := r
@@ -231,25 +231,94 @@ func TestDatabaseAway(t *testing.T) {
 	require.Contains(t, r.log.String(), "closed pool")
 }
 
-// TestManyBodies sends more than a gateway holds at once, in bodies that never end. Others
-// are told to come again, and are taken as soon as these are gone.
-func TestManyBodies(t *testing.T) {
+// stalled is a request whose last byte never comes.
+type stalled struct {
+	net.Conn
+	answer *bufio.Reader
+}
+
+// stall sends a request of a length without its last byte.
+func (r *room) stall(path string, header http.Header, length int) stalled {
+	r.t.Helper()
+	conn, err := new(net.Dialer).DialContext(r.t.Context(), "tcp", r.Listener.Addr().String())
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { _ = conn.Close() })
+	var head strings.Builder
+	require.NoError(r.t, header.Write(&head))
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n%s\r\n%s", path, length, head.String(), strings.Repeat(" ", length-1))
+	}()
+	return stalled{conn, bufio.NewReader(conn)}
+}
+
+// status waits for the answer.
+func (s stalled) status(t *testing.T) int {
+	t.Helper()
+	require.NoError(t, s.SetReadDeadline(time.Now().Add(time.Minute)))
+	answer, err := http.ReadResponse(s.answer, nil)
+	require.NoError(t, err, "no answer")
+	defer func() { _ = answer.Body.Close() }()
+	return answer.StatusCode
+}
+
+// TestStalledBodies fills the budget of one endpoint with bodies that never end. The other
+// endpoints still take requests, and this one does once the bodies have gone.
+func TestStalledBodies(t *testing.T) {
 	t.Parallel()
 
 	r := newRoom(t, nil)
-	text := fmt.Sprintf("POST /webhooks/sendgrid HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", 1<<20, strings.Repeat(" ", 1<<20-1))
-	var endless []net.Conn
+	r.hooks.SetBodyTimeout(time.Hour)
+	var endless []stalled
 	for range 70 {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", r.Listener.Addr().String())
-		require.NoError(t, err)
-		endless = append(endless, conn)
-		go func() { _, _ = io.WriteString(conn, text) }()
+		endless = append(endless, r.stall("/webhooks/sendgrid", r.signer.SendGrid(time.Now(), "another body"), 1<<20))
 	}
 	require.Eventually(t, func() bool { return r.counted("herald_receipts_refused", "cause=full") > 0 }, time.Minute, 10*time.Millisecond)
-	for _, conn := range endless {
-		require.NoError(t, conn.Close())
+	require.Equal(t, http.StatusNoContent, r.status(r.sent("SMS", number, "SM1"), "SM1", "delivered", ""))
+	require.Equal(t, http.StatusOK, r.text("SM2", number, "STOP"))
+	require.Equal(t, []string{"OPT_OUT"}, r.texts(`SELECT reason FROM recipient_suppression`))
+	for _, request := range endless {
+		require.NoError(t, request.Close())
 	}
 	require.Eventually(t, func() bool { return r.sendgrid("[]") == http.StatusNoContent }, time.Minute, 10*time.Millisecond)
+}
+
+// TestRefusedBeforeTheBody sends requests without their last byte. Herald refuses them by their
+// header, and does not wait.
+func TestRefusedBeforeTheBody(t *testing.T) {
+	t.Parallel()
+
+	r := newRoom(t, nil)
+	keyless := newRoom(t, func(cfg *receipts.Config) { cfg.SendGridKey, cfg.TwilioToken = nil, "" })
+	for _, at := range []*room{r, keyless} {
+		at.hooks.SetBodyTimeout(time.Hour)
+	}
+	const sendgrid, twilio, inbound = "/webhooks/sendgrid", "/webhooks/twilio", "/webhooks/twilio/inbound"
+	tests := []struct {
+		name, path string
+		header     http.Header
+		at         *room
+	}{
+		{name: "events without a signature", path: sendgrid, at: r},
+		{name: "old events", path: sendgrid, header: r.signer.SendGrid(time.Now().Add(-26*time.Hour), ""), at: r},
+		{name: "events, and no key here", path: sendgrid, header: r.signer.SendGrid(time.Now(), ""), at: keyless},
+		{name: "a status without a signature", path: twilio, at: r},
+		{name: "a status, and no token here", path: twilio, header: r.signer.Twilio(twilio, nil), at: keyless},
+		{name: "a text without a signature", path: inbound, at: r},
+		{name: "a text, and no token here", path: inbound, header: r.signer.Twilio(inbound, nil), at: keyless},
+	}
+	for _, tt := range tests {
+		require.Equal(t, http.StatusForbidden, tt.at.stall(tt.path, tt.header, 1000).status(t), tt.name)
+	}
+}
+
+// TestSlowBody sends a body too slowly. Herald gives up.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+
+	r := newRoom(t, nil)
+	r.hooks.SetBodyTimeout(50 * time.Millisecond)
+	require.Equal(t, http.StatusBadRequest, r.stall("/webhooks/twilio", r.signer.Twilio("/webhooks/twilio", nil), 1000).status(t))
+	require.Equal(t, int64(1), r.counted("herald_receipts_refused", "cause=incomplete"))
 }
 
 // TestHostileTexts sends what the table must hold as it is, or not at all: an error of the

@@ -16,20 +16,19 @@ const (
 	sendgridTimestamp = "X-Twilio-Email-Event-Webhook-Timestamp" // seconds since 1970
 )
 
-// freshness is the age from which a signed request does not count: whoever caught it could
-// send it for ever. SendGrid sends one again for 24 hours.
+// freshness is the age from which a signed request does not count: anybody who caught it could
+// send it for ever. SendGrid repeats a request for 24 hours.
 const freshness = 25 * time.Hour
 
-// checkSendGrid refuses what SendGrid has not signed, or has signed too long ago.
-func (w *Webhooks) checkSendGrid(header http.Header, body []byte) error {
-	signature, timestamp := header.Get(sendgridSignature), header.Get(sendgridTimestamp)
+// admitSendGrid refuses a request by its header: without a key or a signature, or signed too
+// long ago.
+func (w *Webhooks) admitSendGrid(header http.Header) error {
+	timestamp := header.Get(sendgridTimestamp)
 	switch {
 	case w.SendGridKey == nil:
 		return forbidden(noKey)
-	case signature == "" || timestamp == "":
+	case header.Get(sendgridSignature) == "" || timestamp == "":
 		return forbidden(unsigned)
-	case !signedBySendGrid(w.SendGridKey, signature, timestamp, body):
-		return forbidden(forged)
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || w.now().Sub(time.Unix(seconds, 0)) > freshness {
@@ -38,7 +37,15 @@ func (w *Webhooks) checkSendGrid(header http.Header, body []byte) error {
 	return nil
 }
 
-// signedBySendGrid says whether signature is SendGrid's of a request: in base64, ECDSA with
+// checkSendGrid refuses a body that SendGrid has not signed.
+func (w *Webhooks) checkSendGrid(header http.Header, body []byte) error {
+	if !signedBySendGrid(w.SendGridKey, header.Get(sendgridSignature), header.Get(sendgridTimestamp), body) {
+		return forbidden(forged)
+	}
+	return nil
+}
+
+// signedBySendGrid reports whether signature is SendGrid's of a request: in base64, ECDSA with
 // SHA-256 over the timestamp and the body, byte for byte.
 func signedBySendGrid(key *ecdsa.PublicKey, signature, timestamp string, body []byte) bool {
 	raw, err := base64.StdEncoding.DecodeString(signature)

@@ -16,24 +16,28 @@ import (
 // https://www.twilio.com/docs/usage/security
 const twilioSignature = "X-Twilio-Signature"
 
-// checkTwilio returns the fields of a request, and refuses what Twilio has not signed. Its
-// signature has no time.
-func (w *Webhooks) checkTwilio(r *http.Request, body []byte) (url.Values, error) {
-	signature := r.Header.Get(twilioSignature)
+// admitTwilio refuses a request by its header: without a token or a signature.
+func (w *Webhooks) admitTwilio(header http.Header) error {
 	switch {
 	case w.TwilioToken == "" || w.PublicURL == "":
-		return nil, forbidden(noKey)
-	case signature == "":
-		return nil, forbidden(unsigned)
+		return forbidden(noKey)
+	case header.Get(twilioSignature) == "":
+		return forbidden(unsigned)
 	}
+	return nil
+}
+
+// checkTwilio returns the fields of a request, and refuses a request that Twilio has not
+// signed. Its signature has no time.
+func (w *Webhooks) checkTwilio(r *http.Request, body []byte) (url.Values, error) {
 	fields, err := url.ParseQuery(string(body))
-	if err != nil || !signedByTwilio(w.TwilioToken, signature, w.PublicURL+r.URL.RequestURI(), fields) {
+	if err != nil || !signedByTwilio(w.TwilioToken, r.Header.Get(twilioSignature), w.PublicURL+r.URL.RequestURI(), fields) {
 		return nil, forbidden(forged)
 	}
 	return fields, nil
 }
 
-// signedByTwilio says whether signature is Twilio's of a request to an address.
+// signedByTwilio reports whether signature is Twilio's of a request to an address.
 func signedByTwilio(token, signature, address string, fields url.Values) bool {
 	for _, signed := range signedAddresses(address) {
 		if hmac.Equal([]byte(signature), []byte(signTwilio(token, signed, fields))) {
