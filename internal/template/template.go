@@ -21,6 +21,12 @@ const (
 	maxTime  = 100 * time.Millisecond
 )
 
+// maxWebSocketBytes bounds title and body together over WEBSOCKET. A gateway holds many of
+// these texts at once.
+const maxWebSocketBytes = 4 << 10
+
+var errLongForWebSocket = errors.New("title and body are longer than 4 KiB, the most over WEBSOCKET")
+
 // Set is the templates of one event. Each is compiled when it is first needed.
 // A Set is safe for concurrent use.
 type Set struct {
@@ -76,7 +82,12 @@ func newSet(rows []notification.Template) *Set {
 // has ended.
 func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
 	eventType, _ := s.event["type"].(string)
-	return s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
+	text, err := s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
+	if err == nil && channel == notification.WebSocket && len(text.Title)+len(text.Body) > maxWebSocketBytes {
+		k, _ := s.find(eventType, string(channel), recipient.Locale)
+		return notification.Text{}, &RowError{k.eventType, k.channel, s.rows[k].Locale, errLongForWebSocket}
+	}
+	return text, err
 }
 
 // write fills in the most specific template of a name with data, to which it adds

@@ -136,6 +136,24 @@ func TestRenderPlainTextTooLongAsMail(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A gateway holds many texts of WEBSOCKET, so each is short.
+func TestRenderForWebSocket(t *testing.T) {
+	t.Parallel()
+
+	row := notification.Template{EventType: "*", Channel: "*", Locale: "en", Title: "Title", Body: "{{range .payload.words}}{{.}}{{end}}"}
+	for length, want := range map[int]string{4091: "", 4092: "template */*/en: title and body are longer than 4 KiB, the most over WEBSOCKET"} {
+		set := template.NewSet(event(`{"words":["`+strings.Repeat("x", length)+`"]}`), []notification.Template{row})
+		_, err := set.Render(t.Context(), notification.SMS, recipient())
+		require.NoError(t, err)
+		_, err = set.Render(t.Context(), notification.WebSocket, recipient())
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+}
+
 func TestRenderPayloadThatIsNoJSON(t *testing.T) {
 	t.Parallel()
 
