@@ -119,7 +119,7 @@ func run(ctx context.Context) error {
 
 func newHub(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*live.Hub, error) {
 	return live.NewHub(live.Config{
-		Inbox: db, Unread: db, Acknowledger: db, Directory: db,
+		Inbox: db, Acknowledger: db, Directory: db,
 		Logger: slog.Default(), Meter: meter, MaxSockets: cfg.MaxSockets, MaxSocketsPerRecipient: cfg.MaxSocketsPerRecipient,
 	})
 }

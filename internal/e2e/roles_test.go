@@ -180,13 +180,13 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, gateway.AgreeOnSecret(ctx, secret.Fingerprint(heraldSecret)))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
-	items, err := gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1})
+	page, err := gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1})
 	require.NoError(r.t, err)
-	require.Len(r.t, items, 1)
-	id := items[0].NotificationID
-	_, err = gateway.InboxAfter(ctx, customer, notification.InboxPosition{}, 1)
+	require.Len(r.t, page.Items, 1)
+	id := page.Items[0].NotificationID
+	_, err = gateway.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1)
 	require.NoError(r.t, err)
-	_, err = gateway.UnreadItems(ctx, customer, 1)
+	_, err = gateway.UnreadPosition(ctx, customer, 1)
 	require.NoError(r.t, err)
 	_, err = gateway.Unread(ctx, customer)
 	require.NoError(r.t, err)

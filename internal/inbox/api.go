@@ -20,7 +20,7 @@ const (
 
 // Notifications reads inboxes.
 type Notifications interface {
-	InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) ([]notification.InboxItem, error)
+	InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error)
 	Unread(ctx context.Context, who notification.RecipientKey) (int, error)
 }
 
@@ -54,7 +54,7 @@ type API struct {
 // Handler returns the paths under /api/. It must be behind what signs people in.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/api/notifications", methods{http.MethodGet: a.list})
+	mux.Handle("/api/notifications", methods{http.MethodGet: few(a.list)})
 	mux.Handle("/api/notifications/unread-count", methods{http.MethodGet: a.unreadCount})
 	mux.Handle("/api/notifications/{id}/read", methods{http.MethodPost: a.read})
 	mux.Handle("/api/notifications/read-all", methods{http.MethodPost: a.readAll})

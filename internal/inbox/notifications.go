@@ -1,9 +1,11 @@
 package inbox
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"herald/internal/notification"
 )
@@ -13,6 +15,8 @@ const (
 	pageSize = 20
 	// maxPageSize is how many it may have.
 	maxPageSize = 100
+	// pagesAtOnce bounds the pages that the gateway holds: [notification.InboxPageBytes] each.
+	pagesAtOnce = 32
 )
 
 // page is a part of an inbox, newest first.
@@ -26,18 +30,33 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	size := filter.Limit
-	filter.Limit++ // one more tells whether there is a next page
-	items, err := a.Notifications.InboxPage(r.Context(), who(r.Context()), filter)
+	found, err := a.Notifications.InboxPage(r.Context(), who(r.Context()), filter)
 	if err != nil {
 		return err
 	}
-	answer := page{Notifications: append([]notification.InboxItem{}, items...)}
-	if len(items) > size {
-		answer.Notifications = answer.Notifications[:size]
-		answer.NextBefore = &items[size-1].NotificationID
+	answer := page{Notifications: append([]notification.InboxItem{}, found.Items...)}
+	if found.More {
+		answer.NextBefore = &found.Items[len(found.Items)-1].NotificationID
 	}
 	return reply(w, http.StatusOK, answer)
+}
+
+var errBusy = errors.New("too many pages are read at once")
+
+// few answers [pagesAtOnce] requests at once. The others wait, so a client that takes its
+// answer too slowly is cut off.
+func few(answer endpoint) endpoint {
+	slots := make(chan struct{}, pagesAtOnce)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		select {
+		case slots <- struct{}{}:
+		case <-r.Context().Done():
+			return errBusy
+		}
+		defer func() { <-slots }()
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout)) // without it the server's holds
+		return answer(w, r)
+	}
 }
 
 func readFilter(r *http.Request) (filter notification.InboxFilter, err error) {

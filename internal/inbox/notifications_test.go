@@ -1,14 +1,19 @@
 package inbox_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/inbox"
 	"herald/internal/notification"
 )
 
@@ -68,6 +73,45 @@ func TestPages(t *testing.T) {
 	whole := g.page(t, giulia, "?limit=45") // the page is full, and the last
 	require.Equal(t, all, ids(whole))
 	require.Nil(t, whole.NextBefore)
+}
+
+// slowInbox has pages that nobody may have yet.
+type slowInbox struct {
+	inbox.Notifications
+	reading atomic.Int32
+	allowed chan struct{}
+}
+
+func (s *slowInbox) InboxPage(ctx context.Context, _ notification.RecipientKey, _ notification.InboxFilter) (notification.InboxPage, error) {
+	s.reading.Add(1)
+	defer s.reading.Add(-1)
+	select {
+	case <-s.allowed:
+	case <-ctx.Done():
+	}
+	return notification.InboxPage{}, ctx.Err()
+}
+
+// TestPagesAtOnce asks for more pages than a gateway holds at once. The others wait.
+func TestPagesAtOnce(t *testing.T) {
+	t.Parallel()
+
+	slow := &slowInbox{allowed: make(chan struct{})}
+	handler := (&inbox.API{Notifications: slow}).Handler()
+	statuses := make(chan int)
+	for range 40 {
+		go func() {
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/notifications", nil))
+			statuses <- answer.Code
+		}()
+	}
+	require.Eventually(t, func() bool { return slow.reading.Load() >= 32 }, time.Minute, time.Millisecond)
+	require.EqualValues(t, 32, slow.reading.Load())
+	close(slow.allowed)
+	for range 40 {
+		require.Equal(t, http.StatusOK, <-statuses)
+	}
 }
 
 // TestRead reads one, then what was shown, and leaves what came since.

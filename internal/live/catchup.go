@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"herald/internal/notification"
 )
 
@@ -31,12 +33,15 @@ type request struct {
 // broker brings waits for the last.
 type catching struct {
 	requests []request                  // the first is under way
+	pages    *rate.Limiter              // of the recipient
 	reading  bool                       // a page of the first is being read, or waits to be
+	held     int64                      // bytes of the page that is being written
+	writeBy  time.Time                  // when that page must be written
 	last     bool                       // the page that was read is the last
 	position notification.InboxPosition // behind which the next page begins; zero: there was none
 	began    time.Time                  // when the first page was asked for
 	failures int
-	retryAt  time.Time // when to read again after a failure; zero: none
+	retryAt  time.Time // when to read, after a failure or too many pages; zero: now
 	complete time.Time // what the table showed before, the socket has had, or did not ask for
 	asked    bool      // the client has asked for a catch-up, so it wants what came before it
 	lateAt   []time.Time
@@ -66,9 +71,19 @@ func (s *socket) begin() {
 	s.readNext()
 }
 
-// readNext has a page read, now or soon; mu is held.
+// readNext has a page read as soon as the recipient may read another; mu is held.
 func (s *socket) readNext() {
 	s.reading, s.retryAt = true, time.Time{}
+	if wait := s.pages.Reserve().Delay(); wait > 0 {
+		s.retryAt = time.Now().Add(wait)
+		return
+	}
+	s.queue()
+}
+
+// queue has a page read now; mu is held.
+func (s *socket) queue() {
+	s.retryAt = time.Time{}
 	select {
 	case s.hub.catchUps <- s:
 	default: // it is full of sockets that have gone
@@ -78,6 +93,7 @@ func (s *socket) readNext() {
 
 // goOn is called when a page was written; mu is held.
 func (s *socket) goOn() {
+	s.releasePage()
 	if !s.last {
 		s.readNext()
 		return
@@ -112,6 +128,11 @@ func (h *Hub) readPages() {
 // readPage reads one page, and hands it to the goroutine that writes. A database that is
 // away is asked again later: the socket stays.
 func (h *Hub) readPage(s *socket) {
+	if h.pages.Acquire(h.life, notification.InboxPageBytes) != nil {
+		return // the hub stops
+	}
+	held := int64(notification.InboxPageBytes)
+	defer func() { h.pages.Release(held) }()
 	s.mu.Lock()
 	if s.end != nil {
 		s.mu.Unlock()
@@ -123,7 +144,7 @@ func (h *Hub) readPage(s *socket) {
 
 	ctx, cancel := context.WithTimeout(h.life, h.query)
 	defer cancel()
-	items, last, err := h.items(ctx, s.who.RecipientKey, r, position, from)
+	page, err := h.items(ctx, s.who.RecipientKey, &r, position, from)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,9 +158,18 @@ func (h *Hub) readPage(s *socket) {
 		s.failures++
 		return
 	}
-	s.failures, s.reading, s.last = 0, false, last
-	s.take(r, items)
+	s.requests[0] = r
+	s.failures, s.reading, s.last = 0, false, !page.More
+	s.take(r, page.Items)
+	s.writeBy = time.Now().Add(h.times.page)
+	held -= s.held
 	s.wake()
+}
+
+// releasePage counts the page no more; mu is held.
+func (s *socket) releasePage() {
+	s.hub.pages.Release(s.held)
+	s.held = 0
 }
 
 // from is the time from which the first page of a request is read; mu is held. It is not
@@ -156,27 +186,35 @@ func (s *socket) from(r request) time.Time {
 	return from
 }
 
-// items reads a page of a request. position is that of the page before; zero: there was none.
-func (h *Hub) items(ctx context.Context, who notification.RecipientKey, r request, position notification.InboxPosition, from time.Time) (items []notification.InboxItem, last bool, err error) {
+// items reads a page of a request. position is the end of the page before; zero: there was
+// none. A request after a notification that is not there becomes one for what is unread.
+func (h *Hub) items(ctx context.Context, who notification.RecipientKey, r *request, position notification.InboxPosition, from time.Time) (notification.InboxPage, error) {
 	if position == (notification.InboxPosition{}) {
-		position.AvailableAt = from
-		if r.kind == after {
-			known, err := h.Inbox.InboxPositionOf(ctx, who, r.id)
-			switch {
-			case errors.Is(err, notification.ErrNoNotification): // deleted since, or never theirs
-				r.kind = unread
-			case err != nil:
-				return nil, false, err
-			}
-			position.AvailableAt = known.AvailableAt.Add(-readBack)
+		var err error
+		if position, err = h.first(ctx, who, r, from); err != nil {
+			return notification.InboxPage{}, err
 		}
 	}
-	if r.kind == unread {
-		items, err = h.Unread.UnreadItems(ctx, who, notification.MaxUnread)
-		return items, true, err
+	return h.Inbox.InboxAfter(ctx, who, position, r.kind == unread, pageSize)
+}
+
+// first returns where a request begins to read.
+func (h *Hub) first(ctx context.Context, who notification.RecipientKey, r *request, from time.Time) (notification.InboxPosition, error) {
+	position := notification.InboxPosition{AvailableAt: from}
+	if r.kind == after {
+		known, err := h.Inbox.InboxPositionOf(ctx, who, r.id)
+		switch {
+		case errors.Is(err, notification.ErrNoNotification): // deleted since, or never theirs
+			r.kind = unread
+		case err != nil:
+			return position, err
+		}
+		position.AvailableAt = known.AvailableAt.Add(-readBack)
 	}
-	items, err = h.Inbox.InboxAfter(ctx, who, position, pageSize)
-	return items, len(items) < pageSize, err
+	if r.kind == unread {
+		return h.Inbox.UnreadPosition(ctx, who, notification.MaxUnread)
+	}
+	return position, nil
 }
 
 // take makes frames of a page; mu is held.
@@ -192,5 +230,6 @@ func (s *socket) take(r request, items []notification.InboxItem) {
 			continue
 		}
 		s.page = append(s.page, f)
+		s.held += int64(len(f.body))
 	}
 }

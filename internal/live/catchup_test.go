@@ -48,6 +48,43 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// Long notifications come in small pages, and all of them come.
+func TestLongTexts(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	g := s.gateway(options{})
+	old := s.records(ada, 30)
+	s.exec("UPDATE notification SET body = repeat('<', 65536)")
+	for _, say := range []string{`{"type":"after"}`, `{"type":"after","id":987654321}`} {
+		tab := g.open(ada)
+		tab.say("%s", say)
+		tab.awaits(old...)
+	}
+	require.Eventually(t, func() bool { return g.hub.HeldBytes() == 0 }, patience, interval, "pages that were written are not held")
+}
+
+// A recipient who asks for too much waits, and nobody else does.
+func TestPagesOfOneRecipient(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	g := s.gateway(options{})
+	s.records(ada, 400) // five pages, the last of which is empty
+	id := s.record(grace, "evt-1")
+	for range 20 {
+		tab := g.open(ada)
+		for range 4 {
+			tab.say(`{"type":"after"}`)
+		}
+	}
+	require.Eventually(t, func() bool { return g.hub.WaitingPages() > 10 }, patience, interval)
+	other := g.open(grace)
+	other.say(`{"type":"after"}`)
+	other.awaits(id)
+	require.Positive(t, g.hub.WaitingPages())
+}
+
 // What comes while a socket is caught up waits, and comes once.
 func TestLiveDuringCatchUp(t *testing.T) {
 	t.Parallel()

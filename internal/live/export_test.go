@@ -25,3 +25,25 @@ func NewQuickHub(cfg Config, t Times) (*Hub, error) {
 	}
 	return newHub(cfg, quick)
 }
+
+// HeldBytes counts the bytes of pages that sockets hold.
+func (h *Hub) HeldBytes() (held int64) {
+	for _, s := range h.all() {
+		s.mu.Lock()
+		held += s.held
+		s.mu.Unlock()
+	}
+	return held
+}
+
+// WaitingPages counts the sockets whose recipient has read too many pages.
+func (h *Hub) WaitingPages() (waiting int) {
+	for _, s := range h.all() {
+		s.mu.Lock()
+		if s.reading && !s.retryAt.IsZero() {
+			waiting++
+		}
+		s.mu.Unlock()
+	}
+	return waiting
+}

@@ -171,7 +171,7 @@ func (s *system) gateway(o options) *gateway {
 	}
 	g := &gateway{t: s.t, metrics: sdk.NewManualReader()}
 	cfg := live.Config{
-		Inbox: store, Unread: store, Acknowledger: store, Directory: store,
+		Inbox: store, Acknowledger: store, Directory: store,
 		Logger: slog.New(slog.DiscardHandler), Meter: sdk.NewMeterProvider(sdk.WithReader(g.metrics)).Meter("test"),
 		MaxSockets: cmp.Or(o.max, 50), MaxSocketsPerRecipient: cmp.Or(o.perPerson, 20),
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"herald/internal/notification"
@@ -19,7 +20,8 @@ type Hub struct {
 	times
 	metrics  metrics
 	acks     *acknowledgements
-	catchUps chan *socket // those for which a page is to be read
+	catchUps chan *socket        // those for which a page is to be read
+	pages    *semaphore.Weighted // bytes of pages
 	failed   rate.Sometimes
 
 	life    context.Context // ends when the hub has drained
@@ -37,6 +39,7 @@ type Hub struct {
 type room struct {
 	count   int // those that are being opened included
 	sockets []*socket
+	pages   *rate.Limiter
 }
 
 // failureInterval is the least time between two lines in the log about catch-ups that
@@ -51,6 +54,7 @@ func newHub(cfg Config, times times) (*Hub, error) {
 		Config:   cfg,
 		times:    times,
 		catchUps: make(chan *socket, cfg.MaxSockets),
+		pages:    semaphore.NewWeighted(heldPages),
 		rooms:    map[notification.RecipientKey]*room{},
 		empty:    make(chan struct{}),
 		failed:   rate.Sometimes{Interval: failureInterval},
@@ -103,7 +107,7 @@ func (h *Hub) reserve(who notification.RecipientKey) error {
 	case h.count >= h.MaxSockets:
 		return errFull
 	case r == nil:
-		r = &room{}
+		r = &room{pages: rate.NewLimiter(pagesPerSecond, pagesInARow)}
 		h.rooms[who] = r
 	}
 	r.count++
@@ -115,6 +119,7 @@ func (h *Hub) reserve(who notification.RecipientKey) error {
 func (h *Hub) add(s *socket) {
 	h.mu.Lock()
 	r := h.rooms[s.who.RecipientKey]
+	s.pages = r.pages
 	r.sockets = append(r.sockets, s)
 	draining := h.draining
 	h.mu.Unlock()

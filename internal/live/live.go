@@ -16,15 +16,13 @@ import (
 
 // Inbox reads what came into a recipient's inbox.
 type Inbox interface {
-	// InboxAfter reads up to limit notifications behind a position, the oldest first.
-	InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, limit int) ([]notification.InboxItem, error)
+	// InboxAfter reads up to limit notifications behind a position, the oldest first; all of
+	// them, or only unread ones.
+	InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error)
 	// InboxPositionOf fails with [notification.ErrNoNotification] where it is not theirs.
 	InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error)
-}
-
-// Unread reads the newest that a recipient has not read, the oldest of them first.
-type Unread interface {
-	UnreadItems(ctx context.Context, who notification.RecipientKey, limit int) ([]notification.InboxItem, error)
+	// UnreadPosition returns the position behind which so many are unread, at most.
+	UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error)
 }
 
 // Acknowledger records what has reached a client. What was recorded before is no error.
@@ -40,7 +38,6 @@ type Directory interface {
 // Config is what a [Hub] needs.
 type Config struct {
 	Inbox        Inbox
-	Unread       Unread
 	Acknowledger Acknowledger
 	Directory    Directory
 	Logger       *slog.Logger
@@ -56,6 +53,7 @@ type times struct {
 	ping     time.Duration // between pings of a socket
 	pong     time.Duration // for the answer to one
 	write    time.Duration // of one frame to a client that reads slowly
+	page     time.Duration // of one page to a client that reads slowly
 	frame    time.Duration // for the rest of a frame whose beginning has come
 	goodbye  time.Duration // to say why a socket is closed, and for the client to agree
 	activity time.Duration // between looks at who is still active
@@ -74,6 +72,7 @@ var usual = times{
 	ping:     30 * time.Second,
 	pong:     10 * time.Second,
 	write:    10 * time.Second,
+	page:     30 * time.Second,
 	frame:    10 * time.Second,
 	goodbye:  5 * time.Second,
 	activity: 30 * time.Second,
@@ -91,6 +90,14 @@ const (
 
 	pageSize       = 100
 	catchUpsAtOnce = 8
+
+	// heldPages bounds the pages that sockets hold until they are written, in bytes.
+	heldPages = 64 * notification.InboxPageBytes
+
+	// A recipient's sockets together read so many pages a second, and so many at once after a
+	// rest. More pages wait.
+	pagesPerSecond = 10
+	pagesInARow    = 60
 
 	maxInbound  = 4 << 10 // bytes of a client's frame
 	maxRequests = 8       // catch-ups that a socket may wait for

@@ -25,8 +25,10 @@ func (s *socket) look(now time.Time) {
 	case s.end != nil:
 	case !now.Before(s.who.Expires):
 		s.close(expired)
+	case len(s.page) > 0 && now.After(s.writeBy):
+		s.close(slow)
 	case s.reading && !s.retryAt.IsZero() && !now.Before(s.retryAt):
-		s.readNext()
+		s.queue()
 	case !now.Before(s.pingAt) && !s.writing:
 		s.pingAt = now.Add(s.hub.ping)
 		go s.sayPing()

@@ -65,6 +65,7 @@ func (s *socket) close(why ending) {
 	}
 	s.end = &why
 	s.live, s.page, s.requests = nil, nil, nil
+	s.releasePage()
 	if why == gone {
 		_ = s.raw.Close()
 		return

@@ -83,6 +83,15 @@ type InboxFilter struct {
 	Limit  int   // 1 to 100
 }
 
+// InboxPage is a part of an inbox, in the order in which it was asked for.
+type InboxPage struct {
+	Items []InboxItem
+	More  bool // items follow it
+}
+
+// InboxPageBytes bounds a page as JSON, in bytes. A page has one item at least.
+const InboxPageBytes = 1 << 20
+
 // MaxUnread is where counting and reading of what is unread ends: there may be more.
 const MaxUnread = 1000
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,67 +24,94 @@ const (
 		AND    n.attempt_count > 0 -- else it was given up without an attempt
 		AND    n.title IS NOT NULL`
 
-	// inboxItem is a row n, as [scanInboxItem] reads it.
-	inboxItem = `n.delivery_id, n.id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
-		       n.title, n.body, n.created_at, ` + inboxTime + ` AS available, n.read_at`
+	notRead = `
+		AND    n.read_at IS NULL`
 )
+
+// inboxOrder is a direction of a page.
+type inboxOrder string
+
+const (
+	oldestFirst inboxOrder = "ASC"
+	newestFirst inboxOrder = "DESC"
+)
+
+// page reads the first rows that meet a condition, $3 at most and as many as
+// [notification.InboxPageBytes] holds. JSON makes six bytes of one where it escapes it, and
+// 2 KiB are enough for all but the texts. Postgres knows the length of a text without reading
+// the text.
+func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
+	query := fmt.Sprintf(`
+		SELECT delivery_id, id, event_id, event_type, coalesce(correlation_id, ''), user_type, user_id,
+		       title, body, created_at, available, read_at, found
+		FROM  (SELECT first.*, count(*) OVER () AS found, sum(bytes) OVER (ORDER BY available %[1]s, id %[1]s) AS so_far
+		       FROM  (SELECT n.delivery_id, n.id, n.event_id, n.event_type, n.correlation_id, n.user_type, n.user_id,
+		                     n.title, n.body, n.created_at, `+inboxTime+` AS available, n.read_at,
+		                     6 * (octet_length(n.title) + octet_length(n.body)) + 2048 AS bytes
+		              FROM   notification n
+		              WHERE  `+ofRecipient+condition+`
+		              ORDER BY `+inboxTime+` %[1]s, n.id %[1]s
+		              LIMIT  $3) AS first) AS counted
+		WHERE  so_far <= %[2]d
+		OR     so_far = bytes -- the first
+		ORDER BY available %[1]s, id %[1]s`, order, notification.InboxPageBytes)
+
+	var found int
+	items, err := collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
+		query, append([]any{who.UserType, who.UserID, limit + 1}, more...)...) // one more tells whether others follow
+	items = items[:min(len(items), limit)]
+	return notification.InboxPage{Items: items, More: found > len(items)}, err
+}
 
 // InboxPage reads a page of a recipient's inbox, the newest first. Where Before is not
 // theirs, the error is [notification.ErrNoNotification].
-func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) ([]notification.InboxItem, error) {
-	const query = `
-		SELECT ` + inboxItem + `
-		FROM   notification n
-		WHERE  ` + ofRecipient
-	const newestFirst = `
-		ORDER BY ` + inboxTime + ` DESC, n.id DESC
-		LIMIT  $3`
-
-	condition, args := "", []any{who.UserType, who.UserID, filter.Limit}
+func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error) {
+	var condition string
+	var args []any
 	if filter.Unread {
-		condition += `
-		AND    n.read_at IS NULL`
+		condition += notRead
 	}
 	if filter.Before != 0 {
 		before, err := s.InboxPositionOf(ctx, who, filter.Before)
 		if err != nil {
-			return nil, err
+			return notification.InboxPage{}, err
 		}
 		condition += `
 		AND    (` + inboxTime + `, n.id) < ($4, $5)`
 		args = append(args, before.AvailableAt, before.ID)
 	}
-	return collect(ctx, s.Pool, "read inbox", scanInboxItem, query+condition+newestFirst, args...)
+	return s.page(ctx, who, condition, newestFirst, filter.Limit, args...)
 }
 
-// InboxAfter reads what came into a recipient's inbox after a position, the oldest first.
-// A row may become visible a moment after one that is behind it in this order.
-func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, limit int) ([]notification.InboxItem, error) {
+// InboxAfter reads what came into a recipient's inbox after a position, the oldest first; all
+// of it, or only what is not read. A row may become visible a moment after one that is behind
+// it in this order.
+func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
+	condition := `
+		AND    (` + inboxTime + `, n.id) > ($4, $5)`
+	if unread {
+		condition += notRead
+	}
+	return s.page(ctx, who, condition, oldestFirst, limit, after.AvailableAt, after.ID)
+}
+
+// UnreadPosition reads the position after which a recipient has so many unread notifications,
+// or all of them.
+func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error) {
 	const query = `
-		SELECT ` + inboxItem + `
+		SELECT ` + inboxTime + `, n.id
 		FROM   notification n
-		WHERE  ` + ofRecipient + `
-		AND    (` + inboxTime + `, n.id) > ($3, $4)
-		ORDER BY ` + inboxTime + `, n.id
-		LIMIT  $5`
+		WHERE  ` + ofRecipient + notRead + `
+		ORDER BY ` + inboxTime + ` DESC, n.id DESC
+		OFFSET $3
+		LIMIT  1`
 
-	return collect(ctx, s.Pool, "read inbox", scanInboxItem, query, who.UserType, who.UserID, after.AvailableAt, after.ID, limit)
-}
-
-// UnreadItems reads the newest that a recipient has not read, in the order of
-// [Store.InboxAfter].
-func (s *Store) UnreadItems(ctx context.Context, who notification.RecipientKey, limit int) ([]notification.InboxItem, error) {
-	const query = `
-		SELECT *
-		FROM  (SELECT ` + inboxItem + `
-		       FROM   notification n
-		       WHERE  ` + ofRecipient + `
-		       AND    n.read_at IS NULL
-		       ORDER BY ` + inboxTime + ` DESC, n.id DESC
-		       LIMIT  $3) AS newest
-		ORDER BY available, id`
-
-	return collect(ctx, s.Pool, "read unread notifications", scanInboxItem, query, who.UserType, who.UserID, limit)
+	var position notification.InboxPosition
+	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, count).Scan(&position.AvailableAt, &position.ID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return position, nil
+	}
+	return position, wrap(err, "find unread notifications")
 }
 
 // Unread counts what a recipient has not read, up to [notification.MaxUnread].
@@ -92,8 +120,7 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 		SELECT count(*)
 		FROM  (SELECT
 		       FROM   notification n
-		       WHERE  ` + ofRecipient + `
-		       AND    n.read_at IS NULL
+		       WHERE  ` + ofRecipient + notRead + `
 		       LIMIT  $3) AS unread`
 
 	var count int
@@ -124,11 +151,11 @@ func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientK
 	return position, wrap(err, "find place in inbox")
 }
 
-func scanInboxItem(row pgx.CollectableRow) (notification.InboxItem, error) {
+func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, error) {
 	var m notification.Message
 	var item notification.InboxItem
 	err := row.Scan(&m.DeliveryID, &m.NotificationID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID,
-		&m.Title, &m.Body, &m.CreatedAt, &item.AvailableAt, &item.ReadAt)
+		&m.Title, &m.Body, &m.CreatedAt, &item.AvailableAt, &item.ReadAt, found)
 	item.Frame, item.AvailableAt = m.Frame(), item.AvailableAt.UTC()
 	if item.ReadAt != nil {
 		read := item.ReadAt.UTC()

@@ -92,12 +92,12 @@ func TestInboxReadsByIndex(t *testing.T) {
 	for _, userID := range []string{"10", "21", "nobody"} {
 		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
 		one := func() int64 {
-			items, err := s.InboxAfter(ctx, who, middle, 1)
+			page, err := s.InboxAfter(ctx, who, middle, false, 1)
 			require.NoError(t, err)
-			if len(items) == 0 {
+			if len(page.Items) == 0 {
 				return 404
 			}
-			return items[0].NotificationID
+			return page.Items[0].NotificationID
 		}()
 		tests := []struct {
 			name  string
@@ -114,8 +114,9 @@ func TestInboxReadsByIndex(t *testing.T) {
 				_, err := listening.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20})
 				return err
 			}, index: unread},
-			{name: "catch-up", ask: func() error { _, err := listening.InboxAfter(ctx, who, middle, 100); return err }, index: inbox, from: true},
-			{name: "unread items", ask: func() error { _, err := listening.UnreadItems(ctx, who, notification.MaxUnread); return err }, index: unread},
+			{name: "catch-up", ask: func() error { _, err := listening.InboxAfter(ctx, who, middle, false, 100); return err }, index: inbox, from: true},
+			{name: "unread catch-up", ask: func() error { _, err := listening.InboxAfter(ctx, who, middle, true, 100); return err }, index: unread, from: true},
+			{name: "unread position", ask: func() error { _, err := listening.UnreadPosition(ctx, who, notification.MaxUnread); return err }, index: unread},
 			{name: "count", ask: func() error { _, err := listening.Unread(ctx, who); return err }, index: unread},
 			{name: "read", ask: func() error { return listening.MarkRead(ctx, who, one) }},
 			{name: "all read", ask: func() error { return listening.MarkAllRead(ctx, who, one) }, index: unread, from: true},

@@ -3,7 +3,9 @@ package postgres_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,16 +71,16 @@ func inboxPage(t *testing.T, s *postgres.Store, filter notification.InboxFilter)
 	if filter.Limit == 0 {
 		filter.Limit = 100
 	}
-	items, err := s.InboxPage(t.Context(), staff10, filter)
+	page, err := s.InboxPage(t.Context(), staff10, filter)
 	require.NoError(t, err)
-	return items
+	return page.Items
 }
 
 func inboxAfter(t *testing.T, s *postgres.Store, after notification.InboxPosition) []notification.InboxItem {
 	t.Helper()
-	items, err := s.InboxAfter(t.Context(), staff10, after, 100)
+	page, err := s.InboxAfter(t.Context(), staff10, after, false, 100)
 	require.NoError(t, err)
-	return items
+	return page.Items
 }
 
 // What a recipient sees is theirs, came over WEBSOCKET, and its first attempt has ended.
@@ -117,9 +119,9 @@ func TestInboxShows(t *testing.T) {
 
 	require.ElementsMatch(t, shown, events(inboxPage(t, s, notification.InboxFilter{})))
 	require.ElementsMatch(t, shown, events(inboxAfter(t, s, notification.InboxPosition{})))
-	unread, err := s.UnreadItems(t.Context(), staff10, 100)
+	unread, err := s.InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100)
 	require.NoError(t, err)
-	require.ElementsMatch(t, shown, events(unread))
+	require.ElementsMatch(t, shown, events(unread.Items))
 	count, err := s.Unread(t.Context(), staff10)
 	require.NoError(t, err)
 	require.Equal(t, len(shown), count)
@@ -179,9 +181,11 @@ func TestInboxPages(t *testing.T) {
 	}
 	require.Equal(t, order[:4], after)
 
-	newest, err := s.UnreadItems(t.Context(), staff10, 2)
+	from, err := s.UnreadPosition(t.Context(), staff10, 2)
 	require.NoError(t, err)
-	require.Equal(t, []string{"at once 2", "waited"}, events(newest), "the newest, and the oldest of them first")
+	newest, err := s.InboxAfter(t.Context(), staff10, from, true, 100)
+	require.NoError(t, err)
+	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest, and the oldest of them first")
 }
 
 // A transaction that takes long makes its row visible after later ones. Whoever asks for
@@ -258,4 +262,45 @@ func TestInboxOfAnother(t *testing.T) {
 	}))
 	require.NoError(t, s.MarkAllRead(ctx, staff10, mine))
 	require.Equal(t, before, list(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
+}
+
+// A page holds no more bytes than a gateway can take, and one notification at least. No
+// notification is lost between two pages.
+func TestInboxPagesAreBounded(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, available_at, sent_at)
+		SELECT 'e' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'd' || i, 'title', repeat('<', 65536), 'SENT', 1, $1::timestamptz + i * interval '1 second', $1
+		FROM   generate_series(1, 30) AS i`, inboxStart)
+	checked := func(page notification.InboxPage, err error) notification.InboxPage {
+		require.NoError(t, err)
+		text, err := json.Marshal(page.Items)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(text), notification.InboxPageBytes)
+		require.NotEmpty(t, page.Items)
+		return page
+	}
+
+	var down, up []string
+	for page := (notification.InboxPage{More: true}); page.More; {
+		filter := notification.InboxFilter{Limit: 100}
+		if len(page.Items) > 0 {
+			filter.Before = page.Items[len(page.Items)-1].NotificationID
+		}
+		page = checked(s.InboxPage(t.Context(), staff10, filter))
+		down = append(down, events(page.Items)...)
+	}
+	for page := (notification.InboxPage{More: true}); page.More; {
+		var after notification.InboxPosition
+		if len(page.Items) > 0 {
+			after = page.Items[len(page.Items)-1].Position()
+		}
+		page = checked(s.InboxAfter(t.Context(), staff10, after, true, 100))
+		up = append(up, events(page.Items)...)
+	}
+	require.Len(t, up, 30)
+	slices.Reverse(down)
+	require.Equal(t, up, down)
 }
