@@ -45,6 +45,11 @@ type contracted struct {
 
 func newContracted(t *testing.T) *contracted {
 	t.Helper()
+	return newContractedWith(t, signin.UsualShare)
+}
+
+func newContractedWith(t *testing.T, share signin.Share) *contracted {
+	t.Helper()
 	store := postgrestest.New(t)
 	store.AddressHash = secret.AddressHash("a secret of the tests, long enough")
 	_, err := store.Pool.Exec(t.Context(), `
@@ -55,6 +60,7 @@ func newContracted(t *testing.T) *contracted {
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(signInSettings),
 		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
+		Shares:    signin.NewShares(share),
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
@@ -64,7 +70,7 @@ func newContracted(t *testing.T) *contracted {
 		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, PublicURL: provider.PublicURL,
 	})
 	require.NoError(t, err)
-	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, consent: &consent.Page{Links: unsubscribing, Preferences: store}}
+	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, consent: &consent.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)
 	return c

@@ -53,12 +53,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := postgres.Open(ctx, string(cfg.DatabaseURL), "herald-gateway")
+	db, hooksDB, err := postgres.OpenForGateway(ctx, string(cfg.DatabaseURL))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	db.AddressHash = secret.AddressHash(cfg.Secret)
+	defer hooksDB.Close()
+	hooksDB.AddressHash = secret.AddressHash(cfg.Secret)
 	metrics, err := newMetrics()
 	if err != nil {
 		return err
@@ -66,6 +67,7 @@ func run(ctx context.Context) error {
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(who),
 		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets)},
+		Shares:    signin.NewShares(signin.UsualShare),
 		Directory: db,
 		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
 	}
@@ -73,7 +75,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hooks, err := newWebhooks(cfg, db, metrics.meter)
+	hooks, err := newWebhooks(cfg, hooksDB, metrics.meter)
 	if err != nil {
 		return err
 	}
@@ -91,13 +93,16 @@ func run(ctx context.Context) error {
 		api:     &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
 		hub:     hub,
 		hooks:   hooks,
-		consent: &consent.Page{Links: consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe)}, Preferences: db},
+		consent: &consent.Page{Links: consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe)}, Preferences: hooksDB, Enter: signin.NewShares(signin.UsualShare).Enter},
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")
 		served.demo = &inbox.Demo{People: db, Settings: who}
 	}
-	public := &public{addr: cfg.HTTPAddr, limit: cfg.MaxSockets + spareConnections, handler: served.handler(), drain: hub.Drain}
+	public := &public{
+		addr: cfg.HTTPAddr, limit: cfg.MaxSockets + spareConnections, handler: served.handler(), drain: hub.Drain,
+		share: perAddress{most: cfg.MaxPerAddress, refused: func() { metrics.refuse(oneAddress) }},
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain until that is over
 	group.Go(func() error {

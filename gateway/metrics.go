@@ -54,7 +54,7 @@ func newMetrics() (*metrics, error) {
 	for _, reason := range signin.Reasons() {
 		m.count(string(reason), 0)
 	}
-	for _, cause := range []string{otherOrigin, otherHost} {
+	for _, cause := range []string{otherOrigin, otherHost, oneAddress} {
 		m.count(cause, 0)
 	}
 	return m, nil

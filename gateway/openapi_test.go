@@ -15,6 +15,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/signin"
 )
 
 // TestOpenAPI holds the server to the document that it serves: each answer of every path,
@@ -23,7 +25,7 @@ func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 
 	openapi3filter.RegisterBodyDecoder("text/xml", openapi3filter.PlainBodyDecoder)
-	g, away := newContracted(t), newContracted(t)
+	g, away, busy := newContracted(t), newContracted(t), newContractedWith(t, signin.Share{})
 	away.store.Close()
 	contract := readContract(t, g)
 	mine, others := g.notify("10", 3), g.notify("11", 1)
@@ -45,6 +47,9 @@ func TestOpenAPI(t *testing.T) {
 				if tt.want < 300 {
 					contract.check(t, away, tt.request, 503)
 				}
+				if tt.want < 300 && strings.HasPrefix(tt.request.path, "/unsubscribe") {
+					contract.check(t, busy, tt.request, 429)
+				}
 			})
 		}
 		for _, operation := range contract.operations() {
@@ -54,6 +59,7 @@ func TestOpenAPI(t *testing.T) {
 				contract.check(t, g, operation, 401)
 				operation.token = signedIn
 				contract.check(t, away, operation, 503)
+				contract.check(t, busy, operation, 429)
 				operation.origin = "https://elsewhere.example.com"
 				contract.check(t, g, operation, 403)
 			})

@@ -15,6 +15,7 @@ import (
 const (
 	otherOrigin = "origin"
 	otherHost   = "host"
+	oneAddress  = "address" // it has too many connections
 )
 
 // origins lets the pages of some origins ask: those of the gateway itself, and those

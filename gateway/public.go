@@ -34,6 +34,7 @@ const (
 type public struct {
 	addr    string
 	limit   int // connections at once; more wait until one ends
+	share   perAddress
 	handler http.Handler
 	drain   func(context.Context) error // tells sockets to come back elsewhere, and ends them
 
@@ -67,7 +68,8 @@ func (p *public) serve(ctx context.Context) error {
 	})
 	slog.Info("gateway listens", "addr", listener.Addr().String())
 	p.open.Store(true)
-	err = server.Serve(netutil.LimitListener(listener, p.limit))
+	p.share.Listener = listener
+	err = server.Serve(netutil.LimitListener(&p.share, p.limit))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return err // it failed by itself
 	}

@@ -30,8 +30,9 @@ type Gateway struct {
 	SendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY"` // in base64, as SendGrid shows it
 	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil: there is none
 
-	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`            // open at once
-	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"` // of those
+	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // open at once
+	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // of those
+	MaxPerAddress          int `env:"GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" envDefault:"1000"` // of a public address; 0: no limit
 }
 
 // maxSockets is far above what one process serves.
@@ -73,6 +74,7 @@ func (g *Gateway) check(r *environment.Reader) {
 	g.checkWebhooks(r)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS", g.MaxSockets, 1, maxSockets)
 	environment.Within(r, "GATEWAY_MAX_SOCKETS_PER_RECIPIENT", g.MaxSocketsPerRecipient, 1, maxSockets)
+	environment.Within(r, "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS", g.MaxPerAddress, 0, maxSockets)
 }
 
 // checkWebhooks checks what providers sign with.

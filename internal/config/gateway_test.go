@@ -42,7 +42,7 @@ func TestGatewayDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Gateway{
 		DatabaseURL: "postgres://herald@localhost/herald", RabbitMQURL: "amqp://guest:guest@localhost:5672/", Secret: heraldSecret,
-		HTTPAddr: ":8080", AdminAddr: "127.0.0.1:8082", MaxSockets: 10_000, MaxSocketsPerRecipient: 20,
+		HTTPAddr: ":8080", AdminAddr: "127.0.0.1:8082", MaxSockets: 10_000, MaxSocketsPerRecipient: 20, MaxPerAddress: 1000,
 	}, cfg)
 }
 
@@ -64,10 +64,10 @@ func TestGatewaySettings(t *testing.T) {
 	}{
 		{name: "everything is wrong", changes: map[string]string{
 			"DATABASE_URL": "postgres://db/h", "RABBITMQ_URL": "amqp://mq/", "HERALD_SECRET": "short", "GATEWAY_HTTP_ADDR": "8080", "GATEWAY_ADMIN_ADDR": "x",
-			"GATEWAY_ALLOWED_ORIGINS": "*", "GATEWAY_MAX_SOCKETS": "0", "GATEWAY_MAX_SOCKETS_PER_RECIPIENT": "-1", "AUTH_ISSUER": "", "AUTH_AUDIENCE": "", "AUTH_HS256_SECRET": "short",
+			"GATEWAY_ALLOWED_ORIGINS": "*", "GATEWAY_MAX_SOCKETS": "0", "GATEWAY_MAX_SOCKETS_PER_RECIPIENT": "-1", "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS": "-1", "AUTH_ISSUER": "", "AUTH_AUDIENCE": "", "AUTH_HS256_SECRET": "short",
 		}, want: []string{
 			"DATABASE_URL is another host's", "RABBITMQ_URL is another host's", "HERALD_SECRET must have 32 bytes", "GATEWAY_HTTP_ADDR must be", "GATEWAY_ADMIN_ADDR must be",
-			"GATEWAY_ALLOWED_ORIGINS must be", "GATEWAY_MAX_SOCKETS must be", "GATEWAY_MAX_SOCKETS_PER_RECIPIENT must be", "AUTH_ISSUER is", "AUTH_AUDIENCE is", "AUTH_HS256_SECRET must have 32 bytes",
+			"GATEWAY_ALLOWED_ORIGINS must be", "GATEWAY_MAX_SOCKETS must be", "GATEWAY_MAX_SOCKETS_PER_RECIPIENT must be", "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS must be", "AUTH_ISSUER is", "AUTH_AUDIENCE is", "AUTH_HS256_SECRET must have 32 bytes",
 		}},
 		{name: "nothing is set", changes: map[string]string{"DATABASE_URL": "", "RABBITMQ_URL": "", "HERALD_SECRET": "", "AUTH_HS256_SECRET": ""},
 			want: []string{"DATABASE_URL is empty", "RABBITMQ_URL is empty", "HERALD_SECRET is empty", "neither is AUTH_JWKS_URL"}},

@@ -40,6 +40,8 @@ type Preferences interface {
 type Page struct {
 	Links       Links
 	Preferences Preferences
+	// Enter counts a request of a recipient until leave is called, or refuses it.
+	Enter func(ctx context.Context, who notification.RecipientKey) (leave func(), err error)
 }
 
 // view is what the page says.
@@ -57,10 +59,11 @@ const (
 	mandatory state = "mandatory"
 	unknown   state = "unknown" // the link is none of ours
 	away      state = "away"    // the database does not answer
+	busy      state = "busy"    // the recipient asks too much
 )
 
 // statuses are those of answers which are no success.
-var statuses = map[state]int{mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable}
+var statuses = map[state]int{mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable, busy: http.StatusTooManyRequests}
 
 // ServeHTTP implements [http.Handler].
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -81,6 +84,13 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, view{State: unknown}, "the link is not whole: it must be as it stands in the mail")
 		return
 	}
+	leave, err := p.Enter(ctx, subscription.RecipientKey)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, r, view{State: busy}, "you ask too much at once; try again")
+		return
+	}
+	defer leave()
 	answer(w, r.WithContext(ctx), subscription)
 }
 

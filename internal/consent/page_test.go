@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -30,9 +31,13 @@ func newFixture(t *testing.T) *fixture {
 		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('OFFER', 'EMAIL', false), ('OFFER', 'PUSH', false), ('BOOKED', 'EMAIL', true);
 		INSERT INTO event_category (event_type, category) VALUES ('OFFER', 'offers'), ('BOOKED', 'bookings')`)
 	require.NoError(t, err)
-	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store})}
+	f := &fixture{t, store, httptest.NewServer(&Page{Links: links, Preferences: store, Enter: unlimited})}
 	t.Cleanup(f.server.Close)
 	return f
+}
+
+func unlimited(context.Context, notification.RecipientKey) (leave func(), err error) {
+	return func() {}, nil
 }
 
 // answer is what a request came to.

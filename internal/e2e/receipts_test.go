@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,16 +100,54 @@ func TestGatewayDiesBeforeItStores(t *testing.T) {
 	require.NoError(t, err)
 	answered := make(chan int, 1)
 	go func() { answered <- g.sendgrid(signer, mailEvents(1)) }()
-	s.awaitCount(1, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-gateway' AND wait_event_type = 'Lock'`)
+	s.awaitCount(1, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-webhooks' AND wait_event_type = 'Lock'`)
 	g.kill()
 	require.Zero(t, <-answered)
 	require.NoError(t, lock.Rollback(t.Context()))
-	s.awaitCount(0, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-gateway'`)
+	s.awaitCount(0, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-webhooks'`)
 	require.Zero(t, s.count(`SELECT count(*) FROM delivery_receipt`))
 
 	next := s.startGateway(signing(signer)...)
 	require.Equal(t, http.StatusNoContent, next.sendgrid(signer, mailEvents(1)))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE receipt_failed`))
+}
+
+// TestStopWhileTheInboxIsSlow keeps all connections busy that serve people who are signed in.
+// A STOP is still taken.
+func TestStopWhileTheInboxIsSlow(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	signer := receiptstest.New("https://herald.example.com")
+	g := s.startGateway(append(signing(signer), "DATABASE_URL="+strings.Replace(s.servers.databaseURL, "pool_max_conns=8", "pool_max_conns=2", 1))...)
+	lock, err := s.store.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = lock.Exec(t.Context(), `LOCK TABLE notification`)
+	require.NoError(t, err)
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() { _, _ = g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(t, ada))) })
+	}
+	s.awaitCount(2, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+	g.text(signer, "SM1", "STOP")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_suppression WHERE reason = 'OPT_OUT'`))
+	require.NoError(t, lock.Rollback(t.Context()))
+	asking.Wait()
+}
+
+// text lets somebody text to our number.
+func (g *gateway) text(signer receiptstest.Signer, message, body string) {
+	g.t.Helper()
+	const path = "/webhooks/twilio/inbound"
+	fields := url.Values{"MessageSid": {message}, "From": {"+393401234567"}, "Body": {body}}
+	header := map[string]string{}
+	for name, values := range signer.Twilio(path, fields) {
+		header[name] = values[0]
+	}
+	status, answer := g.request(http.MethodPost, path, fields.Encode(), header)
+	require.Equal(g.t, http.StatusOK, status)
+	require.Equal(g.t, "<Response/>", answer)
 }
 
 // TestGatewayTakesStop lets somebody text STOP to one gateway and START to another.
@@ -117,22 +156,11 @@ func TestGatewayTakesStop(t *testing.T) {
 
 	s := newSystem(t)
 	signer := receiptstest.New("https://herald.example.com/herald")
-	text := func(g *gateway, message, body string) {
-		const path = "/webhooks/twilio/inbound"
-		fields := url.Values{"MessageSid": {message}, "From": {"+393401234567"}, "Body": {body}}
-		header := map[string]string{}
-		for name, values := range signer.Twilio(path, fields) {
-			header[name] = values[0]
-		}
-		status, answer := g.request(http.MethodPost, path, fields.Encode(), header)
-		require.Equal(t, http.StatusOK, status)
-		require.Equal(t, "<Response/>", answer)
-	}
 	first, second := s.startGateway(signing(signer)...), s.startGateway(signing(signer)...)
-	text(first, "SM1", "STOP")
+	first.text(signer, "SM1", "STOP")
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM recipient_suppression WHERE channel = 'SMS' AND reason = 'OPT_OUT'`))
-	text(second, "SM2", "START")
-	text(first, "SM1", "STOP")
+	second.text(signer, "SM2", "START")
+	first.text(signer, "SM1", "STOP")
 	require.Zero(t, s.count(`SELECT count(*) FROM recipient_suppression`), "an answer that came before changes nothing")
 	require.NotContains(t, first.output.String()+second.output.String(), "+3934")
 }

@@ -39,6 +39,7 @@ func newGateway(t *testing.T) *gateway {
 	gate := &signin.Gate{
 		Verifier:  signin.NewVerifier(settings),
 		Tickets:   signin.Tickets{Store: store, Key: []byte("key")},
+		Shares:    signin.NewShares(signin.UsualShare),
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"herald/internal/notification"
 )
@@ -24,11 +25,15 @@ type Directory interface {
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }
 
+// lookupTimeout bounds the wait for the database, and for the recipient's other requests.
+const lookupTimeout = 5 * time.Second
+
 // Gate finds out who sends a request. An error is a [*Refusal], or says that the database
 // does not answer; [Refuse] answers both.
 type Gate struct {
 	Verifier  *Verifier
 	Tickets   Tickets
+	Shares    *Shares
 	Directory Directory
 	Refused   func(Reason) // is told of each refusal
 }
@@ -37,33 +42,33 @@ type Gate struct {
 // tells the next handler who it is.
 func (g *Gate) Required(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who, err := g.Request(r)
+		who, leave, err := g.admit(r.Context(), func(context.Context) (Identity, error) { return g.verify(bearer(r)) })
 		if err != nil {
 			Refuse(w, err)
 			return
 		}
+		defer leave()
 		next.ServeHTTP(w, r.WithContext(With(r.Context(), who)))
 	})
-}
-
-// Request returns who sends a request: the recipient of the token in its header.
-func (g *Gate) Request(r *http.Request) (Identity, error) {
-	return g.admit(r.Context(), func() (Identity, error) { return g.verify(bearer(r)) })
 }
 
 // Socket returns who opens a socket: by a token in the header, by one among the
 // subprotocols, or by a ticket.
 func (g *Gate) Socket(r *http.Request) (Identity, error) {
-	return g.admit(r.Context(), func() (Identity, error) {
+	who, leave, err := g.admit(r.Context(), func(ctx context.Context) (Identity, error) {
 		token := bearer(r)
 		if token == "" {
 			token = offered(r)
 		}
 		if ticket := r.URL.Query().Get("ticket"); token == "" && ticket != "" {
-			return g.Tickets.use(r.Context(), ticket)
+			return g.Tickets.use(ctx, ticket)
 		}
 		return g.verify(token)
 	})
+	if err == nil {
+		leave() // package live bounds sockets
+	}
+	return who, err
 }
 
 func (g *Gate) verify(token string) (Identity, error) {
@@ -73,21 +78,34 @@ func (g *Gate) verify(token string) (Identity, error) {
 	return g.Verifier.Verify(token)
 }
 
-// admit lets active recipients in.
-func (g *Gate) admit(ctx context.Context, identify func() (Identity, error)) (Identity, error) {
-	who, err := identify()
-	if err == nil {
-		err = g.active(ctx, who)
+// admit lets active recipients in, within their share, until leave is called.
+func (g *Gate) admit(ctx context.Context, identify func(context.Context) (Identity, error)) (who Identity, leave func(), err error) {
+	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	if who, err = identify(limited); err == nil {
+		leave, err = g.enter(limited, who)
 	}
 	if err == nil {
-		return who, nil
+		return who, leave, nil
 	}
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		g.Refused(refusal.Reason)
 	} else if ctx.Err() == nil { // else the client has gone
 		slog.Warn("nobody can be signed in", "error", err)
 	}
-	return Identity{}, err
+	return Identity{}, nil, err
+}
+
+func (g *Gate) enter(ctx context.Context, who Identity) (leave func(), err error) {
+	leave, err = g.Shares.Enter(ctx, who.RecipientKey)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.active(ctx, who); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
 }
 
 func (g *Gate) active(ctx context.Context, who Identity) error {

@@ -24,11 +24,12 @@ const (
 	BadAudience  Reason = "audience"
 	NoRecipient  Reason = "recipient" // unknown, or not active
 	BadTicket    Reason = "ticket"    // unknown, used or expired
+	TooMany      Reason = "too_many"  // requests of one recipient
 )
 
 // Reasons are all of them.
 func Reasons() []Reason {
-	return []Reason{NoToken, Malformed, BadAlgorithm, UnknownKey, BadSignature, Expired, NotYet, BadIssuer, BadAudience, NoRecipient, BadTicket}
+	return []Reason{NoToken, Malformed, BadAlgorithm, UnknownKey, BadSignature, Expired, NotYet, BadIssuer, BadAudience, NoRecipient, BadTicket, TooMany}
 }
 
 // Refusal is the error of a request that says of nobody who sends it. It holds nothing that
@@ -39,13 +40,18 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return "not signed in: " + string(r.Reason) }
 
-// Refuse answers a request whose sender is not known: 401, or 503 if that could not be found
-// out.
+// Refuse answers a request that is not let in: 401 where it is not known who sends it, 429
+// where the sender asks too much, and 503 where the database does not answer.
 func Refuse(w http.ResponseWriter, err error) {
 	var refusal *Refusal
 	if !errors.As(err, &refusal) {
 		w.Header().Set("Retry-After", "2")
 		problem.Write(w, http.StatusServiceUnavailable, "who you are cannot be looked up now; try again")
+		return
+	}
+	if refusal.Reason == TooMany {
+		w.Header().Set("Retry-After", "1")
+		problem.Write(w, http.StatusTooManyRequests, "you ask too much at once; try again")
 		return
 	}
 	challenge := "Bearer" // RFC 6750: without an error where nothing was presented

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// perAddress is a listener that closes the connections of a public address beyond a limit.
+// A private address is a balancer's, through which everybody comes.
+type perAddress struct {
+	net.Listener
+	most    int    // 0: no limit
+	refused func() // is told of each connection that is closed
+
+	mu   sync.Mutex
+	open map[netip.Prefix]int
+}
+
+// Accept implements [net.Listener].
+func (l *perAddress) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		from := network(conn.RemoteAddr())
+		if l.most == 0 || !from.IsValid() {
+			return conn, nil
+		}
+		if l.take(from) {
+			return &countedConn{conn, sync.OnceFunc(func() { l.give(from) })}, nil
+		}
+		_ = conn.Close()
+		l.refused()
+	}
+}
+
+func (l *perAddress) take(from netip.Prefix) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[from] >= l.most {
+		return false
+	}
+	if l.open == nil {
+		l.open = map[netip.Prefix]int{}
+	}
+	l.open[from]++
+	return true
+}
+
+func (l *perAddress) give(from netip.Prefix) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[from]--; l.open[from] == 0 {
+		delete(l.open, from)
+	}
+}
+
+// network is the address of a client, or the /64 of an IPv6 address: a client has all of it.
+// The zero value is a private address.
+func network(from net.Addr) netip.Prefix {
+	client, err := netip.ParseAddrPort(from.String())
+	address := client.Addr().Unmap().WithZone("")
+	if err != nil || address.IsPrivate() || address.IsLoopback() || address.IsLinkLocalUnicast() {
+		return netip.Prefix{}
+	}
+	prefix, _ := address.Prefix(min(address.BitLen(), 64)) // it fits
+	return prefix
+}
+
+// countedConn gives its place back when it is closed.
+type countedConn struct {
+	net.Conn
+	give func()
+}
+
+// Close implements [net.Conn].
+func (c *countedConn) Close() error {
+	c.give()
+	return c.Conn.Close()
+}
