@@ -36,8 +36,9 @@ What goes, once it is old enough:
   --notifications     deliveries that are not PENDING, with their attempts and retries,
                       of events that have ended. "delivery retry" cannot reach them any
                       more, and "event retry" would send them again
-  --receipts          what providers said of messages, and the texts that came in; what
-                      became of a delivery by that stays with it
+  --receipts          what providers said of messages; the delivery keeps what became of
+                      it. Texts that came in are never deleted: one that is sent again
+                      would undo a later STOP
   --decisions         why somebody was told or was not, where nothing is PENDING and the
                       event has ended
   --actions           who did what through starter: kept for ever, unless it has an age

@@ -48,7 +48,9 @@ func (table PurgeTable) rule() (age, mayGo string) {
 	case PurgeNotifications:
 		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
 	case PurgeReceipts:
-		return "received_at", "true" // none comes before its delivery, and what it said stands there
+		// No receipt comes before its delivery, which keeps what the receipt said. A text that came in
+		// stays: without its row, a START that somebody caught and sends again undoes a later STOP.
+		return "received_at", "t.delivery_id IS NOT NULL"
 	case PurgeActions:
 		return "at", "true"
 	default: // the decisions

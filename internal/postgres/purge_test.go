@@ -139,7 +139,7 @@ func TestPurge(t *testing.T) {
 				"waiting-again-told", "waiting-told", "young-told",
 			},
 		},
-		{table: postgres.PurgeReceipts, goes: 2, ids: "SELECT receipt_id FROM delivery_receipt", stays: []string{"young"}},
+		{table: postgres.PurgeReceipts, goes: 1, ids: "SELECT receipt_id FROM delivery_receipt ORDER BY 1", stays: []string{"text", "young"}},
 		{
 			table: postgres.PurgeDecisions, goes: 13, ids: "SELECT event_id || '-' || user_id FROM notification_decision WHERE user_id <> 'untold' ORDER BY 1",
 			stays: []string{
@@ -159,6 +159,21 @@ func TestPurge(t *testing.T) {
 	for _, table := range []string{"delivery_attempt", "delivery_retry"} {
 		require.Equal(t, 8, get[int](t, s, "SELECT count(*) FROM "+table), table)
 	}
+}
+
+// A START that somebody caught, and sends again after a purge, does not undo a later STOP.
+func TestPurgeKeepsTexts(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	s.AddressHash = hashed
+	for _, answer := range []notification.OptOut{{MessageID: "SM1", Number: "+393401234567", Lifted: true}, {MessageID: "SM2", Number: "+393401234567"}} {
+		require.NoError(t, s.RecordOptOut(t.Context(), answer))
+	}
+	exec(t, s, "UPDATE delivery_receipt SET received_at = now() - interval '30 days'")
+	require.Empty(t, purgeAll(t, s, postgres.PurgeReceipts))
+	require.NoError(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567", Lifted: true}))
+	require.Equal(t, []string{"OPT_OUT"}, list(t, s, "SELECT reason FROM recipient_suppression"))
 }
 
 // What ended an event that its topic lacks is known as long as the event is: without it the
