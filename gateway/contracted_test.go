@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -64,7 +65,7 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	hooks, err := receipts.New(receipts.Config{
 		Recorder: store, OptOuts: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 		SendGridKey: &provider.SendGridKey.PublicKey, TwilioToken: provider.TwilioToken, PublicURL: provider.PublicURL,
@@ -132,4 +133,13 @@ func token(t testing.TB, userID string) string {
 	}).SignedString([]byte(signInSettings.HS256Secret))
 	require.NoError(t, err)
 	return signed
+}
+
+// code is one of a link to the page.
+func (c *contracted) code(t *testing.T, token string) string {
+	t.Helper()
+	_, _, body := c.do(t, request{method: "POST", path: "/api/inbox-code", token: token})
+	var answer struct{ Code string }
+	require.NoError(t, json.Unmarshal(body, &answer))
+	return answer.Code
 }

@@ -64,13 +64,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gate := &signin.Gate{
-		Verifier:  signin.NewVerifier(who),
-		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets)},
-		Shares:    signin.NewShares(signin.UsualShare),
-		Directory: db,
-		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
-	}
+	gate := newGate(cfg, who, db, metrics)
 	hub, err := newHub(cfg, db, metrics.meter)
 	if err != nil {
 		return err
@@ -90,19 +84,16 @@ func run(ctx context.Context) error {
 	served := rooms{
 		from:    origins{allowed: cfg.AllowedOrigins, demo: cfg.Demo, refused: metrics.refuse},
 		gate:    gate,
-		api:     &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: gate.Tickets},
+		api:     newAPI(cfg, db, gate.Tickets),
 		hub:     hub,
 		hooks:   hooks,
-		consent: &consent.Page{Links: consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe)}, Preferences: hooksDB, Enter: signin.NewShares(signin.UsualShare).Enter},
+		consent: newConsent(cfg, hooksDB),
 	}
 	if cfg.Demo {
 		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")
 		served.demo = &inbox.Demo{People: db, Settings: who}
 	}
-	public := &public{
-		addr: cfg.HTTPAddr, limit: cfg.MaxSockets + spareConnections, handler: served.handler(), drain: hub.Drain,
-		share: perAddress{most: cfg.MaxPerAddress, refused: func() { metrics.refuse(oneAddress) }},
-	}
+	public := newPublic(cfg, served.handler(), hub.Drain, metrics)
 	group, ctx := errgroup.WithContext(ctx)
 	admin, endAdmin := context.WithCancel(context.WithoutCancel(ctx)) // it tells of the drain until that is over
 	group.Go(func() error {
@@ -120,6 +111,29 @@ func run(ctx context.Context) error {
 		return public.serve(ctx)
 	})
 	return group.Wait()
+}
+
+func newGate(cfg config.Gateway, who signin.Settings, db *postgres.Store, metrics *metrics) *signin.Gate {
+	return &signin.Gate{
+		Verifier:  signin.NewVerifier(who),
+		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets)},
+		Shares:    signin.NewShares(signin.UsualShare),
+		Directory: db,
+		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
+	}
+}
+
+func newAPI(cfg config.Gateway, db *postgres.Store, tickets signin.Tickets) *inbox.API {
+	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes)}
+	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: tickets, Codes: codes}
+}
+
+func newConsent(cfg config.Gateway, db *postgres.Store) *consent.Page {
+	return &consent.Page{
+		Links:       consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe)},
+		Preferences: db,
+		Enter:       signin.NewShares(signin.UsualShare).Enter,
+	}
 }
 
 func newHub(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*live.Hub, error) {

@@ -20,6 +20,7 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		list, count, all = "/api/notifications", "/api/notifications/unread-count", "/api/notifications/read-all"
 		preferences      = "/api/preferences"
 		ticket           = "/api/ws-ticket"
+		code             = "/api/inbox-code"
 	)
 	long := strings.Repeat(" ", 64<<10) + "{}"
 	return []contractCase{
@@ -67,5 +68,21 @@ func contractCases(mine []int64, theirs int64) []contractCase {
 		{"ticket", request{method: "POST", path: ticket}, 201},
 		{"ticket, with a body", request{method: "POST", path: ticket, body: `{"user_id":"11"}`}, 400},
 		{"ticket, body too large", request{method: "POST", path: ticket, body: long}, 413},
+		{"code", request{method: "POST", path: code}, 201},
+		{"code, with a body", request{method: "POST", path: code, body: `{"user_id":"11"}`}, 400},
+		{"code, body too large", request{method: "POST", path: code, body: long}, 413},
+	}
+}
+
+// sessionCases are requests of a page that changes a code for a token.
+func sessionCases(code string) []contractCase {
+	const session = "/api/session"
+	return []contractCase{
+		{"session", request{method: "POST", path: session, body: `{"code":"` + code + `"}`}, 201},
+		{"session by no code", request{method: "POST", path: session, body: `{"code":"x"}`}, 401},
+		{"session, unknown member", request{method: "POST", path: session, body: `{"token":"x"}`}, 400},
+		{"session by a form", request{method: "POST", path: session, body: "code=x", contentType: "application/x-www-form-urlencoded"}, 415},
+		{"session, body too large", request{method: "POST", path: session, body: `{"code":"` + strings.Repeat("x", 64<<10) + `"}`}, 413},
+		{"session, from elsewhere", request{method: "POST", path: session, body: `{"code":"x"}`, origin: "https://elsewhere.example.com"}, 403},
 	}
 }

@@ -39,7 +39,7 @@ func TestOpenAPI(t *testing.T) {
 				contract.check(t, g, tt.request, tt.want)
 			})
 		}
-		for _, tt := range append(webhookCases(), unsubscribeCases()...) {
+		for _, tt := range slices.Concat(webhookCases(), unsubscribeCases(), sessionCases(g.code(t, signedIn))) {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"herald/internal/config"
 )
 
 // Bounds of the public port, where anybody may connect. A socket that is open has those of
@@ -39,6 +41,13 @@ type public struct {
 	drain   func(context.Context) error // tells sockets to come back elsewhere, and ends them
 
 	open atomic.Bool // it is started, and not about to stop
+}
+
+func newPublic(cfg config.Gateway, handler http.Handler, drain func(context.Context) error, metrics *metrics) *public {
+	return &public{
+		addr: cfg.HTTPAddr, limit: cfg.MaxSockets + spareConnections, handler: handler, drain: drain,
+		share: perAddress{most: cfg.MaxPerAddress, refused: func() { metrics.refuse(oneAddress) }},
+	}
 }
 
 var errNotOpen = errors.New("the public port is not open")

@@ -25,6 +25,7 @@ type rooms struct {
 func (r rooms) handler() http.Handler {
 	routes := http.NewServeMux()
 	routes.Handle("/api/", r.from.guard(shared(r.gate.Required(r.api.Handler()))))
+	routes.Handle("/api/session", r.from.guard(shared(r.api.Session())))
 	routes.Handle("/ws", r.from.guard(http.HandlerFunc(r.socket)))
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
 	// Whoever has the link of a mail may use it from anywhere; and the origin that browsers

@@ -78,8 +78,14 @@ func (g *gateway) request(method, path, body string, header map[string]string) (
 // tokenOf is a token of a recipient, as the backend of an application signs it.
 func tokenOf(t *testing.T, who notification.RecipientKey) string {
 	t.Helper()
+	return tokenOfNamed(t, who, "")
+}
+
+// tokenOfNamed is a token that says the recipient's name, too.
+func tokenOfNamed(t *testing.T, who notification.RecipientKey, name string) string {
+	t.Helper()
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": tokenIssuer, "aud": tokenAudience, "sub": who.UserID, "user_type": who.UserType, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": tokenIssuer, "aud": tokenAudience, "sub": who.UserID, "user_type": who.UserType, "name": name, "exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(tokenSecret))
 	require.NoError(t, err)
 	return token

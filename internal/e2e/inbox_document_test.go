@@ -19,8 +19,8 @@ func TestInboxDocument(t *testing.T) {
 	t.Parallel()
 
 	steps := runnable(t, "docs/inbox.md")
-	require.Len(t, steps, 3, "an example in docs/inbox.md that this test does not know")
-	emit, requests, preferences := steps[0], steps[1], steps[2]
+	require.Len(t, steps, 4, "an example in docs/inbox.md that this test does not know")
+	emit, code, requests, preferences := steps[0], steps[1], steps[2], steps[3]
 	r := &reader{system: newSystem(t), dir: t.TempDir()}
 	require.NoError(t, os.Symlink(binaries, filepath.Join(r.dir, "bin")))
 	r.starter("seed", "--slack-url", r.sandbox.URL)
@@ -48,6 +48,7 @@ func TestInboxDocument(t *testing.T) {
 	r.awaitCount(2, "SELECT count(*) FROM notification WHERE channel = 'WEBSOCKET' AND status = 'DELIVERED'")
 
 	r.env = append(r.env, "GATEWAY=http://"+gateway.host(), "TOKEN="+token, fmt.Sprint("ID=", r.count("SELECT max(id) FROM notification WHERE channel = 'WEBSOCKET'")))
+	r.shell(code)
 	r.shell(requests)
 	r.awaitCount(0, "SELECT count(*) FROM notification WHERE channel = 'WEBSOCKET' AND read_at IS NULL")
 	r.shell(preferences)

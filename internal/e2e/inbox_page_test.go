@@ -3,14 +3,17 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/stacktest"
 )
@@ -102,6 +105,52 @@ func TestPageIsLive(t *testing.T) {
 	ada.await(shows("", 2, 0))
 	admin.await(shows("", 0, 0))
 	require.Equal(t, "Notifications", evaluate[string](admin, "document.title"))
+}
+
+// link is a link to the page, as the backend of an application makes it.
+func (g *gateway) link(who notification.RecipientKey, name string) string {
+	g.t.Helper()
+	status, answer := g.request(http.MethodPost, "/api/inbox-code", "", bearer(tokenOfNamed(g.t, who, name)))
+	require.Equal(g.t, http.StatusCreated, status, answer)
+	var made struct{ Code string }
+	require.NoError(g.t, json.Unmarshal([]byte(answer), &made))
+	return "http://" + g.host() + "/#code=" + made.Code
+}
+
+// TestLinkToThePage opens the page by links. Each works once, and the page asks before it
+// becomes another person's.
+func TestLinkToThePage(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '43'), ('CUSTOMER', '44')`)
+	g := s.startGateway()
+	ada, tom := notification.RecipientKey{UserType: notification.Customer, UserID: "43"}, notification.RecipientKey{UserType: notification.Customer, UserID: "44"}
+	b := newBrowser(t)
+	link := g.link(ada, "Ada Brooks")
+	first := b.open(link)
+	first.await(isOnline)
+	first.awaitText("#who", "Ada Brooks")
+	require.Empty(t, evaluate[string](first, "location.hash"), "nobody can copy the code")
+	require.NotContains(t, link, tokenOfNamed(t, ada, "Ada Brooks"))
+
+	again := b.open("about:blank")
+	again.allow("401")
+	again.do(chromedp.Navigate(link))
+	again.awaitText("#signed-out h2", "You are signed out")
+
+	first.do(chromedp.Navigate(g.link(tom, "Tom Wrong")))
+	first.awaitText("#switching p", "You are signed in as Ada Brooks. This link opens the notifications of Tom Wrong.")
+	first.click("#refuse")
+	first.await(isOnline)
+	first.awaitText("#who", "Ada Brooks")
+	first.do(chromedp.Navigate(g.link(tom, "Tom Wrong")))
+	first.click("#agree")
+	first.await(isOnline)
+	first.awaitText("#who", "Tom Wrong")
+	first.do(chromedp.Navigate(g.link(tom, "Tom Wrong")))
+	first.await(isOnline)
+	first.awaitText("#who", "Tom Wrong")
 }
 
 // TestScriptIsText sends script in titles and bodies. It is shown, and does not run.

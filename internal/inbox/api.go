@@ -43,12 +43,19 @@ type Tickets interface {
 	Issue(ctx context.Context, who signin.Identity) (ticket string, expires time.Time, err error)
 }
 
+// Codes makes codes for links to the page. A code that is not valid is a [signin.Refusal].
+type Codes interface {
+	Issue(r *http.Request) (code string, expires time.Time, err error)
+	Redeem(ctx context.Context, code string) (token string, err error)
+}
+
 // API answers the requests of recipients who are signed in, as openapi.json says.
 type API struct {
 	Notifications Notifications
 	Readings      Readings
 	Preferences   Preferences
 	Tickets       Tickets
+	Codes         Codes
 }
 
 // Handler returns the paths under /api/. It must be behind what signs people in.
@@ -60,6 +67,7 @@ func (a *API) Handler() http.Handler {
 	mux.Handle("/api/notifications/read-all", methods{http.MethodPost: a.readAll})
 	mux.Handle("/api/preferences", methods{http.MethodGet: a.showPreferences, http.MethodPut: a.changePreferences})
 	mux.Handle("/api/ws-ticket", methods{http.MethodPost: a.newTicket})
+	mux.Handle("/api/inbox-code", methods{http.MethodPost: a.newCode})
 	mux.HandleFunc("/", noSuchPath)
 	return mux
 }

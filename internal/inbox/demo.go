@@ -53,10 +53,11 @@ func (d *Demo) become(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(people, func(p notification.Person) bool { return p.UserType == chosen.UserType && p.UserID == chosen.UserID }) {
+	found := slices.IndexFunc(people, func(p notification.Person) bool { return p.UserType == chosen.UserType && p.UserID == chosen.UserID })
+	if found < 0 {
 		return &refusal{http.StatusNotFound, "there is nobody of that type and id"}
 	}
-	token, err := d.sign(chosen)
+	token, err := d.sign(people[found])
 	if err != nil {
 		return err
 	}
@@ -68,6 +69,7 @@ func (d *Demo) sign(person notification.Person) (string, error) {
 		"iss":       d.Settings.Issuer,
 		"aud":       d.Settings.Audience,
 		"sub":       person.UserID,
+		"name":      person.Name,
 		"user_type": person.UserType,
 		"exp":       time.Now().Add(demoSession).Unix(),
 	}).SignedString([]byte(d.Settings.HS256Secret))

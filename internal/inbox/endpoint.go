@@ -12,6 +12,7 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/problem"
+	"herald/internal/signin"
 )
 
 // endpoint answers a request, or returns why it does not; then it has written nothing.
@@ -55,8 +56,11 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		wrong    *refusal
 		invalid  *notification.PreferenceError
 		tooLarge *http.MaxBytesError
+		unknown  *signin.Refusal
 	)
 	switch {
+	case errors.As(err, &unknown):
+		signin.Refuse(w, err)
 	case errors.As(err, &wrong):
 		problem.Write(w, wrong.status, wrong.detail)
 	case errors.As(err, &invalid):

@@ -7,12 +7,13 @@ import (
 )
 
 // inboxToken returns a token for a user whom the backend has signed in.
-func inboxToken(secret, userType, userID string) (string, error) {
+func inboxToken(secret, userType, userID, name string) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"iss":       "https://app.example.com", // AUTH_ISSUER
 		"aud":       "herald",                  // AUTH_AUDIENCE
 		"user_type": userType,                  // recipient.user_type
 		"sub":       userID,                    // recipient.user_id
+		"name":      name,                      // stands on the page; may be left out
 		"exp":       time.Now().Add(15 * time.Minute).Unix(),
 	}).SignedString([]byte(secret)) // AUTH_HS256_SECRET
 }

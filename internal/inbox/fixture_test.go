@@ -43,9 +43,10 @@ func newGateway(t *testing.T) *gateway {
 		Directory: store,
 		Refused:   func(signin.Reason) {},
 	}
-	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets}
+	api := &inbox.API{Notifications: store, Readings: store, Preferences: store, Tickets: gate.Tickets, Codes: signin.Codes{Tickets: gate.Tickets, Key: []byte("a key of the tests, of 32 bytes.")}}
 	mux := http.NewServeMux()
 	mux.Handle("/api/", gate.Required(api.Handler()))
+	mux.Handle("/api/session", api.Session())
 	mux.Handle("/demo/", (&inbox.Demo{People: store, Settings: settings}).Handler())
 	mux.Handle("/", inbox.Page(false))
 	g := &gateway{Server: httptest.NewServer(mux), t: t, store: store}
@@ -111,7 +112,7 @@ func (g *gateway) do(t *testing.T, r request) (*http.Request, *http.Response, []
 // token is one that the application signs.
 func token(t testing.TB, who notification.RecipientKey) string {
 	t.Helper()
-	signed, err := inboxToken(string(settings.HS256Secret), string(who.UserType), who.UserID)
+	signed, err := inboxToken(string(settings.HS256Secret), string(who.UserType), who.UserID, "")
 	require.NoError(t, err)
 	return signed
 }

@@ -18,6 +18,7 @@ type Purpose string
 // The purposes.
 const (
 	Tickets     Purpose = "herald tickets"
+	InboxCodes  Purpose = "herald inbox codes"
 	Unsubscribe Purpose = "herald unsubscribe"
 	addresses   Purpose = "herald addresses"
 	fingerprint Purpose = "herald fingerprint"

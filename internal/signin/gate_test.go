@@ -71,21 +71,67 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// tickets are those of a database that keeps each statement waiting.
-type tickets struct{ signin.TicketStore }
+// tickets are in memory.
+type tickets struct{ kept map[string]signin.Identity }
 
-func (tickets) UseTicket(ctx context.Context, _ []byte) (notification.RecipientKey, time.Time, error) {
+func (t tickets) NewTicket(_ context.Context, hash []byte, who notification.RecipientKey, tokenExpires, _ time.Time) error {
+	t.kept[string(hash)] = signin.Identity{RecipientKey: who, Expires: tokenExpires}
+	return nil
+}
+
+func (t tickets) UseTicket(ctx context.Context, hash []byte) (notification.RecipientKey, time.Time, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		return notification.RecipientKey{}, time.Time{}, errors.New("a lookup without a deadline")
 	}
-	return notification.RecipientKey{}, time.Time{}, notification.ErrNoTicket
+	who, ok := t.kept[string(hash)]
+	if !ok {
+		return who.RecipientKey, time.Time{}, notification.ErrNoTicket
+	}
+	delete(t.kept, string(hash))
+	return who.RecipientKey, who.Expires, nil
 }
 
-func TestTicketIsLookedUpInTime(t *testing.T) {
+// A ticket opens one socket. A word that is no ticket does not reach the database.
+func TestTickets(t *testing.T) {
 	t.Parallel()
 
-	gate := &signin.Gate{Tickets: signin.Tickets{Store: tickets{}}, Refused: func(signin.Reason) {}}
-	_, err := gate.Socket(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ws?ticket=x", nil))
+	kept := signin.Tickets{Store: tickets{map[string]signin.Identity{}}, Key: []byte("key")}
+	gate := &signin.Gate{Tickets: kept, Shares: signin.NewShares(signin.UsualShare), Directory: directory{}, Refused: func(signin.Reason) {}}
+	use := func(gate *signin.Gate, ticket string) error {
+		_, err := gate.Socket(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ws?ticket="+ticket, nil))
+		return err
+	}
+	ticket, _, err := kept.Issue(t.Context(), signin.Identity{RecipientKey: anna, Expires: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	forged := &signin.Gate{Tickets: signin.Tickets{Key: []byte("another key")}, Refused: func(signin.Reason) {}} // without a database
+	for _, word := range []string{ticket, "x", "%zz"} {
+		require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, use(forged, word))
+	}
+	require.NoError(t, use(gate, ticket))
+	require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, use(gate, ticket))
+}
+
+// A code is worth the token once. It holds nothing that can be read, and a word that is no
+// code does not reach the database.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+
+	codes := signin.Codes{Tickets: signin.Tickets{Store: tickets{map[string]signin.Identity{}}, Key: []byte("key")}, Key: []byte(hmacSecret[:32])}
+	r := httptest.NewRequestWithContext(signin.With(t.Context(), signin.Identity{RecipientKey: anna, Expires: time.Now().Add(time.Minute)}), http.MethodPost, "/api/inbox-code", nil)
+	r.Header.Set("Authorization", "Bearer a.b.c")
+	code, expires, err := codes.Issue(r)
+	require.NoError(t, err)
+	require.False(t, expires.After(signin.Who(r.Context()).Expires), "a code does not outlive its token")
+
+	forged := signin.Codes{Key: []byte("another secret of the tests, 32.")} // without a database
+	for _, word := range []string{"", "x", "%", code} {
+		_, err := forged.Redeem(t.Context(), word)
+		require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, err, word)
+	}
+	token, err := codes.Redeem(t.Context(), code)
+	require.NoError(t, err)
+	require.Equal(t, "a.b.c", token)
+	_, err = codes.Redeem(t.Context(), code)
 	require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, err)
 }
 

@@ -17,7 +17,9 @@ const (
 	// ticketLasts is long enough to open a socket, and too short for an address that lies
 	// in somebody's log to be of use.
 	ticketLasts = 30 * time.Second
-	// ticketBytes are too many to guess.
+	// codeLasts is long enough to load a page over a slow line.
+	codeLasts = 2 * time.Minute
+	// ticketBytes are too many to guess. The first half is random, and the second signs it.
 	ticketBytes = 32
 )
 
@@ -39,22 +41,38 @@ type Tickets struct {
 // Issue returns a ticket for somebody who is signed in, which lasts as long as their token
 // at most.
 func (t Tickets) Issue(ctx context.Context, who Identity) (ticket string, expires time.Time, err error) {
-	random := make([]byte, ticketBytes)
-	_, _ = rand.Read(random) // it never fails
-	ticket = base64.RawURLEncoding.EncodeToString(random)
-	expires = time.Now().Add(ticketLasts)
+	raw := make([]byte, ticketBytes/2)
+	_, _ = rand.Read(raw) // it never fails
+	ticket = base64.RawURLEncoding.EncodeToString(append(raw, t.hash(raw)[:ticketBytes/2]...))
+	expires, err = t.keep(ctx, ticket, who, ticketLasts)
+	return ticket, expires, err
+}
+
+// use returns whom a ticket is for, and takes it. A word that is no ticket costs the database
+// nothing.
+func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(ticket)
+	if err != nil || len(raw) != ticketBytes || !hmac.Equal(raw[ticketBytes/2:], t.hash(raw[:ticketBytes/2])[:ticketBytes/2]) {
+		return Identity{}, &Refusal{BadTicket}
+	}
+	return t.take(ctx, ticket)
+}
+
+// keep stores that a word may be taken once, until expires.
+func (t Tickets) keep(ctx context.Context, word string, who Identity, lasts time.Duration) (expires time.Time, err error) {
+	expires = time.Now().Add(lasts)
 	if expires.After(who.Expires) {
 		expires = who.Expires
 	}
-	if err := t.Store.NewTicket(ctx, t.hash(ticket), who.RecipientKey, who.Expires, expires); err != nil {
-		return "", time.Time{}, fmt.Errorf("issue a ticket: %w", err)
+	if err := t.Store.NewTicket(ctx, t.hash([]byte(word)), who.RecipientKey, who.Expires, expires); err != nil {
+		return time.Time{}, fmt.Errorf("issue a ticket: %w", err)
 	}
-	return ticket, expires, nil
+	return expires, nil
 }
 
-// use returns whom a ticket is for, and takes it.
-func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
-	who, expires, err := t.Store.UseTicket(ctx, t.hash(ticket))
+// take returns for whom a word was kept, once.
+func (t Tickets) take(ctx context.Context, word string) (Identity, error) {
+	who, expires, err := t.Store.UseTicket(ctx, t.hash([]byte(word)))
 	if errors.Is(err, notification.ErrNoTicket) {
 		return Identity{}, &Refusal{BadTicket}
 	}
@@ -64,8 +82,8 @@ func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
 	return Identity{who, expires}, nil
 }
 
-func (t Tickets) hash(ticket string) []byte {
+func (t Tickets) hash(word []byte) []byte {
 	mac := hmac.New(sha256.New, t.Key)
-	_, _ = mac.Write([]byte(ticket))
+	_, _ = mac.Write(word)
 	return mac.Sum(nil)
 }

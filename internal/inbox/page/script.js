@@ -10,18 +10,7 @@ const copyOf = (template) => byId(template).content.firstElementChild.cloneNode(
 const demo = document.documentElement.dataset.demo === "true";
 const tokenKey = "herald-token";
 
-// The application opens this page as /#token=JWT. A browser sends what follows # to nobody;
-// it leaves the address at once, so that nobody copies it from there.
-function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) {
-    sessionStorage.setItem(tokenKey, given);
-    history.replaceState(null, "", location.pathname + location.search);
-  }
-  return sessionStorage.getItem(tokenKey);
-}
-
-// claims reads who the token names, to show it. Whether it is right, the server says.
+// claims reads the token, to show whose it is. The server checks it.
 function claims(jwt) {
   try {
     const part = jwt.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
@@ -31,7 +20,46 @@ function claims(jwt) {
   }
 }
 
-let token = takeToken();
+let token = sessionStorage.getItem(tokenKey);
+
+const personOf = (jwt) => `${claims(jwt).user_type}/${claims(jwt).sub}`;
+const nameIn = (jwt) => claims(jwt).name || "";
+
+function keep(jwt) {
+  token = jwt;
+  sessionStorage.setItem(tokenKey, jwt);
+}
+
+// takeCode changes the code of a link, such as /#code=…, into a token. The code works once, and
+// leaves the address before anybody can copy it. Null: there is no code, or it does not work.
+async function takeCode() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  if (!code) return null;
+  const headers = { "Content-Type": "application/json" };
+  const request = { method: "POST", headers, body: JSON.stringify({ code }), cache: "no-store", signal: AbortSignal.timeout(15_000) };
+  const response = await fetch("api/session", request).catch(() => null);
+  return response?.ok ? (await response.json()).token : null;
+}
+
+// enter takes the code of the link, if it has one. It asks before this tab becomes somebody
+// else's.
+async function enter() {
+  const given = await takeCode();
+  if (!given) return;
+  if (!token || personOf(token) === personOf(given)) return keep(given);
+  const before = token;
+  token = null; // nothing connects while the page asks
+  byId("switch-from").textContent = nameIn(before) || "somebody else";
+  byId("switch-to").textContent = nameIn(given) || "another person";
+  view("switching");
+  byId("switching-heading").focus();
+  const agreed = await new Promise((answer) => {
+    byId("agree").addEventListener("click", () => answer(true), { once: true });
+    byId("refuse").addEventListener("click", () => answer(false), { once: true });
+  });
+  keep(agreed ? given : before);
+}
 
 class SignedOut extends Error {}
 
@@ -481,7 +509,7 @@ let tabs = null; // the other tabs of the same person
 
 function start() {
   const { user_type: userType, sub } = claims(token);
-  byId("who").textContent = sessionStorage.getItem("herald-name") || `${userType} ${sub}`;
+  byId("who").textContent = nameIn(token);
   tabs = new BroadcastChannel(`herald-inbox/${userType}/${sub}`);
   tabs.addEventListener("message", ({ data }) => {
     for (const id of data.read) seen(items.get(id));
@@ -534,12 +562,10 @@ async function choose() {
   byId("chooser-heading").focus();
 }
 
-async function become({ user_type, user_id, name }) {
+async function become({ user_type, user_id }) {
   const response = await fetch("demo/token", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ user_type, user_id }) });
   if (!response.ok) return choose();
-  token = (await response.json()).token;
-  sessionStorage.setItem(tokenKey, token);
-  sessionStorage.setItem("herald-name", name);
+  keep((await response.json()).token);
   start();
 }
 
@@ -549,7 +575,7 @@ byId("open-preferences").addEventListener("click", openPreferences);
 byId("preferences-form").addEventListener("submit", savePreferences);
 byId("cancel").addEventListener("click", () => byId("preferences").close());
 byId("switch").addEventListener("click", signOut);
-addEventListener("hashchange", () => takeToken() !== token && location.reload());
+addEventListener("hashchange", () => location.hash && location.reload());
 addEventListener("online", connectNow);
 addEventListener("offline", () => {
   disconnect();
@@ -564,6 +590,7 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("focus", () => token && socket && quietly(refresh()));
 
 showCount();
+await enter();
 if (token) start();
 else if (demo) choose();
 else view("signed-out");
