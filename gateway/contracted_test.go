@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"herald/internal/consent"
 	"herald/internal/inbox"
+	"herald/internal/live"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/receipts"
@@ -36,7 +38,7 @@ var provider = receiptstest.New("https://herald.example.com")
 // unsubscribing makes the links by which recipients of these gateways unsubscribe.
 var unsubscribing = consent.Links{Key: []byte("key")}
 
-// contracted is a gateway without sockets, over a database of its own, whose answers are
+// contracted is a gateway without a broker, over a database of its own, whose answers are
 // held to the document that it serves.
 type contracted struct {
 	*httptest.Server
@@ -72,6 +74,11 @@ func newContractedWith(t *testing.T, share signin.Share) *contracted {
 	})
 	require.NoError(t, err)
 	served := rooms{from: origins{refused: func(string) {}}, gate: gate, api: api, hooks: hooks, consent: &consent.Page{Links: unsubscribing, Preferences: store, Enter: signin.NewShares(share).Enter}}
+	served.hub, err = live.NewHub(live.Config{
+		Inbox: store, Acknowledger: store, Directory: store, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 10, MaxSocketsPerRecipient: 10,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = served.hub.Drain(context.Background()) })
 	c := &contracted{Server: httptest.NewServer(served.handler()), t: t, store: store}
 	t.Cleanup(c.Close)
 	return c
@@ -128,8 +135,13 @@ func (c *contracted) do(t *testing.T, r request) (*http.Request, *http.Response,
 // token is one that the application signs.
 func token(t testing.TB, userID string) string {
 	t.Helper()
+	return tokenOfNamed(t, userID, "")
+}
+
+func tokenOfNamed(t testing.TB, userID, name string) string {
+	t.Helper()
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
-		"iss": signInSettings.Issuer, "aud": signInSettings.Audience, "user_type": "RESTAURANT_USER", "sub": userID, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": signInSettings.Issuer, "aud": signInSettings.Audience, "user_type": "RESTAURANT_USER", "sub": userID, "name": name, "exp": time.Now().Add(time.Hour).Unix(),
 	}).SignedString([]byte(signInSettings.HS256Secret))
 	require.NoError(t, err)
 	return signed

@@ -2,6 +2,7 @@ package consent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -81,7 +82,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	subscription, ok := p.Links.read(r.URL.Query().Get("token"))
 	if !ok {
-		refuse(w, r, view{State: unknown}, "the link is not whole: it must be as it stands in the mail")
+		refuse(w, r, view{State: unknown}, "the link is incomplete: use the whole link of the mail")
 		return
 	}
 	leave, err := p.Enter(ctx, subscription.RecipientKey)
@@ -128,12 +129,15 @@ func standing(p notification.Preferences, s Subscription) state {
 	}
 }
 
+// words are the messages of a channel, as the inbox names them.
+var words = map[notification.Channel]string{
+	notification.WebSocket: "notifications in your inbox", notification.Email: "e-mails", notification.Push: "push notifications",
+	notification.SMS: "text messages", notification.Slack: "Slack messages",
+}
+
 // what names the subscription as the inbox does.
 func what(s Subscription) string {
-	messages := "e-mails"
-	if s.Channel != notification.Email {
-		messages = "messages over " + string(s.Channel)
-	}
+	messages := cmp.Or(words[s.Channel], "messages")
 	if s.Category == "" {
 		return messages
 	}

@@ -93,7 +93,7 @@ func TestUnsubscribe(t *testing.T) {
 		got := f.look(offers)
 		require.Equal(t, http.StatusOK, got.status)
 		require.Contains(t, got.body, `data-state="on"`)
-		require.Contains(t, got.body, "No more e-mails about offers?")
+		require.Contains(t, got.body, "Stop e-mails about offers?")
 		require.Contains(t, got.body, `<form method="post">`)
 		require.Equal(t, http.StatusOK, f.send(http.MethodHead, links.token(offers), "*/*", "", "").status)
 	}
@@ -102,7 +102,7 @@ func TestUnsubscribe(t *testing.T) {
 	for range 2 {
 		got := f.oneClick(links.token(offers))
 		require.Equal(t, http.StatusOK, got.status, got.body)
-		require.Contains(t, got.body, "You get no more e-mails about offers")
+		require.Contains(t, got.body, "You will get no more e-mails about offers")
 	}
 	require.True(t, f.off(offers))
 	require.False(t, f.off(all))
@@ -121,7 +121,7 @@ func TestUnsubscribeFromTheChannel(t *testing.T) {
 	f := newFixture(t)
 	all := offers
 	all.Category = ""
-	require.Contains(t, f.look(all).body, "No more e-mails?")
+	require.Contains(t, f.look(all).body, "Stop e-mails?")
 	require.Equal(t, http.StatusOK, f.oneClick(links.token(all)).status)
 	require.True(t, f.off(all))
 	require.Contains(t, f.look(offers).body, `data-state="off"`, "offers are among them")
@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 		state  string
 		detail string // of the problem
 	}{
-		{name: "forged", token: kept[:len(kept)-1], get: 400, post: 400, state: "unknown", detail: "the link is not whole"},
+		{name: "forged", token: kept[:len(kept)-1], get: 400, post: 400, state: "unknown", detail: "the link is incomplete"},
 		{name: "mandatory", token: links.token(bookings), get: 200, post: 422, state: "mandatory", detail: "bookings over EMAIL is mandatory"},
 		{name: "database away", token: kept, away: true, get: 503, post: 503, state: "away", detail: "try again"},
 	}

@@ -34,7 +34,7 @@ type view struct {
 // receiptsView is what the page shows of the receipts.
 type receiptsView struct {
 	Counts   receiptCounts
-	Settings string // in JSON
+	Settings string // a sentence
 }
 
 type channelView struct {
@@ -62,7 +62,7 @@ func (s *Server) view() view {
 
 	v := view{Shown: remembered}
 	if s.courier.gateway != "" {
-		v.Receipts = &receiptsView{Counts: s.courier.counted(), Settings: clip(string(mustMarshal(s.courier.settings.get())))}
+		v.Receipts = &receiptsView{Counts: s.courier.counted(), Settings: s.courier.settings.get().sentence()}
 	}
 	for _, channel := range channels {
 		shown := channelView{Name: channel, Counts: counts[channel]}

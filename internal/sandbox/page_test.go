@@ -3,12 +3,14 @@ package sandbox_test
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/sandbox"
 )
 
 func TestPage(t *testing.T) {
@@ -40,6 +42,22 @@ func TestPage(t *testing.T) {
 		require.Contains(t, body, text)
 	}
 	require.Less(t, strings.Index(body, "evt-1-staff10-SLACK"), strings.Index(body, "evt-1-staff10-EMAIL"), "newest first")
+}
+
+// TestPageOfReceipts says in words how receipts come.
+func TestPageOfReceipts(t *testing.T) {
+	t.Parallel()
+
+	for settings, want := range map[string]string{
+		``:                  "0 waiting, 0 taken, 0 refused, 0 lost. A receipt comes after 1s.</p>",
+		`{"delay":"300ms"}`: "A receipt comes after 300ms.</p>",
+		`{"late":"1m","twice":true,"lost":true,"shuffled":true,"rate":0.5}`: "A receipt comes after 1s. 50% come 1m0s late, twice, in any order, never.</p>",
+		`{"twice":true,"outcomes":{"ada@example.com":"delivered"}}`:         "A receipt comes after 1s. All come twice. Addresses with a given outcome: 1.</p>",
+	} {
+		b := startWith(t, sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Gateway: "http://127.0.0.1:1", Receipts: settings})
+		_, _, body := b.answer(t, call{method: http.MethodGet, path: "/"})
+		require.Contains(t, body, want)
+	}
 }
 
 // TestPageIsBounded shows the newest entries and the beginning of their texts.

@@ -42,6 +42,34 @@ func parseReceipts(r io.Reader) (Receipts, error) {
 	return receipts, receipts.validate()
 }
 
+// sentence says to people how receipts come.
+func (r Receipts) sentence() string {
+	text := fmt.Sprintf("A receipt comes after %s.", r.delay())
+	var faults []string
+	if r.Late != 0 {
+		faults = append(faults, time.Duration(r.Late).String()+" late")
+	}
+	for _, fault := range []struct {
+		on   bool
+		name string
+	}{{r.Twice, "twice"}, {r.Shuffled, "in any order"}, {r.Lost, "never"}} {
+		if fault.on {
+			faults = append(faults, fault.name)
+		}
+	}
+	if len(faults) > 0 {
+		share := "All"
+		if r.Rate != nil {
+			share = fmt.Sprintf("%.0f%%", *r.Rate*100)
+		}
+		text += fmt.Sprintf(" %s come %s.", share, strings.Join(faults, ", "))
+	}
+	if len(r.Outcomes) > 0 {
+		text += fmt.Sprintf(" Addresses with a given outcome: %d.", len(r.Outcomes))
+	}
+	return text
+}
+
 func (r Receipts) validate() error {
 	switch {
 	case r.delay() < 0 || r.delay() > maxReceiptDelay:

@@ -78,7 +78,7 @@ async function api(method, path, body) {
   if (response.status === 204) return null;
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    throw Object.assign(new Error(answer.detail || "the server could not do it"), { status: response.status, problems: answer.problems || [] });
+    throw Object.assign(new Error(answer.detail || "the server refused"), { status: response.status, problems: answer.problems || [] });
   }
   return answer;
 }
@@ -258,7 +258,7 @@ async function open(item) {
     unread++;
     showRead(item);
     showCount();
-    failed(error, "That could not be marked as read. Try again.");
+    failed(error, "The notification could not be marked as read. Try again.");
   }
   quietly(refresh());
 }
@@ -270,10 +270,10 @@ async function readAll() {
     await api("POST", `api/notifications/read-all?until=${shown[0]}`);
     tabs?.postMessage({ read: shown });
     for (const id of shown) seen(items.get(id));
-    announce("All are marked as read.");
+    announce("All notifications are marked as read.");
     byId("list").querySelector("button")?.focus(); // the button is disabled now
   } catch (error) {
-    failed(error, "They could not be marked as read. Try again.");
+    failed(error, "The notifications could not be marked as read. Try again.");
   }
   quietly(refresh());
 }
@@ -298,7 +298,7 @@ const toAcknowledge = new Map(); // what sockets brought, until it is shown: whe
 function connection(state) {
   const before = document.body.dataset.connection;
   document.body.dataset.connection = state;
-  byId("connection").textContent = state === "offline" ? "You are offline. What happens meanwhile appears when the connection is back." : "";
+  byId("connection").textContent = state === "offline" ? "You are offline. New notifications appear here when you are back online." : "";
   if (before === "offline" && state === "online") announce("You are online again.");
 }
 
@@ -408,7 +408,7 @@ function acknowledge() {
 
 // --- preferences ---
 
-const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push messages", SMS: "SMS", SLACK: "Slack" };
+const channelNames = { WEBSOCKET: "This inbox", EMAIL: "E-mail", PUSH: "Push notifications", SMS: "Text messages", SLACK: "Slack" };
 const nameOf = (channel) => channelNames[channel] || channel;
 let edited = null; // the preferences in the form
 
@@ -416,7 +416,7 @@ async function openPreferences() {
   try {
     edited = await api("GET", "api/preferences");
   } catch (error) {
-    return failed(error, "Your preferences cannot be reached now. Try again.");
+    return failed(error, "Your preferences could not be loaded. Try again.");
   }
   byId("problems").replaceChildren();
   byId("channels").replaceChildren(...edited.channels.map(channelField));
@@ -493,7 +493,8 @@ async function savePreferences(event) {
 }
 
 function showProblems(error) {
-  const texts = error.problems?.length ? error.problems : ["They could not be saved. Try again."];
+  const named = (text) => Object.entries(channelNames).reduce((words, [channel, name]) => words.replaceAll(channel, name), text);
+  const texts = error.problems?.length ? error.problems.map(named) : ["Your preferences could not be saved. Try again."];
   byId("problems").replaceChildren(
     ...texts.map((text) => {
       const line = document.createElement("p");
@@ -554,7 +555,7 @@ async function choose() {
     ...people.map((person) => {
       const line = copyOf("person");
       line.querySelector("strong").textContent = person.name;
-      line.querySelector("span").textContent = `${person.user_type} ${person.user_id}`;
+      line.querySelector("span").textContent = `${person.user_type.toLowerCase().replaceAll("_", " ")} ${person.user_id}`;
       line.querySelector("button").addEventListener("click", () => become(person));
       return line;
     }),

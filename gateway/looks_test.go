@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
+
+	"herald/internal/notification"
+	"herald/internal/sandbox"
+)
+
+var writePictures = flag.Bool("write-pictures", false, "write the pictures of testdata/ and docs/")
+
+// A look is a page as one device shows it.
+type look struct {
+	name          string
+	scheme        string // light or dark
+	width, height int64
+}
+
+// looksOf are a page's looks, in the order in which its picture has them.
+func looksOf(deskHeight, phoneHeight int64) []look {
+	return []look{
+		{"desk, light", "light", 900, deskHeight}, {"desk, dark", "dark", 900, deskHeight},
+		{"phone, light", "light", 390, phoneHeight}, {"phone, dark", "dark", 390, phoneHeight},
+	}
+}
+
+// TestLooks compares each page with its picture in testdata/, on a desk and a phone, light and
+// dark. Nothing is cut off, also on a small phone, and each text stands out from its
+// background as WCAG 2.2 (AA) asks. Some of the pictures stand in docs/, too.
+// To take them anew: go test ./gateway -run TestLooks -write-pictures
+func TestLooks(t *testing.T) {
+	t.Parallel()
+
+	g := newContracted(t)
+	g.furnish()
+	inbox := func(show string) func(*tab) {
+		return func(tab *tab) {
+			tab.open(g.URL + "/#code=" + g.code(t, tokenOfNamed(t, "10", "Giulia Conti")))
+			tab.await("document.body.dataset.connection === 'online'")
+			tab.await("document.querySelectorAll('#list li').length === 18")
+			if show != "" {
+				tab.evaluate("document.querySelector('" + show + "').click()")
+				tab.await("document.querySelector('dialog').open")
+			}
+		}
+	}
+	offers := unsubscribing.Over(notification.Email)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "special-offers"})
+	page := func(address string) func(*tab) { return func(tab *tab) { tab.open(address) } }
+	tests := []struct {
+		name  string
+		show  func(*tab)
+		looks []look
+		docs  []string // names in docs/, in the order of the looks; empty: none
+	}{
+		{"inbox", inbox(""), looksOf(430, 640), []string{"inbox", "inbox-dark", "", "inbox-phone"}},
+		{"preferences", inbox("#open-preferences"), looksOf(960, 860), []string{"inbox-preferences", "", "", ""}},
+		{"unsubscribe", page(g.URL + offers), looksOf(300, 400), []string{"", "", "", ""}},
+		{"sandbox", page(sandboxOf(t)), looksOf(700, 700), []string{"", "", "", ""}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tab := newTab(t)
+			tt.show(tab)
+			var pictures []picture
+			for i, look := range append(tt.looks, look{"small phone", "dark", 320, 568}) {
+				tab.device(look)
+				tab.dress()
+				require.Empty(t, tab.list(cutOff), look.name)
+				require.Empty(t, tab.list(faint), look.name)
+				if i == len(tt.looks) {
+					break
+				}
+				shot := tab.picture()
+				pictures = append(pictures, shot.small())
+				if tt.docs[i] != "" {
+					shot.requireLike(t, filepath.Join("../docs", tt.docs[i]+".png"), picture.small)
+				}
+			}
+			besides(pictures).requireLike(t, filepath.Join("testdata", tt.name+".png"), func(p picture) picture { return p })
+		})
+	}
+}
+
+// furnish gives somebody an inbox with 15 unread notifications, and preferences.
+func (c *contracted) furnish() {
+	c.t.Helper()
+	_, err := c.store.Pool.Exec(c.t.Context(), `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, available_at, read_at)
+		SELECT 'look-' || n, 'RESERVATION_REQUESTED', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'look-' || n, titles[n % 4 + 1], bodies[n % 4 + 1], 'SENT', 1, now(), now() - n * interval '7 minutes',
+		       CASE WHEN n IN (2, 3, 5) THEN now() END
+		FROM   generate_series(0, 17) AS n,
+		       (SELECT ARRAY['New reservation', 'Reservation cancelled', 'Table 12 is ready', 'Offer: 15% on weekdays'],
+		               ARRAY['Ada Brooks, 2 people, 21 December at 20:00. A window seat, please.', 'Tom Wright, 4 people, 19 December at 19:30.', 'The guests wait at the bar.',
+		                     'A longer text, which says all that there is to say about the offer, and then some more: it runs over several lines on every device, and the page shows three of them until somebody opens it. '
+		                     || 'The rest is here, for those who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (titles, bodies);
+		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+		VALUES ('RESTAURANT_USER', '10', 'PUSH', true, true, '22:00', '08:00'), ('RESTAURANT_USER', '10', 'SMS', false, false, NULL, NULL);
+		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET'), ('RESERVATION_REQUESTED', 'SMS'), ('SPECIAL_OFFER', 'EMAIL'), ('SPECIAL_OFFER', 'PUSH');
+		INSERT INTO event_category (event_type, category) VALUES ('SPECIAL_OFFER', 'special-offers')`)
+	require.NoError(c.t, err)
+}
+
+// sandboxOf returns the address of a sandbox that has taken messages, and has a fault. Its page
+// does not reload itself.
+func sandboxOf(t *testing.T) string {
+	t.Helper()
+	ledger := filepath.Join(t.TempDir(), "ledger.ndjson")
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	entries := []sandbox.Entry{
+		{Channel: "EMAIL", DeliveryID: "evt-1-customer43-EMAIL", Recipient: "ada.brooks@example.com", Title: "Reservation confirmed", Body: "<p>See you on 21 December at 20:00, in the Trattoria by the river. The kitchen closes at 22:00.</p>", Status: 202, Accepted: true, Unsubscribe: "https://herald.example.com/unsubscribe?token=1.x"},
+		{Channel: "SMS", DeliveryID: "evt-1-customer45-SMS", Recipient: "+393401234567", Body: "Reservation confirmed: 21 December at 20:00.", Status: 400},
+		{Channel: "PUSH", DeliveryID: "evt-2-staff10-PUSH", Recipient: "device-token-0000000000000000000000000000000000000000000000000000000000000000", Title: "New reservation", Body: "Ada Brooks, 2 people", Status: 200, Accepted: true},
+		{Channel: "SLACK", DeliveryID: "evt-2-staff11-SLACK", Recipient: "/services/T00/B00/x", Body: "New reservation: Ada Brooks", Accepted: true},
+		{Channel: "SMS", DeliveryID: "evt-3-customer46-SMS", Recipient: "+81312345678", Body: "Your table is ready."},
+	}
+	var lines strings.Builder
+	for i, entry := range entries {
+		entry.Time = at.Add(time.Duration(i) * 1234 * time.Millisecond)
+		require.NoError(t, json.NewEncoder(&lines).Encode(entry))
+	}
+	require.NoError(t, os.WriteFile(ledger, []byte(lines.String()), 0o600))
+	box, err := sandbox.New(sandbox.Config{Ledger: ledger, Gateway: "http://127.0.0.1:1", Receipts: `{"delay":"300ms","twice":true,"rate":0.5}`})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = box.Close() })
+	answer := httptest.NewRecorder()
+	box.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/faults/SMS", strings.NewReader(`{"status":503,"rate":0.3,"retry_after":"2s"}`)))
+	require.Less(t, answer.Code, 300, answer.Body)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		box.ServeHTTP(answer, r)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(strings.Replace(answer.Body.String(), `http-equiv="refresh"`, "", 1)))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// tab is a page in a browser.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// newTab starts a browser; its own sandbox is off, since root cannot use it.
+func newTab(t *testing.T) *tab {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	ctx, end := chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.NoSandbox))
+	t.Cleanup(end)
+	tab := &tab{t, ctx}
+	tab.do(
+		func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Call(ctx, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"})
+			return chromedp.Void{}, err
+		})
+	return tab
+}
+
+func (tab *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	tab.t.Helper()
+	require.NoError(tab.t, chromedp.Do(tab.ctx, steps...), "if there is no Chromium, run make test, or tools/browser.sh")
+}
+
+func (tab *tab) open(address string) { tab.do(chromedp.Navigate(address)) }
+
+func (tab *tab) evaluate(expression string) {
+	tab.t.Helper()
+	_, err := chromedp.Run(tab.ctx, chromedp.Evaluate[any](expression))
+	require.NoError(tab.t, err)
+}
+
+// list is the value of an expression.
+func (tab *tab) list(expression string) []string {
+	tab.t.Helper()
+	value, err := chromedp.Run(tab.ctx, chromedp.Evaluate[[]string](expression))
+	require.NoError(tab.t, err)
+	return value
+}
+
+// await waits until an expression is true.
+func (tab *tab) await(expression string) {
+	tab.t.Helper()
+	require.Eventually(tab.t, func() bool {
+		value, err := chromedp.Run(tab.ctx, chromedp.Evaluate[bool](expression))
+		return err == nil && value
+	}, time.Minute, 20*time.Millisecond, expression)
+}
+
+// device sets the size of the window, and what the person has chosen for all pages.
+func (tab *tab) device(look look) {
+	tab.t.Helper()
+	tab.do(chromedp.EmulateViewport(look.width, look.height), func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: look.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+		return chromedp.Void{}, err
+	})
+}
+
+// dress makes the page look alike on every machine and at every time: the fonts of machines
+// differ.
+func (tab *tab) dress() {
+	tab.t.Helper()
+	tab.evaluate(fmt.Sprintf(`(() => {
+		const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+		if (!document.fonts.check("1em Look") || ![...document.fonts].length)
+			for (const [weight, text] of [["400", %q], ["700", %q]]) document.fonts.add(new FontFace("Look", bytes(text), { weight }));
+		for (const face of document.fonts) face.load();
+		for (const element of document.querySelectorAll("*")) element.style.setProperty("font-family", "Look", "important");
+		const times = ["now", "7 min. ago", "14 min. ago", "21 min. ago", "28 min. ago"];
+		document.querySelectorAll("time").forEach((time, i) => (time.textContent = times[i] ?? "10:00 AM"));
+	})()`, base64.StdEncoding.EncodeToString(goregular.TTF), base64.StdEncoding.EncodeToString(gobold.TTF)))
+	tab.await(`[...document.fonts].length === 2 && [...document.fonts].every((face) => face.status === "loaded")`)
+}
+
+const (
+	// cutOff are the elements that reach beyond the left or right side of the window, or of a
+	// part that scrolls sideways.
+	cutOff = `[...document.querySelectorAll("body *")]
+		.filter((e) => e.checkVisibility() && !e.closest(".unseen, svg"))
+		.filter((e) => e.getBoundingClientRect().right > innerWidth + 1 || e.getBoundingClientRect().left < -1)
+		.map((e) => e.outerHTML.slice(0, 80))`
+
+	// faint are the elements with a text whose colour is too near to the colour behind it: a
+	// contrast under 4.5. Elements that are disabled may be faint.
+	faint = `(() => {
+		const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+		const behind = (e) => { for (; e; e = e.parentElement) { const c = channels(getComputedStyle(e).backgroundColor); if ((c[3] ?? 1) === 1) return c; } return [255, 255, 255]; };
+		const light = (c) => c.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		return [...document.querySelectorAll("body *")]
+			.filter((e) => e.checkVisibility() && !e.disabled && !e.closest(".unseen, option") && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+			.filter((e) => contrast(light(channels(getComputedStyle(e).color)), light(behind(e))) < 4.5)
+			.map((e) => e.outerHTML.slice(0, 80));
+	})()`
+)
