@@ -166,6 +166,19 @@ func TestNeverReads(t *testing.T) {
 	require.Equal(t, http.StatusSwitchingProtocols, open.StatusCode)
 }
 
+// A client that reads a page too slowly is cut off, since others wait for the memory.
+func TestReadsAPageTooSlowly(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.records(ada, 30)
+	s.exec("UPDATE notification SET body = repeat('<', 65536)")
+	g := s.gateway(options{times: live.Times{Page: 200 * time.Millisecond, Write: time.Hour, Goodbye: 200 * time.Millisecond}})
+	g.dial(signin.Identity{RecipientKey: ada, Expires: time.Now().Add(time.Hour)}).say(`{"type":"after"}`)
+	require.Eventually(t, func() bool { return g.metric("herald_gateway_cut_offs", live.CauseLabel, "slow") == 1 }, patience, interval)
+	require.Eventually(t, func() bool { return g.hub.HeldBytes() == 0 }, patience, interval)
+}
+
 // A client that reads too slowly hears why.
 func TestTooSlow(t *testing.T) {
 	t.Parallel()

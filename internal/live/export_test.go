@@ -4,7 +4,7 @@ import "time"
 
 // Times are those of a hub, for tests that do not want to wait.
 type Times struct {
-	Ping, Pong, Write, Frame, Goodbye, Activity time.Duration
+	Ping, Pong, Write, Page, Frame, Goodbye, Activity time.Duration
 }
 
 // NewQuickHub is [NewHub] with other times, where they are not 0. Its looks follow each
@@ -17,7 +17,7 @@ func NewQuickHub(cfg Config, t Times) (*Hub, error) {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&quick.ping, t.Ping}, {&quick.pong, t.Pong}, {&quick.write, t.Write}, {&quick.frame, t.Frame}, {&quick.goodbye, t.Goodbye}, {&quick.activity, t.Activity},
+		{&quick.ping, t.Ping}, {&quick.pong, t.Pong}, {&quick.write, t.Write}, {&quick.page, t.Page}, {&quick.frame, t.Frame}, {&quick.goodbye, t.Goodbye}, {&quick.activity, t.Activity},
 	} {
 		if other.value != 0 {
 			*other.field = other.value
