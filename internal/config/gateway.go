@@ -116,8 +116,8 @@ func (g *Gateway) checkDemo(r *environment.Reader) {
 	if host, _, _ := net.SplitHostPort(g.HTTPAddr); !environment.IsLocal(host) {
 		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: GATEWAY_HTTP_ADDR must be a loopback address, such as 127.0.0.1:8080")
 	}
-	if !r.LocalProviders() {
-		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: all providers must be on this machine, as the sandbox is (SLACK_ALLOWED_HOSTS is hooks.slack.com unless it is set)")
+	if remote := r.RemoteProvider(); remote != "" {
+		r.Refuse("GATEWAY_DEMO", "lets everybody be anybody: "+remote)
 	}
 	secret, _ := r.LookupEnv("AUTH_HS256_SECRET")
 	r.Need("AUTH_HS256_SECRET", secret, "GATEWAY_DEMO, which signs with it,")

@@ -21,7 +21,7 @@ type Reader struct {
 	values map[string]string
 	wrong  []string
 	keys   map[string]bool // those that wrong names
-	remote bool            // a provider in use is on another machine
+	remote []remoteProvider
 }
 
 // NewReader returns a reader of an environment.

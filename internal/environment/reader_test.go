@@ -1,7 +1,9 @@
 package environment_test
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,34 +77,45 @@ func TestEnviron(t *testing.T) {
 	require.Equal(t, "x=y", value)
 }
 
-// Our address may be in clear text only if it and all providers are on this machine.
+// Our address may be in clear text only if it and all providers in use are on this
+// machine. The error names the setting of the one that is not.
 func TestPublicURL(t *testing.T) {
 	t.Parallel()
 
+	const local, remote = "http://127.0.0.1:9090", "https://api.example.com"
+	const elsewhere = "must be https: the provider of BASE_URL is not on this machine"
 	tests := []struct {
 		name, public, provider string
-		on, refused            bool
-		hosts                  []string
+		on                     bool
+		hosts                  string // "": not set, so the default
+		refused                string
 	}{
-		{name: "https", public: "https://herald.example.com", provider: "https://api.example.com", on: true},
-		{name: "all on this machine", public: "http://localhost:8080", provider: "http://127.0.0.1:9090", on: true, hosts: []string{"localhost", "[::1]:9090"}},
-		{name: "another host's", public: "http://herald.example.com", provider: "http://127.0.0.1:9090", on: true, refused: true},
-		{name: "a provider elsewhere", public: "http://localhost:8080", provider: "https://api.example.com", on: true, refused: true},
-		{name: "a provider elsewhere that is off", public: "http://localhost:8080", provider: "https://api.example.com"},
-		{name: "one host of a provider elsewhere", public: "http://localhost:8080", hosts: []string{"localhost", "hooks.example.com"}, provider: "http://127.0.0.1:9090", refused: true},
+		{name: "https", public: "https://herald.example.com", provider: remote, on: true},
+		{name: "all on this machine", public: "http://localhost:8080", provider: local, on: true, hosts: "localhost,[::1]:9090"},
+		{name: "another host's", public: "http://herald.example.com", provider: local, on: true, refused: "must be https: it is not on this machine"},
+		{name: "a provider elsewhere", public: "http://localhost:8080", provider: remote, on: true, refused: elsewhere},
+		{name: "a provider elsewhere that is off", public: "http://localhost:8080", provider: remote},
+		{name: "a provider elsewhere by default", public: "http://localhost:8080", on: true, refused: "must be https: BASE_URL is not set, so the provider is not on this machine"},
+		{name: "one host of a provider elsewhere", public: "http://localhost:8080", hosts: "localhost,hooks.example.com", provider: local,
+			refused: "must be https: the provider of HOSTS is not on this machine"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			r := environment.NewReader(nil)
-			r.ProviderURL("BASE_URL", tt.provider, tt.on)
-			r.ProviderHosts("HOSTS", tt.hosts)
+			values := map[string]string{"BASE_URL": tt.provider}
+			hosts := []string{"hooks.example.com"} // the default
+			if tt.hosts != "" {
+				values["HOSTS"], hosts = tt.hosts, strings.Split(tt.hosts, ",")
+			}
+			r := environment.NewReader(values)
+			r.ProviderURL("BASE_URL", cmp.Or(tt.provider, remote), tt.on)
+			r.ProviderHosts("HOSTS", hosts)
 			require.Equal(t, tt.public, r.PublicURL("PUBLIC_URL", tt.public))
-			if tt.refused {
-				require.EqualError(t, r.Err(), "settings: PUBLIC_URL must be https, unless it and all providers are on this machine")
-			} else {
+			if tt.refused == "" {
 				require.NoError(t, r.Err())
+			} else {
+				require.EqualError(t, r.Err(), "settings: PUBLIC_URL "+tt.refused)
 			}
 		})
 	}
