@@ -47,7 +47,7 @@ as_image() { # PROGRAM ARGUMENT...
 }
 
 say "the compose file"
-(cd "$REPO" && COMPOSE_PROFILES=demo go run "$COMPOSE_SPEC" docker-compose.yml >"$TEMP/compose") || fail "it does not fit the specification"
+(cd "$REPO" && HERALD_SECRET=checked HERALD_TOKEN_SECRET=checked COMPOSE_PROFILES=demo go run "$COMPOSE_SPEC" docker-compose.yml >"$TEMP/compose") || fail "it does not fit the specification"
 
 say "building the programs, in two folders"
 build "$TEMP/one"

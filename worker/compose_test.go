@@ -28,17 +28,23 @@ type composeService struct {
 	StopGrace   string            `yaml:"stop_grace_period"`
 }
 
-// composeDefault is a variable with its default, which the tests take.
-var composeDefault = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
+// composeDefault is a variable with its default, which the tests take. Those without one
+// are required secrets.
+var (
+	composeDefault  = regexp.MustCompile(`\$\{\w+:-([^}]*)\}`)
+	composeRequired = regexp.MustCompile(`\$\{\w+:\?[^}]*\}`)
+)
 
 func composeServices(t *testing.T) map[string]composeService {
 	t.Helper()
 	text, err := os.ReadFile("../docker-compose.yml")
 	require.NoError(t, err)
+	text = composeDefault.ReplaceAll(text, []byte("$1"))
+	text = composeRequired.ReplaceAll(text, []byte("a secret that this test has made up"))
 	var file struct {
 		Services map[string]composeService `yaml:"services"`
 	}
-	require.NoError(t, yaml.Unmarshal(composeDefault.ReplaceAll(text, []byte("$1")), &file))
+	require.NoError(t, yaml.Unmarshal(text, &file))
 	require.NotEmpty(t, file.Services)
 	return file.Services
 }

@@ -26,7 +26,7 @@ func (c *Starter) check(r *environment.Reader) {
 	r.AllowCleartext = c.AllowCleartext
 	checkDatabase(r, "DATABASE_URL", string(c.DatabaseURL))
 	if c.Secret != "" {
-		checkSecret(r, c.Secret)
+		r.SigningSecret("HERALD_SECRET", c.Secret)
 	}
 	if _, err := temporal(r); err != nil {
 		r.Refuse("TEMPORAL_*", err.Error())
@@ -47,15 +47,6 @@ func (c *Config) check(r *environment.Reader) {
 	}
 	environment.Within(r, "BULK_THRESHOLD", c.BulkThreshold, 0, 100_000_000)
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
-}
-
-// minSecret is the least number of bytes of HERALD_SECRET, which its keys have too.
-const minSecret = 32
-
-func checkSecret(r *environment.Reader, secret environment.Secret) {
-	if len(secret) < minSecret {
-		r.Refuse("HERALD_SECRET", "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
-	}
 }
 
 func checkListen(r *environment.Reader, key, addr string) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
@@ -63,7 +64,7 @@ func GatewayFrom(values map[string]string, readSignIn, readSenders func(*environ
 func (g *Gateway) check(r *environment.Reader) {
 	checkDatabase(r, "DATABASE_URL", string(g.DatabaseURL))
 	checkBroker(r, g.RabbitMQURL)
-	checkSecret(r, g.Secret)
+	r.SigningSecret("HERALD_SECRET", g.Secret)
 	checkListen(r, "GATEWAY_HTTP_ADDR", g.HTTPAddr)
 	checkListen(r, "GATEWAY_ADMIN_ADDR", g.AdminAddr)
 	for i, origin := range g.AllowedOrigins {
@@ -81,6 +82,8 @@ func (g *Gateway) check(r *environment.Reader) {
 func (g *Gateway) checkWebhooks(r *environment.Reader) {
 	if g.TwilioToken != "" {
 		r.Match("TWILIO_AUTH_TOKEN", string(g.TwilioToken), alphanumeric, "must be letters and digits")
+		baseURL, _ := r.LookupEnv("TWILIO_BASE_URL")
+		r.Credential("TWILIO_AUTH_TOKEN", g.TwilioToken, cmp.Or(baseURL, "https://api.twilio.com"))
 	}
 	if g.SendGridPublicKey == "" {
 		return

@@ -229,7 +229,9 @@ func TestContainersDocument(t *testing.T) {
 	s.starter("poller", "start")
 	s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
 	s.awaitCount(4, "SELECT count(*) FROM notification WHERE status = 'SENT'")
-	for _, script := range runnable(t, "docs/containers.md") {
+	scripts := runnable(t, "docs/containers.md")
+	requireSecretsFile(t, scripts[0])
+	for _, script := range scripts[1:] {
 		for line := range strings.Lines(script) {
 			command, _, _ := strings.Cut(line, "#")
 			requireComposes(t, strings.Fields(command), services)
@@ -238,6 +240,23 @@ func TestContainersDocument(t *testing.T) {
 			}
 		}
 	}
+}
+
+// requireSecretsFile runs the script that makes .env, and requires that nobody else can
+// read the file and that it has a secret for each of docker-compose.yml.
+func requireSecretsFile(t *testing.T, script string) {
+	t.Helper()
+	folder := t.TempDir()
+	command := exec.CommandContext(t.Context(), "bash", "-euc", script)
+	command.Dir = folder
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, string(output))
+	file, err := os.Stat(filepath.Join(folder, ".env"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), file.Mode().Perm())
+	text, err := os.ReadFile(filepath.Join(folder, ".env"))
+	require.NoError(t, err)
+	require.Regexp(t, `^HERALD_SECRET=\S{44}\nHERALD_TOKEN_SECRET=\S{44}\n$`, string(text))
 }
 
 // requireComposes requires a command of docker compose with existing services.

@@ -15,9 +15,6 @@ type Settings struct {
 	JWKSURL     string             `env:"AUTH_JWKS_URL"`                   // https; its keys check RS256 and ES256
 }
 
-// minSecret is the length of the hash: RFC 7518 wants no less for HS256.
-const minSecret = 32
-
 // Read reads and checks the settings.
 func (s *Settings) Read(r *environment.Reader) {
 	r.Read("", s)
@@ -28,8 +25,8 @@ func (s *Settings) Read(r *environment.Reader) {
 		s.checkURL(r)
 	case s.HS256Secret == "":
 		r.Refuse("AUTH_HS256_SECRET", "is not set, and neither is AUTH_JWKS_URL: one of them says whose tokens count")
-	case len(s.HS256Secret) < minSecret:
-		r.Refuse("AUTH_HS256_SECRET", "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
+	default:
+		r.SigningSecret("AUTH_HS256_SECRET", s.HS256Secret)
 	}
 }
 

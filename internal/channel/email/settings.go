@@ -23,6 +23,7 @@ func (s *Settings) Read(r *environment.Reader) {
 	s.BaseURL = r.ProviderURL("SENDGRID_BASE_URL", s.BaseURL, s.APIKey != "")
 	if s.APIKey != "" {
 		r.Match("SENDGRID_API_KEY", string(s.APIKey), environment.Token, "must be visible ASCII, without spaces")
+		r.Credential("SENDGRID_API_KEY", s.APIKey, s.BaseURL)
 		r.Need("EMAIL_FROM", s.From, "SENDGRID_API_KEY")
 	}
 	if s.From != "" && (!isAddress(s.From) || !asciiLine.MatchString(s.From)) {

@@ -33,6 +33,7 @@ func (s *Settings) Read(r *environment.Reader) {
 	}
 	if s.AuthToken != "" {
 		r.Match("TWILIO_AUTH_TOKEN", string(s.AuthToken), alphanumeric, "must be letters and digits")
+		r.Credential("TWILIO_AUTH_TOKEN", s.AuthToken, s.BaseURL)
 		r.Need("TWILIO_ACCOUNT_SID", s.AccountSID, "TWILIO_AUTH_TOKEN")
 	}
 	if s.From != "" && !isNumber(s.From) {

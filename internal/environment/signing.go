@@ -1,0 +1,36 @@
+package environment
+
+import (
+	"slices"
+	"strings"
+)
+
+// minSecret is the length of SHA-256's keys: RFC 7518 demands it for HS256.
+const minSecret = 32
+
+// published holds secrets that stood in Herald's files, where everybody can read them.
+var published = []Secret{
+	"of a sandbox that nobody else can reach",
+	"signs tokens of a sandbox that nobody else can reach",
+}
+
+// SigningSecret refuses a secret that others can guess or read.
+func (r *Reader) SigningSecret(key string, value Secret) {
+	switch {
+	case len(value) < minSecret:
+		r.Refuse(key, "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
+	case slices.Contains(published, value):
+		r.Refuse(key, "is published in Herald's files: make a new one with `openssl rand -base64 32`")
+	}
+}
+
+// sandboxCredential is the key and the token that Herald's files give to the sandbox.
+const sandboxCredential = "sandbox"
+
+// Credential refuses the sandbox's credential for a provider that is not the sandbox:
+// everybody knows it. The sandbox is never behind https.
+func (r *Reader) Credential(key string, value Secret, providerURL string) {
+	if value == sandboxCredential && strings.HasPrefix(providerURL, "https:") {
+		r.Refuse(key, "is the sandbox's, but the provider is not: set the key of your account")
+	}
+}
