@@ -59,7 +59,9 @@ func run(ctx context.Context) error {
 	}
 	defer db.Close()
 	defer hooksDB.Close()
-	hooksDB.AddressHash = secret.AddressHash(cfg.Secret)
+	for _, store := range []*postgres.Store{db, hooksDB} {
+		store.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
+	}
 	metrics, err := newMetrics()
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		defer endAdmin()
-		if err := awaitDatabase(ctx, db, secret.Fingerprint(cfg.Secret)); err != nil || ctx.Err() != nil {
+		if err := awaitDatabase(ctx, db); err != nil || ctx.Err() != nil {
 			return err
 		}
 		return public.serve(ctx)
@@ -116,7 +118,7 @@ func run(ctx context.Context) error {
 func newGate(cfg config.Gateway, who signin.Settings, db *postgres.Store, metrics *metrics) *signin.Gate {
 	return &signin.Gate{
 		Verifier:  signin.NewVerifier(who),
-		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets)},
+		Tickets:   signin.Tickets{Store: db, Key: secret.Key(cfg.Secret, secret.Tickets), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Tickets)},
 		Shares:    signin.NewShares(signin.UsualShare),
 		Directory: db,
 		Refused:   func(reason signin.Reason) { metrics.refuse(string(reason)) },
@@ -124,13 +126,13 @@ func newGate(cfg config.Gateway, who signin.Settings, db *postgres.Store, metric
 }
 
 func newAPI(cfg config.Gateway, db *postgres.Store, tickets signin.Tickets) *inbox.API {
-	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes)}
+	codes := signin.Codes{Tickets: tickets, Key: secret.Key(cfg.Secret, secret.InboxCodes), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.InboxCodes)}
 	return &inbox.API{Notifications: db, Readings: db, Preferences: db, Tickets: tickets, Codes: codes}
 }
 
 func newConsent(cfg config.Gateway, db *postgres.Store) *consent.Page {
 	return &consent.Page{
-		Links:       consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe)},
+		Links:       consent.Links{Key: secret.Key(cfg.Secret, secret.Unsubscribe), PreviousKey: secret.PreviousKey(cfg.SecretPrevious, secret.Unsubscribe)},
 		Preferences: db,
 		Enter:       signin.NewShares(signin.UsualShare).Enter,
 	}
@@ -147,6 +149,7 @@ func newWebhooks(cfg config.Gateway, db *postgres.Store, meter metric.Meter) (*r
 	return receipts.New(receipts.Config{
 		Recorder: db, OptOuts: db, Logger: slog.Default(), Meter: meter,
 		SendGridKey: cfg.SendGridKey, TwilioToken: string(cfg.TwilioToken), PublicURL: cfg.PublicURL,
+		PreviousSendGridKey: cfg.PreviousSendGridKey, PreviousTwilioToken: string(cfg.PreviousTwilioToken),
 	})
 }
 

@@ -21,11 +21,11 @@ func readSettings(environment []string) (cfg config.Gateway, who signin.Settings
 
 // awaitDatabase waits until the database answers, has the schema of this build, and has
 // agreed on the secret. It fails if the database knows another one.
-func awaitDatabase(ctx context.Context, db *postgres.Store, fingerprint string) error {
+func awaitDatabase(ctx context.Context, db *postgres.Store) error {
 	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
 		if err := db.Current(ctx, migrations.FS); err != nil {
 			return err
 		}
-		return db.AgreeOnSecret(ctx, fingerprint)
+		return db.AgreeOnSecret(ctx)
 	})
 }

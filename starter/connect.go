@@ -55,7 +55,7 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 		return db, cfg, err
 	}
 	var changed *postgres.SecretChangedError
-	if errors.As(db.AgreeOnSecret(ctx, secret.Fingerprint(cfg.Secret)), &changed) {
+	if errors.As(db.AgreeOnSecret(ctx), &changed) {
 		db.Close()
 		return nil, config.Starter{}, misset(changed)
 	}
@@ -72,7 +72,7 @@ func (a *app) open(ctx context.Context) (*postgres.Store, config.Starter, error)
 	if err != nil {
 		return nil, config.Starter{}, misset(err)
 	}
-	db.AddressHash = secret.AddressHash(cfg.Secret)
+	db.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	return db, cfg, nil
 }
 

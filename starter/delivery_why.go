@@ -67,7 +67,7 @@ func (a *app) why(ctx context.Context, args []string, key report.DecisionKey) er
 // warnOfNoSecret says that the answer lacks what takes the secret that the workers have.
 func (a *app) warnOfNoSecret(ctx context.Context, db *postgres.Store) {
 	var unset *postgres.SecretChangedError
-	if db.AddressHash == nil && errors.As(db.AgreeOnSecret(ctx, ""), &unset) {
+	if db.AddressHash == nil && errors.As(db.AgreeOnSecret(ctx), &unset) {
 		a.Note("warning: whether the address is suppressed is not known here: %s", unset)
 	}
 }

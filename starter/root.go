@@ -78,7 +78,7 @@ func (a *app) command() *cobra.Command {
 	a.AddFlag(root)
 	root.AddCommand(
 		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.sourceCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
-		a.templateCommand(), a.suppressionCommand(), a.statusCommand(), a.checkCommand(), a.auditCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
+		a.templateCommand(), a.suppressionCommand(), a.secretCommand(), a.statusCommand(), a.checkCommand(), a.auditCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
 	)
 	takeNoArgs(root)
 	return root

@@ -9,6 +9,7 @@ import (
 	"herald/internal/console"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/internal/secret"
 )
@@ -61,7 +62,7 @@ beginning of the hash is shown; with --address it says what is against that one.
 		header: suppressionHeader, cells: suppressionCells,
 		read: func(ctx context.Context, r report.Reader, limit int) (_ []report.Suppression, err error) {
 			if address.Text != "" {
-				if filter.AddressHash, err = a.hashOf(address); err != nil {
+				if filter.AddressHashes, err = a.hashesOf(address); err != nil {
 					return nil, err
 				}
 			}
@@ -70,13 +71,15 @@ beginning of the hash is shown; with --address it says what is against that one.
 	})
 }
 
-// hashOf is by what the database knows an address that was named by flags.
-func (a *app) hashOf(address operate.Address) ([]byte, error) {
+// hashesOf returns by what the database knows an address that flags name.
+func (a *app) hashesOf(address operate.Address) ([][]byte, error) {
 	cfg, err := a.settings()
 	if err != nil {
 		return nil, err
 	}
-	return address.Hash(secret.AddressHash(cfg.Secret))
+	var keys postgres.Store
+	keys.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
+	return address.Hashes(keys.AddressKeys())
 }
 
 // addressFlags adds the flags that name an address, which a command then needs.

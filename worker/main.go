@@ -64,8 +64,9 @@ func run(ctx context.Context, part part) error {
 	}
 	defer events.Close()
 	defer deliveries.Close()
-	events.AddressHash = secret.AddressHash(cfg.Secret)
-	deliveries.AddressHash = events.AddressHash
+	for _, db := range []*postgres.Store{events, deliveries} {
+		db.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
+	}
 	broker, err := connectBroker(ctx, cfg, options.Namespace)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func run(ctx context.Context, part part) error {
 	page := health.Handler(checks(events, broker, topics, temporal, running), metrics.page)
 	group.Go(func() error { return health.Serve(ctx, cfg.WorkerHTTPAddr, page) })
 	group.Go(func() error {
-		if err := awaitDatabase(ctx, events, secret.Fingerprint(cfg.Secret)); err != nil || ctx.Err() != nil {
+		if err := awaitDatabase(ctx, events); err != nil || ctx.Err() != nil {
 			return err
 		}
 		group.Go(func() error {

@@ -28,6 +28,7 @@ func (c *Starter) check(r *environment.Reader) {
 	if c.Secret != "" {
 		r.SigningSecret("HERALD_SECRET", c.Secret)
 	}
+	r.PreviousSecret("HERALD_SECRET_PREVIOUS", c.SecretPrevious, c.Secret)
 	if _, err := temporal(r); err != nil {
 		r.Refuse("TEMPORAL_*", err.Error())
 	}
@@ -41,6 +42,7 @@ func (c *Starter) check(r *environment.Reader) {
 // check checks the settings that only the worker has.
 func (c *Config) check(r *environment.Reader) {
 	checkBroker(r, c.RabbitMQURL)
+	r.Unpublished("HERALD_SECRET_PREVIOUS", c.SecretPrevious)
 	environment.Within(r, "RABBITMQ_QUEUE_LENGTH", c.QueueLength, 0, 100_000_000)
 	if c.QueueTTL != 0 {
 		environment.Within(r, "RABBITMQ_QUEUE_TTL", c.QueueTTL, time.Second, 45*24*time.Hour) // the broker counts milliseconds in 32 bits

@@ -16,6 +16,7 @@ type Starter struct {
 	TaskQueuePrefix string             `env:"TASK_QUEUE_PREFIX" envDefault:"herald"` // of queues and pollers' workflow ids: a-z, 0-9 and -, up to 50
 	AllowCleartext  bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"`    // to other hosts
 	Secret          environment.Secret `env:"HERALD_SECRET"`                         // 32 bytes or more; empty: no address can be hashed, no link signed
+	SecretPrevious  environment.Secret `env:"HERALD_SECRET_PREVIOUS"`                // the secret that HERALD_SECRET replaces; empty: none
 
 	OutboxPollInterval time.Duration `env:"OUTBOX_POLL_INTERVAL" envDefault:"1s"` // 100 ms to 1 min
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000

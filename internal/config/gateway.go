@@ -20,6 +20,7 @@ type Gateway struct {
 	RabbitMQURL    environment.Secret `env:"RABBITMQ_URL,required,notEmpty"`
 	AllowCleartext bool               `env:"ALLOW_CLEARTEXT" envDefault:"false"` // to other hosts
 	Secret         environment.Secret `env:"HERALD_SECRET,required,notEmpty"`    // 32 bytes or more; see package secret
+	SecretPrevious environment.Secret `env:"HERALD_SECRET_PREVIOUS"`             // the secret that HERALD_SECRET replaces; empty: none
 
 	HTTPAddr       string   `env:"GATEWAY_HTTP_ADDR" envDefault:":8080"`
 	AdminAddr      string   `env:"GATEWAY_ADMIN_ADDR" envDefault:"127.0.0.1:8082"` // health and metrics
@@ -30,6 +31,11 @@ type Gateway struct {
 	TwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN"`
 	SendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY"` // in base64, as SendGrid shows it
 	SendGridKey       *ecdsa.PublicKey   `env:"-"`                           // nil: there is none
+
+	// A token and a key that count too, while they are replaced.
+	PreviousTwilioToken       environment.Secret `env:"TWILIO_AUTH_TOKEN_PREVIOUS"`
+	PreviousSendGridPublicKey string             `env:"SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS"`
+	PreviousSendGridKey       *ecdsa.PublicKey   `env:"-"`
 
 	MaxSockets             int `env:"GATEWAY_MAX_SOCKETS" envDefault:"10000"`                // open at once
 	MaxSocketsPerRecipient int `env:"GATEWAY_MAX_SOCKETS_PER_RECIPIENT" envDefault:"20"`     // of those
@@ -65,6 +71,8 @@ func (g *Gateway) check(r *environment.Reader) {
 	checkDatabase(r, "DATABASE_URL", string(g.DatabaseURL))
 	checkBroker(r, g.RabbitMQURL)
 	r.SigningSecret("HERALD_SECRET", g.Secret)
+	r.PreviousSecret("HERALD_SECRET_PREVIOUS", g.SecretPrevious, g.Secret)
+	r.Unpublished("HERALD_SECRET_PREVIOUS", g.SecretPrevious)
 	checkListen(r, "GATEWAY_HTTP_ADDR", g.HTTPAddr)
 	checkListen(r, "GATEWAY_ADMIN_ADDR", g.AdminAddr)
 	for i, origin := range g.AllowedOrigins {
@@ -80,17 +88,37 @@ func (g *Gateway) check(r *environment.Reader) {
 
 // checkWebhooks checks what providers sign with.
 func (g *Gateway) checkWebhooks(r *environment.Reader) {
-	if g.TwilioToken != "" {
-		r.Match("TWILIO_AUTH_TOKEN", string(g.TwilioToken), alphanumeric, "must be letters and digits")
-		baseURL, _ := r.LookupEnv("TWILIO_BASE_URL")
-		r.Credential("TWILIO_AUTH_TOKEN", g.TwilioToken, cmp.Or(baseURL, "https://api.twilio.com"))
+	g.checkTwilioToken(r, "TWILIO_AUTH_TOKEN", g.TwilioToken)
+	g.checkTwilioToken(r, "TWILIO_AUTH_TOKEN_PREVIOUS", g.PreviousTwilioToken)
+	if g.PreviousTwilioToken != "" {
+		r.Need("TWILIO_AUTH_TOKEN", string(g.TwilioToken), "TWILIO_AUTH_TOKEN_PREVIOUS")
 	}
-	if g.SendGridPublicKey == "" {
+	g.SendGridKey = readSendGridKey(r, "SENDGRID_WEBHOOK_PUBLIC_KEY", g.SendGridPublicKey)
+	g.PreviousSendGridKey = readSendGridKey(r, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS", g.PreviousSendGridPublicKey)
+	if g.PreviousSendGridPublicKey != "" {
+		r.Need("SENDGRID_WEBHOOK_PUBLIC_KEY", g.SendGridPublicKey, "SENDGRID_WEBHOOK_PUBLIC_KEY_PREVIOUS")
+	}
+}
+
+func (g *Gateway) checkTwilioToken(r *environment.Reader, key string, token environment.Secret) {
+	if token == "" {
 		return
 	}
-	if g.SendGridKey = sendgridKey(g.SendGridPublicKey); g.SendGridKey == nil {
-		r.Refuse("SENDGRID_WEBHOOK_PUBLIC_KEY", "must be the verification key that SendGrid shows for its signed event webhook, such as MFkw…")
+	baseURL, _ := r.LookupEnv("TWILIO_BASE_URL")
+	r.Match(key, string(token), alphanumeric, "must be letters and digits")
+	r.Credential(key, token, cmp.Or(baseURL, "https://api.twilio.com"))
+}
+
+// readSendGridKey returns the key of a setting; nil where it is empty or wrong.
+func readSendGridKey(r *environment.Reader, name, text string) *ecdsa.PublicKey {
+	if text == "" {
+		return nil
 	}
+	key := sendgridKey(text)
+	if key == nil {
+		r.Refuse(name, "must be the verification key that SendGrid shows for its signed event webhook, such as MFkw…")
+	}
+	return key
 }
 
 var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)

@@ -24,6 +24,8 @@ type Subscription struct {
 type Links struct {
 	PublicURL string // where people reach the gateway; only what makes links needs it
 	Key       []byte // of secret.Unsubscribe
+	// PreviousKey verifies links that were made with the previous secret; nil: none.
+	PreviousKey []byte
 }
 
 // version is the form of a token. A later form gets another one, and this one stays known.
@@ -41,7 +43,7 @@ func (l Links) Over(channel notification.Channel) func(notification.Message) str
 func (l Links) token(s Subscription) string {
 	named, _ := json.Marshal([]string{string(s.UserType), s.UserID, s.Category, string(s.Channel)}) // texts always can be
 	signed := version + "." + base64.RawURLEncoding.EncodeToString(named)
-	return signed + "." + base64.RawURLEncoding.EncodeToString(l.sign(signed))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(sign(l.Key, signed))
 }
 
 // read returns what a token names; not ok: it is none that these links have made.
@@ -51,7 +53,7 @@ func (l Links) read(token string) (s Subscription, ok bool) {
 		return s, false
 	}
 	signature, err := base64.RawURLEncoding.Strict().DecodeString(token[end+1:])
-	if err != nil || !hmac.Equal(signature, l.sign(token[:end])) {
+	if err != nil || !l.verify(token[:end], signature) {
 		return s, false
 	}
 	text, known := strings.CutPrefix(token[:end], version+".")
@@ -67,8 +69,13 @@ func (l Links) read(token string) (s Subscription, ok bool) {
 	return s, true
 }
 
-func (l Links) sign(text string) []byte {
-	mac := hmac.New(sha256.New, l.Key)
+// verify reports whether a signature is of one of the keys.
+func (l Links) verify(text string, signature []byte) bool {
+	return hmac.Equal(signature, sign(l.Key, text)) || l.PreviousKey != nil && hmac.Equal(signature, sign(l.PreviousKey, text))
+}
+
+func sign(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(text)) // it never fails
 	return mac.Sum(nil)
 }

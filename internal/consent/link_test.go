@@ -42,6 +42,18 @@ func TestLinks(t *testing.T) {
 	require.Equal(t, Subscription{notification.RecipientKey{UserType: "PATIENT", UserID: long.UserID}, long.Category, notification.Email}, got)
 }
 
+// A link that was made with the previous secret works while that secret is known.
+func TestLinksOfThePreviousSecret(t *testing.T) {
+	t.Parallel()
+
+	old := Links{Key: []byte("previous")}.token(offers)
+	got, ok := Links{Key: []byte("next"), PreviousKey: []byte("previous")}.read(old)
+	require.True(t, ok)
+	require.Equal(t, offers, got)
+	_, ok = Links{Key: []byte("next")}.read(old)
+	require.False(t, ok)
+}
+
 // A token that anybody else has made, or changed, is none.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
@@ -65,7 +77,7 @@ func TestForgedTokens(t *testing.T) {
 		"ours, of a version 2": "2.WyJDVVNUT01FUiIsIjQyIiwib2ZmZXJzIiwiRU1BSUwiXQ",
 		"ours, of three parts": "1." + base64.RawURLEncoding.EncodeToString([]byte(`["CUSTOMER","42","offers"]`)),
 	} {
-		forged[name] = text + "." + base64.RawURLEncoding.EncodeToString(links.sign(text))
+		forged[name] = text + "." + base64.RawURLEncoding.EncodeToString(sign(links.Key, text))
 	}
 	for name, token := range forged {
 		_, ok := links.read(token)

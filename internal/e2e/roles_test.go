@@ -177,7 +177,8 @@ func (r *roles) gatewayServes() {
 	require.NoError(r.t, err)
 	defer gateway.Close()
 	require.NoError(r.t, gateway.Current(ctx, migrations.FS))
-	require.NoError(r.t, gateway.AgreeOnSecret(ctx, secret.Fingerprint(heraldSecret)))
+	gateway.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
+	require.NoError(r.t, gateway.AgreeOnSecret(ctx))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
 	page, err := gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1})
@@ -201,7 +202,6 @@ func (r *roles) gatewayServes() {
 	preferences.Timezone = "America/New_York"
 	require.NoError(r.t, gateway.SetPreferences(ctx, customer, preferences))
 	require.NoError(r.t, gateway.Unsubscribe(ctx, customer, "reminders", notification.Email))
-	gateway.AddressHash = secret.AddressHash(heraldSecret)
 	mail := r.name + "-evt-customer42-EMAIL"
 	recorded, err := gateway.RecordReceipts(ctx, []notification.Receipt{{
 		Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, At: time.Now(), Word: "bounce", Address: "gone@example.com",

@@ -16,11 +16,30 @@ var published = []Secret{
 
 // SigningSecret refuses a secret that others can guess or read.
 func (r *Reader) SigningSecret(key string, value Secret) {
-	switch {
-	case len(value) < minSecret:
+	if len(value) < minSecret {
 		r.Refuse(key, "must have 32 bytes or more, such as those of `openssl rand -base64 32`")
-	case slices.Contains(published, value):
+	}
+	r.Unpublished(key, value)
+}
+
+// Unpublished refuses a secret that stood in Herald's files.
+func (r *Reader) Unpublished(key string, value Secret) {
+	if slices.Contains(published, value) {
 		r.Refuse(key, "is published in Herald's files: make a new one with `openssl rand -base64 32`")
+	}
+}
+
+// PreviousSecret checks the secret that current replaces, if there is one: it verifies what
+// was signed before.
+func (r *Reader) PreviousSecret(key string, previous, current Secret) {
+	switch {
+	case previous == "":
+	case current == "":
+		r.Refuse(key, "is set, but the present secret is not")
+	case previous == current:
+		r.Refuse(key, "is the present secret: leave it empty, or set the one before")
+	case len(previous) < minSecret:
+		r.Refuse(key, "must have 32 bytes or more: it was a secret of Herald's")
 	}
 }
 

@@ -53,3 +53,10 @@ func normalPhone(number string) string {
 	}
 	return normal
 }
+
+// AddressKey is the hash of one secret, by which suppressed addresses are known.
+type AddressKey struct {
+	Fingerprint string // of the secret; empty: not recorded
+	// Hash hashes an address as [NormalAddress] spells it. Nil: no secret.
+	Hash func(address string) []byte
+}

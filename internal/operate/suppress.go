@@ -49,13 +49,17 @@ func (a Address) Check() error {
 
 func (a Address) normal() string { return notification.NormalAddress(a.Channel, a.Text) }
 
-// Hash is by what recipient_suppression knows the address; hash is that of
-// [postgres.Store.AddressHash].
-func (a Address) Hash(hash func(string) []byte) ([]byte, error) {
-	if hash == nil {
+// Hashes returns by what recipient_suppression knows the address: a hash for each key of
+// [postgres.Store.AddressKeys].
+func (a Address) Hashes(keys []notification.AddressKey) ([][]byte, error) {
+	if len(keys) == 0 {
 		return nil, advice.With(postgres.ErrNoSecret, `set it to that of worker and gateway; for the local stack: eval "$(make -s env)"`)
 	}
-	return hash(a.normal()), nil
+	var hashes [][]byte
+	for _, key := range keys {
+		hashes = append(hashes, key.Hash(a.normal()))
+	}
+	return hashes, nil
 }
 
 // Suppressing is an order to send nothing to an address any more.
@@ -83,14 +87,14 @@ func (s Suppressing) Check() error {
 // Suppress has nothing sent to an address any more, and returns the row that says so. One
 // that was there before stays as it is.
 func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Suppression, before bool, err error) {
-	rows, hash, err := o.against(ctx, s.Address)
+	rows, hashes, err := o.against(ctx, s.Address)
 	if err != nil {
 		return row, false, err
 	}
 	if row, before = rowFor(rows, s.Reason); before {
 		return row, true, nil
 	}
-	if err := o.Record(ctx, o.Order.Flags, target(s.Channel, hash)); err != nil {
+	if err := o.Record(ctx, o.Order.Flags, target(s.Channel, hashes[0])); err != nil {
 		return row, false, err
 	}
 	if err := o.Store.Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
@@ -132,15 +136,21 @@ func (o *Operator) Unsuppress(ctx context.Context, a Address, planned []report.S
 	return nil
 }
 
-// against is what is against an address, and its hash.
-func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression, []byte, error) {
-	hash, err := a.Hash(o.Store.AddressHash)
+// against returns what is against an address, once for each reason, and its hashes.
+func (o *Operator) against(ctx context.Context, a Address) ([]report.Suppression, [][]byte, error) {
+	hashes, err := a.Hashes(o.Store.AddressKeys())
 	if err != nil {
 		return nil, nil, err
 	}
-	filter := report.SuppressionFilter{Channel: a.Channel, AddressHash: hash}
-	rows, err := report.Reader{Pool: o.Store.Pool}.Suppressions(ctx, filter, len(notification.SuppressionReasons()))
-	return rows, hash, err
+	filter := report.SuppressionFilter{Channel: a.Channel, AddressHashes: hashes}
+	found, err := report.Reader{Pool: o.Store.Pool}.Suppressions(ctx, filter, len(hashes)*len(notification.SuppressionReasons()))
+	var rows []report.Suppression
+	for _, row := range found {
+		if _, known := rowFor(rows, row.Reason); !known {
+			rows = append(rows, row)
+		}
+	}
+	return rows, hashes, err
 }
 
 func rowFor(rows []report.Suppression, reason notification.SuppressionReason) (report.Suppression, bool) {

@@ -191,7 +191,7 @@ func (s *Store) suppressAddressees(ctx context.Context, results []notification.A
 	var id, address string
 	var channel notification.Channel
 	_, err := pgx.ForEachRow(rows, []any{&id, &channel, &address}, func() error {
-		found.add(s.AddressHash, channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
+		found.add(s.AddressKeys(), channel, address, suppressing[id].Suppress, suppressing[id].Detail, time.Now())
 		return nil
 	})
 	if err != nil || len(found) == 0 {

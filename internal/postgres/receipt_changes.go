@@ -25,9 +25,9 @@ type receiptMove struct {
 
 // add adds what follows from a receipt about some rows. What is suppressed is the address
 // that the provider names, whichever the delivery would go to now.
-func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, hash func(string) []byte) {
-	if r.Suppress != "" && hash != nil {
-		c.suppressions.add(hash, rows[0].Channel, r.Address, r.Suppress, r.Detail, r.At)
+func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys []notification.AddressKey) {
+	if r.Suppress != "" {
+		c.suppressions.add(keys, rows[0].Channel, r.Address, r.Suppress, r.Detail, r.At)
 	}
 	for _, row := range rows {
 		if row.Attempts > 0 && r.Concerns(row.MessageID, row.MessagesBefore) {

@@ -42,7 +42,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 			recorded[i] = recordedAs(r, rows[r.DeliveryID], fresh)
 			if !recorded[i].Unknown && !recorded[i].Repeated {
 				delete(fresh, receiptKey{r.Provider, r.ID}) // the next one of that name is a repeat
-				changes.add(r, rows[r.DeliveryID], s.AddressHash)
+				changes.add(r, rows[r.DeliveryID], s.AddressKeys())
 			}
 		}
 		return changes.store(ctx, tx)

@@ -2,58 +2,166 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// UseSecrets sets the keys of HERALD_SECRET and of HERALD_SECRET_PREVIOUS. Addresses are
+// looked for under both.
+func (s *Store) UseSecrets(current, previous notification.AddressKey) {
+	s.fingerprint, s.AddressHash, s.previousKey = current.Fingerprint, current.Hash, previous
+}
+
+// AddressKeys returns the keys by which the store knows addresses: that of HERALD_SECRET
+// first, and none without it.
+func (s *Store) AddressKeys() []notification.AddressKey {
+	if s.AddressHash == nil {
+		return nil
+	}
+	keys := []notification.AddressKey{{Fingerprint: s.fingerprint, Hash: s.AddressHash}}
+	if s.previousKey.Hash != nil {
+		keys = append(keys, s.previousKey)
+	}
+	return keys
+}
+
+// addressHashes returns the hashes of a normal address, one for each key.
+func (s *Store) addressHashes(normal string) [][]byte {
+	var hashes [][]byte
+	for _, key := range s.AddressKeys() {
+		hashes = append(hashes, key.Hash(normal))
+	}
+	return hashes
+}
+
+// SecretMismatch is the reason why a process cannot work with its secrets.
+type SecretMismatch int
+
+// The reasons.
+const (
+	SecretUnset      SecretMismatch = iota // the database knows a secret, and the process has none
+	SecretUnknown                          // the database knows another secret
+	SecretSuperseded                       // suppressions move to a newer secret, which the process lacks
+	PreviousMissing                        // suppressions are under the previous secret, which the process lacks
 )
 
 // SecretChangedError says that the database knows another HERALD_SECRET than the process has.
 type SecretChangedError struct {
-	Since time.Time // when the one that it knows was first used
-	Unset bool      // the process has none
+	Since    time.Time // when the database first met the secret that the process lacks
+	Mismatch SecretMismatch
 }
 
 func (e *SecretChangedError) Error() string {
 	since := e.Since.UTC().Format(time.RFC3339)
-	if e.Unset {
+	switch e.Mismatch {
+	case SecretUnset:
 		return "HERALD_SECRET is not set, but this database has known one since " + since + ": set it, the same in all processes"
+	case SecretSuperseded:
+		return "HERALD_SECRET was replaced at " + since + ", and suppressions move to the new one: set the new one, the same in all processes"
+	case PreviousMissing:
+		return "suppressions of this database are still under the secret of " + since +
+			": set it as HERALD_SECRET_PREVIOUS until `starter secret rekey` has moved all of them"
+	default:
+		return "HERALD_SECRET is not the one that this database has known since " + since +
+			": set that one, the same in all processes; to replace it, set it as HERALD_SECRET_PREVIOUS: see docs/secrets.md"
 	}
-	return "HERALD_SECRET is not the one that this database has known since " + since +
-		": set that one, the same in all processes; to change it for good, see herald_secret in docs/reference.md"
 }
 
-// Lasting says that waiting does not help.
+// Lasting reports that waiting does not help.
 func (e *SecretChangedError) Lasting() bool { return true }
 
-// AgreeOnSecret keeps the fingerprint of the first secret, and returns a
-// [*SecretChangedError] for any other, and for none, whose fingerprint is empty. Of processes
-// that start at once with several, one wins.
-func (s *Store) AgreeOnSecret(ctx context.Context, fingerprint string) error {
+// knownSecret is a row of herald_secret.
+type knownSecret struct {
+	Fingerprint string
+	Since       time.Time
+	Superseded  bool
+	Rekeyed     bool
+}
+
+// AgreeOnSecret records the first secret of a database, by its fingerprint, or the one that
+// follows the previous secret. It returns a [*SecretChangedError] for secrets with which the
+// process would miss suppressions. When several processes start at once with different
+// secrets, one wins. Call it after [Store.UseSecrets].
+func (s *Store) AgreeOnSecret(ctx context.Context) error {
+	current, previous := s.fingerprint, s.previousKey.Fingerprint
+	var known []knownSecret
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		if current != "" {
+			if err := introduce(ctx, tx, current, previous); err != nil {
+				return err
+			}
+		}
+		known, err = readSecrets(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return wrap(err, "compare HERALD_SECRET with the database's")
+	}
+	return mismatch(known, current, previous)
+}
+
+// introduce supersedes the previous secret where it is the only one, and records the
+// current one where there is no other.
+func introduce(ctx context.Context, tx pgx.Tx, current, previous string) error {
+	const supersede = `
+		UPDATE herald_secret
+		SET    superseded_at = now()
+		WHERE  fingerprint = $2
+		AND    fingerprint <> $1
+		AND    superseded_at IS NULL
+		AND    NOT EXISTS (SELECT FROM herald_secret WHERE superseded_at IS NOT NULL)`
 	const keep = `
 		INSERT INTO herald_secret (fingerprint)
 		VALUES ($1)
 		ON CONFLICT DO NOTHING`
-	const read = `
-		SELECT fingerprint, since
-		FROM   herald_secret`
 
-	if fingerprint != "" {
-		if _, err := s.Pool.Exec(ctx, keep, fingerprint); err != nil {
-			return wrap(err, "keep the fingerprint of HERALD_SECRET")
+	if previous != "" {
+		if _, err := tx.Exec(ctx, supersede, current, previous); err != nil {
+			return err
 		}
 	}
-	var known string
-	var since time.Time
-	err := s.Pool.QueryRow(ctx, read).Scan(&known, &since) // a statement of its own sees the row of another process
-	switch {
-	case errors.Is(err, pgx.ErrNoRows) && fingerprint == "":
-		return nil
-	case err != nil:
-		return wrap(err, "read the fingerprint of HERALD_SECRET")
-	case known != fingerprint:
-		return &SecretChangedError{Since: since, Unset: fingerprint == ""}
-	default:
-		return nil
+	_, err := tx.Exec(ctx, keep, current)
+	return err
+}
+
+// readSecrets takes a new snapshot, so it sees what another process has recorded.
+func readSecrets(ctx context.Context, on querier) ([]knownSecret, error) {
+	const read = `
+		SELECT fingerprint, since, superseded_at IS NOT NULL AS superseded, rekeyed_at IS NOT NULL AS rekeyed
+		FROM   herald_secret
+		ORDER BY superseded_at DESC NULLS FIRST`
+
+	return collect(ctx, on, "read the fingerprint of HERALD_SECRET", pgx.RowToStructByName[knownSecret], read)
+}
+
+// mismatch compares the secrets of a process with those of the database, the present one
+// first. A process with the superseded secret alone can work until suppressions move.
+func mismatch(known []knownSecret, current, previous string) error {
+	var found *knownSecret
+	for i := range known {
+		if known[i].Fingerprint == current {
+			found = &known[i]
+		}
 	}
+	switch {
+	case len(known) == 0:
+		return nil
+	case current == "":
+		return &SecretChangedError{known[0].Since, SecretUnset}
+	case found == nil:
+		return &SecretChangedError{known[0].Since, SecretUnknown}
+	}
+	for _, other := range known {
+		switch {
+		case other.Fingerprint == current || other.Fingerprint == previous:
+		case !found.Superseded:
+			return &SecretChangedError{other.Since, PreviousMissing}
+		case found.Rekeyed:
+			return &SecretChangedError{other.Since, SecretSuperseded}
+		}
+	}
+	return nil
 }

@@ -1,12 +1,16 @@
 package postgres_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
@@ -16,13 +20,32 @@ func TestProcessesAgreeOnASecret(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	require.NoError(t, s.AgreeOnSecret(t.Context(), ""), "nobody has one")
+	require.NoError(t, agree(t, s, "", ""), "nobody has one")
+	winner := raceSecrets(t, s, "")
+
+	require.NoError(t, agree(t, s, winner, ""), "a restart")
+	requireMismatch(t, s, "another", "", postgres.SecretUnknown)
+	requireMismatch(t, s, "another", "a third", postgres.SecretUnknown)
+	requireMismatch(t, s, "", "", postgres.SecretUnset)
+
+	next := raceSecrets(t, s, winner)
+	require.NoError(t, agree(t, s, winner, ""), "a process with the former secret restarts before suppressions move")
+	require.NoError(t, agree(t, s, winner, next), "a rollback")
+	requireMismatch(t, s, next, "", postgres.PreviousMissing)
+	requireMismatch(t, s, "third", next, postgres.SecretUnknown)
+}
+
+// raceSecrets starts six processes with a secret each, of which one wins, and returns the
+// secret of the winner.
+func raceSecrets(t *testing.T, s *postgres.Store, previous string) string {
+	t.Helper()
 	var starting sync.WaitGroup
 	var agreed atomic.Value
 	var winners atomic.Int64
-	for _, fingerprint := range []string{"a", "b", "c", "d", "e", "f"} {
+	for i := range 6 {
 		starting.Go(func() {
-			if s.AgreeOnSecret(t.Context(), fingerprint) == nil {
+			fingerprint := fmt.Sprint(previous, i)
+			if agree(t, s, fingerprint, previous) == nil {
 				agreed.Store(fingerprint)
 				winners.Add(1)
 			}
@@ -30,13 +53,177 @@ func TestProcessesAgreeOnASecret(t *testing.T) {
 	}
 	starting.Wait()
 	require.EqualValues(t, 1, winners.Load())
+	return agreed.Load().(string)
+}
 
-	require.NoError(t, s.AgreeOnSecret(t.Context(), agreed.Load().(string)), "a restart")
+func requireMismatch(t *testing.T, s *postgres.Store, current, previous string, want postgres.SecretMismatch) {
+	t.Helper()
 	var changed *postgres.SecretChangedError
-	require.ErrorAs(t, s.AgreeOnSecret(t.Context(), "another"), &changed)
-	require.ErrorContains(t, changed, "HERALD_SECRET is not the one")
-	require.ErrorContains(t, s.AgreeOnSecret(t.Context(), ""), "HERALD_SECRET is not set, but this database has known one since")
-	_, err := s.Pool.Exec(t.Context(), "DELETE FROM herald_secret")
+	require.ErrorAs(t, agree(t, s, current, previous), &changed)
+	require.Equal(t, want, changed.Mismatch, changed.Error())
+}
+
+// keyOf returns the key of a secret of these tests.
+func keyOf(secret string) notification.AddressKey {
+	if secret == "" {
+		return notification.AddressKey{}
+	}
+	return notification.AddressKey{Fingerprint: secret, Hash: func(address string) []byte {
+		hash := sha256.Sum256([]byte(secret + address))
+		return hash[:]
+	}}
+}
+
+// started returns the store of a process that has started with its secrets.
+func started(t *testing.T, s *postgres.Store, current, previous string) *postgres.Store {
+	t.Helper()
+	process := &postgres.Store{Pool: s.Pool}
+	process.UseSecrets(keyOf(current), keyOf(previous))
+	require.NoError(t, process.AgreeOnSecret(t.Context()))
+	return process
+}
+
+// agree returns the error of a process that starts with its secrets.
+func agree(t *testing.T, s *postgres.Store, current, previous string) error {
+	t.Helper()
+	process := &postgres.Store{Pool: s.Pool}
+	process.UseSecrets(keyOf(current), keyOf(previous))
+	return process.AgreeOnSecret(t.Context())
+}
+
+// reasonsOf returns the reasons that a process finds against a number.
+func reasonsOf(t *testing.T, process *postgres.Store, userID string) []notification.SuppressionReason {
+	t.Helper()
+	entry, err := process.DirectoryEntry(t.Context(), notification.Customer, userID, nil)
 	require.NoError(t, err)
-	require.NoError(t, s.AgreeOnSecret(t.Context(), "another"), "as the table's comment says")
+	var reasons []notification.SuppressionReason
+	for _, s := range entry.Recipient.Suppressions {
+		reasons = append(reasons, s.Reason)
+	}
+	return reasons
+}
+
+func answer(t *testing.T, process *postgres.Store, number string, lifted bool) {
+	t.Helper()
+	require.NoError(t, process.RecordOptOut(t.Context(), notification.OptOut{MessageID: fmt.Sprint(number, lifted, time.Now().UnixNano()), Number: number, Lifted: lifted}))
+}
+
+// number is the phone of a customer of these tests.
+func number(userID int) string { return fmt.Sprintf("+3912345678%02d", userID) }
+
+// rotating returns a database with 20 customers, and processes before and after the
+// secret "old" was replaced by "new".
+func rotating(t *testing.T) (before, after *postgres.Store) {
+	t.Helper()
+	s := postgrestest.New(t)
+	for i := range 20 {
+		addRecipient(t, s, notification.Customer, fmt.Sprint(i))
+		exec(t, s, "UPDATE recipient SET phone = $1 WHERE user_id = $2", number(i), fmt.Sprint(i))
+	}
+	return started(t, s, "old", ""), started(t, s, "new", "old")
+}
+
+// While a secret is replaced, each process finds and lifts the opt-outs that any other has
+// recorded.
+func TestSecretsOverlap(t *testing.T) {
+	t.Parallel()
+
+	before, after := rotating(t)
+	answer(t, before, number(1), false)
+	answer(t, after, number(2), false)
+	for _, process := range []*postgres.Store{before, after} {
+		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, process, "1"))
+		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, process, "2"))
+		require.Empty(t, reasonsOf(t, process, "3"))
+	}
+	answer(t, after, number(1), true)
+	answer(t, after, number(2), true)
+	for _, process := range []*postgres.Store{before, after} {
+		require.Empty(t, reasonsOf(t, process, "1"))
+		require.Empty(t, reasonsOf(t, process, "2"))
+	}
+	require.NoError(t, after.Suppress(t.Context(), notification.SMS, number(4), notification.SuppressedInvalid, ""))
+	lifted, err := after.Unsuppress(t.Context(), notification.SMS, number(4), "")
+	require.NoError(t, err)
+	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, lifted)
+	require.Zero(t, get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
+}
+
+// Suppressions move by the addresses of the directory and of notifications. A dry run says
+// what the run does. An address that nobody knows keeps the previous secret, so no opt-out
+// is forgotten.
+func TestRekey(t *testing.T) {
+	t.Parallel()
+
+	before, after := rotating(t)
+	for i := range 10 {
+		answer(t, before, number(i), false)
+	}
+	exec(t, before, "UPDATE recipient_suppression SET secret = NULL WHERE address_hash = $1", keyOf("old").Hash(number(0))) // as 0.2 wrote it
+	answer(t, after, number(5), false)
+	answer(t, after, number(11), false)
+	answer(t, after, "+390000000001", false)  // of nobody, while both secrets are known
+	answer(t, before, "+390000000002", false) // of nobody
+	exec(t, before, "UPDATE recipient SET phone = NULL WHERE user_id = '9'")
+	exec(t, before, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
+		VALUES ('evt-1', 'T', 'CUSTOMER', '9', 'SMS', 'evt-1-customer9-SMS', '', '', $1)`, number(9))
+
+	planned, err := after.Rekey(t.Context(), true, func(postgres.Rekeying) {})
+	require.NoError(t, err)
+	require.Equal(t, 9, planned.Moved, "all but number 5, which is under both, and the one of nobody: %+v", planned)
+	require.Equal(t, 1, planned.Left)
+	require.NoError(t, agree(t, after, "old", ""), "a dry run changes nothing")
+
+	pages := 0
+	done, err := after.Rekey(t.Context(), false, func(postgres.Rekeying) { pages++ })
+	require.NoError(t, err)
+	require.Equal(t, postgres.Rekeying{Recipients: 20, Notifications: done.Notifications, Moved: done.Moved, Left: 1}, done)
+	require.Equal(t, 2, pages, "one of recipients, one of notifications")
+	require.Equal(t, 1, done.Notifications)
+	for i := range 9 {
+		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, after, fmt.Sprint(i)), i)
+	}
+	requireMismatch(t, after, "old", "", postgres.SecretSuperseded)
+	requireMismatch(t, after, "new", "", postgres.PreviousMissing)
+	requireMismatch(t, after, "third", "new", postgres.SecretUnknown)
+
+	require.NoError(t, after.Suppress(t.Context(), notification.SMS, "+390000000003", notification.SuppressedOptOut, ""))
+	_, err = after.Unsuppress(t.Context(), notification.SMS, "+390000000002", "")
+	require.NoError(t, err)
+	done, err = after.Rekey(t.Context(), false, func(postgres.Rekeying) {})
+	require.NoError(t, err)
+	require.True(t, done.Retired, "%+v", done)
+	alone := started(t, after, "new", "")
+	for i := range 9 {
+		require.Equal(t, []notification.SuppressionReason{notification.SuppressedOptOut}, reasonsOf(t, alone, fmt.Sprint(i)), i)
+	}
+	require.Equal(t, 13, get[int](t, alone, "SELECT count(*) FROM recipient_suppression"), "ten numbers, number 11, and two of nobody")
+	require.Equal(t, []string{"new"}, list(t, alone, "SELECT DISTINCT secret FROM recipient_suppression"))
+	requireMismatch(t, alone, "old", "", postgres.SecretUnknown)
+}
+
+// A START that meets a page of the move lifts the opt-out all the same.
+func TestLiftingMeetsRekey(t *testing.T) {
+	t.Parallel()
+
+	before, after := rotating(t)
+	answer(t, before, number(1), false)
+	tx, err := after.Pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))")
+	require.NoError(t, err)
+	lifted := make(chan error, 1)
+	go func() {
+		lifted <- after.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
+	}()
+	require.Eventually(t, func() bool {
+		return get[int](t, before, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
+	}, time.Minute, 10*time.Millisecond)
+	_, err = tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1)))
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-lifted)
+	require.Empty(t, reasonsOf(t, after, "1"))
 }

@@ -21,6 +21,8 @@ type Store struct {
 	// [notification.NormalAddress] spells it. Nil: this process has no HERALD_SECRET, and
 	// suppresses nothing.
 	AddressHash func(address string) []byte
+	fingerprint string                  // of the secret behind AddressHash
+	previousKey notification.AddressKey // of HERALD_SECRET_PREVIOUS
 
 	floors claimFloors
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,11 +33,20 @@ func (s *Store) readSuppressions(ctx context.Context, on querier, people []*noti
 	var hash []byte
 	_, err := pgx.ForEachRow(rows, []any{&found.Channel, &hash, &found.Reason, &found.Detail, &found.Since}, func() error {
 		for _, owner := range owners[suppressionKey{found.Channel, string(hash)}] {
-			owner.Suppressions = append(owner.Suppressions, found)
+			owner.Suppressions = appendSuppression(owner.Suppressions, found)
 		}
 		return nil
 	})
 	return wrap(err, "read suppressions")
+}
+
+// appendSuppression adds a suppression unless the address has one for the same reason,
+// under another secret.
+func appendSuppression(all []notification.Suppression, found notification.Suppression) []notification.Suppression {
+	if slices.ContainsFunc(all, func(s notification.Suppression) bool { return s.Channel == found.Channel && s.Reason == found.Reason }) {
+		return all
+	}
+	return append(all, found)
 }
 
 // ownersOf returns whose each address is, which several may share, and each address once.
@@ -51,12 +61,13 @@ func (s *Store) ownersOf(people []*notification.Recipient) (owners map[suppressi
 			if address == "" {
 				continue
 			}
-			hash := s.AddressHash(address)
-			key := suppressionKey{channel, string(hash)}
-			if owners[key] == nil {
-				channels, hashes = append(channels, string(channel)), append(hashes, hash)
+			for _, hash := range s.addressHashes(address) {
+				key := suppressionKey{channel, string(hash)}
+				if owners[key] == nil {
+					channels, hashes = append(channels, string(channel)), append(hashes, hash)
+				}
+				owners[key] = append(owners[key], person)
 			}
-			owners[key] = append(owners[key], person)
 		}
 	}
 	return owners, channels, hashes

@@ -25,43 +25,54 @@ type suppressionRow struct {
 	reason  notification.SuppressionReason
 	detail  string
 	since   time.Time
+	secret  string // the fingerprint of the secret behind hash
+	twin    bool   // that secret is HERALD_SECRET_PREVIOUS
 }
 
-// add adds a row, or makes the one that is there older.
-func (s *suppressions) add(hash func(string) []byte, channel notification.Channel, address string, reason notification.SuppressionReason, detail string, since time.Time) {
+// add adds a row for each key: while a secret is replaced, processes that have only one of
+// the two must find it.
+func (s *suppressions) add(keys []notification.AddressKey, channel notification.Channel, address string, reason notification.SuppressionReason, detail string, since time.Time) {
 	normal := notification.NormalAddress(channel, address)
 	if normal == "" {
 		return
 	}
-	*s = append(*s, suppressionRow{channel, hash(normal), reason, detail, since})
+	for i, key := range keys {
+		*s = append(*s, suppressionRow{channel, key.Hash(normal), reason, detail, since, key.Fingerprint, i > 0})
+	}
 }
 
-// queue writes the rows, in the order of their keys. Of several for one reason the first
-// stands.
+// queue writes the rows in the order of their keys, and keeps the oldest row for each
+// reason. It writes no twin once suppressions move to the newer secret.
 func (s suppressions) queue(batch *pgx.Batch) {
 	const query = `
-		INSERT INTO recipient_suppression AS s (channel, address_hash, reason, detail, since)
-		SELECT channel, address_hash, reason, nullif(detail, ''), since
-		FROM   unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::timestamptz[]) AS a (channel, address_hash, reason, detail, since)
+		INSERT INTO recipient_suppression AS s (channel, address_hash, reason, detail, since, secret, twin)
+		SELECT channel, address_hash, reason, nullif(detail, ''), since, nullif(secret, ''), twin
+		FROM   unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::boolean[])
+		       AS a (channel, address_hash, reason, detail, since, secret, twin)
+		WHERE  NOT twin
+		OR     secret IN (SELECT fingerprint FROM herald_secret WHERE rekeyed_at IS NULL)
 		ON CONFLICT (channel, address_hash, reason) DO UPDATE
-		SET    detail = excluded.detail,
-		       since  = excluded.since
-		WHERE  (excluded.since, coalesce(excluded.detail, '')) < (s.since, coalesce(s.detail, ''))`
+		SET    (detail, since) = (SELECT * FROM (VALUES (excluded.detail, excluded.since), (s.detail, s.since)) AS v (d, t) ORDER BY t, coalesce(d, '') LIMIT 1),
+		       twin            = s.twin OR excluded.twin
+		WHERE  (excluded.since, coalesce(excluded.detail, '')) < (s.since, coalesce(s.detail, ''))
+		OR     excluded.twin AND NOT s.twin`
 
 	rows := slices.Clone(s)
 	slices.SortFunc(rows, func(a, b suppressionRow) int {
 		return cmp.Or(a.compareKey(b), a.since.Compare(b.since), cmp.Compare(a.detail, b.detail))
 	})
 	rows = slices.CompactFunc(rows, func(a, b suppressionRow) bool { return a.compareKey(b) == 0 })
-	var channels, reasons, details []string
+	var channels, reasons, details, secrets []string
+	var twins []bool
 	var hashes [][]byte
 	var since []time.Time
 	for _, row := range rows {
 		channels, hashes, reasons = append(channels, string(row.channel)), append(hashes, row.hash), append(reasons, string(row.reason))
 		details, since = append(details, row.detail), append(since, row.since)
+		secrets, twins = append(secrets, row.secret), append(twins, row.twin)
 	}
 	if len(rows) > 0 {
-		batch.Queue(query, channels, hashes, reasons, details, since)
+		batch.Queue(query, channels, hashes, reasons, details, since, secrets, twins)
 	}
 }
 
@@ -76,7 +87,7 @@ func (s *Store) Suppress(ctx context.Context, channel notification.Channel, addr
 		return ErrNoSecret
 	}
 	var rows suppressions
-	rows.add(s.AddressHash, channel, address, reason, detail, time.Now())
+	rows.add(s.AddressKeys(), channel, address, reason, detail, time.Now())
 	batch := &pgx.Batch{}
 	rows.queue(batch)
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress an address")
@@ -89,15 +100,24 @@ func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, ad
 	const query = `
 		DELETE FROM recipient_suppression
 		WHERE  channel = $1
-		AND    address_hash = $2
+		AND    address_hash = ANY ($2)
 		AND    $3 IN ('', reason)
 		RETURNING reason`
 
 	if s.AddressHash == nil {
 		return nil, ErrNoSecret
 	}
-	hash := s.AddressHash(notification.NormalAddress(channel, address))
-	return collect(ctx, s.Pool, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, string(channel), hash, string(reason))
+	hashes := s.addressHashes(notification.NormalAddress(channel, address))
+	var lifted []notification.SuppressionReason
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		err := lockForLifting(ctx, tx)
+		if err == nil {
+			lifted, err = collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, string(channel), hashes, string(reason))
+		}
+		return err
+	})
+	slices.Sort(lifted)
+	return slices.Compact(lifted), err
 }
 
 // RecordOptOut stores what somebody has answered to a text message: that they want no more,
@@ -111,7 +131,7 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 	const lift = `
 		DELETE FROM recipient_suppression
 		WHERE  channel = 'SMS'
-		AND    address_hash = $1
+		AND    address_hash = ANY ($1)
 		AND    reason = 'OPT_OUT'`
 
 	if s.AddressHash == nil {
@@ -127,11 +147,14 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 			return err
 		}
 		if answer.Lifted {
-			_, err := tx.Exec(ctx, lift, s.AddressHash(notification.NormalAddress(notification.SMS, answer.Number)))
+			if err := lockForLifting(ctx, tx); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, lift, s.addressHashes(notification.NormalAddress(notification.SMS, answer.Number)))
 			return err
 		}
 		var rows suppressions
-		rows.add(s.AddressHash, notification.SMS, answer.Number, notification.SuppressedOptOut, "", time.Now())
+		rows.add(s.AddressKeys(), notification.SMS, answer.Number, notification.SuppressedOptOut, "", time.Now())
 		batch := &pgx.Batch{}
 		rows.queue(batch)
 		return tx.SendBatch(ctx, batch).Close()

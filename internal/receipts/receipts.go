@@ -35,7 +35,11 @@ type Config struct {
 
 	SendGridKey *ecdsa.PublicKey // of its signed event webhook; nil: its requests are refused
 	TwilioToken string           // of our account; empty: its requests are refused
-	PublicURL   string           // where Twilio reaches the gateway, which it signs; empty: its requests are refused
+	// These count too, while a key or a token is replaced; nil and empty: none.
+	PreviousSendGridKey *ecdsa.PublicKey
+	PreviousTwilioToken string
+
+	PublicURL string // where Twilio reaches the gateway, which it signs; empty: its requests are refused
 }
 
 // Webhooks answers the providers' requests.

@@ -39,10 +39,12 @@ func (w *Webhooks) admitSendGrid(header http.Header) error {
 
 // checkSendGrid refuses a body that SendGrid has not signed.
 func (w *Webhooks) checkSendGrid(header http.Header, body []byte) error {
-	if !signedBySendGrid(w.SendGridKey, header.Get(sendgridSignature), header.Get(sendgridTimestamp), body) {
-		return forbidden(forged)
+	signature, timestamp := header.Get(sendgridSignature), header.Get(sendgridTimestamp)
+	if signedBySendGrid(w.SendGridKey, signature, timestamp, body) ||
+		w.PreviousSendGridKey != nil && signedBySendGrid(w.PreviousSendGridKey, signature, timestamp, body) {
+		return nil
 	}
-	return nil
+	return forbidden(forged)
 }
 
 // signedBySendGrid reports whether signature is SendGrid's of a request: in base64, ECDSA with

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 
 	"herald/internal/environment"
+	"herald/internal/notification"
 )
 
 // Purpose is what a key is for. A text never changes: what was made with its key would be
@@ -33,6 +34,14 @@ func Key(secret environment.Secret, purpose Purpose) []byte {
 	return key
 }
 
+// PreviousKey is [Key] for HERALD_SECRET_PREVIOUS: nil where there is none.
+func PreviousKey(secret environment.Secret, purpose Purpose) []byte {
+	if secret == "" {
+		return nil
+	}
+	return Key(secret, purpose)
+}
+
 // AddressHash returns the function by which addresses are known without being kept. It is
 // nil without a secret: then no address can be known.
 func AddressHash(secret environment.Secret) func(address string) []byte {
@@ -45,6 +54,11 @@ func AddressHash(secret environment.Secret) func(address string) []byte {
 		_, _ = hash.Write([]byte(address)) // it never fails
 		return hash.Sum(nil)
 	}
+}
+
+// Address returns the key by which the database knows addresses. It is zero without a secret.
+func Address(secret environment.Secret) notification.AddressKey {
+	return notification.AddressKey{Fingerprint: Fingerprint(secret), Hash: AddressHash(secret)}
 }
 
 // Fingerprint tells secrets apart, and tells nothing else of them. That of no secret is empty.

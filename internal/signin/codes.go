@@ -14,6 +14,8 @@ import (
 type Codes struct {
 	Tickets Tickets // keep which codes are unused
 	Key     []byte  // of 32 bytes; it seals tokens
+	// PreviousKey is that of codes from gateways that have the previous secret; nil: none.
+	PreviousKey []byte
 }
 
 // Issue returns a code for the sender of a request, who is signed in. It lasts as long as
@@ -33,6 +35,10 @@ func (c Codes) Redeem(ctx context.Context, code string) (token string, err error
 		return "", &Refusal{BadTicket}
 	}
 	opened, err := c.cipher().Open(nil, nil, sealed, nil)
+	if err != nil && c.PreviousKey != nil {
+		c = Codes{Tickets: c.Tickets.previous(), Key: c.PreviousKey}
+		opened, err = c.cipher().Open(nil, nil, sealed, nil)
+	}
 	if err != nil {
 		return "", &Refusal{BadTicket}
 	}

@@ -9,10 +9,11 @@ import (
 // Settings say whose tokens count. Exactly one of HS256Secret and JWKSURL is set, and it
 // alone fixes the algorithms: no token does.
 type Settings struct {
-	Issuer      string             `env:"AUTH_ISSUER,required,notEmpty"`   // what `iss` must be
-	Audience    string             `env:"AUTH_AUDIENCE,required,notEmpty"` // what `aud` must be, or hold
-	HS256Secret environment.Secret `env:"AUTH_HS256_SECRET"`               // 32 bytes or more; shared with whoever signs
-	JWKSURL     string             `env:"AUTH_JWKS_URL"`                   // https; its keys check RS256 and ES256
+	Issuer        string             `env:"AUTH_ISSUER,required,notEmpty"`   // what `iss` must be
+	Audience      string             `env:"AUTH_AUDIENCE,required,notEmpty"` // what `aud` must be, or hold
+	HS256Secret   environment.Secret `env:"AUTH_HS256_SECRET"`               // 32 bytes or more; shared with whoever signs
+	HS256Previous environment.Secret `env:"AUTH_HS256_SECRET_PREVIOUS"`      // its tokens count too, while the secret is replaced
+	JWKSURL       string             `env:"AUTH_JWKS_URL"`                   // https; its keys check RS256 and ES256
 }
 
 // Read reads and checks the settings.
@@ -27,6 +28,10 @@ func (s *Settings) Read(r *environment.Reader) {
 		r.Refuse("AUTH_HS256_SECRET", "is not set, and neither is AUTH_JWKS_URL: one of them says whose tokens count")
 	default:
 		r.SigningSecret("AUTH_HS256_SECRET", s.HS256Secret)
+	}
+	if s.HS256Previous != "" {
+		r.PreviousSecret("AUTH_HS256_SECRET_PREVIOUS", s.HS256Previous, s.HS256Secret)
+		r.Unpublished("AUTH_HS256_SECRET_PREVIOUS", s.HS256Previous)
 	}
 }
 

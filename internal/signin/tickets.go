@@ -36,6 +36,8 @@ type TicketStore interface {
 type Tickets struct {
 	Store TicketStore
 	Key   []byte // of the hashes: whoever reads the table can neither use nor make a ticket
+	// PreviousKey is that of tickets from gateways that have the previous secret; nil: none.
+	PreviousKey []byte
 }
 
 // Issue returns a ticket for somebody who is signed in, which lasts as long as their token
@@ -52,11 +54,19 @@ func (t Tickets) Issue(ctx context.Context, who Identity) (ticket string, expire
 // nothing.
 func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(ticket)
-	if err != nil || len(raw) != ticketBytes || !hmac.Equal(raw[ticketBytes/2:], t.hash(raw[:ticketBytes/2])[:ticketBytes/2]) {
+	if err != nil || len(raw) != ticketBytes {
 		return Identity{}, &Refusal{BadTicket}
 	}
-	return t.take(ctx, ticket)
+	for _, with := range []Tickets{t, t.previous()} {
+		if with.Key != nil && hmac.Equal(raw[ticketBytes/2:], with.hash(raw[:ticketBytes/2])[:ticketBytes/2]) {
+			return with.take(ctx, ticket)
+		}
+	}
+	return Identity{}, &Refusal{BadTicket}
 }
+
+// previous returns the tickets of gateways that have the previous secret.
+func (t Tickets) previous() Tickets { return Tickets{Store: t.Store, Key: t.PreviousKey} }
 
 // keep stores that a word may be taken once, until expires.
 func (t Tickets) keep(ctx context.Context, word string, who Identity, lasts time.Duration) (expires time.Time, err error) {

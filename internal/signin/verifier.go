@@ -27,16 +27,20 @@ const (
 // Verifier checks tokens.
 type Verifier struct {
 	parser  *jwt.Parser
-	methods []string // the algorithms that the settings fix
-	secret  []byte   // of HS256
-	keys    *keySet  // nil: the secret checks tokens
+	methods []string               // the algorithms that the settings fix
+	secrets jwt.VerificationKeySet // of HS256
+	keys    *keySet                // nil: the secret checks tokens
 }
 
 // NewVerifier returns a verifier by the settings.
 func NewVerifier(settings Settings) *Verifier {
 	v := &Verifier{}
 	if settings.JWKSURL == "" {
-		v.secret, v.methods = []byte(settings.HS256Secret), []string{jwt.SigningMethodHS256.Name}
+		v.methods = []string{jwt.SigningMethodHS256.Name}
+		v.secrets.Keys = append(v.secrets.Keys, []byte(settings.HS256Secret))
+		if settings.HS256Previous != "" {
+			v.secrets.Keys = append(v.secrets.Keys, []byte(settings.HS256Previous))
+		}
 	} else {
 		v.keys, v.methods = newKeySet(settings.JWKSURL), []string{jwt.SigningMethodRS256.Name, jwt.SigningMethodES256.Name}
 	}
@@ -102,7 +106,7 @@ func (v *Verifier) key(token *jwt.Token) (any, error) {
 		return nil, errCritical
 	}
 	if v.keys == nil {
-		return v.secret, nil
+		return v.secrets, nil
 	}
 	id, _ := token.Header["kid"].(string)
 	key, ok := v.keys.find(token.Method.Alg(), id)

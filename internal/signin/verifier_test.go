@@ -56,6 +56,24 @@ func hs256() *signin.Verifier {
 	return signin.NewVerifier(signin.Settings{Issuer: issuer, Audience: audience, HS256Secret: hmacSecret})
 }
 
+// While a secret is replaced, tokens of both count.
+func TestVerifyWithThePreviousSecret(t *testing.T) {
+	t.Parallel()
+
+	const next = "the next secret of the tests, 32 bytes"
+	token := byHS256(t, nil)
+	settings := signin.Settings{Issuer: issuer, Audience: audience, HS256Secret: next, HS256Previous: hmacSecret}
+	for _, secret := range []string{next, hmacSecret} {
+		_, err := signin.NewVerifier(settings).Verify(signed(t, jwt.SigningMethodHS256, []byte(secret), said(nil), nil))
+		require.NoError(t, err)
+	}
+	settings.HS256Previous = ""
+	_, err := signin.NewVerifier(settings).Verify(token)
+	var refused *signin.Refusal
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, signin.BadSignature, refused.Reason)
+}
+
 func TestVerify(t *testing.T) {
 	t.Parallel()
 

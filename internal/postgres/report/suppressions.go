@@ -27,10 +27,11 @@ func ShortHash(hash []byte) string { return hex.EncodeToString(hash[:min(shownHa
 
 // SuppressionFilter selects suppressions. A zero field is no condition.
 type SuppressionFilter struct {
-	Channel     notification.Channel
-	Reason      notification.SuppressionReason
-	Since       time.Time // suppressed then, at the earliest
-	AddressHash []byte
+	Channel notification.Channel
+	Reason  notification.SuppressionReason
+	Since   time.Time // suppressed then, at the earliest
+	// AddressHashes are those of one address, one for each secret.
+	AddressHashes [][]byte
 }
 
 // Suppressions reads the suppressions that the filter selects, up to limit of them, the
@@ -42,12 +43,12 @@ func (r Reader) Suppressions(ctx context.Context, filter SuppressionFilter, limi
 		WHERE  ($1::text IS NULL OR channel = $1)
 		AND    ($2::text IS NULL OR reason = $2)
 		AND    ($3::timestamptz IS NULL OR since >= $3)
-		AND    ($4::bytea IS NULL OR address_hash = $4)
+		AND    ($4::bytea[] IS NULL OR address_hash = ANY ($4))
 		ORDER BY since DESC, channel DESC, address_hash DESC, reason DESC -- backwards through an index
 		LIMIT  $5`
 
 	return list(ctx, r, "suppressions", scanSuppression, query,
-		optional(filter.Channel), optional(filter.Reason), optional(filter.Since), filter.AddressHash, limit)
+		optional(filter.Channel), optional(filter.Reason), optional(filter.Since), filter.AddressHashes, limit)
 }
 
 func scanSuppression(row pgx.CollectableRow) (s Suppression, err error) {

@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/notification"
+)
+
+// rekeyPage is how many recipients, or notifications, one page of a rekey reads.
+const rekeyPage = 2000
+
+// rekeyLock is the advisory lock of pages that move suppressions. What lifts a suppression
+// shares it: else it could miss a row that moves at the same moment.
+const rekeyLock = "hashtextextended('herald recipient_suppression', 0)"
+
+func lockForLifting(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock_shared("+rekeyLock+")")
+	return err
+}
+
+// Rekeying is how far a move of suppressions to a new secret is.
+type Rekeying struct {
+	Recipients    int  `json:"recipients"`    // read so far
+	Notifications int  `json:"notifications"` // read so far, for addresses that the directory lacks
+	Moved         int  `json:"moved"`         // suppressions that are under the new secret now, or would be
+	Left          int  `json:"left"`          // suppressions that are still under the previous secret
+	Retired       bool `json:"retired"`       // nothing needs the previous secret any more
+}
+
+// Rekey moves suppressions from the previous secret to the present one, by the addresses of
+// the directory, and then by those that notifications went to. It moves a page at a time,
+// so it can be interrupted and repeated. A dry run counts. progress hears of each page.
+func (s *Store) Rekey(ctx context.Context, dryRun bool, progress func(Rekeying)) (Rekeying, error) {
+	var done Rekeying
+	if !dryRun {
+		if err := s.beginRekey(ctx); err != nil {
+			return done, err
+		}
+	}
+	seen := map[string]bool{}
+	move := func(found []addressed) error {
+		moved, err := s.rekeyPage(ctx, found, dryRun, seen)
+		done.Moved += moved
+		progress(done)
+		return err
+	}
+	err := s.eachDirectoryPage(ctx, func(people int, found []addressed) error {
+		done.Recipients += people
+		return move(found)
+	})
+	if err == nil {
+		done.Left, err = s.underPrevious(ctx)
+	}
+	if done.Left -= len(seen); err == nil && done.Left > 0 {
+		err = s.eachNotificationPage(ctx, func(rows int, found []addressed) error {
+			done.Notifications += rows
+			return move(found)
+		})
+		if err == nil {
+			done.Left, err = s.underPrevious(ctx)
+			done.Left -= len(seen)
+		}
+	}
+	if err == nil && done.Left == 0 && !dryRun {
+		done.Retired, err = s.retirePrevious(ctx)
+	}
+	return done, err
+}
+
+// beginRekey keeps processes from starting that know the previous secret alone.
+func (s *Store) beginRekey(ctx context.Context) error {
+	const query = `
+		UPDATE herald_secret
+		SET    rekeyed_at = coalesce(rekeyed_at, now())
+		WHERE  superseded_at IS NOT NULL`
+
+	_, err := s.Pool.Exec(ctx, query)
+	return wrap(err, "begin to move suppressions")
+}
+
+// addressed is an address of a channel.
+type addressed struct {
+	channel notification.Channel
+	address string
+}
+
+// eachDirectoryPage calls do for each page of recipients, with their addresses.
+func (s *Store) eachDirectoryPage(ctx context.Context, do func(people int, found []addressed) error) error {
+	const query = `
+		SELECT d.user_type, d.user_id, coalesce(d.email, ''), coalesce(d.phone, ''), coalesce(d.slack_webhook_url, '')
+		FROM   ` + directoryRecipient + ` d
+		WHERE  (d.user_type, d.user_id) > ($1, $2)
+		ORDER BY d.user_type, d.user_id
+		LIMIT  $3`
+
+	for userType, userID := "", ""; ; {
+		rows, _ := s.Pool.Query(ctx, query, userType, userID, rekeyPage) // ForEachRow returns its error
+		var mail, phone, slack string
+		var found []addressed
+		people := 0
+		_, err := pgx.ForEachRow(rows, []any{&userType, &userID, &mail, &phone, &slack}, func() error {
+			people++
+			found = append(found, addressed{notification.Email, mail}, addressed{notification.SMS, phone}, addressed{notification.Slack, slack})
+			return nil
+		})
+		if err != nil {
+			return wrap(err, "read the directory")
+		}
+		if err := do(people, found); err != nil || people < rekeyPage {
+			return err
+		}
+	}
+}
+
+// eachNotificationPage calls do for each page of notifications, with their addresses.
+func (s *Store) eachNotificationPage(ctx context.Context, do func(rows int, found []addressed) error) error {
+	const query = `
+		SELECT id, channel, coalesce(recipient_address, '')
+		FROM   notification
+		WHERE  id > $1
+		ORDER BY id
+		LIMIT  $2`
+
+	for last := int64(0); ; {
+		rows, _ := s.Pool.Query(ctx, query, last, rekeyPage) // ForEachRow returns its error
+		var one addressed
+		var found []addressed
+		_, err := pgx.ForEachRow(rows, []any{&last, &one.channel, &one.address}, func() error {
+			found = append(found, one)
+			return nil
+		})
+		if err != nil {
+			return wrap(err, "read the addresses of notifications")
+		}
+		if err := do(len(found), found); err != nil || len(found) < rekeyPage {
+			return err
+		}
+	}
+}
+
+// rekeyPage moves the suppressions of some addresses, and returns how many it moved. A dry
+// run counts them, each once, by what seen holds.
+func (s *Store) rekeyPage(ctx context.Context, found []addressed, dryRun bool, seen map[string]bool) (moved int, err error) {
+	channels, before, after := s.hashPairs(found)
+	if len(before) == 0 {
+		return 0, nil
+	}
+	if dryRun {
+		return s.countPage(ctx, channels, before, seen)
+	}
+	const lock = "SELECT pg_advisory_xact_lock(" + rekeyLock + ")"
+	const query = `
+		WITH gone AS (
+			DELETE FROM recipient_suppression s
+			USING  unnest($1::text[], $2::bytea[], $3::bytea[]) AS p (channel, before, after)
+			WHERE  s.channel = p.channel
+			AND    s.address_hash = p.before
+			AND    s.secret IS DISTINCT FROM $4
+			RETURNING s.channel, p.after, s.reason, s.detail, s.since
+		)
+		INSERT INTO recipient_suppression AS s (channel, address_hash, reason, detail, since, secret)
+		SELECT channel, after, reason, detail, since, $4
+		FROM   gone
+		ORDER BY channel, after, reason
+		ON CONFLICT (channel, address_hash, reason) DO UPDATE
+		SET    detail = CASE WHEN excluded.since < s.since THEN excluded.detail ELSE s.detail END,
+		       since  = least(excluded.since, s.since),
+		       secret = excluded.secret`
+
+	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lock); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, query, channels, before, after, s.fingerprint)
+		moved = int(tag.RowsAffected())
+		return err
+	})
+	return moved, wrap(err, "move suppressions")
+}
+
+func (s *Store) countPage(ctx context.Context, channels []string, before [][]byte, seen map[string]bool) (int, error) {
+	const query = `
+		SELECT s.channel || ' ' || s.reason || ' ' || encode(s.address_hash, 'hex')
+		FROM   recipient_suppression s
+		JOIN   unnest($1::text[], $2::bytea[]) AS p (channel, before) ON s.channel = p.channel AND s.address_hash = p.before
+		WHERE  s.secret IS DISTINCT FROM $3
+		AND    NOT s.twin`
+
+	rows, err := collect(ctx, s.Pool, "count suppressions", pgx.RowTo[string], query, channels, before, s.fingerprint)
+	counted := len(seen)
+	for _, row := range rows {
+		seen[row] = true
+	}
+	return len(seen) - counted, err
+}
+
+// hashPairs returns the hashes of addresses under the previous secret and under the present
+// one, each address once.
+func (s *Store) hashPairs(found []addressed) (channels []string, before, after [][]byte) {
+	known := map[addressed]bool{}
+	for _, one := range found {
+		one.address = notification.NormalAddress(one.channel, one.address)
+		if one.address == "" || known[one] {
+			continue
+		}
+		known[one] = true
+		channels = append(channels, string(one.channel))
+		before, after = append(before, s.previousKey.Hash(one.address)), append(after, s.AddressHash(one.address))
+	}
+	return channels, before, after
+}
+
+// underPrevious counts the suppressions that are not under the present secret.
+func (s *Store) underPrevious(ctx context.Context) (left int, err error) {
+	const query = `
+		SELECT count(*)
+		FROM   recipient_suppression
+		WHERE  secret IS DISTINCT FROM $1
+		AND    NOT twin`
+
+	err = s.Pool.QueryRow(ctx, query, s.fingerprint).Scan(&left)
+	return left, wrap(err, "count suppressions")
+}
+
+// foreignKeyViolation is a suppression that needs the secret that is to go.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const foreignKeyViolation = "23503"
+
+// retirePrevious forgets the previous secret, unless a suppression needs it: one that came
+// in the meantime keeps it, until Rekey runs again.
+func (s *Store) retirePrevious(ctx context.Context) (bool, error) {
+	const twins = `
+		DELETE FROM recipient_suppression
+		WHERE  twin`
+	const query = `
+		DELETE FROM herald_secret
+		WHERE  superseded_at IS NOT NULL
+		AND    NOT EXISTS (SELECT FROM recipient_suppression WHERE secret IS DISTINCT FROM $1)`
+
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, twins)
+		if err == nil {
+			_, err = tx.Exec(ctx, query, s.fingerprint)
+		}
+		return err
+	})
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == foreignKeyViolation {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("retire the previous secret: %w", err)
+	}
+	known, err := readSecrets(ctx, s.Pool)
+	return len(known) == 1, err
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/advice"
+	"herald/internal/console"
+	"herald/internal/operate"
+	"herald/internal/postgres"
+)
+
+func (a *app) secretCommand() *cobra.Command {
+	return group("secret", "Replace HERALD_SECRET", a.rekeyCommand())
+}
+
+func (a *app) rekeyCommand() *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "rekey",
+		Short: "Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET",
+		Long: `Move suppressed addresses from HERALD_SECRET_PREVIOUS to HERALD_SECRET. Herald knows them
+by hashes alone, so it hashes the addresses of the directory, and then those that
+notifications went to. No opt-out is forgotten: a suppression whose address is in neither
+stays under the previous secret, and every process needs HERALD_SECRET_PREVIOUS for it.
+
+To replace the secret:
+  1. Restart all gateways and workers with the new HERALD_SECRET, and with the old one as
+     HERALD_SECRET_PREVIOUS. Old and new processes run side by side.
+  2. When all of them have the new secret: starter secret rekey
+  3. When it says that the previous secret is retired, take HERALD_SECRET_PREVIOUS away.
+     Links to unsubscribe from older mails end with it, so keep it as long as they count.
+
+It moves a page at a time: interrupt it, and run it again. It tells people nothing.`,
+		Example: `  starter secret rekey --dry-run
+  starter secret rekey`,
+		RunE: a.within(0, func(ctx context.Context, _ []string) error {
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return a.rekey(ctx, o, dryRun) })
+		}),
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "count what would move, and change nothing")
+	return cmd
+}
+
+// rekeyView is what `starter secret rekey` prints.
+type rekeyView struct {
+	DryRun bool `json:"dry_run"`
+	postgres.Rekeying
+}
+
+func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error {
+	if len(o.Store.AddressKeys()) < 2 {
+		return advice.With(errors.New("HERALD_SECRET_PREVIOUS is not set: there is no secret to move suppressions from"),
+			"set HERALD_SECRET to the new secret and HERALD_SECRET_PREVIOUS to the old one, as all processes have them")
+	}
+	if !dryRun {
+		if err := o.Record(ctx, o.Order.Flags, "recipient_suppression"); err != nil {
+			return err
+		}
+	}
+	var line atomic.Value
+	line.Store("reading the directory …")
+	stop := a.Progress(func() string { return line.Load().(string) })
+	done, err := o.Store.Rekey(ctx, dryRun, func(r postgres.Rekeying) {
+		line.Store(fmt.Sprintf("%s recipients and %s notifications read, %s suppressions moved …",
+			console.Grouped(r.Recipients), console.Grouped(r.Notifications), console.Grouped(r.Moved)))
+	})
+	stop()
+	if err != nil {
+		return advice.With(fmt.Errorf("stopped: %w", err), "what moved has moved; run it again, and it goes on with the rest")
+	}
+	return a.Print(rekeyView{dryRun, done}, func(w io.Writer) { printRekeyed(w, rekeyView{dryRun, done}) })
+}
+
+func printRekeyed(w io.Writer, view rekeyView) {
+	moved := "moved to HERALD_SECRET"
+	if view.DryRun {
+		moved = "would move to HERALD_SECRET"
+	}
+	console.Row(w, "recipients read", console.Grouped(view.Recipients))
+	console.Row(w, "notifications read", console.Grouped(view.Notifications))
+	console.Row(w, moved, console.Grouped(view.Moved))
+	console.Row(w, "left under HERALD_SECRET_PREVIOUS", console.Grouped(view.Left))
+	console.Row(w)
+	switch {
+	case view.Retired:
+		console.Row(w, "the previous secret is retired: take HERALD_SECRET_PREVIOUS away, as soon as links in older mails need not work")
+	case view.Left > 0:
+		console.Row(w, "nobody in the directory has the addresses that are left: keep HERALD_SECRET_PREVIOUS in all processes, and they count as before")
+	case !view.DryRun:
+		console.Row(w, "a suppression came in meanwhile: run it again")
+	}
+}
