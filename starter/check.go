@@ -58,15 +58,21 @@ func (a *app) check(ctx context.Context, since console.Age) error {
 		return err
 	}
 	defer done()
-	return a.runCheck(ctx, append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...), "starter check")
+	var advised []check.Mistake
+	if !config.VerifiesDatabase(cfg.DatabaseURL) {
+		advised = append(advised, check.UnverifiedDatabase())
+	}
+	return a.runCheck(ctx, append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...), "starter check", advised...)
 }
 
 // runCheck looks at the subjects, and fails if there are mistakes. command does it again.
-func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string) error {
+// advised is printed too, and fails nothing.
+func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string, advised ...check.Mistake) error {
 	checking := &check.Check{Subjects: subjects}
 	stop := a.Progress(checking.Doing)
 	result := checking.Run(ctx)
 	stop()
+	result.Advice = append(result.Advice, advised...)
 	if err := a.Print(result, func(w io.Writer) { printCheck(w, result) }); err != nil {
 		return err
 	}
@@ -125,6 +131,10 @@ func printCheck(w io.Writer, result check.Result) {
 	for _, mistake := range result.Mistakes {
 		console.Row(w, mistake.Where()+": "+mistake.Problem)
 		console.Row(w, "  next: "+mistake.Remedy)
+	}
+	for _, advice := range result.Advice {
+		console.Row(w, "advice: "+advice.Where()+": "+advice.Problem)
+		console.Row(w, "  next: "+advice.Remedy)
 	}
 	for _, skipped := range result.NotChecked {
 		console.Row(w, skipped.Subject+" was not checked: "+skipped.Reason)

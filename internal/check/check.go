@@ -77,6 +77,13 @@ type Result struct {
 	Checked    []string     `json:"checked"`
 	Mistakes   []Mistake    `json:"mistakes"`
 	NotChecked []NotChecked `json:"not_checked"`
+	Advice     []Mistake    `json:"advice"` // what works, and could be safer: no mistakes
+}
+
+// UnverifiedDatabase recommends to verify the server of DATABASE_URL.
+func UnverifiedDatabase() Mistake {
+	return Mistake{Subject: "settings", Place: "setting DATABASE_URL", Problem: "nobody verifies that the server is the one that it names: who answers in its place gets the password",
+		Remedy: "set sslmode=verify-full, and sslrootcert to the certificate of its authority"}
 }
 
 // subjectTimeout bounds the time for one subject. Single servers have less.
@@ -112,7 +119,7 @@ func (c *Check) Run(ctx context.Context) Result {
 		})
 	}
 	looking.Wait()
-	result := Result{Checked: []string{}, Mistakes: []Mistake{}, NotChecked: []NotChecked{}}
+	result := Result{Checked: []string{}, Mistakes: []Mistake{}, NotChecked: []NotChecked{}, Advice: []Mistake{}}
 	for i, subject := range c.Subjects {
 		result.add(subject.Name, found[i], failed[i])
 	}

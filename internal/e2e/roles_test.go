@@ -39,6 +39,7 @@ func TestRoles(t *testing.T) {
 	r.as("operator", "demo", "--sandbox-url", r.sandbox.URL)
 	r.producerInsertsOnly()
 	r.gatewayServes()
+	r.gatewayReadsNoMail()
 	r.operatorOperates()
 	r.workerAdopts()
 	r.workerDeletesNothing()
@@ -163,6 +164,7 @@ func (r *roles) producerInsertsOnly() {
 	for _, sql := range []string{
 		insert + " RETURNING event_id",
 		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status) VALUES ('x', 'T', 'CUSTOMER', '42', '{}', 'PROCESSED')",
+		"INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels) VALUES ('x', 'T', 'CUSTOMER', '42', '{}', 'y')",
 		"SELECT FROM event_outbox", "UPDATE event_outbox SET status = 'PENDING'", "DELETE FROM event_outbox", "TRUNCATE event_outbox",
 		"SELECT FROM recipient", "SELECT FROM notification", "INSERT INTO processed_event (event_id) VALUES ('x')",
 		"CREATE TABLE mine (n int)",
@@ -218,11 +220,34 @@ func (r *roles) gatewayServes() {
 
 	for _, sql := range []string{
 		"SELECT email FROM recipient", "SELECT phone FROM recipient", "SELECT token FROM recipient_device", "SELECT recipient_address FROM notification", "SELECT payload FROM event_outbox",
-		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
+		"DELETE FROM notification", "UPDATE notification SET title = 'x'", "UPDATE notification SET status = 'SENT'", "UPDATE notification_state SET user_id = 'x'", "INSERT INTO notification (event_id) VALUES ('x')", "UPDATE recipient SET active = true",
 		"UPDATE event_type_channel_routing SET mandatory = false", "SELECT FROM operator_action", "CREATE TABLE mine (n int)",
 	} {
 		r.denied("gateway", sql)
 	}
+}
+
+// gatewayReadsNoMail requires that a gateway finds the texts of no other channel, and lifts
+// nothing but opt-outs.
+func (r *roles) gatewayReadsNoMail() {
+	count := func(role, sql string) (n int) {
+		config, err := pgx.ParseConfig(withoutPoolSize(r.t, r.address(role)))
+		require.NoError(r.t, err)
+		conn, err := pgx.ConnectConfig(r.t.Context(), config)
+		require.NoError(r.t, err)
+		defer func() { _ = conn.Close(r.t.Context()) }()
+		require.NoError(r.t, conn.QueryRow(r.t.Context(), sql).Scan(&n))
+		return n
+	}
+	const mails, live = "SELECT count(title || body) FROM notification WHERE channel <> 'WEBSOCKET'", "SELECT count(title || body) FROM notification"
+	require.Positive(r.t, count("worker", mails))
+	require.Zero(r.t, count("gateway", mails))
+	require.Positive(r.t, count("gateway", live))
+	require.Positive(r.t, count("gateway", "SELECT count(*) FROM notification_state WHERE channel = 'EMAIL'"))
+	r.sql("worker", "INSERT INTO recipient_suppression (channel, address_hash, reason) SELECT 'SMS', sha256('a'), unnest(ARRAY['OPT_OUT', 'COMPLAINT'])")
+	r.sql("gateway", "DELETE FROM recipient_suppression WHERE address_hash = sha256('a')")
+	require.Equal(r.t, 1, count("worker", "SELECT count(*) FROM recipient_suppression WHERE address_hash = sha256('a') AND reason = 'COMPLAINT'"))
+	require.Equal(r.t, 1, count("worker", "SELECT count(*) FROM recipient_suppression WHERE address_hash = sha256('a')"))
 }
 
 func (r *roles) operatorOperates() {
@@ -236,6 +261,9 @@ func (r *roles) operatorOperates() {
 	r.as("operator", "purge", "--older-than", "30d", "--yes")
 	require.Zero(r.t, r.count("SELECT count(*) FROM notification WHERE event_id LIKE 'demo-%-confirmed'"))
 	r.denied("operator", "DELETE FROM operator_action")
+	r.denied("operator", "INSERT INTO operator_action (actor, command, target, db_user) VALUES ('eve', 'purge', 'x', 'ada')")
+	require.Contains(r.t, r.as("operator", "audit", "-o", "json"), `"db_user": "`+r.own("herald_operator")+`"`)
+	r.sql("operator", "UPDATE herald_secret SET rekeyed_at = NULL; DELETE FROM herald_secret WHERE superseded_at IS NOT NULL")
 	r.denied("operator", "UPDATE recipient SET email = 'x'")
 	require.ErrorContains(r.t, r.try("operator", "DROP TABLE notification"), "must be owner")
 }

@@ -28,7 +28,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 	const query = `
 		WITH found AS (
 			SELECT n.id
-			FROM   notification n
+			FROM   notification_state n
 			JOIN   unnest($1::bigint[], $2::text[], $3::text[]) AS a (id, user_type, user_id) USING (id, user_type, user_id)
 			WHERE  n.channel = 'WEBSOCKET'
 			AND    n.attempt_count > 0
@@ -36,7 +36,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 			ORDER BY n.id -- as other gateways do, to whom the same may be acknowledged
 			FOR NO KEY UPDATE OF n
 		), acknowledged AS (
-			UPDATE notification n
+			UPDATE notification_state n
 			SET    ` + arrived + `
 			FROM   found f
 			WHERE  n.id = f.id
@@ -66,10 +66,10 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 const readChosen = `), related AS (
 			SELECT r.id, r.event_id, r.delivery_id, r.escalates
 			FROM   chosen c
-			JOIN   notification r ON r.event_id = c.event_id AND r.user_type = $1 AND r.user_id = $2
+			JOIN   notification_state r ON r.event_id = c.event_id AND r.user_type = $1 AND r.user_id = $2
 		), found AS (
 			SELECT n.id
-			FROM   notification n
+			FROM   notification_state n
 			WHERE  n.id = ANY (ARRAY (SELECT id FROM related))
 			AND    n.read_at IS NULL
 			AND    n.attempt_count > 0
@@ -77,7 +77,7 @@ const readChosen = `), related AS (
 			ORDER BY n.id
 			FOR NO KEY UPDATE
 		), live AS (
-			UPDATE notification n
+			UPDATE notification_state n
 			SET    read_at      = now(),
 			       ` + arrived + `
 			FROM   found f
@@ -85,7 +85,7 @@ const readChosen = `), related AS (
 			AND    n.channel = 'WEBSOCKET'
 			RETURNING n.event_id
 		), elsewhere AS (
-			UPDATE notification n
+			UPDATE notification_state n
 			SET    read_at = now()
 			FROM   found f
 			WHERE  n.id = f.id

@@ -83,7 +83,7 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 // among all receipts, since those that have come before may say another.
 func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
 	const query = `
-		UPDATE notification n
+		UPDATE notification_state n
 		SET    status         = CASE WHEN m.failed THEN 'FAILED' ELSE 'DELIVERED' END,
 		       receipt_failed = m.failed,
 		       sent_at        = coalesce(n.sent_at, now()),

@@ -92,15 +92,15 @@ type receivedRow struct {
 func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[string][]*receivedRow, error) {
 	const lock = `
 		SELECT n.id
-		FROM   notification n
+		FROM   notification_state n
 		WHERE  n.id = ANY (ARRAY (
 		           SELECT d.id
-		           FROM   notification d
+		           FROM   notification_state d
 		           WHERE  d.delivery_id = ANY ($1)
 		           UNION ALL
 		           SELECT i.id
 		           FROM   unnest($1) AS digest (id)
-		           CROSS JOIN LATERAL (SELECT m.id FROM notification m WHERE m.digest_id = digest.id LIMIT $2) i))
+		           CROSS JOIN LATERAL (SELECT m.id FROM notification_state m WHERE m.digest_id = digest.id LIMIT $2) i))
 		ORDER BY n.id
 		FOR NO KEY UPDATE`
 	// A statement of its own sees what those have written for whom the first one waited.
@@ -112,7 +112,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		       n.receipt_failed,
 		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel)) AS escalates,
 		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
-		FROM   notification n
+		FROM   notification_state n
 		LEFT JOIN event_category g USING (event_type)
 		WHERE  n.id = ANY ($1)
 		ORDER BY n.id`

@@ -11,7 +11,8 @@ import (
 type Action struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
-	Actor   string    `json:"actor"`
+	Actor   string    `json:"actor"`   // what they said of themselves
+	DBUser  string    `json:"db_user"` // the role that was logged in to the database; empty: not recorded
 	Command string    `json:"command"`
 	Target  string    `json:"target"`
 	Detail  string    `json:"detail"`
@@ -27,7 +28,7 @@ type ActionFilter struct {
 // newest first.
 func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]Action, error) {
 	const query = `
-		SELECT id, at, actor, command, target, detail
+		SELECT id, at, actor, coalesce(db_user, '') AS db_user, command, target, detail
 		FROM   operator_action
 		WHERE  ($1::text IS NULL OR target = $1)
 		AND    ($2::text IS NULL OR actor = $2)
