@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -45,17 +46,35 @@ func (o *Output) AddFlag(cmd *cobra.Command) {
 // by tabs.
 func (o *Output) Print(value any, text func(w io.Writer)) error {
 	if o.Format == JSON {
-		encoder := json.NewEncoder(o.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(value); err != nil {
-			return fmt.Errorf("print: %w", err)
-		}
-		return nil
+		return o.printJSON(value)
 	}
 	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 	text(w)
 	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
+}
+
+// printJSON escapes what a terminal would obey: encoding/json leaves C1 controls and marks
+// of writing direction as they are. They stand in strings alone, so the value is the same.
+func (o *Output) printJSON(value any) error {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	var escaped strings.Builder
+	for _, r := range text.String() {
+		if r != '\n' && obeyed(r) {
+			fmt.Fprintf(&escaped, `\u%04x`, r)
+		} else {
+			escaped.WriteRune(r)
+		}
+	}
+	if _, err := io.WriteString(o.Out, escaped.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	return nil

@@ -15,12 +15,18 @@ func Printable(value string) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case unicode.IsControl(r), '\u2028' <= r && r <= '\u202e', '\u2066' <= r && r <= '\u2069':
+		case obeyed(r):
 			return unicode.ReplacementChar
 		default:
 			return r // bytes that are not text come as the replacement character, too
 		}
 	}, value)
+}
+
+// obeyed reports whether a terminal obeys a character: a control, a separator of lines, or a
+// mark of writing direction, which makes text read as another.
+func obeyed(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 // PrintableLines is a text of several lines. It indents all but the first, so

@@ -13,26 +13,34 @@ install() { # DEBIAN-NAME HOMEBREW-NAME
   fi
 }
 
-# install_debian installs a package without starting its service: packages ask the policy
-# file. A policy file that exists already is left as it is.
+# POLICY tells packages whether to start their services. OUR_POLICY is the one that we write:
+# a call that was killed leaves it behind, and the next one removes it.
+POLICY=${HERALD_POLICY:-/usr/sbin/policy-rc.d}
+OUR_POLICY=$'#!/bin/sh\n# of Herald\'s tools/stack: no service is started while a package is installed\nexit 101'
+
+# our_policy says whether the policy file is ours.
+our_policy() { [[ -e $POLICY && $(cat "$POLICY") == "$OUR_POLICY" ]]; }
+
+# install_debian installs a package without starting its service. A policy file of somebody
+# else is left as it is.
 install_debian() {
-  local as_root=() policy=/usr/sbin/policy-rc.d
+  local as_root=()
   if [[ $(id -u) -ne 0 ]]; then
     command -v sudo >/dev/null || fail "please install the package $1 as root"
     as_root=(sudo)
   fi
   say "installing $1"
-  if [[ ! -e $policy ]]; then
+  if [[ ! -e $POLICY ]] || our_policy; then
     # shellcheck disable=SC2064
-    trap "${as_root[*]} rm -f $policy" EXIT
-    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
-    "${as_root[@]}" chmod +x "$policy"
+    trap "${as_root[*]} rm -f $POLICY" EXIT
+    echo "$OUR_POLICY" | "${as_root[@]}" tee "$POLICY" >/dev/null
+    "${as_root[@]}" chmod +x "$POLICY"
   fi
   local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
   "${get[@]}" update >&2 || say "apt-get update failed; going on with the lists there are"
   "${get[@]}" install -y --no-install-recommends "$1" </dev/null >&2 9>&- || fail "apt-get could not install $1"
   if [[ -n $(trap -p EXIT) ]]; then
-    "${as_root[@]}" rm -f "$policy"
+    "${as_root[@]}" rm -f "$POLICY"
     trap - EXIT
   fi
 }

@@ -3,9 +3,12 @@
 # that it can run beside others on the machine.
 
 RABBITMQ_HOME=$DEV/rabbitmq
+RABBITMQ_LINK=$DEV/run/rabbitmq.link # holds the path of a temporary folder of our own
 if [[ $DEV == *[[:space:]]* ]]; then # RabbitMQ's disk monitor does not quote paths, so it gets a link
-  RABBITMQ_HOME=/tmp/herald-$(printf %s "$DEV" | cksum | cut -d' ' -f1)
+  if [[ ! -O $(cat "$RABBITMQ_LINK" 2>/dev/null || true) ]]; then mktemp -d >"$RABBITMQ_LINK"; fi
+  RABBITMQ_HOME=$(cat "$RABBITMQ_LINK")/rabbitmq
 fi
+RABBITMQ_PASSWORD_FILE=$DEV/run/rabbitmq.password
 RABBITMQ_PID=$DEV/run/rabbitmq.pid
 NODE=herald$BASE@localhost
 RABBITMQ_MARK="-home $RABBITMQ_HOME -epmd_port $EPMD_PORT" # in the command line of the server
@@ -28,17 +31,37 @@ rabbitmq_install() { rabbitmq_bin >/dev/null || install rabbitmq-server rabbitmq
 
 rabbitmq_start() {
   free "$AMQP_PORT" "$DIST_PORT" "$MANAGEMENT_PORT"
+  local older=no
+  if [[ ! -s $RABBITMQ_PASSWORD_FILE && -e $DEV/rabbitmq/mnesia ]]; then older=yes; fi
   rabbitmq_configure
   rabbitmq_env epmd -address 127.0.0.1 -port "$EPMD_PORT" -daemon 9>&-
   rabbitmq_env detach "$RABBITMQ_PID" "$DEV/log/rabbitmq.log" "$(rabbitmq_bin)"
   answers 300 "$RABBITMQ_PID" speaks_amqp || return 1
+  if [[ $older == yes ]]; then rabbitmq_change_password || return 1; fi
+  if [[ -e $RABBITMQ_PASSWORD_FILE.new ]]; then mv "$RABBITMQ_PASSWORD_FILE.new" "$RABBITMQ_PASSWORD_FILE"; fi
   answers 120 "$RABBITMQ_PID" listening "$MANAGEMENT_PORT"
 }
 
+# rabbitmq_change_password gives the user of a node from an earlier release a password: the
+# one in the configuration is for a new node.
+rabbitmq_change_password() {
+  rabbitmq_env "$(dirname "$(rabbitmq_bin)")/rabbitmqctl" --quiet --node "$NODE" change_password guest <"$RABBITMQ_PASSWORD_FILE.new" >/dev/null
+}
+
+# rabbitmq_password prints nothing while a node without a password of its own still runs.
+rabbitmq_password() { cat "$RABBITMQ_PASSWORD_FILE" 2>/dev/null || true; }
+
 rabbitmq_configure() {
+  local password
+  password=$(rabbitmq_password)
+  if [[ -z $password ]]; then
+    password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    (umask 077 && echo "$password" >"$RABBITMQ_PASSWORD_FILE.new")
+  fi
   mkdir -p "$DEV/rabbitmq"
   if [[ ! $RABBITMQ_HOME -ef $DEV/rabbitmq ]]; then ln -sfn "$DEV/rabbitmq" "$RABBITMQ_HOME"; fi
-  cat >"$RABBITMQ_HOME/rabbitmq.conf" <<EOF
+  (umask 077 && cat >"$RABBITMQ_HOME/rabbitmq.conf") <<EOF
+default_pass = $password
 listeners.tcp.local = 127.0.0.1:$AMQP_PORT
 management.tcp.ip = 127.0.0.1
 management.tcp.port = $MANAGEMENT_PORT
@@ -98,4 +121,7 @@ end_epmd() {
   ! listening "$EPMD_PORT"
 }
 
-rabbitmq_delete() { rm -rf "$DEV/rabbitmq" "$RABBITMQ_HOME"; }
+rabbitmq_delete() {
+  rm -rf "$DEV/rabbitmq" "$RABBITMQ_PASSWORD_FILE"
+  if [[ -s $RABBITMQ_LINK ]]; then rm -rf "$(cat "$RABBITMQ_LINK")" "$RABBITMQ_LINK"; fi
+}

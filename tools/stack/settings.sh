@@ -2,12 +2,12 @@
 # The settings by which programs reach the stack.
 
 # local_value prints the value that a setting has for our own server at a port base,
-# without the password of the database.
+# without a password.
 local_value() { # NAME BASE
   case $1 in
   DATABASE_URL) echo "postgres://herald@127.0.0.1:$2/herald?sslmode=disable" ;;
-  RABBITMQ_URL) echo "amqp://guest:guest@127.0.0.1:$(($2 + 1))/" ;;
-  RABBITMQ_MANAGEMENT_URL) echo "http://guest:guest@127.0.0.1:$(($2 + 4))" ;;
+  RABBITMQ_URL) echo "amqp://guest@127.0.0.1:$(($2 + 1))/" ;;
+  RABBITMQ_MANAGEMENT_URL) echo "http://guest@127.0.0.1:$(($2 + 4))" ;;
   KAFKA_BROKERS) echo "127.0.0.1:$(($2 + 14))" ;;
   TEMPORAL_ADDRESS) echo "127.0.0.1:$(($2 + 5))" ;;
   GATEWAY_URL) echo "http://127.0.0.1:$(($2 + 18))" ;;
@@ -23,12 +23,18 @@ external() {
   [[ -n $value && $value != "$(local_value "$1" "$BASE")" && $value != "$(local_value "$1" "${HERALD_STACK:-$BASE}")" ]]
 }
 
-without_password() { sed -E 's|^(postgres://herald):[^@/]*@|\1@|' <<<"$1"; }
+without_password() { sed -E 's#^(postgres://herald|(amqp|http)://guest):[^@/]*@#\1@#' <<<"$1"; }
 
 with_password() { # URL
   local password
-  password=$(pg_password)
-  if [[ -n $password ]]; then echo "${1/herald@/herald:$password@}"; else echo "$1"; fi
+  case $1 in
+  postgres:*) password=$(pg_password) ;;
+  *) password=$(rabbitmq_password) password=${password:-guest} ;;
+  esac
+  case $1 in
+  postgres:*) echo "${1/herald@/herald${password:+:$password}@}" ;;
+  *) echo "${1/guest@/guest:$password@}" ;;
+  esac
 }
 
 # yours prints the settings in the environment that name a server that is not ours.
