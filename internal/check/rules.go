@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){rulesOfNobody, rulesOverNoChannel, settingsOfNobody, categories, escalations} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, settingsOfNobody, categories, escalations} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err
@@ -69,6 +69,17 @@ func nameless(types []recentType) (mistakes []Mistake) {
 	return mistakes
 }
 
+// impossiblePaths finds paths that no payload can have, before any event comes.
+func impossiblePaths(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	found, err := reader.Paths(ctx)
+	for _, rule := range found {
+		if flaw := notification.PathFlaw(rule.Path); flaw != "" {
+			mistakes = append(mistakes, Mistake{Place: rule.Table, Row: rule.Row, Problem: flaw, Remedy: "correct " + rule.Column + " to where the payload has it"})
+		}
+	}
+	return mistakes, err
+}
+
 // vainPaths finds rows whose entity_id_path none of the last events has.
 func vainPaths(types []recentType) (mistakes []Mistake) {
 	for _, t := range types {
@@ -85,6 +96,9 @@ func vainPaths(types []recentType) (mistakes []Mistake) {
 
 // vain says why a row finds nobody in any of the events; empty: it finds somebody.
 func vain(row notification.EventRecipients, events []notification.Event) (problem string) {
+	if notification.PathFlaw(row.EntityIDPath) != "" {
+		return "" // impossiblePaths names it
+	}
 	for _, event := range events {
 		targets, problems := notification.Targets(event, []notification.EventRecipients{row})
 		if len(targets) > 0 {
@@ -104,7 +118,7 @@ func timeless(types []recentType) (mistakes []Mistake) {
 			setup := notification.EventSetup{Event: event, Routing: slices.Clone(t.setup.Routing)}
 			setup.ReadTimes()
 			for _, route := range setup.Routing {
-				if route.DueProblem != "" && !named[route.Channel] {
+				if route.DueProblem != "" && !named[route.Channel] && notification.PathFlaw(route.SendAtPath) == "" {
 					named[route.Channel] = true
 					mistakes = append(mistakes, Mistake{Place: routingRules, Row: t.name + "/" + string(route.Channel), Problem: fmt.Sprintf("of event %s the time is not known: %s", event.ID, route.DueProblem),
 						Remedy: "correct send_at_path to where the payload has the time, or the producer"})

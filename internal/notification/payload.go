@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,23 @@ func splitPaths(text string) []string {
 		paths[i] = strings.TrimSpace(paths[i])
 	}
 	return paths
+}
+
+// PathFlaw says why no payload can have a value at some paths; empty: one may. A path has
+// keys with dots between them.
+func PathFlaw(text string) string {
+	for _, path := range splitPaths(text) {
+		bare := strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".")
+		switch {
+		case strings.ContainsAny(path, "[]"):
+			return path + " reads a list, and a path goes through objects alone: have the producer write the value as a field of the payload"
+		case strings.HasPrefix(path, "$") && bare != "":
+			return path + " is no path of Herald's: write " + bare
+		case slices.Contains(strings.Split(path, "."), ""):
+			return path + " has an empty key: write keys with one dot between them, such as customer.id"
+		}
+	}
+	return ""
 }
 
 // valueAt reads a value from a payload, at a path of keys with dots between them;

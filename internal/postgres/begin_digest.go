@@ -94,8 +94,8 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 	const templates = `
 		SELECT event_type, channel, locale, title, body
 		FROM   notification_template
-		WHERE  event_type = 'digest'
-		LIMIT  $1`
+		WHERE  event_type IN ('digest', $1 || '.digest')
+		LIMIT  $2`
 
 	batch.Queue(begin, 0, true, address, digestID).Query(func(rows pgx.Rows) error { return attemptItems(rows, attempt) })
 	batch.Queue(before, digestID).QueryRow(func(row pgx.Row) error { return row.Scan(&attempt.Sent) })
@@ -104,7 +104,7 @@ func queueDigest(batch *pgx.Batch, digestID string, key notification.DigestKey, 
 		r, m := &attempt.Recipient, &attempt.Message
 		return ignoreNoRows(row.Scan(&r.Name, &r.Locale, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional))
 	})
-	queueInto(batch, &attempt.Templates, templates, maxRowsPerEventType)
+	queueInto(batch, &attempt.Templates, templates, key.EventType, maxRowsPerEventType)
 }
 
 // attemptItems reads the items of a digest. Where they differ in how often they

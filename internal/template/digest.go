@@ -3,6 +3,7 @@ package template
 import (
 	"context"
 	htmltemplate "html/template"
+	"strings"
 
 	"herald/internal/notification"
 )
@@ -11,8 +12,12 @@ import (
 // digests.
 const DigestName = "digest"
 
+// DigestType is the event_type of the words for digests of one event type, which come before
+// those of [DigestName].
+func DigestType(eventType string) string { return eventType + "." + DigestName }
+
 // Digest writes the text that lists the items of a digest, in their order, from the
-// most specific template named digest among rows. The template may use .recipient,
+// most specific template of [DigestType], or else of [DigestName], among rows. The template may use .recipient,
 // .event.type and .Items, each with title, body, event_id and created_at. A body
 // that is HTML is not escaped again.
 //
@@ -26,5 +31,23 @@ func Digest(rows []notification.Template, eventType string, channel notification
 		}
 	}
 	data := map[string]any{"event": map[string]any{"type": eventType}, "Items": list}
-	return newSet(rows).write(context.Background(), DigestName, channel, recipient, data)
+	return digestSet(eventType, rows).write(context.Background(), DigestName, channel, recipient, data)
+}
+
+func digestSet(eventType string, rows []notification.Template) *Set {
+	s := newSet(rows)
+	s.before = DigestType(eventType)
+	return s
+}
+
+// ChosenDigest returns the row from which [Digest] writes; false: there is none.
+func ChosenDigest(rows []notification.Template, eventType string, channel notification.Channel, locale string) (notification.Template, bool) {
+	s := digestSet(eventType, rows)
+	k, found := s.find(DigestName, string(channel), locale)
+	return s.rows[k], found
+}
+
+// isDigest reports whether rows of an event type are words of digests.
+func isDigest(eventType string) bool {
+	return eventType == DigestName || strings.HasSuffix(eventType, "."+DigestName)
 }

@@ -12,13 +12,17 @@ import (
 )
 
 // Usable says why a row can be used for no event at all; nil: its templates can be
-// parsed, and their HTML can be escaped. The error quotes the template alone.
+// parsed, their HTML can be escaped, and they begin with fields that there are. The error
+// quotes the template alone.
 func Usable(row notification.Template) error {
 	t := compile(row)
 	if t.err != nil {
 		return t.err
 	}
-	return t.body.escapable()
+	if err := t.body.escapable(); err != nil {
+		return err
+	}
+	return checkRoots(row)
 }
 
 // escapable looks for what the HTML package refuses at the first use only.

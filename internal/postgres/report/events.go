@@ -118,7 +118,7 @@ func (r Reader) EventTypes(ctx context.Context, prefix string, limit int) ([]str
 		        UNION
 		        SELECT event_type FROM event_type_recipients
 		        UNION
-		        SELECT event_type FROM notification_template WHERE event_type NOT IN ('*', 'digest')) t
+		        SELECT event_type FROM notification_template WHERE event_type NOT IN ('*', 'digest') AND event_type NOT LIKE '%.digest') t
 		WHERE  starts_with(event_type, $1)
 		ORDER BY event_type
 		LIMIT  $2`

@@ -81,6 +81,29 @@ type RecipientRule struct {
 	Roles        []string // nil: any
 }
 
+// PathRule is a row of the rules with a path into payloads.
+type PathRule struct {
+	Table, Column, Path string
+	Row                 string // its key
+}
+
+// Paths reads all paths into payloads.
+func (r Reader) Paths(ctx context.Context) ([]PathRule, error) {
+	const query = `
+		SELECT 'event_type_recipients' AS "table", 'entity_id_path' AS "column", entity_id_path AS path,
+		       concat_ws('/', event_type, coalesce(user_type, 'any'), entity_type, entity_id_path) AS row
+		FROM   event_type_recipients
+		WHERE  entity_id_path IS NOT NULL
+		UNION ALL
+		SELECT 'event_type_channel_routing', 'send_at_path', send_at_path, event_type || '/' || channel_type
+		FROM   event_type_channel_routing
+		WHERE  send_at_path IS NOT NULL
+		ORDER BY 1 DESC, 4
+		LIMIT  $1`
+
+	return list(ctx, r, "paths", pgx.RowToStructByName[PathRule], query, mostRules)
+}
+
 // RulesOfNobody reads the rows of event_type_recipients that name nobody, whatever the
 // event says: no active member of such an entity fits, or CUSTOMER and ADMIN, which mean
 // people of these types, are to be of another one.
