@@ -20,7 +20,7 @@ func Broker(url string) Subject {
 		for _, flaw := range flaws {
 			mistake := Mistake{Place: "RabbitMQ", Row: flaw.Name, Problem: "it exists with other settings than Herald's", Remedy: "empty and delete it (rabbitmqctl delete_queue, or the management page); a worker creates it anew"}
 			if flaw.Missing {
-				mistake.Problem, mistake.Remedy = "it is missing", "start a worker, which declares it when it connects"
+				mistake.Problem, mistake.Remedy, mistake.byWorker = "it is missing", "start a worker, which declares it when it connects", true
 			}
 			mistakes = append(mistakes, mistake)
 		}

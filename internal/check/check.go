@@ -27,6 +27,9 @@ type Mistake struct {
 	Row     string `json:"row,omitempty"` // of the table, by its key
 	Problem string `json:"problem"`
 	Remedy  string `json:"remedy"`
+
+	byWorker bool // a worker mends it when it starts
+	noWorker bool // no worker runs at all: that explains all that is byWorker
 }
 
 // Where is the place with its row.
@@ -123,7 +126,17 @@ func (c *Check) Run(ctx context.Context) Result {
 	for i, subject := range c.Subjects {
 		result.add(subject.Name, found[i], failed[i])
 	}
+	result.explainByWorkers()
 	return result
+}
+
+// explainByWorkers leaves one line where no worker runs: what a worker would mend when it
+// starts is no mistake of its own then.
+func (r *Result) explainByWorkers() {
+	if !slices.ContainsFunc(r.Mistakes, func(m Mistake) bool { return m.noWorker }) {
+		return
+	}
+	r.Mistakes = slices.DeleteFunc(r.Mistakes, func(m Mistake) bool { return m.byWorker && !m.noWorker })
 }
 
 func (c *Check) begin() {

@@ -69,7 +69,7 @@ func (e Engine) searchAttributes(ctx context.Context) (mistakes []Mistake, err e
 	missing, err := launch.MissingSearchAttributes(ctx, e.Launcher.Client, e.Namespace)
 	if len(missing) > 0 {
 		mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "search attributes " + strings.Join(missing, ", "), Problem: "the namespace " + e.Namespace + " does not have them, and no workflow can be started without",
-			Remedy: "start a worker, which adds them; where it may not, as on Temporal Cloud, add them by hand, as keywords"})
+			Remedy: "start a worker, which adds them; where it may not, as on Temporal Cloud, add them by hand, as keywords", byWorker: true})
 	}
 	return mistakes, err
 }
@@ -81,7 +81,7 @@ func (e Engine) sweep(ctx context.Context) ([]Mistake, error) {
 	case err != nil:
 		return nil, err
 	case !scheduled:
-		return []Mistake{{Place: temporalPlace, Row: row, Problem: "there is no such schedule, so that nobody looks for lost workflows", Remedy: "start a worker that serves events, which creates it"}}, nil
+		return []Mistake{{Place: temporalPlace, Row: row, Problem: "there is no such schedule, so that nobody looks for lost workflows", Remedy: "start a worker that serves events, which creates it", byWorker: true}}, nil
 	case paused:
 		return []Mistake{{Place: temporalPlace, Row: row, Problem: "it is paused, so that nobody looks for lost workflows", Remedy: "unpause it in the Temporal Web UI"}}, nil
 	default:
@@ -126,6 +126,9 @@ func (e Engine) workers(ctx context.Context, db *postgres.Store) (mistakes []Mis
 		if serving.Running() == 0 {
 			mistakes = append(mistakes, Mistake{Place: temporalPlace, Row: "task queue " + queue, Problem: "what is in it waits: " + serving.Absent(queue, time.Now()), Remedy: "start a worker, without flags or with --events and --channels for all that are routed"})
 		}
+	}
+	if len(mistakes) == len(queues) {
+		return []Mistake{{Place: temporalPlace, Row: "workers", Problem: "no worker runs: no event is handled and nothing is sent", Remedy: "start one: `worker`. It also makes what it needs of Temporal and RabbitMQ", noWorker: true}}, nil
 	}
 	return mistakes, nil
 }

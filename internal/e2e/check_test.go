@@ -21,8 +21,12 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 
 	s := newSystem(t)
-	s.fails(1, "RabbitMQ exchange notifications.exchange: it is missing", "check")
-	s.fails(1, "task queue "+s.name+"-events: what is in it waits: no worker polls", "check")
+	s.fails(1, "Temporal workers: no worker runs", "check")
+	first, _ := s.tryStarter("check")
+	require.Equal(t, 1, strings.Count(first, "worker runs"), first)
+	for _, mended := range []string{"it is missing", "task queue", "schedule", "search attributes"} {
+		require.NotContains(t, first, mended, "a worker mends it")
+	}
 	s.starter("seed", "--slack-url", s.sandbox.URL)
 	w := s.startWorker()
 	s.fails(1, "run `starter poller start`", "check")
