@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"sync"
 
 	"go.temporal.io/sdk/activity"
 
@@ -16,15 +17,21 @@ type FinishEventInput struct {
 	Problem string                    `json:",omitempty"` // which rows of the rules named nobody; empty: none
 }
 
-// FinishEvent marks an event as ended and counts its deliveries from the tables, so
-// that its result cannot disagree with them. An event that succeeded and left
-// deliveries PENDING has the outcome INCOMPLETE, and else one that told people and
-// has a problem the outcome PROBLEM.
+// FinishEvent marks an event as ended and counts its deliveries from the tables, so that its
+// result cannot disagree with them. An event that succeeded and left deliveries PENDING has
+// the outcome INCOMPLETE. Otherwise an event that told people and has a problem has the
+// outcome PROBLEM. Cancelling a million deliveries takes minutes, so it heartbeats.
 //
 // A local activity may be overtaken: its workflow task is lost while the database still has
-// its statement, and the event ends otherwise. So it does not change an end that is recorded,
-// but fails, and the workflow has the end recorded by an activity of its own.
+// its statement, and the event ends otherwise. So it does not change a recorded end, but
+// fails, and the workflow records the end by an activity.
 func (a *Activities) FinishEvent(ctx context.Context, in FinishEventInput) (notification.Counts, error) {
+	working, ended := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer ended()
+	background.Go(func() { heartbeat(working) })
+
 	counts, err := a.Events.FinishEvent(ctx, notification.EventEnd{
 		EventID: in.EventID, Success: in.Success, Outcome: in.Outcome, Problem: in.Problem,
 		First: activity.GetInfo(ctx).IsLocalActivity,

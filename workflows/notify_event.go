@@ -40,7 +40,7 @@ var (
 	cancelOptions  = heartbeating(5*time.Minute, time.Minute, "cancel what the other event has not sent yet")
 	listOptions    = eventOptions(30*time.Second, "read planned deliveries")
 	publishOptions = eventOptions(20*time.Second, "publish the event to RabbitMQ")
-	finishOptions  = eventOptions(time.Minute, "count the deliveries and mark the event as ended")
+	finishOptions  = heartbeating(10*time.Minute, time.Minute, "count the deliveries and mark the event as ended")
 )
 
 // planFirst and publishFirst bound the local activities by which an event begins, and

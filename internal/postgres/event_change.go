@@ -44,9 +44,7 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 
 // RetryEvent puts an event whose workflow does not run back to PENDING and deletes
 // its row in processed_event, in one statement. It returns whether it did: not for an
-// event that succeeded, or that is PENDING for the first time. It clears the time for
-// which cancelled deliveries waited, so that their workflows do not wait again only
-// to find them cancelled.
+// event that succeeded, or that is PENDING for the first time.
 func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		WITH failed AS (
@@ -61,13 +59,6 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 			USING  failed f
 			WHERE  p.event_id = f.event_id
 			AND    p.status <> 'SUCCESS'
-		), untimed AS (
-			UPDATE notification n
-			SET    send_after = NULL
-			FROM   failed f
-			WHERE  n.event_id = f.event_id
-			AND    n.status = 'CANCELLED'
-			AND    n.send_after IS NOT NULL
 		), retried AS (
 			UPDATE event_outbox o
 			SET    status        = 'PENDING',
@@ -120,34 +111,26 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 	return found[0], true, nil
 }
 
-// WithdrawEvent keeps an event that no poller has claimed from being started, and
-// returns whether it did. If the event was started before, it cancels the deliveries
-// that still wait, as [Store.FinishEvent] would.
+// WithdrawEvent keeps an event that no poller has claimed from being started, and returns
+// whether it did. If the event was started before, its deliveries that still wait become
+// CANCELLED first, as in [Store.FinishEvent]: an interruption leaves an event that is still
+// PENDING, which a repeat withdraws.
 func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
-		WITH withdrawn AS (
-			UPDATE event_outbox
-			SET    status        = 'FAILED',
-			       error_message = $2,
-			       lease_owner   = NULL,
-			       lease_until   = NULL
-			WHERE  event_id = $1
-			AND    status = 'PENDING'
-			AND    (lease_until IS NULL OR lease_until < now())
-			RETURNING event_id
-		), cancelled AS (
-			UPDATE notification n
-			SET    status     = 'CANCELLED',
-			       last_error = 'event cancelled'
-			FROM   withdrawn w
-			WHERE  n.event_id = w.event_id
-			AND    n.status = 'PENDING'
-		)
-		SELECT count(*) = 1 FROM withdrawn`
+		UPDATE event_outbox
+		SET    status        = 'FAILED',
+		       error_message = $2,
+		       lease_owner   = NULL,
+		       lease_until   = NULL
+		WHERE  event_id = $1
+		AND    status = 'PENDING'
+		AND    (lease_until IS NULL OR lease_until < now())`
 
-	var withdrawn bool
-	err := s.Pool.QueryRow(ctx, query, eventID, CancelledByOperator).Scan(&withdrawn)
-	return withdrawn, wrap(err, "withdraw event")
+	if err := s.cancelPending(ctx, eventID); err != nil {
+		return false, wrap(err, "withdraw event")
+	}
+	done, err := s.Pool.Exec(ctx, query, eventID, CancelledByOperator)
+	return done.RowsAffected() == 1, wrap(err, "withdraw event")
 }
 
 // EventCounts counts an event's deliveries by status.

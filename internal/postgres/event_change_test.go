@@ -102,14 +102,16 @@ func TestBeginAnew(t *testing.T) {
 	require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-1").Status, "no poller starts it beside")
 }
 
-// What was cancelled stays so, and is not waited for; what waits goes on waiting.
+// A cancelled delivery stays cancelled, and its workflow does not wait. A delivery that waits
+// continues to wait.
 func TestRetryEventWithDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
 	emit(t, s, 1)
-	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.Push)))
-	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 hour'")
+	page := []notification.DecidedRecipient{decided("10", planned(notification.Email), planned(notification.Push))}
+	savePlan(t, s, page...)
+	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 hour', escalates = true")
 	setStatus(t, s, mail, notification.Cancelled)
 	setEvent(t, s, "PROCESSED", "FAILED")
 
@@ -117,8 +119,15 @@ func TestRetryEventWithDeliveries(t *testing.T) {
 
 	require.NoError(t, err)
 	require.True(t, retried)
-	require.True(t, get[bool](t, s, "SELECT status = 'CANCELLED' AND send_after IS NULL FROM notification WHERE channel = 'EMAIL'"))
-	require.True(t, get[bool](t, s, "SELECT status = 'PENDING' AND send_after IS NOT NULL FROM notification WHERE channel = 'PUSH'"))
+	require.Equal(t, "CANCELLED", delivery(t, s, mail).Status)
+	first, _, err := s.DeliveriesTo(t.Context(), "evt-1", page)
+	require.NoError(t, err)
+	stored, err := s.Undelivered(t.Context(), "evt-1", 10)
+	require.NoError(t, err)
+	for _, d := range append(first, stored...) {
+		require.Equal(t, d.Channel == notification.Push, d.Waits(), "%s %s", d.DeliveryID, d.Wait)
+	}
+	require.Len(t, append(first, stored...), 4)
 }
 
 func TestEventState(t *testing.T) {

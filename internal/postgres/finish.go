@@ -9,12 +9,13 @@ import (
 	"herald/internal/notification"
 )
 
-// FinishEvent marks an event as ended in processed_event and counts what became of
-// it. The deliveries of an event that did not succeed and are still PENDING become
-// CANCELLED, since no workflow is left to send them. Where an event has succeeded and
-// deliveries are still PENDING, its outcome is INCOMPLETE, unless an operator retries these;
-// else, where it told people and has a problem, PROBLEM. A repetition does no harm. Where only the first end was to be
-// recorded, and another is, the error is [notification.ErrEnded].
+// FinishEvent marks an event as ended in processed_event and counts its deliveries by
+// status. If the event did not succeed, PENDING deliveries become CANCELLED first, since no
+// workflow is left to send them; see [Store.cancelPending]. If the event succeeded and
+// deliveries are still PENDING, its outcome is INCOMPLETE, unless an operator retries them.
+// Otherwise an event that told people and has a problem has the outcome PROBLEM. A repeat
+// does no harm. If end.First is set and another end is recorded, the error is
+// [notification.ErrEnded].
 func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error) {
 	const mark = `
 		INSERT INTO processed_event (event_id, status, outcome, problem)
@@ -39,12 +40,6 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		WHERE  processed_event.status = 'PROCESSING'
 		OR     NOT $5
 		RETURNING coalesce(outcome, '')`
-	const cancel = `
-		UPDATE notification n
-		SET    status = 'CANCELLED',
-		       last_error = coalesce(` + cancellation + `, 'event cancelled')
-		WHERE  event_id = $1
-		AND    status = 'PENDING'`
 	const byDecision = `
 		SELECT c.value, count(*)
 		FROM   notification_decision d, jsonb_each_text(d.channels) c
@@ -52,10 +47,12 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		GROUP BY c.value`
 
 	counts := notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}
-	batch := &pgx.Batch{}
 	if !end.Success {
-		batch.Queue(cancel, end.EventID)
+		if err := s.cancelPending(ctx, end.EventID); err != nil {
+			return counts, wrap(err, "finish event")
+		}
 	}
+	batch := &pgx.Batch{}
 	batch.Queue(mark, end.EventID, end.Success, end.Outcome, end.Problem, end.First).QueryRow(func(row pgx.Row) error { return row.Scan(&counts.Outcome) })
 	queueCounts(batch, counts.Deliveries, countByStatus, end.EventID)
 	queueCounts(batch, counts.Decisions, byDecision, end.EventID)

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,6 +113,44 @@ func TestFinishEventBesideARetry(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, counts.Outcome)
 	require.Equal(t, 1, counts.Deliveries[notification.Pending])
+}
+
+// An operator's retry has a workflow of its own, so the end of the event leaves it alone.
+func TestFinishEventLeavesARetryAlone(t *testing.T) {
+	t.Parallel()
+
+	s := ofThree(t)
+	reopened, err := s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-SMS", RunID: "run-1", KeepText: true})
+	require.NoError(t, err)
+	require.Equal(t, notification.Pending, reopened.Status)
+
+	counts, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventFailed})
+
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Pending: 1, notification.Cancelled: 1}, counts.Deliveries)
+	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff10-SMS").Status)
+}
+
+// A retry that commits while the end of the event waits for the row is left alone, too.
+func TestFinishEventMeetsARetry(t *testing.T) {
+	t.Parallel()
+
+	s := ofThree(t)
+	tx := openTx(t, s, "SELECT FROM notification WHERE delivery_id = 'evt-1-staff11-PUSH' FOR UPDATE")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+	}, time.Minute, time.Millisecond)
+	_, err := tx.Exec(t.Context(), "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ('evt-1-staff11-PUSH', 'run-1', false, 'PENDING')")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+
+	require.NoError(t, <-ended)
+	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff11-PUSH").Status)
 }
 
 // The local activity by which an event ends may be lost with its workflow task, and may be

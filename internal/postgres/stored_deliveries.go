@@ -16,9 +16,12 @@ const (
 	// undelivered are the rows of that index: what FAILED may be tried again, and whether
 	// another delivery has to follow may still be open where the event's workflow was lost.
 	undelivered = `(n.status IN ('PENDING', 'FAILED') OR n.escalates)`
+	// waitsUntil is when the delivery n is to be sent. A CANCELLED one waits for nothing: its
+	// workflow ends at once.
+	waitsUntil = `CASE WHEN n.status <> 'CANCELLED' THEN n.send_after END`
 	// selectDeliveries has the columns that collectDeliveries reads.
 	selectDeliveries = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.send_after, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
 		FROM   notification n
 		` + recipientOf + `
 		` + escalationOf
