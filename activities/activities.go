@@ -29,6 +29,7 @@ type Activities struct {
 	Sinks       SinkStore
 	Sweeps      SweepStore
 	Sweeper     Sweeper
+	SweepTime   time.Duration // how long one sweep looks; 0: 8 minutes
 	Executions  Executions
 	Cleaners    map[string]Cleaner // by the name of a source
 	DeadLetters DeadLetterQueue

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,8 +15,10 @@ import (
 type SweepStore interface {
 	LastSweep(ctx context.Context) (notification.Sweep, error)
 	RecordSweep(ctx context.Context, sweep notification.Sweep) error
-	StuckEvents(ctx context.Context, after string, age time.Duration, limit int) ([]notification.StuckEvent, error)
-	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, error)
+	// StuckEvents and StuckDeliveries read a page of rows, and the id behind which the next
+	// page begins; zero: that was the last page.
+	StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) ([]notification.StuckEvent, string, error)
+	StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, int64, error)
 	EventRestarted(ctx context.Context, eventID string) error
 	DeliveryRestarted(ctx context.Context, deliveryID string) error
 	EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error
@@ -36,7 +39,9 @@ const (
 	// SweepHeartbeat bounds how long a dead worker goes unnoticed. It is above
 	// what reading a page may take.
 	SweepHeartbeat = time.Minute
-	// sweepTime is how long one sweep looks; the next one goes on from there.
+	// sweepTime is how long one sweep looks. Events that are due, deliveries and events that
+	// wait by design have a third each, and time that one of them leaves goes to the next. The
+	// next sweep continues where this one ended.
 	sweepTime = 8 * time.Minute
 	// stuckAge is how old a row must be before its workflow is asked for.
 	stuckAge = 15 * time.Minute
@@ -73,11 +78,12 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 		return SweepResult{}, err
 	}
 	defer s.pace.Stop()
-	if err := s.events(ctx); err != nil {
-		return SweepResult{}, err
-	}
-	if err := s.deliveries(ctx); err != nil {
-		return SweepResult{}, err
+	total := cmp.Or(a.SweepTime, sweepTime)
+	for i, look := range []func(context.Context) error{s.events, s.deliveries, s.waitingEvents} {
+		s.until = s.begin.Add(total * time.Duration(i+1) / 3)
+		if err := look(ctx); err != nil {
+			return SweepResult{}, err
+		}
 	}
 	if err := a.Sweeps.RecordSweep(ctx, s.found.Sweep); err != nil {
 		return SweepResult{}, err
@@ -90,7 +96,8 @@ func (a *Activities) Sweep(ctx context.Context) (SweepResult, error) {
 type sweepRun struct {
 	*Activities
 	found SweepResult
-	until time.Time
+	begin time.Time
+	until time.Time // ends the share of what is looked at now
 	pace  *time.Ticker
 	event struct { // the last one that was asked for: deliveries of one event stand side by side
 		id    string
@@ -101,7 +108,7 @@ type sweepRun struct {
 // beginSweep goes on where this activity's last attempt ended, or else where the
 // last sweep did.
 func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
-	s := &sweepRun{Activities: a, until: time.Now().Add(sweepTime)}
+	s := &sweepRun{Activities: a, begin: time.Now()}
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &s.found); err != nil {
 			return nil, fmt.Errorf("read how far the sweep came: %w", err)
@@ -112,21 +119,23 @@ func (a *Activities) beginSweep(ctx context.Context) (*sweepRun, error) {
 			return nil, err
 		}
 		s.found.AfterEvent, s.found.AfterNotification = last.AfterEvent, last.AfterNotification
+		s.found.AfterWaitingEvent = last.AfterWaitingEvent
 	}
 	s.pace = time.NewTicker(sweepPace)
 	return s, nil
 }
 
-// eachRow looks at the rows page by page. read returns the page behind the row that see
-// saw last; last is that row's id, or zero once all rows were seen.
-func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, error), see func(context.Context, Row) error) error {
-	for !s.spent() {
-		page, err := read(*last)
+// eachRow looks at the rows page by page, at one page at least. read returns the page behind
+// the row that see saw last, and where the next page begins. last is the id of that row, or
+// zero once all rows were seen.
+func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID, id func(Row) ID, read func(after ID) ([]Row, ID, error), see func(context.Context, Row) error) error {
+	for {
+		page, next, err := read(*last)
 		if err != nil {
 			return err
 		}
 		for _, row := range page {
-			if s.spent() {
+			if len(s.found.GiveUp) >= maxGivenUp {
 				return nil
 			}
 			if err := see(ctx, row); err != nil {
@@ -135,17 +144,12 @@ func eachRow[Row any, ID comparable](ctx context.Context, s *sweepRun, last *ID,
 			*last = id(row)
 			activity.RecordHeartbeat(ctx, s.found)
 		}
-		if len(page) < sweepPage {
-			*last = *new(ID)
+		*last = next
+		activity.RecordHeartbeat(ctx, s.found)
+		if next == *new(ID) || !time.Now().Before(s.until) {
 			return nil
 		}
 	}
-	return nil
-}
-
-// spent says whether the rest is left to the next sweep.
-func (s *sweepRun) spent() bool {
-	return !time.Now().Before(s.until) || len(s.found.GiveUp) >= maxGivenUp
 }
 
 // look waits until Temporal may be asked again, and counts the question.

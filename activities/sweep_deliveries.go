@@ -9,7 +9,7 @@ import (
 )
 
 func (s *sweepRun) deliveries(ctx context.Context) error {
-	read := func(after int64) ([]notification.StuckDelivery, error) {
+	read := func(after int64) ([]notification.StuckDelivery, int64, error) {
 		return s.Sweeps.StuckDeliveries(ctx, after, stuckAge, sweepPage)
 	}
 	return eachRow(ctx, s, &s.found.AfterNotification, func(row notification.StuckDelivery) int64 { return row.ID }, read, s.stuckDelivery)

@@ -11,10 +11,20 @@ import (
 )
 
 func (s *sweepRun) events(ctx context.Context) error {
-	read := func(after string) ([]notification.StuckEvent, error) {
-		return s.Sweeps.StuckEvents(ctx, after, stuckAge, sweepPage)
+	return s.eachEvent(ctx, false, &s.found.AfterEvent)
+}
+
+// waitingEvents looks at events that wait by design. They may be many, and a lost one is not
+// late before its time has come, so they come last.
+func (s *sweepRun) waitingEvents(ctx context.Context) error {
+	return s.eachEvent(ctx, true, &s.found.AfterWaitingEvent)
+}
+
+func (s *sweepRun) eachEvent(ctx context.Context, waiting bool, last *string) error {
+	read := func(after string) ([]notification.StuckEvent, string, error) {
+		return s.Sweeps.StuckEvents(ctx, after, waiting, stuckAge, sweepPage)
 	}
-	return eachRow(ctx, s, &s.found.AfterEvent, func(row notification.StuckEvent) string { return row.ID }, read, s.stuckEvent)
+	return eachRow(ctx, s, last, func(row notification.StuckEvent) string { return row.ID }, read, s.stuckEvent)
 }
 
 func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -22,10 +23,12 @@ import (
 // remembers what was started again.
 type registry struct {
 	states map[string]activities.WorkflowState
-	starts map[string]error // why a start is refused
+	others activities.WorkflowState // the state of workflows that states does not name
+	starts map[string]error         // why a start is refused
 
 	mu      sync.Mutex
-	asked   int
+	asked   []string
+	seen    func() // after each question; nil: nothing
 	events  []notification.PendingEvent
 	started []notification.StuckDelivery
 	policy  activities.DeliveryPolicy
@@ -34,11 +37,14 @@ type registry struct {
 func (r *registry) state(id string) (activities.WorkflowState, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked++
+	r.asked = append(r.asked, id)
+	if r.seen != nil {
+		r.seen()
+	}
 	if state, known := r.states[id]; known {
 		return state, nil
 	}
-	return activities.WorkflowUnknown, nil
+	return r.others, nil
 }
 
 func (r *registry) EventWorkflow(_ context.Context, id string) (activities.WorkflowState, error) {
@@ -68,8 +74,7 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 // sweepOnce runs one sweep over a store.
 func sweepOnce(t *testing.T, s *postgres.Store, temporal *registry) activities.SweepResult {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	return sweepIn(t, suite.NewTestActivityEnvironment(), sweeping(s, temporal))
+	return sweepFor(t, sweeping(s, temporal))
 }
 
 func sweepIn(t *testing.T, env *testsuite.TestActivityEnvironment, a *activities.Activities) activities.SweepResult {
@@ -240,6 +245,77 @@ func TestSweepGoesOn(t *testing.T) {
 	}
 	require.Len(t, given, many)
 	require.Equal(t, 100, sweepOnce(t, s, temporal).Failed, "and from the beginning again")
+}
+
+// A hundred thousand events wait until tomorrow. Their workflows run, and the sweep asks for
+// none of them before it has found the delivery that was lost.
+func TestSweepBesideManyThatWait(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, "INSERT INTO processed_event (event_id, created_at) SELECT 'evt-' || i, now() - interval '1 hour' FROM generate_series(1, 100000) AS i")
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, strategy, send_after, created_at)
+		SELECT 'evt-' || i, 'T', 'CUSTOMER', '1', 'EMAIL', 'd' || i, 'Hello', 'You', 'DELAYED', now() + interval '1 day', now() - interval '1 hour'
+		FROM   generate_series(1, 100000) AS i`)
+	exec(t, s, "ANALYZE")
+	stick(t, s, "lost", "1")
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'lost'")
+	temporal := &registry{others: activities.WorkflowRunning, states: map[string]activities.WorkflowState{"lost": activities.WorkflowCompleted, "lost-customer1-EMAIL": activities.WorkflowUnknown}}
+	ctx, enough := context.WithCancel(t.Context())
+	temporal.seen = func() {
+		if len(temporal.asked) == 50 {
+			enough()
+		}
+	}
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	a := sweeping(s, temporal)
+	env.RegisterActivity(a)
+
+	_, err := env.ExecuteActivity(a.Sweep)
+
+	require.Error(t, err, "it had time to look at more")
+	require.Len(t, temporal.started, 1)
+	require.Equal(t, []string{"lost", "lost-customer1-EMAIL"}, temporal.asked[:2])
+}
+
+// Events that are many and due leave deliveries their share. In turn, the sweep reaches each
+// of them, and those that wait by design.
+func TestSweepShares(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	const events = 250
+	for i := range events {
+		stick(t, s, fmt.Sprintf("evt-%03d", i))
+	}
+	stick(t, s, "evt-waits", "1")
+	exec(t, s, "UPDATE notification SET send_after = now() + interval '1 day'")
+	stick(t, s, "lost", "1")
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'lost'")
+	temporal := &registry{others: activities.WorkflowRunning, states: map[string]activities.WorkflowState{"lost": activities.WorkflowCompleted, "lost-customer1-EMAIL": activities.WorkflowUnknown}}
+	a := sweeping(s, temporal)
+	a.SweepTime = 1
+
+	first := sweepFor(t, a)
+	require.Len(t, temporal.started, 1)
+	require.Equal(t, "evt-099", first.AfterEvent)
+	sweepFor(t, a)
+	require.Empty(t, sweepFor(t, a).AfterEvent)
+	asked := map[string]bool{}
+	for _, id := range temporal.asked {
+		asked[id] = true
+	}
+	require.Len(t, asked, events+3)
+	require.Contains(t, asked, "evt-waits")
+}
+
+func sweepFor(t *testing.T, a *activities.Activities) activities.SweepResult {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	return sweepIn(t, suite.NewTestActivityEnvironment(), a)
 }
 
 // The next attempt goes on where one that died stopped, and keeps what that one found.

@@ -30,4 +30,6 @@ type Sweep struct {
 
 	AfterEvent        string `json:"after_event,omitempty"`        // where the next one goes on; empty: from the beginning
 	AfterNotification int64  `json:"after_notification,omitempty"` // 0: from the beginning
+
+	AfterWaitingEvent string `json:"after_waiting_event,omitempty"` // of the events that wait by design; empty: from the beginning
 }

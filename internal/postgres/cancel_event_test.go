@@ -39,7 +39,7 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	require.Equal(t, "evt-1", by.Cancels)
 	require.Empty(t, by.CancelledBy)
 	require.Equal(t, "evt-1", claimEvents(t, s, "a", 1)[0].Cancels)
-	stuck, err := s.StuckEvents(t.Context(), "", time.Minute, 10)
+	stuck, _, err := s.StuckEvents(t.Context(), "", false, time.Minute, 10)
 	require.NoError(t, err)
 	require.Equal(t, "evt-1", stuck[0].Cancels)
 	event, err := s.EventState(t.Context(), "evt-1")

@@ -170,7 +170,7 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	require.True(t, entry.Known && !entry.Active, "active that is NULL means no")
 	_, err = s.Reopening(t.Context(), push)
 	require.NoError(t, err)
-	_, err = s.StuckDeliveries(t.Context(), 0, 0, 10)
+	_, _, err = s.StuckDeliveries(t.Context(), 0, 0, 10)
 	require.NoError(t, err)
 }
 

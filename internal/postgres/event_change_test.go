@@ -87,7 +87,7 @@ func TestBeginAnew(t *testing.T) {
 			require.Equal(t, notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: event.Type, AggregateType: event.AggregateType, AggregateID: event.AggregateID, Published: true}, event)
 			require.NotEmpty(t, event.Type)
 			require.Equal(t, "PROCESSING||0", get[string](t, s, "SELECT concat_ws('|', status, coalesce(outcome, problem, ''), restarts) FROM processed_event"))
-			stuck, err := s.StuckEvents(t.Context(), "", time.Minute, 10)
+			stuck, _, err := s.StuckEvents(t.Context(), "", false, time.Minute, 10)
 			require.NoError(t, err)
 			require.Empty(t, stuck)
 		}

@@ -104,15 +104,18 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return err
 		},
 		"notification_unread":        func(ctx context.Context) error { _, err := s.Unread(ctx, who); return err },
-		"notification_unsent":        func(ctx context.Context) error { _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
+		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
 		"operator_action_at":         purge(postgres.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
 		"processed_event_created_at": purge(postgres.PurgeProcessed),
 		"processed_event_failed_id":  retry(postgres.RetryFilter{}),
 		"processed_event_outcome_at": events(report.EventFilter{Outcome: notification.NoRecipients}),
 		"processed_event_outcome_id": retry(postgres.RetryFilter{Outcome: notification.NoRecipients}),
-		"processed_event_processing": func(ctx context.Context) error { _, err := s.StuckEvents(ctx, "", time.Minute, 20); return err },
-		"recipient_in_order":         recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
+		"processed_event_processing": func(ctx context.Context) error {
+			_, _, err := s.StuckEvents(ctx, "", false, time.Minute, 20)
+			return err
+		},
+		"recipient_in_order": recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
 		"recipient_suppression_since": func(ctx context.Context) error {
 			_, err := r.Suppressions(ctx, report.SuppressionFilter{}, 20)
 			return err

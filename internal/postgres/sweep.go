@@ -11,34 +11,86 @@ import (
 	"herald/internal/notification"
 )
 
-// StuckEvents reads events that are PROCESSING for longer than age: up to limit
-// of those behind after, in the order of their ids.
-func (s *Store) StuckEvents(ctx context.Context, after string, age time.Duration, limit int) ([]notification.StuckEvent, error) {
+// sweepScan bounds the rows that one statement of the sweep reads. Most rows have a workflow
+// and are passed over.
+const sweepScan = 10_000
+
+// waitsByDesign reports whether an event e that is PROCESSING waits for a time that has not
+// come: a delivery for send_after, a digest for its window, an escalation for its recipient.
+// No other delivery of it is due. It looks at a hundred deliveries: a larger event counts as
+// waiting if those wait.
+const waitsByDesign = `(
+		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
+		FROM  (SELECT n.status,
+		              coalesce(CASE WHEN n.status = 'PENDING' AND n.strategy = 'AGGREGATE' THEN n.created_at + p.digest_window > now()
+		                            WHEN n.status = 'PENDING' THEN n.send_after > now()
+		                            ELSE coalesce(n.send_after, n.created_at) + x.after > now() END, false) AS waits
+		       FROM   notification n
+		       LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
+		       ` + escalationOf + `
+		       WHERE  n.event_id = e.event_id
+		       AND    ` + undelivered + `
+		       LIMIT  100) AS w)`
+
+// StuckEvents reads events that are PROCESSING for longer than age, in the order of their ids:
+// the first ones behind after, up to limit. If waiting is set, they are events that wait by
+// design, otherwise all others. next is the id behind which to read on; empty: that was all.
+func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
+	const bound = `
+		SELECT coalesce((
+			SELECT event_id
+			FROM   processed_event
+			WHERE  status = 'PROCESSING'
+			AND    event_id > $1
+			ORDER BY event_id
+			OFFSET $2
+			LIMIT  1), '')`
 	const query = `
-		SELECT p.event_id AS id,
+		SELECT e.event_id AS id,
 		       coalesce(o.source, '') AS source,
 		       coalesce(o.event_type, '') AS type,
 		       coalesce(o.aggregate_type, '') AS aggregate_type,
 		       coalesce(o.aggregate_id, '') AS aggregate_id,
 		       coalesce(o.correlation_id, '') AS correlation_id,
 		       coalesce(o.cancels, '') AS cancels,
-		       p.restarts,
+		       e.restarts,
 		       o.event_id IS NULL AS purged
-		FROM   processed_event p
+		FROM   processed_event e
 		LEFT JOIN event_outbox o USING (event_id)
-		WHERE  p.status = 'PROCESSING'
-		AND    p.created_at < now() - $2::interval
-		AND    p.event_id > $1
-		ORDER BY p.event_id
-		LIMIT  $3`
+		WHERE  e.status = 'PROCESSING'
+		AND    e.created_at < now() - $2::interval
+		AND    e.event_id > $1
+		AND    (e.event_id <= $3 OR $3 = '')
+		AND    ` + waitsByDesign + ` = $4
+		ORDER BY e.event_id
+		LIMIT  $5`
 
-	return collect(ctx, s.Pool, "read stuck events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, limit)
+	const doing = "read stuck events"
+	if err := s.Pool.QueryRow(ctx, bound, after, sweepScan).Scan(&next); err != nil {
+		return nil, "", wrap(err, doing)
+	}
+	events, err = collect(ctx, s.Pool, doing, pgx.RowToStructByNameLax[notification.StuckEvent], query, after, age, next, waiting, limit)
+	if len(events) == limit {
+		next = events[limit-1].ID
+	}
+	return events, next, err
 }
 
-// StuckDeliveries reads deliveries that are PENDING for longer than age: up to
-// limit of those whose notification.id is above after. It leaves out those of an
-// event that is about to be started, or was within age: its workflow starts them.
-func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) ([]notification.StuckDelivery, error) {
+// StuckDeliveries reads deliveries that are PENDING for longer than age and do not wait for a
+// later time, in the order of their notification.id: the first ones behind after, up to limit.
+// It leaves out deliveries of an event that is PROCESSING or about to be started, or was
+// started within age: the workflow of the event sends them, and the sweep looks for that one.
+// next is the id behind which to read on; 0: that was all.
+func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
+	const bound = `
+		SELECT coalesce((
+			SELECT id
+			FROM   notification
+			WHERE  status = 'PENDING'
+			AND    id > $1
+			ORDER BY id
+			OFFSET $2
+			LIMIT  1), 0)`
 	const query = `
 		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, n.event_id, n.event_type, n.created_at, n.restarts,
 		       coalesce(o.aggregate_type, ''), coalesce(o.aggregate_id, ''),
@@ -50,10 +102,13 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		WHERE  n.status = 'PENDING'
 		AND    n.created_at < now() - $2::interval
 		AND    n.id > $1
+		AND    (n.id <= $3 OR $3 = 0)
+		AND    coalesce(n.send_after <= now(), true)
 		AND    o.status IS DISTINCT FROM 'PENDING'
-		AND    (p.created_at IS NULL OR p.created_at < now() - $2::interval)
+		AND    p.status IS DISTINCT FROM 'PROCESSING'
+		AND    coalesce(p.created_at < now() - $2::interval, true)
 		ORDER BY n.id
-		LIMIT  $3`
+		LIMIT  $4`
 
 	now := time.Now()
 	scan := func(row pgx.CollectableRow) (d notification.StuckDelivery, err error) {
@@ -63,7 +118,15 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 		w.of(&d.Delivery, now)
 		return d, err
 	}
-	return collect(ctx, s.Pool, "read stuck deliveries", scan, query, after, age, limit)
+	const doing = "read stuck deliveries"
+	if err := s.Pool.QueryRow(ctx, bound, after, sweepScan).Scan(&next); err != nil {
+		return nil, 0, wrap(err, doing)
+	}
+	stuck, err = collect(ctx, s.Pool, doing, scan, query, after, age, next, limit)
+	if len(stuck) == limit {
+		next = stuck[limit-1].ID
+	}
+	return stuck, next, err
 }
 
 // EventRestarted counts that the sweep has started an event again.
@@ -98,8 +161,8 @@ func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notif
 // removes the outcome INCOMPLETE from events whose deliveries have all ended.
 func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
 	const insert = `
-		INSERT INTO sweep (looked, started_again, closed, failed, after_event, after_notification)
-		VALUES ($1, $2, $3, $4, $5, $6)`
+		INSERT INTO sweep (looked, started_again, closed, failed, after_event, after_notification, after_waiting_event)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	const forget = `
 		DELETE FROM sweep
 		WHERE  id <= (SELECT id FROM sweep ORDER BY id DESC OFFSET 100 LIMIT 1)`
@@ -114,7 +177,7 @@ func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error
 			LIMIT  1000)`
 
 	batch := &pgx.Batch{}
-	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification)
+	batch.Queue(insert, sweep.Looked, sweep.StartedAgain, sweep.Closed, sweep.Failed, sweep.AfterEvent, sweep.AfterNotification, sweep.AfterWaitingEvent)
 	batch.Queue(forget)
 	batch.Queue(complete)
 	err := s.Pool.SendBatch(ctx, batch).Close()
@@ -124,13 +187,13 @@ func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error
 // LastSweep reads what the last sweep found. The zero value: there was none.
 func (s *Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 	const query = `
-		SELECT at, looked, started_again, closed, failed, after_event, after_notification
+		SELECT at, looked, started_again, closed, failed, after_event, after_notification, after_waiting_event
 		FROM   sweep
 		ORDER BY id DESC
 		LIMIT  1`
 
 	var last notification.Sweep
-	err := s.Pool.QueryRow(ctx, query).Scan(&last.At, &last.Looked, &last.StartedAgain, &last.Closed, &last.Failed, &last.AfterEvent, &last.AfterNotification)
+	err := s.Pool.QueryRow(ctx, query).Scan(&last.At, &last.Looked, &last.StartedAgain, &last.Closed, &last.Failed, &last.AfterEvent, &last.AfterNotification, &last.AfterWaitingEvent)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return notification.Sweep{}, fmt.Errorf("read last sweep: %w", err)
 	}

@@ -34,10 +34,12 @@ func TestStuckEvents(t *testing.T) {
 	exec(t, s, "UPDATE processed_event SET created_at = now() - interval '14 minutes' WHERE event_id = 'evt-4'")
 	exec(t, s, "DELETE FROM event_outbox WHERE event_id = 'evt-5'")
 
-	first, err := s.StuckEvents(t.Context(), "", quarter, 2)
+	first, next, err := s.StuckEvents(t.Context(), "", false, quarter, 2)
 	require.NoError(t, err)
-	rest, err := s.StuckEvents(t.Context(), "evt-5", quarter, 2)
+	require.Equal(t, "evt-5", next)
+	rest, next, err := s.StuckEvents(t.Context(), next, false, quarter, 2)
 	require.NoError(t, err)
+	require.Empty(t, next)
 
 	pending := notification.PendingEvent{ID: "evt-1", Source: notification.HeraldSource, Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c-1"}
 	require.Equal(t, []notification.StuckEvent{
@@ -48,27 +50,74 @@ func TestStuckEvents(t *testing.T) {
 	require.Equal(t, "evt-6", rest[0].ID)
 }
 
+// An event waits by design while none of its deliveries is due.
+func TestStuckEventsThatWait(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	exec(t, s, `
+		INSERT INTO event_type_channel_routing (event_type, channel_type, digest_window)
+		VALUES ('RESERVATION_REQUESTED', 'EMAIL', '1 day'), ('RESERVATION_REQUESTED', 'SMS', '1 day')`)
+	exec(t, s, "INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'SMS', '2 hours', 'READ')")
+	savePlan(t, s, decided("10", planned(notification.Email)), decided("11", planned(notification.Email)))
+	const first, second = "UPDATE notification SET %s WHERE user_id = '10'", "UPDATE notification SET %s WHERE user_id = '11'"
+	const pending = "status = 'PENDING', sent_at = NULL, send_after = NULL, strategy = 'IMMEDIATE', escalates = false, created_at = now() - interval '1 hour'"
+	const sent, later, digest = "status = 'SENT', sent_at = now()", "send_after = now() + interval '1 hour'", "strategy = 'AGGREGATE'"
+	const escalates, longAgo, past = "escalates = true, status = 'SENT', sent_at = now()", "created_at = now() - interval '3 days'", "send_after = now() - interval '1 second'"
+	for _, tt := range []struct {
+		one, two string
+		waits    bool
+	}{
+		{one: pending, two: pending},
+		{one: sent, two: sent},
+		{one: later, two: later, waits: true},
+		{one: later, two: sent, waits: true},
+		{one: later, two: pending},
+		{one: past, two: sent},
+		{one: digest, two: sent, waits: true},
+		{one: digest + ", " + longAgo, two: sent},
+		{one: escalates, two: sent, waits: true},
+		{one: escalates, two: pending},
+		{one: escalates + ", " + longAgo, two: sent},
+		{one: escalates + ", " + later + ", " + longAgo, two: sent, waits: true},
+	} {
+		exec(t, s, "UPDATE notification SET "+pending)
+		exec(t, s, fmt.Sprintf(first, tt.one))
+		exec(t, s, fmt.Sprintf(second, tt.two))
+		for _, waiting := range []bool{true, false} {
+			events, next, err := s.StuckEvents(t.Context(), "", waiting, quarter, 10)
+			require.NoError(t, err)
+			require.Empty(t, next)
+			require.Equal(t, waiting == tt.waits, len(events) == 1, "%v", tt)
+		}
+	}
+}
+
 func TestStuckDeliveries(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
 	process(t, s, 1, "1 hour")
-	tomorrow := time.Now().Add(24 * time.Hour).UTC().Truncate(time.Microsecond)
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	delayed, digest := planned(notification.SMS), planned(notification.Push)
-	delayed.Strategy, delayed.SendAfter, digest.Strategy = notification.Delayed, tomorrow, notification.Aggregate
+	delayed.Strategy, delayed.SendAfter, digest.Strategy = notification.Delayed, time.Now().Add(24*time.Hour), notification.Aggregate
 	savePlan(t, s, decided("10", planned(notification.Email), delayed, digest), decided("11", planned(notification.Email), planned(notification.SMS)))
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '16 minutes' WHERE delivery_id <> 'evt-1-staff11-SMS'")
 	setStatus(t, s, "evt-1-staff11-EMAIL", notification.Failed)
 
 	stuck := stuckDeliveries(t, s, 0)
 
+	require.Len(t, stuck, 2, "the SMS waits until tomorrow")
+	exec(t, s, "UPDATE notification SET send_after = now() WHERE send_after IS NOT NULL")
+	stuck = stuckDeliveries(t, s, 0)
 	require.Len(t, stuck, 3)
 	email, sms, push := stuck["evt-1-staff10-EMAIL"], stuck["evt-1-staff10-SMS"], stuck["evt-1-staff10-PUSH"]
 	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, email.Aggregate)
 	require.Equal(t, "evt-1", email.EventID)
 	require.Equal(t, "10", email.UserID)
 	require.False(t, email.Waits())
-	require.Equal(t, tomorrow, sms.SendAfter)
+	require.True(t, sms.Waits(), "its workflow fires its timer at once")
 	require.Contains(t, sms.Wait, "delay")
 	require.True(t, push.Digest)
 	require.Len(t, stuckDeliveries(t, s, min(email.ID, sms.ID, push.ID)), 2)
@@ -76,6 +125,7 @@ func TestStuckDeliveries(t *testing.T) {
 	for name, change := range map[string]string{
 		"started a minute ago": "UPDATE processed_event SET created_at = now() - interval '1 minute'",
 		"about to be started":  "UPDATE event_outbox SET status = 'PENDING', published_at = NULL",
+		"under way":            "UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '1 hour'",
 	} {
 		exec(t, s, change)
 		require.Empty(t, stuckDeliveries(t, s, 0), name)
@@ -87,8 +137,9 @@ func TestStuckDeliveries(t *testing.T) {
 
 func stuckDeliveries(t *testing.T, s *postgres.Store, after int64) map[string]notification.StuckDelivery {
 	t.Helper()
-	page, err := s.StuckDeliveries(t.Context(), after, quarter, 100)
+	page, next, err := s.StuckDeliveries(t.Context(), after, quarter, 100)
 	require.NoError(t, err)
+	require.Zero(t, next)
 	byID := map[string]notification.StuckDelivery{}
 	for _, d := range page {
 		byID[d.DeliveryID] = d
@@ -107,9 +158,10 @@ func TestRestartsAreCounted(t *testing.T) {
 	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
 	require.NoError(t, s.DeliveryRestarted(t.Context(), "evt-1-staff10-EMAIL"))
 
-	events, err := s.StuckEvents(t.Context(), "", quarter, 1)
+	events, _, err := s.StuckEvents(t.Context(), "", false, quarter, 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, events[0].Restarts)
+	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	require.Equal(t, 1, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts)
 
 	_, err = s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true})
@@ -148,14 +200,14 @@ func TestRecordSweep(t *testing.T) {
 	require.Equal(t, 2, incomplete(t, s))
 
 	for i := 1; i <= 120; i++ {
-		require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7}))
+		require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7, AfterWaitingEvent: "evt-w"}))
 	}
 
 	last, err = s.LastSweep(t.Context())
 	require.NoError(t, err)
 	require.False(t, last.At.IsZero())
 	last.At = time.Time{}
-	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7}, last)
+	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7, AfterWaitingEvent: "evt-w"}, last)
 	require.Equal(t, 100, get[int](t, s, "SELECT count(*) FROM sweep"))
 	require.Equal(t, 1, incomplete(t, s), "evt-1 still has a delivery that is PENDING")
 	setStatus(t, s, "evt-1-staff10-EMAIL", notification.Failed)
