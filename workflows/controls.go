@@ -21,12 +21,9 @@ type wait struct {
 	between    bool      // two attempts: quiet hours are not judged for it, as they are not where Temporal's own retry waits
 }
 
-// NextIsDue ends the current details of a delivery that waits between two attempts.
-const NextIsDue = ": the attempt before failed, and the next one is due then"
-
 // untilNext is the wait for the attempt after one that failed for now.
 func untilNext(at time.Time) wait {
-	return wait{until: at, why: notification.InstantText(at) + NextIsDue, between: true}
+	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and the next one is due then", between: true}
 }
 
 // rescheduled is the wait that the signal Reschedule asks for.

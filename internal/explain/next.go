@@ -164,7 +164,7 @@ func (w Why) nextOfRunning(now time.Time) string {
 		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", w.Delivery.Channel, at.ServedBy.Absent(at.TaskQueue, now))
 	}
 	waiting, waits := strings.CutPrefix(at.Details, "waiting ")
-	switch p := cmp.Or(at.PendingSend(), at.nextSend()); {
+	switch p := cmp.Or(at.PendingSend(), at.nextSend(len(w.Delivery.Log) > 0)); {
 	case s.Digest != nil && at.Status != Running:
 		return fmt.Sprintf("it joins another digest by itself: %s is %s", s.DigestID, at.Status)
 	case p != nil:

@@ -9,7 +9,6 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
-	"herald/workflows"
 )
 
 var (
@@ -166,9 +165,12 @@ func TestNextOfADelivery(t *testing.T) {
 		{name: "back-off", delivery: tried, workflow: running(func(s *Sending) {
 			s.Before, s.Pending = 1, []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), tells: []string{"2026-11-21 10:04:05", "attempt 3 of 3", hasten}},
-		{name: "back-off of the workflow itself", delivery: status(notification.Pending), workflow: running(func(s *Sending) {
-			s.Details, s.WaitsUntil = "waiting until 10:04:05"+workflows.NextIsDue, &later
-		}), tells: []string{"next attempt is due at 2026-11-21 10:04:05", "of 3", hasten}},
+		{name: "back-off of the workflow itself", delivery: inBatch(attempt(1, "BUSY")), workflow: running(func(s *Sending) {
+			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05", &later, true
+		}), tells: []string{"next attempt is due at 2026-11-21 10:04:05", "attempt 2 of 3", hasten}},
+		{name: "held before its first attempt", delivery: status(notification.Pending), workflow: running(func(s *Sending) {
+			s.Details, s.WaitsUntil, s.beganWithAttempt = "waiting until 10:04:05: quiet hours", &later, true
+		}), tells: []string{"waits until 10:04:05: quiet hours", hasten}},
 		{name: "our account is rejected", delivery: rejected, workflow: running(func(s *Sending) {
 			s.Pending = []PendingActivity{{Activity: "Send", State: "SCHEDULED", Attempt: 4, NextAttempt: &later}}
 		}), tells: []string{"rejects our account", "once a minute", "2026-11-21 10:04:05", "fails a day after", "credentials for SMS"}},

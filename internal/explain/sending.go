@@ -38,8 +38,9 @@ type Sending struct {
 	BatchID     string            `json:"batch_workflow_id,omitempty"`
 	Batch       *Sending          `json:"batch_workflow,omitempty"` // the batch that sends it; it then has no workflow of its own
 
-	task  *workflowpb.PendingWorkflowTaskInfo // nil: there is none
-	first bool                                // its first attempt is a local activity, and not known to have ended
+	task             *workflowpb.PendingWorkflowTaskInfo // nil: there is none
+	first            bool                                // its first attempt is a local activity, and not known to have ended
+	beganWithAttempt bool                                // it waits for nothing before its first attempt, which a local activity or a batch made
 }
 
 // PendingActivity is a step that a workflow has not ended yet.
@@ -68,10 +69,10 @@ func (s Sending) PendingSend() *PendingActivity {
 	return &s.Pending[i]
 }
 
-// nextSend is the next attempt where the workflow itself waits for it, after a first one that
-// was a local activity or was made in a batch; nil: it does not.
-func (s Sending) nextSend() *PendingActivity {
-	if s.WaitsUntil == nil || !strings.HasSuffix(s.Details, workflows.NextIsDue) {
+// nextSend returns the next attempt if the workflow itself waits for it: it began with an
+// attempt, and tried reports that one was recorded. Nil: it does not.
+func (s Sending) nextSend(tried bool) *PendingActivity {
+	if s.WaitsUntil == nil || !s.beganWithAttempt || !tried {
 		return nil
 	}
 	return &PendingActivity{Activity: registeredName(acts.Send), State: "SCHEDULED", NextAttempt: s.WaitsUntil}
@@ -235,6 +236,7 @@ func (s *Sending) noteStart(event *historypb.HistoryEvent) {
 	switch started := event.GetWorkflowExecutionStartedEventAttributes(); {
 	case started != nil && decodeFirst(started.GetInput(), &in) && in.DeliveryID != "":
 		s.MaxAttempts, s.first = in.Policy.MaxAttempts, in.StartsLocally()
+		s.beganWithAttempt = s.first || !in.Next.IsZero()
 	case event.GetEventType() == enums.EVENT_TYPE_MARKER_RECORDED:
 		s.first = false // the SDK records it with the attempt's end
 	}
