@@ -83,6 +83,7 @@ func TestEscalate(t *testing.T) {
 		{name: "delivered, to be read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), stored: notification.DecisionSelected},
 		{name: "delivered, as it should be", until: notification.UntilDelivered, now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
 		{name: "cancelled", now: with(func(e *notification.Escalating) { e.Status = notification.Cancelled }), want: ended(notification.EscalationCancelled)},
+		{name: "ended by an operator", now: with(func(e *notification.Escalating) { e.Ended = true }), want: ended(notification.EscalationCancelled)},
 		{name: "event taken back", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }), want: ended(notification.EscalationCancelled)},
 		{name: "told before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
 		{name: "followed by an earlier call", now: with(func(e *notification.Escalating) { e.Told, e.Followed, e.Read = true, true, true })},

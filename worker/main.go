@@ -129,7 +129,7 @@ func run(ctx context.Context, part part) error {
 			return nil
 		})
 		group.Go(func() error {
-			retry(ctx, "what follows receipts is not done yet", maxScheduleRetry, launcher.StartFollowUp)
+			keep(ctx, "what follows receipts is not done yet", launcher.StartFollowUp)
 			return nil
 		})
 		group.Go(func() error {

@@ -12,6 +12,8 @@ const (
 	// maxScheduleRetry is the longest time between two attempts to schedule the sweep,
 	// which the server's operator may have to permit first.
 	maxScheduleRetry = time.Minute
+	// keepInterval is the time from one look at a workflow that always runs to the next.
+	keepInterval = 30 * time.Second
 )
 
 // retry tries until it succeeds or ctx ends, at intervals that double up to longest.
@@ -26,6 +28,18 @@ func retry(ctx context.Context, waiting string, longest time.Duration, try func(
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
+		}
+	}
+}
+
+// keep starts something that always runs, and starts it again after somebody has terminated
+// it: try returns no error while it runs.
+func keep(ctx context.Context, waiting string, try func(context.Context) error) {
+	for ctx.Err() == nil {
+		retry(ctx, waiting, keepInterval, try)
+		select {
+		case <-ctx.Done():
+		case <-time.After(keepInterval):
 		}
 	}
 }

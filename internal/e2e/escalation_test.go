@@ -97,14 +97,15 @@ func TestEscalationDocument(t *testing.T) {
 	require.Equal(t, map[string]int{text: 1, mail: 1}, s.accepted())
 }
 
-// Whoever reads it gets nothing more, nor does anybody of an event that was cancelled.
+// Nothing follows for a recipient who has read it, for a cancelled event, or after an operator
+// has ended the escalation.
 func TestEscalationEnds(t *testing.T) {
 	t.Parallel()
 
 	s := newEscalations(t)
 	s.startWorker()
-	read, cancelled := s.offer("read", "SLOW"), s.offer("cancelled", "SLOW")
-	for _, event := range []string{read, cancelled} {
+	read, cancelled, ended := s.offer("read", "SLOW"), s.offer("cancelled", "SLOW"), s.offer("ended", "SLOW")
+	for _, event := range []string{read, cancelled, ended} {
 		s.awaitDelivery(event+"-customer42-WEBSOCKET", "SENT")
 		s.says(event+"-customer42-WEBSOCKET", " to be read, then EMAIL")
 	}
@@ -112,12 +113,14 @@ func TestEscalationEnds(t *testing.T) {
 	id := s.count("SELECT id FROM notification WHERE event_id = $1", read)
 	require.NoError(t, s.store.MarkRead(t.Context(), notification.RecipientKey{UserType: notification.Customer, UserID: "42"}, int64(id)))
 	s.starter("event", "cancel", cancelled)
+	require.Contains(t, s.starter("delivery", "cancel", ended+"-customer42-WEBSOCKET"), "its escalation has ended")
 
 	s.awaitSuccess(read)
+	s.awaitSuccess(ended)
 	s.says(read+"-customer42-WEBSOCKET", "nothing follows: the recipient has read a notification of the event")
 	s.awaitCount(1, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'CANCELLED'", cancelled)
 	require.Empty(t, s.accepted())
-	require.Equal(t, 2, s.count("SELECT count(*) FROM notification"))
+	require.Equal(t, 3, s.count("SELECT count(*) FROM notification"))
 }
 
 // An event whose workflow was lost asks again, and what was told before is not told again.

@@ -42,6 +42,8 @@ func TestWhatFollowsReceipts(t *testing.T) {
 	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+mail+`"`)
 	require.Contains(t, string(letters[0].Body), "bounced: 550 no such mailbox")
 
+	// A worker starts what somebody terminated.
+	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
 	s.record(bounce, notification.Receipt{Provider: notification.Twilio, ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
 	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
 	letters = s.take("notification.dead-letter")

@@ -72,6 +72,7 @@ type Escalating struct {
 	Read        bool      // the recipient has read a notification of the event
 	SendAfter   time.Time // zero: it was to be sent at once
 	CancelledBy string    // the event that takes its event back; empty: none
+	Ended       bool      // an operator ended the escalation
 	Told        bool      // there is a delivery over the other channel
 	Followed    bool      // that one follows this one
 	Selected    int       // recipients of the entity who are told over the other channel
@@ -83,7 +84,7 @@ func (e Escalating) Judge(escalation Escalation, since time.Time) (ended Escalat
 	switch due := escalation.Due(since, e.SendAfter); {
 	case e.Followed:
 		return EscalationFollowed, time.Time{}
-	case e.CancelledBy != "" || e.Status == Cancelled:
+	case e.CancelledBy != "" || e.Status == Cancelled || e.Ended:
 		return EscalationCancelled, time.Time{}
 	case e.Read:
 		return EscalationRead, time.Time{}

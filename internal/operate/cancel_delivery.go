@@ -12,7 +12,8 @@ const cancelWait = 15 * time.Second
 
 // CancelDelivery cancels deliveries that were not sent yet: it asks the workflow to
 // end. If none runs, since it was not started yet or was terminated, or since a batch
-// sends it, it cancels the row alone: a batch looks there before it sends.
+// sends it, it cancels the row alone: a batch looks there before it sends. If a delivery
+// was sent, it ends the escalation that waits for its recipient.
 func CancelDelivery() Verb {
 	return Verb{Name: "cancel", Noun: Deliveries, plan: (*Operator).planCancelDelivery}
 }
@@ -25,7 +26,7 @@ func (o *Operator) planCancelDelivery(ctx context.Context, id string) (plan, err
 		return plan{}, err
 	}
 	if isSent(state) {
-		return refusal(unchanged(id, state)), nil
+		return o.planEndEscalation(ctx, id, state)
 	}
 	status, err := o.workflowStatus(ctx, id)
 	if err != nil {

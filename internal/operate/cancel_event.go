@@ -86,6 +86,7 @@ func (o *Operator) cancelEvent(ctx context.Context, id string) (Outcome, error) 
 	switch {
 	case !ended:
 		outcome.Result = "cancellation accepted"
+		outcome.Detail += "; " + showEvent(id)
 	case endErr == nil: // it completed before it was asked
 		outcome.Done, outcome.Result, outcome.Next = false, "has ended", showEvent(id)
 	}

@@ -82,6 +82,51 @@ func TestCancelDeliveryWithoutWorkflow(t *testing.T) {
 	}
 }
 
+// What was sent stays sent, and nothing follows it any more.
+func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	d.exec("UPDATE notification SET escalates = true")
+	const escalation = "d1-escalation"
+	for _, status := range []enums.WorkflowExecutionStatus{unknown, completed} {
+		d.reset(notification.Sent)
+		d.workflow(escalation, status)
+		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String())
+	}
+	for _, sent := range []notification.Status{notification.Sent, notification.Delivered} {
+		d.exec("UPDATE notification SET escalates = true")
+		d.exec("DELETE FROM delivery_follow_up")
+		d.reset(sent)
+		d.workflow(escalation, running)
+		d.server.On("GetWorkflow", mock.Anything, escalation, "").Return(ends(func() {}, nil)).Once()
+
+		require.Equal(t, "its escalation would end: it was sent, and stays sent", d.dryRun(CancelDelivery(), "d1").String())
+		got := d.run(CancelDelivery(), "d1")
+
+		require.True(t, got.Done)
+		require.Equal(t, "its escalation has ended: nothing follows; it was sent, and stays sent", got.String())
+		now, err := d.Store.Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS})
+		require.NoError(t, err)
+		require.True(t, now.Ended)
+		rows, err := d.Store.FollowUps(t.Context(), 10)
+		require.NoError(t, err)
+		require.Len(t, rows, 1)
+		require.Equal(t, notification.FollowUpKind("ESCALATION"), rows[0].Kind)
+		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String(), "once")
+	}
+
+	d.exec("UPDATE notification SET escalates = true")
+	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, escalated_from)
+		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'SMS', 'd2', 'title', 'body', 'd1')`)
+	refused := d.run(CancelDelivery(), "d1")
+	require.False(t, refused.Done)
+	require.Contains(t, refused.Next, "`starter delivery cancel d2`")
+	ended, err := d.Store.EndEscalation(t.Context(), "d1")
+	require.NoError(t, err)
+	require.False(t, ended)
+}
+
 func TestRetryDelivery(t *testing.T) {
 	t.Parallel()
 

@@ -33,7 +33,7 @@ func TestCancelEvent(t *testing.T) {
 		{name: "cancelled", end: cancelledEnd, delivery: notification.Cancelled, done: true, want: "cancelled: of its deliveries 1 cancelled"},
 		{name: "sent already", end: cancelledEnd, delivery: notification.Delivered, done: true, want: "cancelled: of its deliveries 1 sent, and stay sent"},
 		{name: "ended before", end: ends(func() {}, nil), delivery: notification.Failed, want: "has ended: of its deliveries 1 failed"},
-		{name: "not ended yet", delivery: notification.Pending, done: true, want: "cancellation accepted: of its deliveries 1 still under way"},
+		{name: "not ended yet", delivery: notification.Pending, done: true, want: "cancellation accepted: of its deliveries 1 still under way; `starter event show evt-1` tells what came of it"},
 	}
 	for _, tt := range tests {
 		d.reset(tt.delivery)

@@ -28,7 +28,7 @@ func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) 
 
 func escalating(ctx context.Context, on querier, key notification.EscalationKey) (notification.Escalating, error) {
 	const query = `
-		SELECT now(), n.status, n.send_after, coalesce(` + canceller + `, ''),
+		SELECT now(), n.status, n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
 		       EXISTS (
 		           SELECT FROM notification o
 		           WHERE  o.event_id = n.event_id
@@ -52,7 +52,7 @@ func escalating(ctx context.Context, on querier, key notification.EscalationKey)
 	var e notification.Escalating
 	var sendAfter *time.Time
 	err := scanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
-		&e.Now, &e.Status, &sendAfter, &e.CancelledBy, &e.Read, &e.Told, &e.Followed, &e.Selected)
+		&e.Now, &e.Status, &sendAfter, &e.CancelledBy, &e.Ended, &e.Read, &e.Told, &e.Followed, &e.Selected)
 	if sendAfter != nil {
 		e.SendAfter = sendAfter.UTC()
 	}
@@ -123,6 +123,37 @@ func (s *Store) follower(ctx context.Context, key notification.EscalationKey) (*
 		return nil, err
 	}
 	return &found[0], nil
+}
+
+// EndEscalation ends the escalation of a delivery, so that nothing follows it, and returns
+// whether it did: not if a delivery follows already. A worker then tells the workflow that
+// waits.
+func (s *Store) EndEscalation(ctx context.Context, deliveryID string) (ended bool, err error) {
+	const lock = `SELECT FROM notification WHERE delivery_id = $1 FOR UPDATE`
+	// A second statement sees a follower that was stored while the first one waited for the row.
+	const end = `
+		WITH ended AS (
+			UPDATE notification n
+			SET    escalates = false
+			WHERE  n.delivery_id = $1
+			AND    n.escalates
+			AND    NOT EXISTS (
+			           SELECT FROM notification f
+			           WHERE  f.event_id = n.event_id AND f.user_type = n.user_type AND f.user_id = n.user_id AND f.escalated_from = n.delivery_id)
+			RETURNING n.delivery_id
+		), told AS (
+			INSERT INTO delivery_follow_up (delivery_id, kind)
+			SELECT delivery_id, 'ESCALATION'
+			FROM   ended
+			RETURNING pg_notify('delivery_follow_up', '')
+		)
+		SELECT EXISTS (SELECT FROM ended), EXISTS (SELECT FROM told)`
+
+	batch := &pgx.Batch{}
+	batch.Queue(lock, deliveryID)
+	batch.Queue(end, deliveryID).QueryRow(func(row pgx.Row) error { return row.Scan(&ended, nil) })
+	err = s.Pool.SendBatch(ctx, batch).Close()
+	return ended, wrap(err, "end escalation")
 }
 
 // EscalatedTemplates reads the templates that come before the ordinary ones of an event type,
