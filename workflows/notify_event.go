@@ -77,7 +77,8 @@ func heartbeating(timeout, heartbeat time.Duration, summary string) workflow.Act
 
 // Commands is the generation of the commands that a new event's workflow issues. Release
 // 0.2 had 1 to 3. From 2 on, the event publishes and begins to plan by local activities:
-// see [first]. From 3 on, it ends by a local activity, if it succeeds.
+// see [first]. From 3 on, it ends by a local activity, if it succeeds. From 4 on, it publishes
+// also if it is cancelled.
 const Commands = 4
 
 // pagesAtOnce bounds the pages of recipients that one activity plans, so that a
@@ -101,12 +102,27 @@ func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
 	}
 	settleTold.Set(nil, nil)
 	result.Cancelled = cancelled
-	for _, beside := range []workflow.Future{published, produced} {
-		if besideErr := beside.Get(ctx, nil); err == nil {
-			err = besideErr
+	if publishErr := awaitPublished(ctx, in, published); err == nil {
+		err = publishErr
+	}
+	if produceErr := produced.Get(ctx, nil); err == nil {
+		err = produceErr
+	}
+	result, err = finishEvent(ctx, in, result, err)
+	_ = published.Get(ctx, nil) // not ready only if the event was cancelled
+	return result, err
+}
+
+// awaitPublished waits until RabbitMQ has the event's message, or until the event is
+// cancelled.
+func awaitPublished(ctx workflow.Context, in NotifyInput, published workflow.Future) error {
+	if in.Commands >= 4 {
+		if err := workflow.Await(ctx, published.IsReady); err != nil {
+			workflow.SetCurrentDetails(ctx, "cancelled; RabbitMQ does not have the event's message yet")
+			return err
 		}
 	}
-	return finishEvent(ctx, in, result, err)
+	return published.Get(ctx, nil)
 }
 
 // cancelOther cancels what the event takes back, and returns the deliveries of that by
@@ -151,7 +167,8 @@ func recordEnd(ctx workflow.Context, in NotifyInput, end activities.FinishEventI
 	return execute[notification.Counts](ctx, finishOptions, acts.FinishEvent, end)
 }
 
-// publishEvent starts publishing and does not wait for it.
+// publishEvent starts publishing and does not wait for it. From generation 4 on, cancelling
+// the event does not cancel its message: consumers get the messages of all events.
 func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	published, settable := workflow.NewFuture(ctx)
 	if !in.Publish {
@@ -161,6 +178,9 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 	input := activities.PublishEventInput{EventID: in.EventID, Source: in.Source}
 	if in.Commands < 2 {
 		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, publishOptions), acts.PublishEvent, input)
+	}
+	if in.Commands >= 4 {
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_, err := first[activities.PublishEventResult](ctx, publishFirst, publishOptions, acts.PublishEvent, input)
