@@ -29,7 +29,7 @@ func printEvent(w io.Writer, view explain.EventView) {
 	printOutbox(w, view.Outbox)
 	printSet(w, fact{"cancels", view.Cancels()})
 	if p := view.Processed; p != nil {
-		console.Row(w, "processed_event", processedText(p))
+		console.Row(w, "processed_event", processedText(p)+failuresText(p, view.Deliveries.ByStatus[notification.Failed]))
 		if view.Workflow.Problem == "" { // Temporal has forgotten it, or is out of reach
 			printSet(w, fact{"problem", p.Problem})
 		}
@@ -86,6 +86,14 @@ func processedText(p *report.ProcessedRow) string {
 		status += " (" + string(p.Outcome) + ")"
 	}
 	return fmt.Sprintf("%s, since %s", status, console.Clock(&p.UpdatedAt))
+}
+
+// failuresText explains SUCCESS next to failed deliveries; empty: there is nothing to explain.
+func failuresText(p *report.ProcessedRow, failed int) string {
+	if p.Status != notification.ProcessedSuccess || failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it means that the event has ended: %d of its deliveries FAILED", failed)
 }
 
 func printOutbox(w io.Writer, o *report.LeasedRow) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,21 @@ func TestShowOutcome(t *testing.T) {
 		var out bytes.Buffer
 		printEvent(&out, explain.EventView{EventDetail: report.EventDetail{EventID: "e", Processed: &report.ProcessedRow{Status: notification.ProcessedStatus(tt.status), Outcome: tt.outcome, UpdatedAt: at}}})
 		require.Contains(t, out.String(), "processed_event\t"+tt.want)
+		require.NotContains(t, out.String(), "it means")
+	}
+}
+
+// SUCCESS next to failed deliveries is explained.
+func TestShowSuccessWithFailures(t *testing.T) {
+	t.Parallel()
+
+	for status, want := range map[notification.ProcessedStatus]bool{notification.ProcessedSuccess: true, notification.Processing: false, notification.ProcessedFailed: false} {
+		var out bytes.Buffer
+		printEvent(&out, explain.EventView{EventDetail: report.EventDetail{
+			EventID: "e", Processed: &report.ProcessedRow{Status: status},
+			Deliveries: report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Failed: 2, notification.Sent: 1}},
+		}})
+		require.Equal(t, want, strings.Contains(out.String(), "it means that the event has ended: 2 of its deliveries FAILED"), status)
 	}
 }
 
