@@ -139,14 +139,14 @@ func TestReceiptsRepeated(t *testing.T) {
 			require.Equal(t, first.header.Get(eventwebhook.TimestampHTTPHeader), again.header.Get(eventwebhook.TimestampHTTPHeader))
 			require.Equal(t, first.header.Get(eventwebhook.VerificationHTTPHeader), again.header.Get(eventwebhook.VerificationHTTPHeader))
 		}
-		g.shows(t, "0 wait, 1 taken, 2 refused, 0 lost")
+		g.shows(t, "0 waiting, 1 taken, 2 refused, 0 lost")
 	})
 	t.Run("Twilio", func(t *testing.T) {
 		t.Parallel()
 		g := startWithGateway(t, atOnce, func(string) int { return http.StatusServiceUnavailable })
 		g.accept(t, smsCall(smsWith("To", "+15005550108")))
 		g.next(t)
-		g.shows(t, "0 wait, 0 taken, 1 refused, 1 lost")
+		g.shows(t, "0 waiting, 0 taken, 1 refused, 1 lost")
 	})
 	t.Run("Twilio, as it was asked to", func(t *testing.T) {
 		t.Parallel()
@@ -158,6 +158,6 @@ func TestReceiptsRepeated(t *testing.T) {
 		form.Set("StatusCallback", "https://herald.example.com/webhooks/twilio?delivery_id=1#rc=5&rp=5xx,ct,rt")
 		g.accept(t, smsCall(form))
 		require.Equal(t, g.next(t).body, g.next(t).body)
-		g.shows(t, "0 wait, 0 taken, 2 refused, 1 lost")
+		g.shows(t, "0 waiting, 0 taken, 2 refused, 1 lost")
 	})
 }
