@@ -93,7 +93,7 @@ func TestLooks(t *testing.T) {
 					shot.requireLike(t, filepath.Join("../docs", tt.docs[i]+".png"), picture.small)
 				}
 			}
-			besides(pictures).requireLike(t, filepath.Join("testdata", tt.name+".png"), func(p picture) picture { return p })
+			row(pictures).requireLike(t, filepath.Join("testdata", tt.name+".png"), func(p picture) picture { return p })
 		})
 	}
 }
@@ -109,7 +109,7 @@ func (c *contracted) furnish() {
 		       (SELECT ARRAY['New reservation', 'Reservation cancelled', 'Table 12 is ready', 'Offer: 15% on weekdays'],
 		               ARRAY['Ada Brooks, 2 people, 21 December at 20:00. A window seat, please.', 'Tom Wright, 4 people, 19 December at 19:30.', 'The guests wait at the bar.',
 		                     'A longer text, which says all that there is to say about the offer, and then some more: it runs over several lines on every device, and the page shows three of them until somebody opens it. '
-		                     || 'The rest is here, for those who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (titles, bodies);
+		                     || 'The rest is here, for people who want to read all of it, down to averyveryveryverylongwordwithoutaspace.']) AS words (titles, bodies);
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
 		VALUES ('RESTAURANT_USER', '10', 'PUSH', true, true, '22:00', '08:00'), ('RESTAURANT_USER', '10', 'SMS', false, false, NULL, NULL);
 		INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'WEBSOCKET'), ('RESERVATION_REQUESTED', 'SMS'), ('SPECIAL_OFFER', 'EMAIL'), ('SPECIAL_OFFER', 'PUSH');
@@ -158,20 +158,14 @@ type tab struct {
 	ctx context.Context
 }
 
-// newTab starts a browser; its own sandbox is off, since root cannot use it.
+// newTab starts a browser that speaks English; its own sandbox is off, since root cannot use it.
 func newTab(t *testing.T) *tab {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	ctx, end := chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.NoSandbox))
+	ctx, end := chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.Env("LANGUAGE=en_US", "LANG=en_US.UTF-8", "LC_ALL=")))
 	t.Cleanup(end)
-	tab := &tab{t, ctx}
-	tab.do(
-		func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
-			_, err := chromedp.Call(ctx, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en-GB"})
-			return chromedp.Void{}, err
-		})
-	return tab
+	return &tab{t, ctx}
 }
 
 func (tab *tab) do(steps ...chromedp.Action[chromedp.Void]) {

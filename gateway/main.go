@@ -92,7 +92,7 @@ func run(ctx context.Context) error {
 		consent: newConsent(cfg, hooksDB),
 	}
 	if cfg.Demo {
-		slog.Warn("GATEWAY_DEMO: whoever reaches this gateway can be anybody")
+		slog.Warn("GATEWAY_DEMO: everybody who reaches this gateway can be anybody")
 		served.demo = &inbox.Demo{People: db, Settings: who}
 	}
 	public := newPublic(cfg, served.handler(), hub.Drain, metrics)

@@ -18,16 +18,16 @@ const (
 	oneAddress  = "address" // it has too many connections
 )
 
-// origins lets the pages of some origins ask: those of the gateway itself, and those
-// that are allowed. What is no page of another origin sends none.
+// origins lets the gateway's own pages ask, and the pages of allowed origins. A program sends
+// no origin.
 type origins struct {
 	allowed []string     // as browsers send them
 	demo    bool         // everybody can be anybody: no name but this machine's counts
 	refused func(string) // is told of each refusal, with its cause
 }
 
-// guard answers requests of other origins, and those of the demo under names that are not
-// of this machine: a page elsewhere could have made its own name mean this machine.
+// guard refuses requests of other origins. In the demo it also refuses names of other machines:
+// a page elsewhere could make its own name mean this machine.
 func (o origins) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.demo && !environment.IsLocal(hostname(r.Host)) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// picture is a page, or several beside each other.
+// picture is a page, or a row of pages.
 type picture struct{ *image.RGBA }
 
 const (
@@ -68,8 +68,8 @@ func (p picture) small() picture {
 	return picture{into}
 }
 
-// besides puts pictures beside each other.
-func besides(all []picture) picture {
+// row puts pictures into a row.
+func row(all []picture) picture {
 	var size image.Point
 	for _, p := range all {
 		size.X += p.Rect.Dx() + scale

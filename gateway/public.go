@@ -14,7 +14,7 @@ import (
 	"herald/internal/config"
 )
 
-// Bounds of the public port, where anybody may connect. A socket that is open has those of
+// Bounds of the public port, where anybody may connect. An open socket has the bounds of
 // package live instead.
 const (
 	headerTimeout = 10 * time.Second
@@ -22,8 +22,8 @@ const (
 	writeTimeout  = time.Minute      // of its answer, from the end of its header on
 	idleTimeout   = time.Minute      // between two requests
 	headerLimit   = 16 << 10         // bytes; tokens have some 1 to 4 KiB
-	// spareConnections are those besides sockets, so that many that never send a request
-	// neither keep others out nor use up memory and files.
+	// spareConnections are the connections that are no sockets. Connections that never send a
+	// request do not keep others out.
 	spareConnections = 12_000
 	// drainTimeout bounds the wait for sockets when the process stops, and for the record of
 	// what they acknowledged.

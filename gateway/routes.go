@@ -28,8 +28,8 @@ func (r rooms) handler() http.Handler {
 	routes.Handle("/api/session", r.from.guard(shared(r.api.Session())))
 	routes.Handle("/ws", r.from.guard(http.HandlerFunc(r.socket)))
 	routes.Handle("/webhooks/", r.from.guard(r.hooks.Handler()))
-	// Whoever has the link of a mail may use it from anywhere; and the origin that browsers
-	// send with the form of that page is null, since the page tells nobody where it is.
+	// A link in a mail works from anywhere. Browsers send the origin null with the form of that
+	// page, since the page sends no referrer.
 	routes.Handle("/unsubscribe", r.consent)
 	if r.demo != nil {
 		routes.Handle("/demo/", r.from.guard(r.demo.Handler()))
@@ -38,7 +38,7 @@ func (r rooms) handler() http.Handler {
 	return logged(routes)
 }
 
-// socket opens a socket for whoever is signed in. Its origin was checked.
+// socket opens a socket for a recipient who is signed in. guard has checked the origin.
 func (r rooms) socket(w http.ResponseWriter, request *http.Request) {
 	who, err := r.gate.Socket(request)
 	if err != nil {

@@ -37,7 +37,7 @@ type Preferences interface {
 
 // Page is the page behind the links. A GET asks, and changes nothing: scanners of mails
 // follow links. A POST unsubscribes at once, be it of the page's form or of a mailbox
-// provider, whatever its body is. Whoever has a link needs no other sign of who they are.
+// provider, whatever its body is. The link is enough: nobody signs in.
 type Page struct {
 	Links       Links
 	Preferences Preferences
@@ -63,7 +63,7 @@ const (
 	busy      state = "busy"    // the recipient asks too much
 )
 
-// statuses are those of answers which are no success.
+// statuses are the statuses of refusals.
 var statuses = map[state]int{mandatory: http.StatusUnprocessableEntity, unknown: http.StatusBadRequest, away: http.StatusServiceUnavailable, busy: http.StatusTooManyRequests}
 
 // ServeHTTP implements [http.Handler].

@@ -1,5 +1,5 @@
-// Package inbox is what a gateway gives to browsers besides live messages: the API of a
-// recipient's notifications and preferences, and a page that uses it.
+// Package inbox serves the API of a recipient's notifications and preferences, and a page that
+// uses the API.
 package inbox
 
 import (

@@ -55,7 +55,7 @@ func (s *socket) ask(r request) bool {
 		return true
 	}
 	if len(s.requests) >= maxRequests {
-		return r.kind == missed || r.kind == late // those that wait read to the end as well
+		return r.kind == missed || r.kind == late // the requests that wait read to the end as well
 	}
 	s.asked = s.asked || r.kind == after || r.kind == unread
 	s.requests = append(s.requests, r)

@@ -20,7 +20,7 @@ type Hub struct {
 	times
 	metrics  metrics
 	acks     *acknowledgements
-	catchUps chan *socket        // those for which a page is to be read
+	catchUps chan *socket        // sockets that wait for a page
 	pages    *semaphore.Weighted // bytes of pages
 	failed   rate.Sometimes
 
@@ -30,14 +30,14 @@ type Hub struct {
 
 	mu       sync.RWMutex
 	rooms    map[notification.RecipientKey]*room
-	count    int // of sockets, those that are being opened included
+	count    int // of sockets, also of sockets that are being opened
 	draining bool
 	empty    chan struct{} // closed when it drains and the last socket is gone
 }
 
 // room is the sockets of a recipient.
 type room struct {
-	count   int // those that are being opened included
+	count   int // also of sockets that are being opened
 	sockets []*socket
 	pages   *rate.Limiter
 }

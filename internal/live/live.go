@@ -30,7 +30,7 @@ type Acknowledger interface {
 	MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error
 }
 
-// Directory returns those of some recipients who are active.
+// Directory knows which recipients are active.
 type Directory interface {
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }

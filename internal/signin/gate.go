@@ -21,7 +21,7 @@ const (
 
 // Directory knows who may sign in.
 type Directory interface {
-	// ActiveRecipients returns those of who that exist and are active.
+	// ActiveRecipients returns the recipients in who that exist and are active.
 	ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error)
 }
 

@@ -7,8 +7,8 @@ import (
 	"herald/internal/problem"
 )
 
-// Reason is why somebody is not let in. Operators see it in a metric and in the log; whoever
-// is refused does not, since it would help to guess.
+// Reason is why somebody is not let in. Operators see it in a metric and in the log.
+// The sender does not, since it would help to guess.
 type Reason string
 
 // The reasons.

@@ -26,7 +26,7 @@ const (
 // TicketStore keeps the hashes of tickets where every gateway sees them.
 type TicketStore interface {
 	NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error
-	// UseTicket returns whom a ticket is for, once. Later, and for any other hash, the error
+	// UseTicket returns the recipient of a ticket, once. Later, and for any other hash, the error
 	// is [notification.ErrNoTicket].
 	UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error)
 }
@@ -35,8 +35,8 @@ type TicketStore interface {
 // with a token in it would stand in logs.
 type Tickets struct {
 	Store TicketStore
-	Key   []byte // of the hashes: whoever reads the table can neither use nor make a ticket
-	// PreviousKey is that of tickets from gateways that have the previous secret; nil: none.
+	Key   []byte // of the hashes: a reader of the table can neither use nor make a ticket
+	// PreviousKey is the key of tickets from gateways that have the previous secret; nil: none.
 	PreviousKey []byte
 }
 
@@ -50,7 +50,7 @@ func (t Tickets) Issue(ctx context.Context, who Identity) (ticket string, expire
 	return ticket, expires, err
 }
 
-// use returns whom a ticket is for, and takes it. A word that is no ticket costs the database
+// use returns the recipient of a ticket, once. A word that is no ticket costs the database
 // nothing.
 func (t Tickets) use(ctx context.Context, ticket string) (Identity, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(ticket)
@@ -80,7 +80,7 @@ func (t Tickets) keep(ctx context.Context, word string, who Identity, lasts time
 	return expires, nil
 }
 
-// take returns for whom a word was kept, once.
+// take returns the recipient for whom keep stored a word, once.
 func (t Tickets) take(ctx context.Context, word string) (Identity, error) {
 	who, expires, err := t.Store.UseTicket(ctx, t.hash([]byte(word)))
 	if errors.Is(err, notification.ErrNoTicket) {
