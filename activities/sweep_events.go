@@ -35,10 +35,10 @@ func (s *sweepRun) stuckEvent(ctx context.Context, event notification.StuckEvent
 	switch {
 	case err != nil || state == WorkflowRunning:
 		return err
-	case state.stopped():
+	case state.stopped() && !event.Restarting: // else a promotion of workers was interrupted
 		s.found.Closed++
 		return s.Sweeps.EndStuckEvent(ctx, event.ID, notification.EventCancelled, stuckAge)
-	case event.Purged || event.Restarts >= maxRestarts:
+	case event.Purged || (event.Restarts >= maxRestarts && !event.Restarting):
 		return s.failEvent(ctx, event.ID, fmt.Sprintf("started again %d times in vain", event.Restarts))
 	}
 	event.Published = state == WorkflowCompleted // only the start of another run was lost

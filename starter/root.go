@@ -77,7 +77,7 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.Err)
 	a.AddFlag(root)
 	root.AddCommand(
-		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.sourceCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
+		a.migrateCommand(), a.seedCommand(), a.pollerCommand(), a.workersCommand(), a.sourceCommand(), a.emitCommand(), a.eventCommand(), a.deliveryCommand(),
 		a.templateCommand(), a.suppressionCommand(), a.secretCommand(), a.statusCommand(), a.checkCommand(), a.auditCommand(), a.replayCommand(), a.purgeCommand(), a.sandboxCommand(), a.demoCommand(),
 	)
 	takeNoArgs(root)

@@ -104,7 +104,7 @@ func run(ctx context.Context, part part) error {
 	if acts.Senders, acts.Off, err = newSenders(wired, cfg, broker, part.channels); err != nil {
 		return err
 	}
-	running := &workers{temporal: temporal, namespace: options.Namespace, cfg: cfg, part: part, activities: acts, topics: topics != nil}
+	running := &workers{temporal: temporal, namespace: options.Namespace, operator: newOperator(events, launcher), cfg: cfg, part: part, activities: acts, topics: topics != nil}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	group, ctx := errgroup.WithContext(ctx)
 	page := health.Handler(checks(events, broker, topics, temporal, running), metrics.page)

@@ -12,11 +12,13 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/internal/config"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/workflows"
 )
 
@@ -33,6 +35,7 @@ const topicSlots = 256
 type workers struct {
 	temporal   client.Client
 	namespace  string
+	operator   *operate.Operator // promotes the generation of this build
 	cfg        config.Config
 	part       part
 	activities *activities.Activities
@@ -41,6 +44,7 @@ type workers struct {
 	started atomic.Bool
 	fatal   chan error
 	all     []worker.Worker
+	polled  []client.WorkerDeploymentTaskQueueInfo // what they ask for tasks
 	running []worker.Worker
 }
 
@@ -59,6 +63,9 @@ func (w *workers) run(ctx context.Context) error {
 	retry(ctx, "waiting for Temporal", retryStart, func(ctx context.Context) error {
 		return launch.RegisterSearchAttributes(ctx, w.temporal, w.namespace)
 	})
+	if err := w.requireVersioning(ctx); err != nil {
+		return err
+	}
 	w.fatal = make(chan error, 1)
 	if w.part.events {
 		w.addEvents()
@@ -77,7 +84,17 @@ func (w *workers) run(ctx context.Context) error {
 		w.running = append(w.running, each)
 	}
 	w.started.Store(true)
-	slog.Info("worker started", "events", w.part.events, "channels", w.part.channels, "task_queue_prefix", w.cfg.TaskQueuePrefix)
+	slog.Info("worker started", "events", w.part.events, "channels", w.part.channels, "task_queue_prefix", w.cfg.TaskQueuePrefix, "generation", workflows.Commands)
+	promoting, stopPromoting := context.WithCancel(ctx)
+	promoted := make(chan struct{})
+	go func() {
+		defer close(promoted)
+		w.promote(promoting)
+	}()
+	defer func() {
+		stopPromoting()
+		<-promoted
+	}()
 	select {
 	case <-ctx.Done():
 		slog.Info("worker stopping: waiting for sends under way")
@@ -129,6 +146,11 @@ func (w *workers) add(queue string, types []any, options worker.Options) {
 		default: // one is enough to end the process
 		}
 	}
+	options.DeploymentOptions = worker.DeploymentOptions{
+		UseVersioning:             true,
+		Version:                   worker.WorkerDeploymentVersion{DeploymentName: launch.Deployment(w.namespace, w.cfg.TaskQueuePrefix), BuildID: launch.BuildID(workflows.Commands)},
+		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+	}
 	options.Interceptors = []interceptor.WorkerInterceptor{activities.WithoutValues()}
 	added := worker.New(w.temporal, queue, options)
 	for _, each := range types {
@@ -136,6 +158,10 @@ func (w *workers) add(queue string, types []any, options worker.Options) {
 	}
 	added.RegisterActivity(w.activities)
 	w.all = append(w.all, added)
+	w.polled = append(w.polled, client.WorkerDeploymentTaskQueueInfo{Name: queue, Type: client.TaskQueueTypeActivity})
+	if !options.DisableWorkflowWorker {
+		w.polled = append(w.polled, client.WorkerDeploymentTaskQueueInfo{Name: queue, Type: client.TaskQueueTypeWorkflow})
+	}
 }
 
 // stop stops all running workers at the same time, since each may have to wait.

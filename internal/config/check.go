@@ -49,6 +49,9 @@ func (c *Config) check(r *environment.Reader) {
 	}
 	environment.Within(r, "BULK_THRESHOLD", c.BulkThreshold, 0, 100_000_000)
 	checkListen(r, "WORKER_HTTP_ADDR", c.WorkerHTTPAddr)
+	if c.WorkerPromote != PromoteAuto && c.WorkerPromote != PromoteManual {
+		r.Refuse("WORKER_PROMOTE", "must be auto or manual")
+	}
 }
 
 func checkListen(r *environment.Reader, key, addr string) {

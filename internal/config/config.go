@@ -37,9 +37,19 @@ type Config struct {
 	BulkThreshold  int                `env:"BULK_THRESHOLD" envDefault:"1000"` // deliveries of an event over a channel; more go in batches; 0: none ever do
 	PublicURL      string             `env:"PUBLIC_URL"`                       // where providers reach the gateway; empty: nowhere
 	WorkerHTTPAddr string             `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
+	WorkerPromote  Promotion          `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual
 
 	Policies map[notification.Channel]Policy `env:"-"` // one for each channel
 }
+
+// Promotion says who has the workers of a new generation get the tasks.
+type Promotion string
+
+// The settings of WORKER_PROMOTE.
+const (
+	PromoteAuto   Promotion = "auto"   // a worker, when it starts
+	PromoteManual Promotion = "manual" // an operator: `starter workers promote`
+)
 
 // From returns the worker's settings in an environment, or one error that names everything
 // that is wrong and shows no value. readSenders reads the settings of the senders.

@@ -16,7 +16,7 @@ import (
 // own without a topic gets what it got before there were others.
 func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
 	in := workflows.NotifyInput{
-		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: workflows.Commands, Cancels: event.Cancels,
+		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: cmp.Or(l.Generation, workflows.Commands), Cancels: event.Cancels,
 	}
 	name := cmp.Or(event.Source, notification.HeraldSource)
 	if err := l.CheckSource(name); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -36,6 +37,8 @@ type Worker struct {
 	Identity string       `json:"identity"` // process id and host, unless it was set
 	Status   WorkerStatus `json:"status"`
 	LastSeen time.Time    `json:"last_seen"` // by its own clock
+
+	Generation int `json:"generation"` // [Unversioned]: it has no version
 }
 
 // WorkerStatus says whether a worker takes tasks.
@@ -44,6 +47,7 @@ type WorkerStatus string
 // The statuses of a worker.
 const (
 	WorkerRunning WorkerStatus = "RUNNING"
+	WorkerIdle    WorkerStatus = "IDLE"    // it runs and gets no tasks: another generation is current
 	WorkerStopped WorkerStatus = "STOPPED" // it was told to stop, and takes no more tasks
 	WorkerGone    WorkerStatus = "GONE"    // it has not been heard of for 9 seconds or more
 )
@@ -60,6 +64,22 @@ func (w Workers) Running() int {
 		}
 	}
 	return running
+}
+
+// Alive counts the workers that run, also those that get no tasks.
+func (w Workers) Alive() int {
+	alive := 0
+	for _, worker := range w {
+		if worker.Status == WorkerRunning || worker.Status == WorkerIdle {
+			alive++
+		}
+	}
+	return alive
+}
+
+// Of are the workers of a generation.
+func (w Workers) Of(generation int) Workers {
+	return slices.DeleteFunc(slices.Clone(w), func(worker Worker) bool { return worker.Generation != generation })
 }
 
 // LastSeen is when the last of them was seen; nil: there was none lately.
@@ -93,21 +113,32 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	if err != nil && !withheld(err) {
 		return nil, fmt.Errorf("list the workers of task queue %s: %w", queue, err)
 	}
-	polled, err := lastPolls(ctx, temporal, queue)
+	described, err := describeQueue(ctx, temporal, queue)
 	if err != nil {
 		return nil, fmt.Errorf("describe task queue %s: %w", queue, err)
 	}
+	polled := map[string]*taskqueuepb.PollerInfo{}
+	for _, p := range described.GetPollers() {
+		polled[p.GetIdentity()] = p
+	}
 	now, found := time.Now(), Workers{}
 	for _, h := range beating {
-		found = append(found, workerOf(h, polled[h.GetWorkerIdentity()], now))
+		found = append(found, workerOf(h, polled[h.GetWorkerIdentity()].GetLastAccessTime().AsTime(), now))
 		delete(polled, h.GetWorkerIdentity()) // an older one of this identity is the process before a restart
 	}
 	patience := pollGone
 	if kept {
 		patience = heartbeatGone // the first heartbeat comes sooner
 	}
-	for identity, seen := range polled {
-		found = append(found, Worker{identity, statusAfter(now.Sub(seen), patience), seen})
+	for identity, p := range polled {
+		seen := p.GetLastAccessTime().AsTime()
+		found = append(found, Worker{identity, statusAfter(now.Sub(seen), patience), seen, Generation(p.GetDeploymentOptions().GetBuildId())})
+	}
+	current := Generation(described.GetVersioningInfo().GetCurrentDeploymentVersion().GetBuildId())
+	for i, worker := range found {
+		if worker.Status == WorkerRunning && worker.Generation != current {
+			found[i].Status = WorkerIdle
+		}
 	}
 	slices.SortFunc(found, func(a, b Worker) int {
 		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.Identity, b.Identity))
@@ -115,18 +146,14 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	return found, nil
 }
 
-// lastPolls is when each worker of a queue last asked for tasks, by its identity.
-func lastPolls(ctx context.Context, temporal queueDescriber, queue string) (map[string]time.Time, error) {
-	description, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+// describeQueue asks for a queue, which may be unknown.
+func describeQueue(ctx context.Context, temporal queueDescriber, queue string) (*workflowservice.DescribeTaskQueueResponse, error) {
+	described, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
 	var notFound *serviceerror.NotFound
-	if err != nil && !errors.As(err, &notFound) {
-		return nil, err
+	if errors.As(err, &notFound) {
+		err = nil
 	}
-	polled := map[string]time.Time{}
-	for _, p := range description.GetPollers() {
-		polled[p.GetIdentity()] = p.GetLastAccessTime().AsTime()
-	}
-	return polled, nil
+	return described, err
 }
 
 // withheld says that a server keeps no heartbeats, or does not show them to us.
@@ -170,7 +197,7 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 // that is later: a server that has too much to do refuses heartbeats first. A worker
 // with longer intervals says so in each heartbeat but its first.
 func workerOf(h *workerpb.WorkerHeartbeat, polled, now time.Time) Worker {
-	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime()}
+	worker := Worker{Identity: h.GetWorkerIdentity(), LastSeen: h.GetHeartbeatTime().AsTime(), Generation: Generation(h.GetDeploymentVersion().GetBuildId())}
 	if polled.After(worker.LastSeen) {
 		worker.LastSeen = polled
 	}

@@ -5,8 +5,9 @@ import "time"
 // StuckEvent is an event that has been PROCESSING for long.
 type StuckEvent struct {
 	PendingEvent
-	Restarts int  // how often the sweep has started it again
-	Purged   bool // its row in event_outbox is gone, so that it cannot be planned
+	Restarts   int  // how often the sweep has started it again
+	Restarting bool // a promotion of workers has ended its workflow, to start it again
+	Purged     bool // its row in event_outbox is gone, so that it cannot be planned
 }
 
 // StuckDelivery is a delivery that has been PENDING for long.

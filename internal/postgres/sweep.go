@@ -32,9 +32,25 @@ const waitsByDesign = `(
 		       AND    ` + undelivered + `
 		       LIMIT  100) AS w)`
 
+// selectStuckEvents has the columns of [notification.StuckEvent].
+const selectStuckEvents = `
+		SELECT e.event_id AS id,
+		       coalesce(o.source, '') AS source,
+		       coalesce(o.event_type, '') AS type,
+		       coalesce(o.aggregate_type, '') AS aggregate_type,
+		       coalesce(o.aggregate_id, '') AS aggregate_id,
+		       coalesce(o.correlation_id, '') AS correlation_id,
+		       coalesce(o.cancels, '') AS cancels,
+		       e.restarts,
+		       e.restarting_at IS NOT NULL AS restarting,
+		       o.event_id IS NULL AS purged
+		FROM   processed_event e
+		LEFT JOIN event_outbox o USING (event_id)`
+
 // StuckEvents reads events that are PROCESSING for longer than age, in the order of their ids:
 // the first ones behind after, up to limit. If waiting is set, they are events that wait by
-// design, otherwise all others. next is the id behind which to read on; empty: that was all.
+// design, otherwise all others. It leaves out events that a promotion of workers has begun to
+// restart within age. next is the id behind which to read on; empty: that was all.
 func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
 	const bound = `
 		SELECT coalesce((
@@ -45,20 +61,10 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 			ORDER BY event_id
 			OFFSET $2
 			LIMIT  1), '')`
-	const query = `
-		SELECT e.event_id AS id,
-		       coalesce(o.source, '') AS source,
-		       coalesce(o.event_type, '') AS type,
-		       coalesce(o.aggregate_type, '') AS aggregate_type,
-		       coalesce(o.aggregate_id, '') AS aggregate_id,
-		       coalesce(o.correlation_id, '') AS correlation_id,
-		       coalesce(o.cancels, '') AS cancels,
-		       e.restarts,
-		       o.event_id IS NULL AS purged
-		FROM   processed_event e
-		LEFT JOIN event_outbox o USING (event_id)
+	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - $2::interval
+		AND    (e.restarting_at IS NULL OR e.restarting_at < now() - $2::interval)
 		AND    e.event_id > $1
 		AND    (e.event_id <= $3 OR $3 = '')
 		AND    ` + waitsByDesign + ` = $4
@@ -129,10 +135,17 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 	return stuck, next, err
 }
 
-// EventRestarted counts that the sweep has started an event again.
+// EventRestarted notes that an event was started again. It counts a restart by the sweep; a
+// promotion of workers, which has marked the event, is nobody's failure.
 func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
-	_, err := s.Pool.Exec(ctx, "UPDATE processed_event SET restarts = restarts + 1 WHERE event_id = $1", eventID)
-	return wrap(err, "count restart of event")
+	const query = `
+		UPDATE processed_event
+		SET    restarts      = restarts + CASE WHEN restarting_at IS NULL THEN 1 ELSE 0 END,
+		       restarting_at = NULL
+		WHERE  event_id = $1`
+
+	_, err := s.Pool.Exec(ctx, query, eventID)
+	return wrap(err, "note restart of event")
 }
 
 // DeliveryRestarted counts that the sweep has started a delivery again.
@@ -146,9 +159,10 @@ func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error 
 func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error {
 	const query = `
 		UPDATE processed_event
-		SET    status     = 'FAILED',
-		       outcome    = $2,
-		       updated_at = now()
+		SET    status        = 'FAILED',
+		       outcome       = $2,
+		       restarting_at = NULL,
+		       updated_at    = now()
 		WHERE  event_id = $1
 		AND    status = 'PROCESSING'
 		AND    created_at < now() - $3::interval`

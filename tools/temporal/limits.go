@@ -23,5 +23,7 @@ func limits() dynamicconfig.StaticClient {
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
 		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
 		dynamicconfig.MatchingEnableFairness.Key():              true,
+
+		dynamicconfig.MatchingMaxDeployments.Key(): unthrottled, // installations in a namespace: each test is one; 100 by default
 	}
 }

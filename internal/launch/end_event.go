@@ -1,0 +1,66 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"golang.org/x/sync/errgroup"
+
+	"herald/workflows"
+)
+
+// endedAtOnce bounds the deliveries that are ended at the same time.
+const endedAtOnce = 16
+
+// EndEvent terminates a run of an event's workflow and all workflows below it. Their code
+// runs no further, so they write nothing; attempts under way end by themselves. A workflow
+// that has ended still knows its children, so a repetition finds what an interruption left.
+//
+// Parents come first: a parent whose child is terminated would start the next one.
+func (l *Launcher) EndEvent(ctx context.Context, eventID, runID, reason string) error {
+	return l.endTree(ctx, eventID, runID, reason)
+}
+
+func (l *Launcher) endTree(ctx context.Context, id, runID, reason string) error {
+	if err := l.terminate(ctx, id, runID, reason); err != nil {
+		return err
+	}
+	described, err := l.Client.DescribeWorkflowExecution(ctx, id, runID)
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("describe %s: %w", id, err)
+	}
+	return l.endChildren(ctx, described.GetPendingChildren(), reason)
+}
+
+// endChildren ends many deliveries at the same time, and others one after the other, since
+// each of those may have many deliveries.
+func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.PendingChildExecutionInfo, reason string) error {
+	deliveries, within := errgroup.WithContext(ctx)
+	deliveries.SetLimit(endedAtOnce)
+	for _, child := range children {
+		id := child.GetWorkflowId()
+		if child.GetWorkflowTypeName() == workflows.DeliverNotificationType {
+			deliveries.Go(func() error { return l.terminate(within, id, "", reason) })
+		} else if err := l.endTree(ctx, id, "", reason); err != nil {
+			_ = deliveries.Wait() // the first error is enough
+			return err
+		}
+	}
+	return deliveries.Wait()
+}
+
+// terminate ends a workflow. One that has ended already is as good.
+func (l *Launcher) terminate(ctx context.Context, id, runID, reason string) error {
+	var ended *serviceerror.NotFound
+	if err := l.Client.TerminateWorkflow(ctx, id, runID, reason); err != nil && !errors.As(err, &ended) {
+		return fmt.Errorf("terminate %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+// Unversioned is the newest generation whose workers have no version: that of release 0.2.
+const Unversioned = 3
+
+// maxNamespace bounds how much of a namespace's name is in that of a deployment, in bytes.
+// On Postgres, Temporal keeps 255 bytes of it and what it adds.
+const maxNamespace = 100
+
+// Deployment is the name of an installation's workers in Temporal. Temporal refuses a dot,
+// which every namespace of Temporal Cloud has, and a colon.
+func Deployment(namespace, prefix string) string {
+	namespace = strings.NewReplacer(".", "_", ":", "_").Replace(strings.TrimLeft(namespace, "_"))
+	if len(namespace) > maxNamespace {
+		namespace = strings.ToValidUTF8(namespace[:maxNamespace], "")
+	}
+	return namespace + "/" + prefix
+}
+
+// BuildID is how Temporal calls a generation; empty: its workers have no version.
+func BuildID(generation int) string {
+	if generation <= Unversioned {
+		return ""
+	}
+	return strconv.Itoa(generation)
+}
+
+// Generation is that of a build ID, which is [Unversioned] for those of other workers.
+func Generation(buildID string) int {
+	generation, err := strconv.Atoi(buildID)
+	if err != nil {
+		return Unversioned
+	}
+	return generation
+}
+
+// Generations is what Temporal knows of the generations of an installation's workers.
+type Generations struct {
+	Current int   // its workers get all tasks
+	Seen    []int // whose workers have polled, the newest first; without [Unversioned]
+}
+
+// NoVersioningError says that a server lacks Worker Versioning.
+type NoVersioningError struct{ Err error }
+
+func (e *NoVersioningError) Error() string {
+	return fmt.Sprintf("Temporal has no Worker Versioning here: Herald needs a server of 1.28 or later, with system.enableDeploymentVersions: %v", e.Err)
+}
+
+func (e *NoVersioningError) Unwrap() error { return e.Err }
+
+// Generations asks Temporal for the generations of the installation. A server without Worker
+// Versioning is a [NoVersioningError].
+func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
+	found := Generations{Current: Unversioned}
+	described, err := l.deployment().Describe(ctx, client.WorkerDeploymentDescribeOptions{})
+	var unknown *serviceerror.NotFound
+	var unimplemented *serviceerror.Unimplemented
+	var disabled *serviceerror.PermissionDenied
+	switch {
+	case errors.As(err, &unknown):
+		return found, nil
+	case errors.As(err, &unimplemented), errors.As(err, &disabled):
+		return found, &NoVersioningError{err}
+	case err != nil:
+		return found, fmt.Errorf("describe worker deployment: %w", err)
+	}
+	if current := described.Info.RoutingConfig.CurrentVersion; current != nil {
+		found.Current = Generation(current.BuildID)
+	}
+	for _, version := range described.Info.VersionSummaries {
+		found.Seen = append(found.Seen, Generation(version.Version.BuildID))
+	}
+	slices.SortFunc(found.Seen, func(a, b int) int { return b - a })
+	return found, nil
+}
+
+// SetGeneration has the workers of a generation get all tasks from now on.
+func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
+	_, err := l.deployment().SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{
+		BuildID: BuildID(generation), IgnoreMissingTaskQueues: true, // a queue may have been given up
+	})
+	if err != nil {
+		return fmt.Errorf("make generation %d current: %w", generation, err)
+	}
+	return nil
+}
+
+// QueuesOf returns the task queues that workers of a generation have polled, one entry for
+// each queue and kind of task.
+func (l *Launcher) QueuesOf(ctx context.Context, generation int) ([]client.WorkerDeploymentTaskQueueInfo, error) {
+	described, err := l.deployment().DescribeVersion(ctx, client.WorkerDeploymentDescribeVersionOptions{BuildID: BuildID(generation)})
+	var unknown *serviceerror.NotFound
+	if err != nil && !errors.As(err, &unknown) {
+		return nil, fmt.Errorf("describe generation %d: %w", generation, err)
+	}
+	return described.Info.TaskQueuesInfos, nil
+}
+
+func (l *Launcher) deployment() client.WorkerDeploymentHandle {
+	return l.Client.WorkerDeploymentClient().GetHandle(Deployment(l.Namespace, l.Prefix))
+}

@@ -1,0 +1,137 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"herald/workflows"
+)
+
+// OpenEvent is the workflow of an event that has not ended; the zero value: none runs.
+type OpenEvent struct {
+	RunID      string
+	Generation int  // of the commands that it issues
+	Topic      bool // it feeds a topic itself, as those of generation 3 and before do
+	Lanes      bool // it has started a lane
+}
+
+// Replays reports whether workers of a generation can continue the workflow. Generation 4
+// has no code for the lanes and the topics of those before. An older generation knows
+// nothing of a newer one's commands.
+func (e OpenEvent) Replays(generation int) bool {
+	if e.Generation > generation {
+		return false
+	}
+	return generation <= Unversioned || e.Generation > Unversioned || !(e.Topic || e.Lanes)
+}
+
+// startedInput is the part of [workflows.NotifyInput] that tells how to continue the event.
+// Topic is that of generations whose type had it.
+type startedInput struct {
+	Commands int
+	Publish  bool
+	Topic    json.RawMessage
+}
+
+func inputOf(started *historypb.HistoryEvent) (input startedInput, err error) {
+	payloads := started.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &input); err != nil {
+		return input, fmt.Errorf("read the input of an event's workflow: %w", err)
+	}
+	return input, nil
+}
+
+// OpenEvent reads the workflow of an event, if one of this installation runs.
+func (l *Launcher) OpenEvent(ctx context.Context, eventID string) (OpenEvent, error) {
+	described, err := l.Client.DescribeWorkflowExecution(ctx, eventID, "")
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return OpenEvent{}, nil
+	}
+	if err != nil {
+		return OpenEvent{}, fmt.Errorf("describe %s: %w", eventID, err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetType().GetName() != workflows.NotifyEventType ||
+		described.GetExecutionConfig().GetTaskQueue().GetName() != workflows.EventsQueue(l.Prefix) {
+		return OpenEvent{}, nil
+	}
+	return l.readBeginning(ctx, info.GetExecution())
+}
+
+// beginning is how many events of a history tell whether the event has lanes: the first one
+// starts when the first page is planned.
+const beginning = 50
+
+func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExecution) (OpenEvent, error) {
+	open := OpenEvent{RunID: run.GetRunId()}
+	history, err := l.Client.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: cmp.Or(l.Namespace, client.DefaultNamespace), Execution: run, MaximumPageSize: beginning,
+	})
+	if err != nil {
+		return open, fmt.Errorf("read the history of %s: %w", run.GetWorkflowId(), err)
+	}
+	for i, event := range history.GetHistory().GetEvents() {
+		if i == 0 {
+			input, err := inputOf(event)
+			if err != nil {
+				return open, err
+			}
+			open.Generation, open.Topic = input.Commands, len(input.Topic) > 0
+		}
+		child := event.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+		open.Lanes = open.Lanes || child.GetWorkflowType().GetName() == workflows.NotifyChannelType
+	}
+	return open, nil
+}
+
+// publishActivity is the activity by which an event reaches RabbitMQ.
+const publishActivity = "PublishEvent"
+
+// HasToPublish reports whether the last run of an event's workflow was to publish the event's
+// message and has not done so: the next run has to. So does one whose history is gone.
+func (l *Launcher) HasToPublish(ctx context.Context, eventID string) (bool, error) {
+	scheduled := int64(0)
+	history := l.Client.GetWorkflowHistory(ctx, eventID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event, err := history.Next()
+		var unknown *serviceerror.NotFound
+		switch {
+		case errors.As(err, &unknown):
+			return true, nil
+		case err != nil:
+			return false, fmt.Errorf("read the history of %s: %w", eventID, err)
+		case event.GetEventId() == 1:
+			if input, err := inputOf(event); err != nil || !input.Publish {
+				return false, err
+			}
+		case publishedLocally(event), scheduled > 0 && event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId() == scheduled:
+			return false, nil
+		case event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == publishActivity:
+			scheduled = event.GetEventId()
+		}
+	}
+	return true, nil
+}
+
+// publishedLocally reports whether a marker says that the local activity succeeded.
+func publishedLocally(event *historypb.HistoryEvent) bool {
+	marker := event.GetMarkerRecordedEventAttributes()
+	if marker.GetMarkerName() != "LocalActivity" || marker.GetFailure() != nil {
+		return false
+	}
+	var data struct{ ActivityType string }
+	err := converter.GetDefaultDataConverter().FromPayloads(marker.GetDetails()["data"], &data)
+	return err == nil && data.ActivityType == publishActivity
+}

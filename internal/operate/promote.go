@@ -1,0 +1,237 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"herald/internal/advice"
+	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/workflows"
+)
+
+// Promotion says which generation of workers is to get all tasks.
+type Promotion struct {
+	Generation int
+	Rollback   bool // Generation may be older than the current one
+}
+
+// Promoted is how far a promotion has come.
+type Promoted struct {
+	Generation int  `json:"generation"`
+	From       int  `json:"from_generation"`
+	Changed    bool `json:"changed"`   // false: the generation was current already, and nothing was left to do
+	Ended      int  `json:"ended"`     // events whose workflows the generation cannot continue
+	Restarted  int  `json:"restarted"` // of these, events that were started again
+}
+
+const (
+	// promotedPage is how many events a promotion reads at once.
+	promotedPage = 500
+	// promotedAtOnce bounds the events that are looked at, ended or started at the same time.
+	promotedAtOnce = 8
+	// maxClaimed is above what all pollers of an installation claim at the same time.
+	maxClaimed = 50_000
+)
+
+// Promote has the workers of a generation get all tasks. Whatever they cannot continue by
+// replay is ended first and started again afterwards: its state is in the tables.
+//
+// It may be interrupted at any place. A marked event neither fails nor loses a delivery, and
+// another call continues: that of the next worker that starts, or of an operator. One process
+// promotes at a time; for others the error is [postgres.ErrPromoting].
+func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(Promoted)) (Promoted, error) {
+	held, unlock, err := o.Store.LockPromotions(ctx)
+	if err != nil {
+		return Promoted{}, err
+	}
+	defer unlock()
+	p := &promotion{Operator: o, held: held, progress: progress, done: Promoted{Generation: order.Generation}}
+	p.launcher = *o.Launcher
+	p.launcher.Generation, p.launcher.PublishEvents = order.Generation, true // whether an event is published, its last run says
+	if begun, err := p.begin(ctx, order); err != nil || !begun {
+		return p.done, err
+	}
+	err = p.run(ctx)
+	return p.soFar(), err
+}
+
+// promotion is one that is under way.
+type promotion struct {
+	*Operator
+	launcher launch.Launcher // starts what this generation can continue
+	held     func(context.Context) error
+	progress func(Promoted)
+	current  int // the generation that gets the tasks
+	done     Promoted
+
+	ended, restarted atomic.Int64 // events
+}
+
+func (p *promotion) soFar() Promoted {
+	done := p.done
+	done.Ended, done.Restarted = int(p.ended.Load()), int(p.restarted.Load())
+	return done
+}
+
+// begin writes down that the promotion begins. It reports whether there is anything to do.
+func (p *promotion) begin(ctx context.Context, order Promotion) (begun bool, err error) {
+	generations, err := p.Launcher.Generations(ctx)
+	if err != nil {
+		return false, err
+	}
+	last, err := p.Store.LastPromotion(ctx)
+	if err != nil {
+		return false, err
+	}
+	interrupted := !last.BeganAt.IsZero() && last.EndedAt == nil
+	p.current, p.done.From = generations.Current, generations.Current
+	if order.Generation == p.current && !interrupted {
+		return false, nil
+	}
+	if err := p.permit(ctx, order, generations); err != nil {
+		return false, err
+	}
+	if interrupted && last.Generation == order.Generation {
+		p.done.From = last.From
+	}
+	p.done.Changed = true
+	detail := fmt.Sprintf("generation %d to %d", p.done.From, order.Generation)
+	if err := p.Record(ctx, detail, launch.Deployment(p.Launcher.Namespace, p.Launcher.Prefix)); err != nil {
+		return false, err
+	}
+	return true, p.Store.BeginPromotion(ctx, order.Generation, p.done.From)
+}
+
+// permit refuses what would leave tasks without a worker, or go back unasked.
+func (p *promotion) permit(ctx context.Context, order Promotion, generations launch.Generations) error {
+	if order.Generation < p.current && !order.Rollback {
+		return advice.With(fmt.Errorf("generation %d is older than the current generation %d", order.Generation, p.current),
+			"add --rollback to go back; docs/upgrading.md says what that does")
+	}
+	if order.Generation > launch.Unversioned && !slices.Contains(generations.Seen, order.Generation) {
+		return advice.With(fmt.Errorf("no worker of generation %d has polled", order.Generation), "start its workers; see `starter workers list`")
+	}
+	missing, err := p.missingQueues(ctx, order.Generation)
+	if err == nil && len(missing) > 0 {
+		err = advice.With(fmt.Errorf("no worker of generation %d polls %s, which other workers serve", order.Generation, strings.Join(missing, ", ")),
+			"start its workers for all queues: a generation takes over as a whole; see `starter workers list`")
+	}
+	return err
+}
+
+// missingQueues are the task queues that workers of other generations serve, and none of
+// this one.
+func (p *promotion) missingQueues(ctx context.Context, generation int) (missing []string, err error) {
+	for _, queue := range queuesOf(p.Launcher.Prefix) {
+		workers, err := launch.WorkersOf(ctx, p.Launcher.Client, p.Launcher.Namespace, queue)
+		if err != nil {
+			return nil, err
+		}
+		if workers.Alive() > 0 && workers.Of(generation).Alive() == 0 {
+			missing = append(missing, queue)
+		}
+	}
+	return missing, nil
+}
+
+// queuesOf are the task queues of an installation's workflows.
+func queuesOf(prefix string) []string {
+	queues := []string{workflows.EventsQueue(prefix)}
+	for _, channel := range notification.Channels() {
+		queues = append(queues, workflows.ChannelQueue(prefix, channel))
+	}
+	return queues
+}
+
+// run ends, switches and starts again. Workflows are ended before the switch, so that no
+// worker gets a task that it cannot replay. An event that began a lane at the last moment
+// is found after the switch.
+func (p *promotion) run(ctx context.Context) error {
+	if err := p.endMarked(ctx); err != nil {
+		return err
+	}
+	if err := p.endAll(ctx); err != nil {
+		return err
+	}
+	if p.current != p.done.Generation {
+		if err := p.Launcher.SetGeneration(ctx, p.done.Generation); err != nil {
+			return err
+		}
+		if err := p.endAll(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.startAll(ctx); err != nil {
+		return err
+	}
+	return p.Store.EndPromotion(ctx)
+}
+
+// each calls f for some events, several at a time, as long as the lock of promotions holds.
+func each[Event any](ctx context.Context, p *promotion, events []Event, f func(context.Context, Event) error) error {
+	if err := p.held(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(promotedAtOnce)
+	for _, event := range events {
+		group.Go(func() error { return f(ctx, event) })
+	}
+	err := group.Wait()
+	p.progress(p.soFar())
+	return err
+}
+
+// marked calls f for all events that this promotion, or an interrupted one, has marked.
+func (p *promotion) marked(ctx context.Context, f func(context.Context, notification.StuckEvent) error) error {
+	for after := ""; ; {
+		page, err := p.Store.RestartingEvents(ctx, after, promotedPage)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		if err := each(ctx, p, page, f); err != nil {
+			return err
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// IsPermanent reports whether a promotion that failed so will fail again, until somebody does
+// something else than wait.
+func IsPermanent(err error) bool {
+	var versioning *launch.NoVersioningError
+	return errors.As(err, &versioning)
+}
+
+// AtStart decides what a worker of a generation does about promotion when it starts. why says
+// why it leaves the current generation as it is; empty: it promotes its own.
+func (o *Operator) AtStart(ctx context.Context, generation int) (why string, err error) {
+	generations, err := o.Launcher.Generations(ctx)
+	if err != nil {
+		return "", err
+	}
+	if generations.Current > generation {
+		return fmt.Sprintf("generation %d is current, and %d is older", generations.Current, generation), nil
+	}
+	last, err := o.Store.LastPromotion(ctx)
+	if err != nil {
+		return "", err
+	}
+	if rolledBack(last, generation) {
+		return fmt.Sprintf("an operator went back from generation %d to %d: `starter workers promote` promotes it again", last.From, last.Generation), nil
+	}
+	return "", nil
+}
+
+// rolledBack reports whether operators went back from a generation, or a newer one.
+func rolledBack(last postgres.Promotion, generation int) bool {
+	return last.Generation < generation && generation <= last.From
+}

@@ -1,0 +1,115 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"herald/internal/notification"
+)
+
+// endAll ends all events that the generation cannot continue, until none is left. The tables
+// say which events are open, and Temporal how each began: visibility would lag behind both,
+// and cannot tell what feeds a topic.
+func (p *promotion) endAll(ctx context.Context) error {
+	for {
+		ended := p.ended.Load()
+		claimed, err := p.Store.ClaimedEvents(ctx, maxClaimed)
+		if err != nil {
+			return err
+		}
+		if err := p.endThese(ctx, claimed); err != nil {
+			return err
+		}
+		for after := ""; ; {
+			page, err := p.Store.UnfinishedEvents(ctx, after, promotedPage)
+			if err != nil {
+				return err
+			}
+			if len(page) == 0 {
+				break
+			}
+			if err := p.endThese(ctx, page); err != nil {
+				return err
+			}
+			after = page[len(page)-1]
+		}
+		if p.ended.Load() == ended {
+			return nil
+		}
+	}
+}
+
+func (p *promotion) endThese(ctx context.Context, ids []string) error {
+	return each(ctx, p, ids, func(ctx context.Context, id string) error {
+		open, err := p.Launcher.OpenEvent(ctx, id)
+		if err != nil || open.RunID == "" || open.Replays(p.done.Generation) {
+			return err
+		}
+		if marked, err := p.Store.BeginRestart(ctx, id); err != nil || !marked {
+			return err
+		}
+		p.ended.Add(1)
+		return p.Launcher.EndEvent(ctx, id, open.RunID, p.reason())
+	})
+}
+
+// reason is what the Web UI shows as the cause of the end.
+func (p *promotion) reason() string {
+	return fmt.Sprintf("workers of generation %d cannot continue it: Herald starts the event again", p.done.Generation)
+}
+
+// endMarked ends what an interrupted promotion has marked, and perhaps not ended to the last
+// workflow.
+func (p *promotion) endMarked(ctx context.Context) error {
+	return p.marked(ctx, func(ctx context.Context, event notification.StuckEvent) error {
+		open, err := p.Launcher.OpenEvent(ctx, event.ID)
+		if err != nil {
+			return err
+		}
+		if open.RunID != "" && open.Replays(p.done.Generation) { // it was started again already
+			return p.Store.EventRestarted(ctx, event.ID)
+		}
+		p.ended.Add(1)
+		return p.Launcher.EndEvent(ctx, event.ID, open.RunID, p.reason())
+	})
+}
+
+// startAll starts all marked events again.
+func (p *promotion) startAll(ctx context.Context) error {
+	return p.marked(ctx, p.startAgain)
+}
+
+// startAgain starts an event as the sweep does. Attempts under way end first: what they sent
+// is then on record.
+func (p *promotion) startAgain(ctx context.Context, event notification.StuckEvent) error {
+	if event.Purged {
+		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)
+	}
+	for {
+		underWay, err := p.Store.AttemptsUnderWay(ctx, event.ID)
+		if err != nil {
+			return err
+		}
+		if !underWay {
+			break
+		}
+		if err := sleep(ctx); err != nil {
+			return err
+		}
+	}
+	publish, err := p.Launcher.HasToPublish(ctx, event.ID)
+	if err != nil {
+		return err
+	}
+	event.Published = !publish
+	err = p.launcher.StartEventAgain(ctx, event.PendingEvent)
+	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
+		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("start %s again: %w", event.ID, err)
+	}
+	p.restarted.Add(1)
+	return p.Store.EventRestarted(ctx, event.ID)
+}

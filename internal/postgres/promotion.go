@@ -1,0 +1,179 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
+// Promotion is a row of worker_promotion: a generation of workers that was promoted, or is
+// being promoted.
+type Promotion struct {
+	Generation int        `json:"generation"`
+	From       int        `json:"from_generation"`
+	BeganAt    time.Time  `json:"began_at"`
+	EndedAt    *time.Time `json:"ended_at"` // nil: it is under way, or was interrupted
+}
+
+// ErrPromoting means that another process holds the lock of promotions.
+var ErrPromoting = errors.New("another process promotes a generation of workers")
+
+// LockPromotions has this process alone promote generations. The lock is that of one
+// connection, so it ends with the process. held reports whether it still holds.
+func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) error, unlock func(), err error) {
+	conn, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return nil, nil, wrap(err, "lock promotions")
+	}
+	locked := false
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtext('herald'), hashtext(current_schema() || '.worker_promotion'))").Scan(&locked)
+	if err == nil && !locked {
+		conn.Release()
+		return nil, nil, ErrPromoting
+	}
+	unlock = func() {
+		_ = conn.Hijack().Close(context.WithoutCancel(ctx)) // which ends the lock, however the connection is
+	}
+	if err != nil {
+		unlock()
+		return nil, nil, wrap(err, "lock promotions")
+	}
+	return func(ctx context.Context) error { return wrap(conn.Ping(ctx), "hold the lock of promotions") }, unlock, nil
+}
+
+// LastPromotion reads the newest promotion; the zero value: there was none.
+func (s *Store) LastPromotion(ctx context.Context) (Promotion, error) {
+	const query = `
+		SELECT generation, from_generation, began_at, ended_at
+		FROM   worker_promotion
+		ORDER BY id DESC
+		LIMIT  1`
+
+	var last Promotion
+	err := s.Pool.QueryRow(ctx, query).Scan(&last.Generation, &last.From, &last.BeganAt, &last.EndedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return last, wrap(err, "read the last promotion")
+}
+
+// BeginPromotion writes that a generation is being promoted. It continues one that was
+// interrupted.
+func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error {
+	const query = `
+		INSERT INTO worker_promotion (generation, from_generation)
+		SELECT $1, $2
+		WHERE  NOT EXISTS (
+			SELECT
+			FROM  (SELECT generation, ended_at FROM worker_promotion ORDER BY id DESC LIMIT 1) AS last
+			WHERE  generation = $1
+			AND    ended_at IS NULL)`
+
+	_, err := s.Pool.Exec(ctx, query, generation, from)
+	return wrap(err, "begin promotion")
+}
+
+// EndPromotion writes that all events were started again. An event that ended by itself
+// before its workflow could be ended needs no restart.
+func (s *Store) EndPromotion(ctx context.Context) error {
+	const ended = `
+		UPDATE processed_event
+		SET    restarting_at = NULL
+		WHERE  restarting_at IS NOT NULL
+		AND    status <> 'PROCESSING'`
+	const end = `
+		UPDATE worker_promotion
+		SET    ended_at = now()
+		WHERE  ended_at IS NULL`
+
+	batch := &pgx.Batch{}
+	batch.Queue(ended)
+	batch.Queue(end)
+	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "end promotion")
+}
+
+// UnfinishedEvents reads the ids of events that may have a workflow: up to limit of them, behind
+// after.
+func (s *Store) UnfinishedEvents(ctx context.Context, after string, limit int) ([]string, error) {
+	const query = `
+		SELECT event_id
+		FROM   processed_event
+		WHERE  status = 'PROCESSING'
+		AND    event_id > $1
+		ORDER BY event_id
+		LIMIT  $2`
+
+	return collect(ctx, s.Pool, "read unfinished events", pgx.RowTo[string], query, after, limit)
+}
+
+// ClaimedEvents reads the ids of events that a poller has claimed: it may have started their
+// workflows, without having marked the events yet.
+func (s *Store) ClaimedEvents(ctx context.Context, limit int) ([]string, error) {
+	const query = `
+		SELECT event_id
+		FROM   event_outbox
+		WHERE  status = 'PENDING'
+		AND    lease_owner IS NOT NULL
+		LIMIT  $1`
+
+	return collect(ctx, s.Pool, "read claimed events", pgx.RowTo[string], query, limit)
+}
+
+// BeginRestart marks an event as one whose workflows end only to be started again. It
+// reports whether the event is open. From then on, the triggers of migration promotion keep
+// the event and its deliveries from ending as failed or cancelled.
+func (s *Store) BeginRestart(ctx context.Context, eventID string) (open bool, err error) {
+	const query = `
+		INSERT INTO processed_event (event_id, restarting_at)
+		VALUES ($1, now())
+		ON CONFLICT (event_id) DO UPDATE
+		SET    restarting_at = coalesce(processed_event.restarting_at, now())
+		WHERE  processed_event.status = 'PROCESSING'`
+
+	done, err := s.Pool.Exec(ctx, query, eventID)
+	return done.RowsAffected() > 0, wrap(err, "mark event as restarting")
+}
+
+// RestartingEvents reads events that [Store.BeginRestart] has marked: up to limit of them,
+// behind after.
+func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) ([]notification.StuckEvent, error) {
+	const query = selectStuckEvents + `
+		WHERE  e.restarting_at IS NOT NULL
+		AND    e.status = 'PROCESSING'
+		AND    e.event_id > $1
+		ORDER BY e.event_id
+		LIMIT  $2`
+
+	return collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
+}
+
+// CountRestarting counts the events that [Store.BeginRestart] has marked, up to MostCounted.
+func (s *Store) CountRestarting(ctx context.Context) (count int, err error) {
+	const query = `
+		SELECT count(*)
+		FROM  (SELECT FROM processed_event WHERE restarting_at IS NOT NULL AND status = 'PROCESSING' LIMIT $1) AS marked`
+
+	err = s.Pool.QueryRow(ctx, query, MostCounted).Scan(&count)
+	return count, wrap(err, "count restarting events")
+}
+
+// AttemptsUnderWay reports whether an attempt at a delivery of the event has begun a moment
+// ago and not ended.
+func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (underWay bool, err error) {
+	const query = `
+		SELECT EXISTS (
+			SELECT
+			FROM   notification n
+			JOIN   delivery_attempt a ON a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count
+			WHERE  n.event_id = $1
+			AND    n.status = 'PENDING'
+			AND    a.ended_at IS NULL
+			AND    a.started_at > now() - $2::interval)`
+
+	err = s.Pool.QueryRow(ctx, query, eventID, longestAttempt).Scan(&underWay)
+	return underWay, wrap(err, "look for attempts under way")
+}

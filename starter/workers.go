@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/advice"
+	"herald/internal/console"
+	"herald/internal/launch"
+	"herald/internal/operate"
+)
+
+func (a *app) workersCommand() *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "Show the generations of workers, and which one gets the tasks",
+		Long: `Show the generations of workers, and which one gets the tasks. A generation is the
+version of the commands that workflows issue; only a release that changes them has
+a new one. Workers of release 0.2 have no version and count as generation 3.`,
+		Example: "  starter workers list\n  starter workers list -o json",
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+				fleet, err := operate.ReadFleet(ctx, o.Launcher, o.Store)
+				if err != nil {
+					return err
+				}
+				return a.Print(fleet, func(w io.Writer) { printFleet(w, fleet) })
+			})
+		}),
+	}
+	return group("workers", "Show generations of workers, and promote one", list, a.promoteCommand())
+}
+
+func (a *app) promoteCommand() *cobra.Command {
+	var rollback bool
+	promote := &cobra.Command{
+		Use:   "promote [GENERATION]",
+		Short: "Have the workers of a generation get all tasks",
+		Long: `Have the workers of a generation get all tasks, by default of the newest that polls.
+Workflows that they cannot continue are ended, and their events start again from the
+tables: nothing is lost or sent twice. An interrupted promotion continues when you
+repeat the command, or when a worker starts.
+
+A worker promotes its generation when it starts, unless WORKER_PROMOTE=manual. After a
+rollback, only this command promotes the newer generation again.`,
+		Example: "  starter workers promote\n  starter workers promote 3 --rollback",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: a.within(0, func(ctx context.Context, args []string) error {
+			return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+				generation, err := generationOf(ctx, o.Launcher, args)
+				if err != nil {
+					return err
+				}
+				return a.promote(ctx, o, operate.Promotion{Generation: generation, Rollback: rollback})
+			})
+		}),
+	}
+	promote.Flags().BoolVar(&rollback, "rollback", false, "the generation may be older than the current one")
+	return promote
+}
+
+// generationOf is the one that was named, or the newest.
+func generationOf(ctx context.Context, launcher *launch.Launcher, args []string) (int, error) {
+	if len(args) > 0 {
+		generation, err := strconv.Atoi(args[0])
+		if err != nil || generation < launch.Unversioned {
+			return 0, misused(fmt.Errorf("%q is not a generation: name a number from %d on", args[0], launch.Unversioned))
+		}
+		return generation, nil
+	}
+	generations, err := launcher.Generations(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if len(generations.Seen) == 0 {
+		return 0, advice.With(errors.New("no worker with a generation has polled"), "start a worker")
+	}
+	return generations.Seen[0], nil
+}
+
+func (a *app) promote(ctx context.Context, o *operate.Operator, order operate.Promotion) error {
+	shown := operate.Promoted{}
+	progress := func(p operate.Promoted) {
+		if p != shown {
+			a.Note("%d events ended, %d of them started again", p.Ended, p.Restarted)
+		}
+		shown = p
+	}
+	promoted, err := o.Promote(ctx, order, progress)
+	if err != nil {
+		return err
+	}
+	return a.Print(promoted, func(w io.Writer) {
+		if !promoted.Changed {
+			console.Row(w, fmt.Sprintf("generation %d is current already", promoted.Generation))
+			return
+		}
+		console.Row(w, fmt.Sprintf("generation %d is current", promoted.Generation))
+		console.Row(w, "generation before", promoted.From)
+		console.Row(w, "events started again", promoted.Restarted)
+	})
+}
+
+func printFleet(w io.Writer, fleet operate.Fleet) {
+	console.Row(w, "GENERATION", "CURRENT", "WORKERS", "OPEN WORKFLOWS")
+	for _, g := range fleet.Generations {
+		name := strconv.Itoa(g.Generation)
+		if !g.Versioned {
+			name += " (no version)"
+		}
+		console.Row(w, name, map[bool]string{true: "yes", false: "no"}[g.Current], g.Workers, g.Open)
+	}
+	console.Row(w)
+	if p := fleet.Promotion; p != nil {
+		console.Row(w, "last promotion", fmt.Sprintf("generation %d to %d, began %s", p.From, p.Generation, console.Clock(&p.BeganAt)))
+		if p.EndedAt == nil {
+			console.Row(w, "not ended", fmt.Sprintf("%d events wait to be started again; `starter workers promote %d` continues", fleet.Restarting, p.Generation))
+		}
+		console.Row(w)
+	}
+	console.Row(w, "TASK QUEUE", "WORKER", "GENERATION", "STATUS", "LAST SEEN")
+	for _, worker := range fleet.Workers {
+		console.Row(w, worker.TaskQueue, worker.Identity, worker.Generation, worker.Status, console.Clock(&worker.LastSeen))
+	}
+}

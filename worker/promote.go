@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"herald/internal/config"
+	"herald/internal/launch"
+	"herald/internal/operate"
+	"herald/internal/postgres"
+	"herald/workflows"
+)
+
+// maxPromoteRetry is the longest time between two attempts to promote: other processes may
+// have to come up first.
+const maxPromoteRetry = 10 * time.Second
+
+// newOperator acts for the worker. What it does is in operator_action, as what people do.
+func newOperator(store *postgres.Store, launcher *launch.Launcher) *operate.Operator {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	order := operate.Order{Actor: "worker@" + host[:min(90, len(host))], Command: "workers promote"}
+	return &operate.Operator{Order: order, Store: store, Launcher: launcher}
+}
+
+// requireVersioning fails where Temporal has no Worker Versioning: its workers would get no
+// tasks.
+func (w *workers) requireVersioning(ctx context.Context) error {
+	var lacking *launch.NoVersioningError
+	retry(ctx, "waiting for Temporal", retryStart, func(ctx context.Context) error {
+		_, err := w.operator.Launcher.Generations(ctx)
+		if errors.As(err, &lacking) {
+			return nil
+		}
+		return err
+	})
+	if lacking != nil {
+		return lacking
+	}
+	return nil
+}
+
+// promote has the workers of this generation get all tasks, unless they do already, an older
+// one would take the place of a newer, or an operator is to do it.
+func (w *workers) promote(ctx context.Context) {
+	if w.cfg.WorkerPromote == config.PromoteManual {
+		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.Commands)
+		return
+	}
+	retry(ctx, "the generation is not promoted yet", maxPromoteRetry, func(ctx context.Context) error {
+		why, err := w.operator.AtStart(ctx, workflows.Commands)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			slog.Warn("this worker's generation is not promoted", "generation", workflows.Commands, "reason", why)
+			return nil
+		}
+		if err := w.awaitPolls(ctx); err != nil {
+			return err
+		}
+		promoted, err := w.operator.Promote(ctx, operate.Promotion{Generation: workflows.Commands}, func(p operate.Promoted) {
+			if p.Ended > 0 {
+				slog.Info("promoting", "generation", p.Generation, "events_ended", p.Ended, "events_restarted", p.Restarted)
+			}
+		})
+		if err == nil && promoted.Changed {
+			slog.Info("promoted", "generation", promoted.Generation, "from", promoted.From, "events_restarted", promoted.Restarted)
+		}
+		return err
+	})
+}
+
+const (
+	// pollInterval is between two looks at whether all queues are polled.
+	pollInterval = 100 * time.Millisecond
+	// pollPatience is how long the workers may take until Temporal knows their queues.
+	pollPatience = 30 * time.Second
+)
+
+// awaitPolls waits until Temporal knows all task queues of this process: a queue that it does
+// not know would keep its tasks for others.
+func (w *workers) awaitPolls(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pollPatience)
+	defer cancel()
+	for {
+		known, err := w.operator.Launcher.QueuesOf(ctx, workflows.Commands)
+		if err != nil {
+			return err
+		}
+		missing := slices.DeleteFunc(slices.Clone(w.polled), func(polled client.WorkerDeploymentTaskQueueInfo) bool { return slices.Contains(known, polled) })
+		if len(missing) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("Temporal does not know yet that workers of generation %d poll %s: it may have reached matching.maxDeployments", workflows.Commands, missing[0].Name)
+		case <-time.After(pollInterval):
+		}
+	}
+}
