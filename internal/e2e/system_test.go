@@ -70,6 +70,7 @@ type system struct {
 	temporal client.Client
 	sandbox  *httptest.Server
 	env      []string
+	programs string // the folder of its programs
 }
 
 // heraldSecret is that of the installations.
@@ -86,7 +87,7 @@ func newSystem(t *testing.T, settings ...string) *system {
 
 func newSystemOn(t *testing.T, on servers, settings ...string) *system {
 	t.Helper()
-	s := &system{t: t, name: "e2e-" + uuid.NewString()[:8], servers: on}
+	s := &system{t: t, name: "e2e-" + uuid.NewString()[:8], servers: on, programs: binaries}
 
 	providers, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger.ndjson"), Local: true})
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func (s *system) launchWorker(args ...string) *worker {
 func (s *system) launch(program string, settings []string, args ...string) *worker {
 	s.t.Helper()
 	w := &worker{t: s.t, output: &buffer{}, ended: make(chan struct{})}
-	w.cmd = exec.Command(filepath.Join(binaries, program), args...)
+	w.cmd = exec.Command(filepath.Join(s.programs, program), args...)
 	w.cmd.Env = append(s.env[:len(s.env):len(s.env)], settings...)
 	w.cmd.Stdout, w.cmd.Stderr = w.output, w.output
 	require.NoError(s.t, w.cmd.Start())

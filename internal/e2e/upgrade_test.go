@@ -1,0 +1,206 @@
+package e2e_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"herald/internal/notification"
+	"herald/workflows"
+)
+
+// upgrade is an installation that begins with workers of release 0.2.
+type upgrade struct {
+	*system
+	events []string
+}
+
+// The recipients of the two broadcasts: one has pages in release 0.2, the other batches.
+const (
+	paged   = 150
+	batched = 260
+)
+
+// newUpgrade has every kind of workflow under way that an upgrade meets: deliveries that
+// wait, retry, escalate, collect a digest, and two broadcasts half-way through.
+func newUpgrade(t *testing.T) (*upgrade, *worker) {
+	t.Helper()
+	u := &upgrade{system: newSystem(t, append(crashTimeouts, "EMAIL_RATE_LIMIT=10", "BULK_THRESHOLD=200",
+		"SMS_MAX_ATTEMPTS=100", "SMS_RETRY_INTERVAL=1s", "SMS_RETRY_COEFFICIENT=1")...)}
+	u.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad(n::text, 4, '0') FROM generate_series(1, $1::int) n`, batched)
+	u.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
+	u.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', 'CUSTOMER', user_id, 'GUEST' FROM recipient WHERE user_id::int <= $1`, paged)
+	u.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, digest_window, on_escalation_only) VALUES
+		('WAIT', 'PUSH', 'DELAYED', '1 hour', DEFAULT, false), ('RETRY', 'SMS', 'IMMEDIATE', DEFAULT, DEFAULT, false),
+		('ESCALATE', 'PUSH', 'IMMEDIATE', DEFAULT, DEFAULT, false), ('ESCALATE', 'SMS', 'IMMEDIATE', DEFAULT, DEFAULT, true),
+		('DIGEST', 'SMS', 'AGGREGATE', DEFAULT, '30 seconds', false),
+		('PAGED', 'EMAIL', 'IMMEDIATE', DEFAULT, DEFAULT, false), ('PAGED', 'SMS', 'DELAYED', '40 seconds', DEFAULT, false),
+		('BATCHED', 'EMAIL', 'IMMEDIATE', DEFAULT, DEFAULT, false), ('LOAD', 'PUSH', 'IMMEDIATE', DEFAULT, DEFAULT, false)`)
+	u.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('ESCALATE', 'PUSH', 'SMS', '30 seconds', 'READ')`)
+	u.exec(`INSERT INTO notification_template (title, body) VALUES ('Hello', 'World')`)
+	u.fault("SMS", `{"status":503}`)
+	old := u.worker02()
+	u.starter("poller", "start")
+	for _, kind := range []string{"WAIT", "RETRY", "ESCALATE", "DIGEST"} {
+		u.add(kind, "CUSTOMER/1")
+	}
+	u.add("PAGED", "RESTAURANT/5")
+	u.add("BATCHED", "BROADCAST/0")
+	u.awaitCount(batched, `SELECT count(*) FROM notification WHERE event_type = 'BATCHED'`)
+	u.awaitSome(5, `SELECT count(*) FROM notification WHERE event_type = 'PAGED' AND status = 'SENT'`)
+	u.awaitSome(5, `SELECT count(*) FROM notification WHERE event_type = 'BATCHED' AND status = 'SENT'`)
+	u.awaitSome(1, `SELECT count(*) FROM notification WHERE event_type = 'RETRY' AND attempt_count > 1`)
+	return u, old
+}
+
+func (u *upgrade) add(kind, aggregate string) {
+	u.events = append(u.events, u.emit(u.name+"-"+strings.ToLower(kind), kind, aggregate, "{}"))
+}
+
+// load writes events for so long, and calls f for each whole second.
+func (u *upgrade) load(seconds int, f func(second int)) {
+	u.t.Helper()
+	for second := range seconds {
+		f(second)
+		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(100 * time.Millisecond) {
+			id := fmt.Sprintf("%s-load-%d", u.name, len(u.events))
+			u.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{}')`, id)
+			u.events = append(u.events, id)
+		}
+	}
+}
+
+// ends requires that everything ends well: each delivery is sent, at most so many twice, and
+// no workflow task has failed.
+func (u *upgrade) ends(allowedDuplicates int) {
+	u.t.Helper()
+	u.mend()
+	u.starter("delivery", "send-now", notification.DeliveryID(u.name+"-wait", "customer", "1", notification.Push))
+	u.awaitSuccess(u.events...)
+	require.Zero(u.t, u.count(`SELECT count(*) FROM notification WHERE status <> 'SENT'`))
+	require.Equal(u.t, 2*paged+batched, u.count(`SELECT count(*) FROM notification WHERE event_type IN ('PAGED', 'BATCHED')`))
+	require.Zero(u.t, u.count(`SELECT count(*) FROM processed_event WHERE outcome IS NOT NULL OR restarting_at IS NOT NULL`))
+	accepted, duplicates := u.accepted(), 0
+	for _, id := range u.deliveries(`SELECT delivery_id FROM notification WHERE digest_id IS NULL`) {
+		require.NotZero(u.t, accepted[id], "%s never arrived", id)
+		duplicates += accepted[id] - 1
+	}
+	u.t.Logf("%d messages, %d repeated", len(accepted), duplicates)
+	require.LessOrEqual(u.t, duplicates, allowedDuplicates)
+	for _, queue := range []string{"notification.customer", "notification.broadcast", "notification.restaurant"} {
+		published := map[string]int{}
+		for _, message := range u.take(queue) {
+			published[message.MessageId]++
+			require.Equal(u.t, 1, published[message.MessageId], message.MessageId)
+		}
+	}
+	u.noTaskFailed()
+}
+
+// noTaskFailed reads the histories of all workflows of the installation.
+func (u *upgrade) noTaskFailed() {
+	u.t.Helper()
+	queues := []string{workflows.EventsQueue(u.name)}
+	for _, channel := range notification.Channels() {
+		queues = append(queues, workflows.ChannelQueue(u.name, channel))
+	}
+	query := fmt.Sprintf("TaskQueue IN ('%s')", strings.Join(queues, "', '"))
+	histories := 0
+	for request := (&workflowservice.ListWorkflowExecutionsRequest{Query: query}); ; {
+		page, err := u.temporal.ListWorkflow(u.t.Context(), request)
+		require.NoError(u.t, err)
+		for _, found := range page.GetExecutions() {
+			histories++
+			run := found.GetExecution()
+			history := u.temporal.GetWorkflowHistory(u.t.Context(), run.GetWorkflowId(), run.GetRunId(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for history.HasNext() {
+				event, err := history.Next()
+				require.NoError(u.t, err)
+				if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && failed.GetCause() != enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
+					u.t.Errorf("%s %s: %s: %s", found.GetType().GetName(), run.GetWorkflowId(), failed.GetCause(), failed.GetFailure().GetMessage())
+				}
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			u.t.Logf("%d histories", histories)
+			return
+		}
+	}
+}
+
+// awaitGeneration waits until the workers of a generation get the tasks, and all events that
+// the promotion ended are started again.
+func (u *upgrade) awaitGeneration(generation int) {
+	u.t.Helper()
+	current := regexp.MustCompile(fmt.Sprintf(`"current": %d,`, generation))
+	u.eventually(func() bool { return current.MatchString(u.starter("workers", "list", "-o", "json")) }, "generation %d is not current", generation)
+	u.awaitCount(0, `SELECT count(*) FROM worker_promotion WHERE ended_at IS NULL`)
+}
+
+// The old workers are stopped before the first new one starts.
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+
+	u, old := newUpgrade(t)
+	require.NoError(t, old.stop())
+	u.startWorker()
+	u.awaitGeneration(workflows.Commands)
+	u.ends(0)
+	require.Equal(t, 1, u.count(`SELECT count(*) FROM operator_action WHERE command = 'workers promote' AND detail = 'generation 3 to 4'`))
+}
+
+// Old and new workers run side by side under load, and one of each is killed.
+func TestUpgradeSideBySide(t *testing.T) {
+	t.Parallel()
+
+	u, old := newUpgrade(t)
+	var fresh *worker
+	u.load(30, func(second int) {
+		switch second {
+		case 3:
+			fresh = u.startWorker()
+		case 12:
+			old.kill()
+			old = u.worker02()
+		case 20:
+			fresh.kill()
+			fresh = u.startWorker()
+		}
+	})
+	u.awaitGeneration(workflows.Commands)
+	require.Regexp(t, `(?m)^`+u.name+`-events +\S+ +3 +IDLE`, u.starter("workers", "list"))
+	require.NoError(t, old.stop())
+	u.ends(2 * slots)
+}
+
+// Operators go back to release 0.2 and then forward again.
+func TestRollback(t *testing.T) {
+	t.Parallel()
+
+	u, old := newUpgrade(t)
+	require.NoError(t, old.stop())
+	fresh := u.startWorker()
+	u.awaitGeneration(workflows.Commands)
+	u.add("LOAD", "CUSTOMER/1")
+	u.fails(1, "generation 3 is older", "workers", "promote", "3")
+	u.fails(1, "no worker of generation 3 polls", "workers", "promote", "3", "--rollback")
+
+	u.worker02()
+	require.Contains(t, u.starter("workers", "promote", "3", "--rollback"), "generation 3 is current")
+	u.awaitGeneration(3)
+	u.load(3, func(int) {})
+	fresh.kill()
+	fresh = u.startWorker()
+	u.eventually(func() bool { return strings.Contains(fresh.output.String(), "an operator went back") }, "the worker says nothing of the rollback")
+	u.awaitGeneration(3)
+
+	require.Contains(t, u.starter("workers", "promote"), "generation 4 is current")
+	u.load(3, func(int) {})
+	u.ends(slots)
+}
