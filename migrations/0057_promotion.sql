@@ -13,8 +13,10 @@ CREATE TABLE worker_promotion (
 );
 
 COMMENT ON TABLE worker_promotion IS 'Which generations of workers were promoted, and when. The rows are few and stay.';
+COMMENT ON COLUMN worker_promotion.id IS 'Which promotion it is. They are in the order in which they began.';
 COMMENT ON COLUMN worker_promotion.generation IS 'The generation of commands that gets all tasks from then on.';
 COMMENT ON COLUMN worker_promotion.from_generation IS 'The generation that got them before. Greater than generation: the promotion was a rollback.';
+COMMENT ON COLUMN worker_promotion.began_at IS 'When the promotion began.';
 COMMENT ON COLUMN worker_promotion.ended_at IS 'When all events that the promotion ended were started again. Null: the promotion is under way, or was interrupted and will be resumed.';
 
 -- Workers of both generations run while a promotion ends the workflows of an event. What the end of a workflow makes them write must not

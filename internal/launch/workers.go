@@ -92,6 +92,9 @@ func (w Workers) LastSeen() *time.Time {
 
 // Absent says that no worker takes the tasks of a queue, and since when.
 func (w Workers) Absent(queue string, now time.Time) string {
+	if w.Alive() > 0 {
+		return "the workers that poll the task queue " + queue + " get no tasks, since another generation is current (`starter workers list`)"
+	}
 	text := "no worker polls the task queue " + queue
 	if seen := w.LastSeen(); seen != nil {
 		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(*seen), max(now.Sub(*seen), 0).Round(time.Second))

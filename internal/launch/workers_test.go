@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	deploymentpb "go.temporal.io/api/deployment/v1"
 	enums "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
@@ -27,6 +28,9 @@ type queueServer struct {
 	old    bool // it knows no heartbeats
 
 	refusal error // of heartbeats
+
+	current string            // the build that gets the tasks; empty: workers without a version
+	builds  map[string]string // by identity
 }
 
 // beat is the last heartbeat of a worker.
@@ -51,8 +55,15 @@ func (s queueServer) WorkflowService() workflowservice.WorkflowServiceClient {
 
 func (s queueServer) DescribeTaskQueue(context.Context, string, enums.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
 	described := &workflowservice.DescribeTaskQueueResponse{}
+	if s.current != "" {
+		described.VersioningInfo = &taskqueuepb.TaskQueueVersioningInfo{CurrentDeploymentVersion: &deploymentpb.WorkerDeploymentVersion{BuildId: s.current}}
+	}
 	for identity, ago := range s.polled {
-		described.Pollers = append(described.Pollers, &taskqueuepb.PollerInfo{Identity: identity, LastAccessTime: timestamppb.New(time.Now().Add(-ago))})
+		poller := &taskqueuepb.PollerInfo{Identity: identity, LastAccessTime: timestamppb.New(time.Now().Add(-ago))}
+		if build := s.builds[identity]; build != "" {
+			poller.DeploymentOptions = &deploymentpb.WorkerDeploymentOptions{BuildId: build}
+		}
+		described.Pollers = append(described.Pollers, poller)
 	}
 	return described, nil
 }
@@ -87,6 +98,9 @@ func (s queueService) DescribeWorker(_ context.Context, in *workflowservice.Desc
 		}
 		if b.interval > 0 {
 			heartbeat.ElapsedSinceLastHeartbeat = durationpb.New(b.interval)
+		}
+		if build := s.server.builds[b.identity]; build != "" {
+			heartbeat.DeploymentVersion = &deploymentpb.WorkerDeploymentVersion{BuildId: build}
 		}
 		if b.stopping {
 			heartbeat.Status = enums.WORKER_STATUS_SHUTTING_DOWN
@@ -153,6 +167,29 @@ func TestAbsent(t *testing.T) {
 		require.Contains(t, workers.Absent("herald-email", now), fact)
 	}
 	require.NotContains(t, launch.Workers{}.Absent("herald-email", now), "ago")
+	idle := launch.Workers{{Identity: "a", Status: launch.WorkerIdle, LastSeen: now}}
+	require.Contains(t, idle.Absent("herald-email", now), "another generation is current")
+}
+
+// Workers of another generation than the current one run and get no tasks.
+func TestWorkersOfGenerations(t *testing.T) {
+	t.Parallel()
+
+	for current, running := range map[string]string{"": "old", "4": "new", "5": "newest"} {
+		server := queueServer{
+			current: current, builds: map[string]string{"new": "4", "newest": "5"},
+			beats: []beat{{identity: "old"}, {identity: "new"}}, polled: map[string]time.Duration{"newest": time.Second},
+		}
+		workers, err := launch.WorkersOf(t.Context(), server, "", "herald-email")
+		require.NoError(t, err)
+		require.Equal(t, 3, workers.Alive())
+		require.Equal(t, 1, workers.Running())
+		for _, worker := range workers {
+			require.Equal(t, map[string]int{"old": launch.Unversioned, "new": 4, "newest": 5}[worker.Identity], worker.Generation)
+			require.Equal(t, worker.Identity == running, worker.Status == launch.WorkerRunning, worker.Identity)
+		}
+		require.Len(t, workers.Of(4), 1)
+	}
 }
 
 // A process that was started again in the same place has the identity of the one before,

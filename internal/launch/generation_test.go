@@ -1,0 +1,121 @@
+package launch_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/worker"
+
+	"herald/internal/launch"
+)
+
+// Temporal refuses a name with a dot or a colon, one that begins with two underscores, and one
+// that is too long.
+func TestDeployment(t *testing.T) {
+	t.Parallel()
+
+	for namespace, want := range map[string]string{
+		"default": "default/herald", "orders.a1b2c": "orders_a1b2c/herald", "a:b": "a_b/herald", "__x": "x/herald",
+		strings.Repeat("é", 80): strings.Repeat("é", 50) + "/herald",
+	} {
+		require.Equal(t, want, launch.Deployment(namespace, "herald"))
+	}
+}
+
+func TestBuildID(t *testing.T) {
+	t.Parallel()
+
+	require.Empty(t, launch.BuildID(launch.Unversioned))
+	require.Equal(t, "4", launch.BuildID(4))
+	require.Equal(t, 4, launch.Generation("4"))
+	require.Equal(t, launch.Unversioned, launch.Generation(""))
+	require.Equal(t, launch.Unversioned, launch.Generation("82372a10cf317325059cfd51f9fb5289"), "the SDK's own, of a worker without a version")
+}
+
+// What a generation cannot continue is ended when the generation is promoted.
+func TestReplays(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name       string
+		event      launch.OpenEvent
+		generation int
+		want       bool
+	}{
+		{"a small event of 0.2", launch.OpenEvent{Generation: 3}, 4, true},
+		{"a large event of 0.2", launch.OpenEvent{Generation: 3, Lanes: true}, 4, false},
+		{"an event of 0.2 that feeds a topic", launch.OpenEvent{Generation: 1, Topic: true}, 4, false},
+		{"a large event of this generation", launch.OpenEvent{Generation: 4, Lanes: true}, 4, true},
+		{"a large event of the generation before", launch.OpenEvent{Generation: 4, Lanes: true}, 5, true},
+		{"back to 0.2: its own large event", launch.OpenEvent{Generation: 3, Lanes: true, Topic: true}, 3, true},
+		{"back to 0.2: a newer event", launch.OpenEvent{Generation: 4}, 3, false},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, tt.event.Replays(tt.generation), tt.name)
+	}
+}
+
+// deployments answers for the only deployment.
+type deployments struct {
+	client.WorkerDeploymentClient
+	client.WorkerDeploymentHandle
+	info client.WorkerDeploymentInfo
+	err  error
+}
+
+func (d deployments) GetHandle(string) client.WorkerDeploymentHandle { return d }
+
+func (d deployments) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (client.WorkerDeploymentDescribeResponse, error) {
+	return client.WorkerDeploymentDescribeResponse{Info: d.info}, d.err
+}
+
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+
+	version := func(build string) client.WorkerDeploymentVersionSummary {
+		return client.WorkerDeploymentVersionSummary{Version: worker.WorkerDeploymentVersion{BuildID: build}}
+	}
+	tests := []struct {
+		name    string
+		info    client.WorkerDeploymentInfo
+		err     error
+		want    launch.Generations
+		lacking bool
+	}{
+		{name: "workers of 0.2 alone", err: serviceerror.NewNotFound("none"), want: launch.Generations{Current: 3}},
+		{name: "not promoted", info: client.WorkerDeploymentInfo{VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4")}}, want: launch.Generations{Current: 3, Seen: []int{4}}},
+		{name: "promoted", info: client.WorkerDeploymentInfo{
+			VersionSummaries: []client.WorkerDeploymentVersionSummary{version("4"), version("5")},
+			RoutingConfig:    client.WorkerDeploymentRoutingConfig{CurrentVersion: &worker.WorkerDeploymentVersion{BuildID: "4"}},
+		}, want: launch.Generations{Current: 4, Seen: []int{5, 4}}},
+		{name: "an old server", err: serviceerror.NewUnimplemented("unknown method"), lacking: true},
+		{name: "switched off", err: serviceerror.NewPermissionDenied("disabled on this namespace", ""), lacking: true},
+		{name: "away", err: serviceerror.NewUnavailable("no")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			server := mocks.NewClient(t)
+			server.On("WorkerDeploymentClient").Return(deployments{info: tt.info, err: tt.err})
+			found, err := (&launch.Launcher{Client: server, Namespace: "default", Prefix: "herald"}).Generations(t.Context())
+			var lacking *launch.NoVersioningError
+			require.Equal(t, tt.lacking, err != nil && strings.Contains(err.Error(), "1.28"))
+			if tt.lacking {
+				require.ErrorAs(t, err, &lacking)
+				return
+			}
+			if tt.want.Current == 0 {
+				require.ErrorIs(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, found)
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// While a promotion restarts an event, nothing that the end of its workflows makes workers
+// write, old ones included, ends the event or loses a delivery.
+func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 2, "1 hour")
+	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.SMS)))
+	const mail = "evt-1-staff10-EMAIL"
+	open, err := s.BeginRestart(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.True(t, open)
+	state := func() string {
+		return get[string](t, s, `SELECT string_agg(status, ' ' ORDER BY channel) || ' ' || (SELECT status FROM processed_event WHERE event_id = 'evt-1') FROM notification`)
+	}
+
+	_, err = s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")
+	require.ErrorIs(t, err, notification.ErrNoDelivery)
+	cancelled, err := s.CancelDeliveries(t.Context(), "evt-1", "cancelled", 10)
+	require.NoError(t, err)
+	require.Zero(t, cancelled)
+	_, err = s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
+	require.ErrorIs(t, err, notification.ErrEnded)
+	exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`) // as a sweep of release 0.2 does
+	require.Equal(t, "PENDING PENDING PROCESSING", state())
+
+	exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt under way succeeds
+	require.Equal(t, "PENDING SENT PROCESSING", state())
+	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
+	require.Zero(t, get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion is no failure")
+	status, err := s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")
+	require.NoError(t, err)
+	require.Equal(t, notification.Cancelled, status)
+}
+
+func TestBeginRestart(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 3, "1 hour")
+	exec(t, s, `UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'`)
+	for id, want := range map[string]bool{"evt-1": true, "evt-2": false, "started-and-not-marked-yet": true} {
+		open, err := s.BeginRestart(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, want, open, id)
+	}
+	since := get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`)
+	_, err := s.BeginRestart(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, since, get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`), "a repetition changes nothing")
+
+	marked, err := s.RestartingEvents(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.Len(t, marked, 2)
+	require.Equal(t, "evt-1", marked[0].ID)
+	require.True(t, marked[0].Restarting)
+	require.True(t, marked[1].Purged)
+	unfinished, err := s.UnfinishedEvents(t.Context(), "evt-1", 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"evt-3"}, unfinished)
+	count, err := s.CountRestarting(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, count)
+
+	stuck, err := s.StuckEvents(t.Context(), "", quarter, 10)
+	require.NoError(t, err)
+	require.Len(t, stuck, 1, "the sweep leaves a restart to the promotion at first")
+	exec(t, s, `UPDATE processed_event SET restarting_at = now() - interval '16 minutes' WHERE event_id = 'evt-1'`)
+	stuck, err = s.StuckEvents(t.Context(), "", quarter, 1)
+	require.NoError(t, err)
+	require.True(t, stuck[0].Restarting)
+	require.NoError(t, s.EndStuckEvent(t.Context(), "evt-1", notification.EventFailed, quarter))
+	require.Equal(t, "FAILED", get[string](t, s, `SELECT status FROM processed_event WHERE event_id = 'evt-1'`))
+}
+
+func TestClaimedEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	exec(t, s, `UPDATE event_outbox SET lease_owner = 'poller', lease_until = now() + interval '1 minute' WHERE event_id = 'evt-2'`)
+	claimed, err := s.ClaimedEvents(t.Context(), 10)
+	require.NoError(t, err)
+	require.Equal(t, []string{"evt-2"}, claimed)
+}
+
+func TestPromotions(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	last, err := s.LastPromotion(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, last)
+
+	held, unlock, err := s.LockPromotions(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, held(t.Context()))
+	_, _, err = s.LockPromotions(t.Context())
+	require.ErrorIs(t, err, postgres.ErrPromoting)
+	unlock()
+	_, unlock, err = s.LockPromotions(t.Context())
+	require.NoError(t, err)
+	defer unlock()
+
+	for range 2 { // the second one continues
+		require.NoError(t, s.BeginPromotion(t.Context(), 4, 3))
+	}
+	require.Equal(t, 1, get[int](t, s, `SELECT count(*) FROM worker_promotion`))
+	require.NoError(t, s.EndPromotion(t.Context()))
+	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
+	last, err = s.LastPromotion(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, last.Generation)
+	require.Equal(t, 4, last.From)
+	require.Nil(t, last.EndedAt)
+}
+
+func TestAttemptsUnderWay(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	process(t, s, 1, "1 hour")
+	savePlan(t, s, decided("10", planned(notification.Email)))
+	underWay := func() bool {
+		found, err := s.AttemptsUnderWay(t.Context(), "evt-1")
+		require.NoError(t, err)
+		return found
+	}
+	require.False(t, underWay())
+	_, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: "evt-1-staff10-EMAIL"})
+	require.NoError(t, err)
+	require.True(t, underWay())
+	exec(t, s, `UPDATE delivery_attempt SET started_at = now() - interval '1 hour'`)
+	require.False(t, underWay(), "its process died")
+}
