@@ -138,6 +138,8 @@ func TestSweepEvents(t *testing.T) {
 		{state: activities.WorkflowCancelled, want: "FAILED CANCELLED restarts 0", found: notification.Sweep{Looked: 1, Closed: 1}},
 		{before: "UPDATE processed_event SET restarts = 2", want: "PROCESSING restarts 3", found: notification.Sweep{Looked: 1, StartedAgain: 1}},
 		{before: "UPDATE processed_event SET restarts = 3", want: "FAILED FAILED restarts 3", found: notification.Sweep{Looked: 1, Failed: 1}},
+		{state: activities.WorkflowTerminated, before: "UPDATE processed_event SET restarting_at = now() - interval '16 minutes', restarts = 3", want: "PROCESSING restarts 3", found: notification.Sweep{Looked: 1, StartedAgain: 1}}, // a promotion was interrupted
+		{state: activities.WorkflowTerminated, before: "UPDATE processed_event SET restarting_at = now()", want: "PROCESSING restarts 0"},
 		{before: "DELETE FROM event_outbox", want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
 		{refuse: &notification.IDTakenError{WorkflowType: "Digest"}, want: "FAILED FAILED restarts 0", found: notification.Sweep{Looked: 1, Failed: 1}},
 		{refuse: errors.New("who knows"), want: "PROCESSING restarts 0", found: notification.Sweep{Looked: 1}},

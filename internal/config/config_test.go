@@ -32,6 +32,7 @@ func TestDefaults(t *testing.T) {
 		PublishEvents:  true,
 		BulkThreshold:  1000,
 		WorkerHTTPAddr: ":8081",
+		WorkerPromote:  config.PromoteAuto,
 		Policies:       cfg.Policies, // see TestDefaultPolicies
 	}, cfg)
 }
@@ -58,7 +59,7 @@ func TestEverySetting(t *testing.T) {
 		"DATABASE_URL": "postgres://u:p@db:5433/h?sslmode=disable", "RABBITMQ_URL": "amqps://u:p@mq:5671/v", "TASK_QUEUE_PREFIX": "test-7", "ALLOW_CLEARTEXT": "true",
 		"OUTBOX_POLL_INTERVAL": "250ms", "OUTBOX_BATCH_SIZE": "1000", "OUTBOX_POLLERS": "16", "PUBLISH_EVENTS": "false", "BULK_THRESHOLD": "0",
 		"RABBITMQ_QUEUE_LENGTH": "1000000", "RABBITMQ_QUEUE_TTL": "720h",
-		"PUBLIC_URL": "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0",
+		"PUBLIC_URL": "https://herald.example.com/base/", "HERALD_SECRET": heraldSecret, "WORKER_HTTP_ADDR": "127.0.0.1:0", "WORKER_PROMOTE": "manual",
 		"EMAIL_MAX_ATTEMPTS": "5", "EMAIL_RETRY_INTERVAL": "10ms", "EMAIL_RETRY_COEFFICIENT": "1.5", "EMAIL_TIMEOUT": "60s", "EMAIL_RATE_LIMIT": "0.5",
 		"WEBSOCKET_TIMEOUT": "1s", "SLACK_RATE_LIMIT": "1",
 	})
@@ -71,7 +72,7 @@ func TestEverySetting(t *testing.T) {
 			Sources: cfg.Sources, // see TestSources
 		},
 		RabbitMQURL: "amqps://u:p@mq:5671/v", QueueLength: 1_000_000, QueueTTL: 720 * time.Hour, PublishEvents: false, PublicURL: "https://herald.example.com/base", WorkerHTTPAddr: "127.0.0.1:0",
-		Policies: cfg.Policies,
+		WorkerPromote: config.PromoteManual, Policies: cfg.Policies,
 	}, cfg)
 	require.Equal(t, config.Policy{MaxAttempts: 1, Timeout: time.Second}, cfg.Policies[notification.WebSocket])
 	require.Equal(t, config.Policy{MaxAttempts: 5, RetryInterval: 10 * time.Millisecond, RetryCoefficient: 1.5, Timeout: time.Minute, RateLimit: 0.5}, cfg.Policies[notification.Email])
@@ -86,7 +87,7 @@ func TestEmptyIsUnset(t *testing.T) {
 	require.NoError(t, err)
 	empty := required()
 	for _, key := range []string{
-		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES", "PUBLISH_EVENTS", "BULK_THRESHOLD", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "HERALD_SECRET", "WORKER_HTTP_ADDR",
+		"TASK_QUEUE_PREFIX", "ALLOW_CLEARTEXT", "OUTBOX_POLL_INTERVAL", "OUTBOX_BATCH_SIZE", "OUTBOX_POLLERS", "OUTBOX_SOURCES", "PUBLISH_EVENTS", "BULK_THRESHOLD", "RABBITMQ_QUEUE_LENGTH", "RABBITMQ_QUEUE_TTL", "PUBLIC_URL", "HERALD_SECRET", "WORKER_HTTP_ADDR", "WORKER_PROMOTE",
 		"EMAIL_MAX_ATTEMPTS", "PUSH_RETRY_INTERVAL", "SMS_RETRY_COEFFICIENT", "WEBSOCKET_TIMEOUT", "SLACK_RATE_LIMIT", "SLACK_MAX_ATTEMPTS",
 	} {
 		empty[key] = ""

@@ -47,6 +47,7 @@ func TestBadSettings(t *testing.T) {
 		{key: "WORKER_HTTP_ADDR", value: "8081", want: " must be host:port or :port"},
 		{key: "WORKER_HTTP_ADDR", value: ":http", want: " must be host:port or :port"},
 		{key: "WORKER_HTTP_ADDR", value: ":65536", want: " must be host:port or :port"},
+		{key: "WORKER_PROMOTE", value: "never", want: " must be auto or manual"},
 		{key: "EMAIL_MAX_ATTEMPTS", value: "three", want: " must be a whole number"},
 		{key: "EMAIL_MAX_ATTEMPTS", value: "0", want: " must be from 1 to 100"},
 		{key: "EMAIL_MAX_ATTEMPTS", value: "101", want: " must be from 1 to 100"},

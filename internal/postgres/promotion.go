@@ -29,14 +29,18 @@ func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) 
 	if err != nil {
 		return nil, nil, wrap(err, "lock promotions")
 	}
+	const key = "hashtext('herald'), hashtext(current_schema() || '.worker_promotion')"
 	locked := false
-	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtext('herald'), hashtext(current_schema() || '.worker_promotion'))").Scan(&locked)
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock("+key+")").Scan(&locked)
 	if err == nil && !locked {
 		conn.Release()
 		return nil, nil, ErrPromoting
 	}
 	unlock = func() {
-		_ = conn.Hijack().Close(context.WithoutCancel(ctx)) // which ends the lock, however the connection is
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+		defer cancel()
+		_, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock("+key+")")
+		_ = conn.Hijack().Close(ctx) // which ends the lock, whatever became of the statement
 	}
 	if err != nil {
 		unlock()
