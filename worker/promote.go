@@ -103,7 +103,7 @@ func (w *workers) awaitPolls(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Temporal does not know yet that workers of generation %d poll %s: it may have reached matching.maxDeployments", workflows.Commands, missing[0].Name)
+			return fmt.Errorf("the server does not know yet that workers of generation %d poll %s: it may have reached matching.maxDeployments", workflows.Commands, missing[0].Name)
 		case <-time.After(pollInterval):
 		}
 	}
