@@ -54,30 +54,40 @@ func (w *workers) requireVersioning(ctx context.Context) error {
 func (w *workers) promote(ctx context.Context) {
 	if w.cfg.WorkerPromote == config.PromoteManual {
 		slog.Info("WORKER_PROMOTE=manual: unless the generation is current, `starter workers promote` gives it the tasks", "generation", workflows.Commands)
+		w.settled.Store(true)
 		return
 	}
 	retry(ctx, "the generation is not promoted yet", maxPromoteRetry, func(ctx context.Context) error {
-		why, err := w.operator.AtStart(ctx, workflows.Commands)
-		if err != nil {
-			return err
-		}
-		if why != "" {
-			slog.Warn("this worker's generation is not promoted", "generation", workflows.Commands, "reason", why)
-			return nil
-		}
-		if err := w.awaitPolls(ctx); err != nil {
-			return err
-		}
-		promoted, err := w.operator.Promote(ctx, operate.Promotion{Generation: workflows.Commands}, func(p operate.Promoted) {
-			if p.Ended > 0 {
-				slog.Info("promoting", "generation", p.Generation, "events_ended", p.Ended, "events_restarted", p.Restarted)
-			}
-		})
-		if err == nil && promoted.Changed {
-			slog.Info("promoted", "generation", promoted.Generation, "from", promoted.From, "events_restarted", promoted.Restarted)
+		err := w.promoteOnce(ctx)
+		var missing *operate.MissingQueuesError
+		if err == nil || errors.As(err, &missing) { // the process that is missing may wait until this one is ready
+			w.settled.Store(true)
 		}
 		return err
 	})
+}
+
+func (w *workers) promoteOnce(ctx context.Context) error {
+	why, err := w.operator.AtStart(ctx, workflows.Commands)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		slog.Warn("this worker's generation is not promoted", "generation", workflows.Commands, "reason", why)
+		return nil
+	}
+	if err := w.awaitPolls(ctx); err != nil {
+		return err
+	}
+	promoted, err := w.operator.Promote(ctx, operate.Promotion{Generation: workflows.Commands}, func(p operate.Promoted) {
+		if p.Ended > 0 {
+			slog.Info("promoting", "generation", p.Generation, "events_ended", p.Ended, "events_restarted", p.Restarted)
+		}
+	})
+	if err == nil && promoted.Changed {
+		slog.Info("promoted", "generation", promoted.Generation, "from", promoted.From, "events_restarted", promoted.Restarted)
+	}
+	return err
 }
 
 const (

@@ -41,17 +41,17 @@ type workers struct {
 	activities *activities.Activities
 	topics     bool // there is a broker for topics
 
-	started atomic.Bool
+	settled atomic.Bool // they poll, and their generation is promoted or is not to be
 	fatal   chan error
 	all     []worker.Worker
 	polled  []client.WorkerDeploymentTaskQueueInfo // what they ask for tasks
 	running []worker.Worker
 }
 
-// ready says whether the workers take tasks.
+// ready says whether the workers take tasks, as far as this process can bring that about.
 func (w *workers) ready(context.Context) error {
-	if !w.started.Load() {
-		return errors.New("not started")
+	if !w.settled.Load() {
+		return errors.New("not started, or their generation is not promoted yet")
 	}
 	return nil
 }
@@ -83,7 +83,6 @@ func (w *workers) run(ctx context.Context) error {
 		}
 		w.running = append(w.running, each)
 	}
-	w.started.Store(true)
 	slog.Info("worker started", "events", w.part.events, "channels", w.part.channels, "task_queue_prefix", w.cfg.TaskQueuePrefix, "generation", workflows.Commands)
 	promoting, stopPromoting := context.WithCancel(ctx)
 	promoted := make(chan struct{})
@@ -166,7 +165,7 @@ func (w *workers) add(queue string, types []any, options worker.Options) {
 
 // stop stops all running workers at the same time, since each may have to wait.
 func (w *workers) stop() {
-	w.started.Store(false)
+	w.settled.Store(false)
 	var stopping sync.WaitGroup
 	for _, each := range w.running {
 		stopping.Go(each.Stop)

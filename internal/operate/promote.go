@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,10 +120,19 @@ func (p *promotion) permit(ctx context.Context, order Promotion, generations lau
 	}
 	missing, err := p.missingQueues(ctx, order.Generation)
 	if err == nil && len(missing) > 0 {
-		err = advice.With(fmt.Errorf("no worker of generation %d polls %s, which other workers serve", order.Generation, strings.Join(missing, ", ")),
-			"start its workers for all queues: a generation takes over as a whole; see `starter workers list`")
+		err = advice.With(&MissingQueuesError{order.Generation, missing}, "start its workers for all queues: a generation takes over as a whole; see `starter workers list`")
 	}
 	return err
+}
+
+// MissingQueuesError says that a generation has no workers for task queues that others serve.
+type MissingQueuesError struct {
+	Generation int
+	Queues     []string
+}
+
+func (e *MissingQueuesError) Error() string {
+	return fmt.Sprintf("no worker of generation %d polls %s, which other workers serve", e.Generation, strings.Join(e.Queues, ", "))
 }
 
 // missingQueues are the task queues that workers of other generations serve, and none of
@@ -202,13 +210,6 @@ func (p *promotion) marked(ctx context.Context, f func(context.Context, notifica
 		}
 		after = page[len(page)-1].ID
 	}
-}
-
-// IsPermanent reports whether a promotion that failed so will fail again, until somebody does
-// something else than wait.
-func IsPermanent(err error) bool {
-	var versioning *launch.NoVersioningError
-	return errors.As(err, &versioning)
 }
 
 // AtStart decides what a worker of a generation does about promotion when it starts. why says
