@@ -37,11 +37,12 @@ func (e OpenEvent) Replays(generation int) bool {
 }
 
 // startedInput is the part of [workflows.NotifyInput] that tells how to continue the event.
-// Topic is that of generations whose type had it.
+// Topic and TopicOnly are those of generations whose type had them.
 type startedInput struct {
-	Commands int
-	Publish  bool
-	Topic    json.RawMessage
+	Commands  int
+	Publish   bool
+	Topic     json.RawMessage
+	TopicOnly bool
 }
 
 func inputOf(started *historypb.HistoryEvent) (input startedInput, err error) {
@@ -99,30 +100,39 @@ func (l *Launcher) readBeginning(ctx context.Context, run *commonpb.WorkflowExec
 // publishActivity is the activity by which an event reaches RabbitMQ.
 const publishActivity = "PublishEvent"
 
-// HasToPublish reports whether the last run of an event's workflow was to publish the event's
-// message and has not done so: the next run has to. So does one whose history is gone.
-func (l *Launcher) HasToPublish(ctx context.Context, eventID string) (bool, error) {
+// Remainder is what the next run of an event's workflow has to do besides its deliveries.
+type Remainder struct {
+	Publish   bool // the event's message to RabbitMQ
+	TopicOnly bool // nothing: nobody is told of the event, and its source sends it to the topic
+}
+
+// EventRemainder reads what the last run of an event's workflow has left to do. Where its
+// history is gone, the next run publishes.
+func (l *Launcher) EventRemainder(ctx context.Context, eventID string) (left Remainder, err error) {
+	left.Publish = true
 	scheduled := int64(0)
 	history := l.Client.GetWorkflowHistory(ctx, eventID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for history.HasNext() {
+	for history.HasNext() && left.Publish {
 		event, err := history.Next()
 		var unknown *serviceerror.NotFound
 		switch {
 		case errors.As(err, &unknown):
-			return true, nil
+			return left, nil
 		case err != nil:
-			return false, fmt.Errorf("read the history of %s: %w", eventID, err)
+			return left, fmt.Errorf("read the history of %s: %w", eventID, err)
 		case event.GetEventId() == 1:
-			if input, err := inputOf(event); err != nil || !input.Publish {
-				return false, err
+			input, err := inputOf(event)
+			if err != nil {
+				return left, err
 			}
+			left.Publish, left.TopicOnly = input.Publish, input.TopicOnly
 		case publishedLocally(event), scheduled > 0 && event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId() == scheduled:
-			return false, nil
+			left.Publish = false
 		case event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == publishActivity:
 			scheduled = event.GetEventId()
 		}
 	}
-	return true, nil
+	return left, nil
 }
 
 // publishedLocally reports whether a marker says that the local activity succeeded.

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,28 +82,25 @@ func (p *promotion) startAll(ctx context.Context) error {
 }
 
 // startAgain starts an event as the sweep does. Attempts under way end first: what they sent
-// is then on record.
+// is then on record. What cannot be started here, since OUTBOX_SOURCES differs from that of
+// the workers, is left to the sweep.
 func (p *promotion) startAgain(ctx context.Context, event notification.StuckEvent) error {
-	if event.Purged {
-		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)
-	}
-	for {
-		underWay, err := p.Store.AttemptsUnderWay(ctx, event.ID)
-		if err != nil {
-			return err
-		}
-		if !underWay {
-			break
-		}
-		if err := sleep(ctx); err != nil {
-			return err
-		}
-	}
-	publish, err := p.Launcher.HasToPublish(ctx, event.ID)
-	if err != nil {
+	if err := p.awaitAttempts(ctx, event.ID); err != nil {
 		return err
 	}
-	event.Published = !publish
+	left, err := p.Launcher.EventRemainder(ctx, event.ID)
+	switch {
+	case err != nil:
+		return err
+	case left.TopicOnly:
+		return p.Store.EndTopicOnly(ctx, event.ID)
+	case event.Purged:
+		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)
+	case p.launcher.CheckSource(cmp.Or(event.Source, notification.HeraldSource)) != nil:
+		p.left.Add(1)
+		return nil
+	}
+	event.Published = !left.Publish
 	err = p.launcher.StartEventAgain(ctx, event.PendingEvent)
 	if taken := new(notification.IDTakenError); errors.As(err, &taken) {
 		return p.Store.EndStuckEvent(ctx, event.ID, notification.EventFailed, 0)
@@ -112,4 +110,16 @@ func (p *promotion) startAgain(ctx context.Context, event notification.StuckEven
 	}
 	p.restarted.Add(1)
 	return p.Store.EventRestarted(ctx, event.ID)
+}
+
+func (p *promotion) awaitAttempts(ctx context.Context, eventID string) error {
+	for {
+		underWay, err := p.Store.AttemptsUnderWay(ctx, eventID)
+		if err != nil || !underWay {
+			return err
+		}
+		if err := sleep(ctx); err != nil {
+			return err
+		}
+	}
 }

@@ -155,6 +155,21 @@ func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) (
 	return collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
 }
 
+// EndTopicOnly ends an event that tells nobody: it went only to a topic, by a workflow of
+// release 0.2. Its source sends it now.
+func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
+	const query = `
+		UPDATE processed_event
+		SET    status        = 'SUCCESS',
+		       restarting_at = NULL,
+		       updated_at    = now()
+		WHERE  event_id = $1
+		AND    status = 'PROCESSING'`
+
+	_, err := s.Pool.Exec(ctx, query, eventID)
+	return wrap(err, "end event that only goes to a topic")
+}
+
 // CountRestarting counts the events that [Store.BeginRestart] has marked, up to MostCounted.
 func (s *Store) CountRestarting(ctx context.Context) (count int, err error) {
 	const query = `
