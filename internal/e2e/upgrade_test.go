@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"herald/internal/kafka/kafkatest"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -19,8 +21,13 @@ import (
 // upgrade is an installation that begins with workers of release 0.2.
 type upgrade struct {
 	*system
-	events []string
+	services business
+	broker   string // of Kafka
+	events   []string
 }
+
+// orders is how many orders go to a topic that is not there yet.
+const orders = 5
 
 // The recipients of the two broadcasts: one has pages in release 0.2, the other batches.
 const (
@@ -28,12 +35,28 @@ const (
 	batched = 260
 )
 
+const ordersFile = `
+- name: orders
+  dialect: order-service
+  database_url_env: BUSINESS_DATABASE_URL
+  table: orders.outbox
+  poll_interval: 200ms
+  kafka: { topic: order-events, key: "{{.aggregate_id}}" }
+  retries: forever
+`
+
 // newUpgrade has every kind of workflow under way that an upgrade meets: deliveries that
-// wait, retry, escalate, collect a digest, and two broadcasts half-way through.
+// wait, retry, escalate, collect a digest, orders that feed a topic, and two broadcasts half-way
+// through.
 func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	t.Helper()
-	u := &upgrade{system: newSystem(t, append(crashTimeouts, "EMAIL_RATE_LIMIT=10", "BULK_THRESHOLD=200",
-		"SMS_MAX_ATTEMPTS=100", "SMS_RETRY_INTERVAL=1s", "SMS_RETRY_COEFFICIENT=1")...)}
+	services, settings := newBusiness(t)
+	cluster := kafkatest.NewCluster(t)
+	file := strings.TrimPrefix(settings[0], "OUTBOX_SOURCES=")
+	require.NoError(t, os.WriteFile(file, []byte(ordersFile), 0o600))
+	settings = append(settings, "KAFKA_BROKERS="+cluster.Address, "EMAIL_RATE_LIMIT=10", "BULK_THRESHOLD=200",
+		"SMS_MAX_ATTEMPTS=100", "SMS_RETRY_INTERVAL=1s", "SMS_RETRY_COEFFICIENT=1")
+	u := &upgrade{system: newSystem(t, append(settings, crashTimeouts...)...), services: services, broker: cluster.Address}
 	u.exec(`INSERT INTO recipient (user_type, user_id, email, phone) SELECT 'CUSTOMER', n::text, 'c' || n || '@example.com', '+1201555' || lpad(n::text, 4, '0') FROM generate_series(1, $1::int) n`, batched)
 	u.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '1', 'token-1')`)
 	u.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) SELECT 'RESTAURANT', '5', 'CUSTOMER', user_id, 'GUEST' FROM recipient WHERE user_id::int <= $1`, paged)
@@ -51,12 +74,15 @@ func newUpgrade(t *testing.T) (*upgrade, *worker) {
 	for _, kind := range []string{"WAIT", "RETRY", "ESCALATE", "DIGEST"} {
 		u.add(kind, "CUSTOMER/1")
 	}
+	services.exec(`INSERT INTO orders.outbox (aggregate_type, event_type, payload, status, created_at)
+		SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() AT TIME ZONE 'UTC' FROM generate_series(1, $1::int)`, orders)
 	u.add("PAGED", "RESTAURANT/5")
 	u.add("BATCHED", "BROADCAST/0")
 	u.awaitCount(batched, `SELECT count(*) FROM notification WHERE event_type = 'BATCHED'`)
 	u.awaitSome(5, `SELECT count(*) FROM notification WHERE event_type = 'PAGED' AND status = 'SENT'`)
 	u.awaitSome(5, `SELECT count(*) FROM notification WHERE event_type = 'BATCHED' AND status = 'SENT'`)
 	u.awaitSome(1, `SELECT count(*) FROM notification WHERE event_type = 'RETRY' AND attempt_count > 1`)
+	u.awaitCount(orders, `SELECT count(*) FROM processed_event JOIN event_outbox USING (event_id) WHERE source = 'orders' AND processed_event.status = 'PROCESSING'`)
 	return u, old
 }
 
@@ -84,6 +110,7 @@ func (u *upgrade) ends(allowedDuplicates int) {
 	u.mend()
 	u.starter("delivery", "send-now", notification.DeliveryID(u.name+"-wait", "customer", "1", notification.Push))
 	u.awaitSuccess(u.events...)
+	u.awaitCount(0, `SELECT count(*) FROM processed_event WHERE status <> 'SUCCESS'`)
 	require.Zero(u.t, u.count(`SELECT count(*) FROM notification WHERE status <> 'SENT'`))
 	require.Equal(u.t, 2*paged+batched, u.count(`SELECT count(*) FROM notification WHERE event_type IN ('PAGED', 'BATCHED')`))
 	require.Zero(u.t, u.count(`SELECT count(*) FROM processed_event WHERE outcome IS NOT NULL OR restarting_at IS NOT NULL`))
