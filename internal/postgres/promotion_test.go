@@ -74,11 +74,11 @@ func TestBeginRestart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2, count)
 
-	stuck, err := s.StuckEvents(t.Context(), "", quarter, 10)
+	stuck, _, err := s.StuckEvents(t.Context(), "", false, quarter, 10)
 	require.NoError(t, err)
 	require.Len(t, stuck, 1, "the sweep leaves a restart to the promotion at first")
 	exec(t, s, `UPDATE processed_event SET restarting_at = now() - interval '16 minutes' WHERE event_id = 'evt-1'`)
-	stuck, err = s.StuckEvents(t.Context(), "", quarter, 1)
+	stuck, _, err = s.StuckEvents(t.Context(), "", false, quarter, 1)
 	require.NoError(t, err)
 	require.True(t, stuck[0].Restarting)
 	require.NoError(t, s.EndStuckEvent(t.Context(), "evt-1", notification.EventFailed, quarter))
