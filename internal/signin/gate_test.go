@@ -104,7 +104,7 @@ func TestTickets(t *testing.T) {
 	ticket, _, err := kept.Issue(t.Context(), signin.Identity{RecipientKey: anna, Expires: time.Now().Add(time.Hour)})
 	require.NoError(t, err)
 	forged := &signin.Gate{Tickets: signin.Tickets{Key: []byte("another key")}, Refused: func(signin.Reason) {}} // without a database
-	for _, word := range []string{ticket, "x", "%zz"} {
+	for _, word := range []string{ticket, "x", "AAAA"} {
 		require.Equal(t, &signin.Refusal{Reason: signin.BadTicket}, use(forged, word))
 	}
 	require.NoError(t, use(gate, ticket))
