@@ -163,7 +163,7 @@ func TestShares(t *testing.T) {
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = enter(ended, bob)
+	_, err = enter(t.Context(), bob)
 	require.NoError(t, err)
 	_, err = enter(ended, bob)
 	require.Equal(t, &signin.Refusal{Reason: signin.TooMany}, err, "nobody waits for ever")
