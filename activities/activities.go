@@ -17,6 +17,7 @@ type Activities struct {
 	Sources     map[string]Source // by name; notification.HeraldSource is always there
 	Launcher    EventLauncher
 	Plans       PlanStore
+	Attempts    AttemptStore
 	Deliveries  DeliveryStore
 	Batches     BatchStore
 	Digests     DigestStore

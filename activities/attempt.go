@@ -3,11 +3,13 @@ package activities
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
@@ -27,23 +29,62 @@ const beginTimeout, recordTimeout = 5 * time.Second, 5 * time.Second
 // with the death of its process, before the message is held to be the cause.
 const maxCrashes = 10
 
+// AttemptOverhead is the time for the statements that begin and end an attempt, and for its
+// turn under a rate limit, which have time-outs of their own. Past it Temporal takes the worker
+// for dead, the lease of the attempt runs out, and the attempt is repeated.
+const AttemptOverhead = 20 * time.Second
+
+// AttemptLost is the type of failure of an attempt that finds another one's lease.
+const AttemptLost = "AttemptLost"
+
+// leased is the failure of an attempt while another sender has the delivery's lease.
+func leased(until time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions("another attempt was begun before, and may still be under way", AttemptLost, temporal.ApplicationErrorOptions{
+		NextRetryDelay: max(until, time.Second),
+		Category:       temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// begin takes the leases of deliveries, for as long as attempts by the policy may take.
+func (a *Activities) begin(ctx context.Context, policy AttemptPolicy, in notification.Begin) ([]notification.Attempt, error) {
+	in.Owner = activity.GetInfo(ctx).WorkflowExecution.ID + " " + rand.Text()
+	in.Lease = policy.Timeout + AttemptOverhead
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	return a.Attempts.BeginAttempts(ctx, in)
+}
+
+// release gives back the leases of attempts that are not made, even when the activity was
+// cancelled meanwhile. What it cannot give back runs out.
+func (a *Activities) release(ctx context.Context, attempts []notification.Attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := a.Attempts.ReleaseAttempts(ctx, attempts); err != nil {
+		activity.GetLogger(ctx).Warn("attempts were not released: the next ones wait until their leases run out", "count", len(attempts), "error", Unquoted(err))
+	}
+}
+
 // outgoing is a message for which an attempt was begun: that of one delivery, or
 // of a digest, which has many rows behind it.
 type outgoing struct {
 	channel notification.Channel
 	policy  AttemptPolicy
-	turn    turn
+	begun   []notification.Attempt
 	tried   notification.Tried
 	result  notification.AttemptResult           // names the attempts that its end is recorded on
 	write   func() (notification.Message, error) // an error: it has no text
 }
 
-// attempt hands a message to its provider and records the answer. If the provider
-// accepted the message but that could not be recorded, the record is returned.
+// attempt waits for the message's turn, hands it to its provider and records the answer. If the
+// provider accepted the message but that could not be recorded, the record is returned.
 //
-// A failed attempt that could not be recorded stays open, counts as a crash, and is
-// repeated.
+// A failed attempt that could not be recorded counts as a crash once its lease has run out,
+// and is repeated. One that gets no turn does not count.
 func (a *Activities) attempt(ctx context.Context, m outgoing) (unrecorded *notification.AttemptResult, err error) {
+	if err := a.turn(ctx, m.channel); err != nil {
+		a.release(ctx, m.begun)
+		return nil, failure(err)
+	}
 	err = a.try(ctx, &m)
 	countAttempts(ctx, m.channel, m.result)
 	if m.tried.Begun > 1 {
@@ -81,8 +122,6 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 		return notification.Answer{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
 	case !timeFor(ctx, m.policy.Timeout):
 		return notification.Answer{}, errLate
-	case m.turn.late():
-		return notification.Answer{}, errTurnLate
 	}
 	message, err := m.write()
 	if err != nil {
@@ -124,18 +163,20 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 func (a *Activities) record(ctx context.Context, m outgoing) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	recorded, err := a.Deliveries.EndAttempt(ctx, m.result)
-	observeCommitToSent(ctx, m.channel, recorded)
-	if m.tried.Begun == 1 && a.RateLimits[m.channel] == 0 {
-		a.singles.note(recorded.Age - m.result.Took)
+	recorded, err := a.Attempts.EndAttempts(ctx, []notification.AttemptResult{m.result})
+	if err == nil {
+		observeCommitToSent(ctx, m.channel, recorded...)
+		a.warnings.tokensKept(ctx, recorded[0].DeadTokensKept)
+		if m.tried.Begun == 1 && a.RateLimits[m.channel] == 0 {
+			a.singles.note(recorded[0].Waited - m.result.Took)
+		}
 	}
-	a.warnings.tokensKept(ctx, recorded.DeadTokensKept)
 	return err
 }
 
 // RecordSent writes down what [Activities.Send] could not.
 func (a *Activities) RecordSent(ctx context.Context, in notification.AttemptResult) error {
-	_, err := a.Deliveries.EndAttempt(ctx, in)
+	_, err := a.Attempts.EndAttempts(ctx, []notification.AttemptResult{in})
 	return err
 }
 

@@ -46,8 +46,11 @@ var policy = activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}
 // attempt makes the attempt, and returns what could not be recorded.
 func (m *message) attempt(ctx context.Context, sender activities.Sender, policy activities.AttemptPolicy) (*notification.AttemptResult, error) {
 	a := &activities.Activities{
-		Deliveries: m.deliveries, Digests: m.digest, DigestText: template.Digest,
+		Attempts: m.deliveries, Digests: m.digest, DigestText: template.Digest,
 		Senders: map[notification.Channel]activities.Sender{notification.Email: sender},
+	}
+	if m.digest != nil {
+		a.Attempts = m.digest
 	}
 	if sender == nil {
 		a.Senders = nil
@@ -227,7 +230,7 @@ func TestAttemptUnrecorded(t *testing.T) {
 		want := m.named(2, notification.AttemptResult{Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1"})
 		require.Equal(t, &want, unrecorded)
 
-		a := &activities.Activities{Deliveries: m.deliveries}
+		a := &activities.Activities{Attempts: m.deliveries}
 		for _, record := range []any{a.RecordSent, a.RecordDigest} {
 			m.endErr = errors.New("connection reset")
 			_, err = run[any](a, record, *unrecorded)
@@ -332,7 +335,7 @@ func TestAttemptWithoutText(t *testing.T) {
 		if m.digest == nil {
 			m.deliveries.attempt.Status, m.deliveries.attempt.Problem = notification.Failed, why
 		} else {
-			m.digest.attempt.Templates, why = nil, "no template for digest/EMAIL/"
+			m.digest.digest.Templates, why = nil, "no template for digest/EMAIL/"
 		}
 		_, err := m.attempt(t.Context(), mail, policy)
 		requireFailure(t, err, activities.NoText, true, 0)

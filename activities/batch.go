@@ -36,46 +36,31 @@ func newBatch(ctx context.Context, a *Activities, in SendBatchInput, ids []strin
 		beat:    func(progress BatchProgress) { activity.RecordHeartbeat(ctx, progress) },
 	}
 	if activity.HasHeartbeatDetails(ctx) {
-		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // what cannot be read is only when some are due
-	}
-	if b.progress.Later == nil {
-		b.progress.Later = map[string]time.Time{}
+		_ = activity.GetHeartbeatDetails(ctx, &b.progress) // what cannot be read are only counts
 	}
 	return b
 }
 
 // send sends group after group.
 func (b *batch) send(ctx context.Context) {
-	for {
-		ids, turn := b.next(ctx)
-		if len(ids) == 0 {
-			return
-		}
-		b.sendGroup(ctx, ids, turn)
+	for len(b.ids) > 0 && b.err == nil && !b.over(ctx) {
+		n := min(b.groupSize(), len(b.ids))
+		group := b.ids[:n]
+		b.ids = b.ids[n:]
+		b.sendGroup(ctx, group)
 		if b.activities.RateLimits[b.in.Channel] == 0 { // else it waits for turns, and others go first
 			b.activities.singles.letPass(ctx)
 		}
 	}
 }
 
-// next takes the next group, as large as the channel's rate limit lets it be; it is empty
-// when no more is to be begun. A batch that gets no turn gives its slot back.
-func (b *batch) next(ctx context.Context) ([]string, turn) {
-	if len(b.ids) == 0 || b.err != nil || b.over(ctx) {
-		return nil, turn{}
+// groupSize is how many attempts are begun together: under a rate limit, those of a second.
+func (b *batch) groupSize() int {
+	rate := b.activities.RateLimits[b.in.Channel]
+	if rate == 0 {
+		return groupSize
 	}
-	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
-	defer cancel()
-	turn, granted, err := b.activities.turns(waiting, b.in.Channel, min(groupSize, len(b.ids)), true)
-	switch {
-	case err != nil:
-		b.fail(err)
-	case b.ended(ctx): // meanwhile; one whose time is over still uses the turn, which nobody else has
-		granted = 0
-	}
-	group := b.ids[:granted]
-	b.ids = b.ids[granted:]
-	return group, turn
+	return int(min(max(1, rate), groupSize))
 }
 
 // over says that no more groups are to be begun.

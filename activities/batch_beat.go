@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"maps"
 	"sync"
 	"time"
 )
@@ -32,6 +31,6 @@ func (b *batch) told() BatchProgress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	progress := b.progress
-	progress.Later = maps.Clone(progress.Later)
+	progress.Resting = b.activities.singles.resting()
 	return progress
 }

@@ -14,32 +14,30 @@ import (
 )
 
 // sendGroup begins an attempt at each delivery of a group, sends those that may be sent, and
-// records what came of them. No cancellation interrupts what is begun.
-func (b *batch) sendGroup(ctx context.Context, ids []string, turn turn) {
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
+// records what came of them. No cancellation interrupts what is with the provider.
+func (b *batch) sendGroup(ctx context.Context, ids []string) {
+	whole, cancel := context.WithDeadline(context.WithoutCancel(ctx), b.deadline)
 	defer cancel()
-	begun, err := b.begin(ctx, ids)
+	begun, err := b.begin(whole, ids)
 	if err != nil {
 		b.fail(err)
 		return
 	}
-	results := b.sendAll(ctx, begun, turn)
+	results := b.sendAll(ctx, whole, begun)
 	if len(results) == 0 {
 		return
 	}
-	recorded, err := b.record(ctx, results)
+	recorded, err := b.record(whole, results)
 	if err != nil {
 		b.fail(err, results...)
 		return
 	}
-	b.activities.noteEnds(ctx, b.in.Channel, results, recorded)
+	b.activities.noteEnds(whole, b.in.Channel, results, recorded)
 }
 
 // begin begins attempts, and returns those that there are.
 func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt, error) {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
-	defer cancel()
-	all, err := b.activities.Batches.BeginAttempts(ctx, notification.BeginBatch{DeliveryIDs: ids, Batch: b.in.Number})
+	all, err := b.activities.begin(ctx, b.in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, First: true})
 	var begun []notification.Attempt
 	for _, attempt := range all {
 		if attempt.Number > 0 {
@@ -51,18 +49,46 @@ func (b *batch) begin(ctx context.Context, ids []string) ([]notification.Attempt
 	return begun, err
 }
 
-// sendAll hands all messages to the provider at the same time.
-func (b *batch) sendAll(ctx context.Context, begun []notification.Attempt, turn turn) []notification.AttemptResult {
+// sendAll hands messages to the provider as soon as they have their turns, and returns when
+// it has answered all of them. Those that get no turn, and those that the batch does not send
+// since it has ended, go back to the others.
+func (b *batch) sendAll(ctx, whole context.Context, begun []notification.Attempt) []notification.AttemptResult {
+	waiting, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
+	defer cancel()
 	results := make([]notification.AttemptResult, len(begun))
 	var calls sync.WaitGroup
-	for i, attempt := range begun {
-		calls.Go(func() { results[i] = b.sendOne(ctx, attempt, turn) })
+	next := 0
+	for next < len(begun) {
+		granted, err := b.activities.turns(waiting, b.in.Channel, len(begun)-next, true)
+		if err != nil {
+			b.fail(err)
+			break
+		}
+		if b.ended(ctx) { // meanwhile; one whose time is over still uses the turns, which nobody else has
+			break
+		}
+		for i := next; i < next+granted; i++ {
+			calls.Go(func() { results[i] = b.sendOne(whole, begun[i]) })
+		}
+		next += granted
+	}
+	if next < len(begun) {
+		b.giveBack(whole, begun[next:])
 	}
 	calls.Wait()
-	countAttempts(ctx, b.in.Channel, results...)
-	countDeliveries(ctx, b.in.Channel, notification.Sent, sentOf(results)) // recorded or not: nothing sends them again
-	b.activities.tellBestEffort(ctx, b.in.Channel, results)
+	results = results[:next]
+	countAttempts(whole, b.in.Channel, results...)
+	countDeliveries(whole, b.in.Channel, notification.Sent, sentOf(results)) // recorded or not: nothing sends them again
+	b.activities.tellBestEffort(whole, b.in.Channel, results)
 	return results
+}
+
+// giveBack releases attempts that were not made: another execution of the batch begins them.
+func (b *batch) giveBack(ctx context.Context, begun []notification.Attempt) {
+	b.activities.release(ctx, begun)
+	for _, attempt := range begun {
+		b.ids = append(b.ids, attempt.Message.DeliveryID)
+	}
 }
 
 func sentOf(results []notification.AttemptResult) (sent int) {
@@ -76,12 +102,8 @@ func sentOf(results []notification.AttemptResult) (sent int) {
 
 // sendOne makes one attempt. What fails for now is for a workflow of its own; what fails for
 // good is given up.
-func (b *batch) sendOne(ctx context.Context, begun notification.Attempt, turn turn) notification.AttemptResult {
-	m := outgoing{
-		channel: b.in.Channel, policy: b.in.AttemptPolicy, turn: turn, tried: begun.Tried,
-		result: notification.AttemptResult{DeliveryID: begun.Message.DeliveryID, Number: begun.Number},
-		write:  func() (notification.Message, error) { return written(begun) },
-	}
+func (b *batch) sendOne(ctx context.Context, begun notification.Attempt) notification.AttemptResult {
+	m := single(b.in.Channel, b.in.AttemptPolicy, begun)
 	err := b.activities.try(ctx, &m)
 	if err == nil {
 		b.note(func(p *BatchProgress) { p.Sent++ })
@@ -91,8 +113,8 @@ func (b *batch) sendOne(ctx context.Context, begun notification.Attempt, turn tu
 	if m.result.GiveUp = isPermanent(err); m.result.GiveUp {
 		b.note(func(p *BatchProgress) { p.Failed++ })
 	} else {
-		due := time.Now().Add(b.in.delay(err)).UTC()
-		b.note(func(p *BatchProgress) { p.Later[m.result.DeliveryID] = due })
+		m.result.Next = time.Now().Add(b.in.delay(err)).UTC()
+		b.note(func(p *BatchProgress) { p.Retried++ })
 	}
 	return m.result
 }
@@ -109,7 +131,7 @@ func (p AttemptPolicy) delay(err error) time.Duration {
 func (b *batch) record(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	return b.activities.Batches.EndAttempts(ctx, results)
+	return b.activities.Attempts.EndAttempts(ctx, results)
 }
 
 func (b *batch) note(change func(*BatchProgress)) {

@@ -21,9 +21,9 @@ type digests struct {
 	place      notification.DigestPlace
 	quiet      notification.QuietCheck
 	sealed     notification.SealedDigest
-	attempt    notification.DigestAttempt
+	digest     notification.Digest
+	items      []notification.Attempt // as the next BeginAttempts finds them
 
-	asked    notification.BeginDigest // what it was told
 	sealedBy string
 	window   time.Duration
 	gaveUp   string
@@ -42,14 +42,25 @@ func (d *digests) SealDigest(_ context.Context, id string, _ notification.Digest
 	return d.sealed, d.err
 }
 
-func (d *digests) BeginDigest(_ context.Context, in notification.BeginDigest) (notification.DigestAttempt, error) {
-	d.asked = in
-	return d.attempt, d.err
+func (d *digests) DigestItems(context.Context, string) (ids []string, err error) {
+	for _, item := range d.items {
+		ids = append(ids, item.Message.DeliveryID)
+	}
+	return ids, d.err
+}
+
+func (d *digests) BeginAttempts(_ context.Context, in notification.Begin) ([]notification.Attempt, error) {
+	d.asked, d.asked.Owner = in, ""
+	return d.items, d.beginErr
+}
+
+func (d *digests) ReadDigest(context.Context, string, notification.DigestKey) (notification.Digest, error) {
+	return d.digest, d.err
 }
 
 func (d *digests) GiveUpDigest(_ context.Context, id string, status notification.Status, reason string) (map[string]string, error) {
 	d.gaveUp = fmt.Sprint(id, " ", status, " ", reason)
-	return d.attempt.Dropped, d.err
+	return d.digest.Dropped, d.err
 }
 
 // joiner keeps who joined, unless it has an error to give.
@@ -157,23 +168,18 @@ func TestSealDigest(t *testing.T) {
 }
 
 // A group that wants quiet drops its own items, not those of others: each is judged
-// when the digest is sent.
+// when the digest is sent. Where the digest waits for quiet hours, it waits for all groups.
 func TestSealDigestInQuietHoursOfAGroup(t *testing.T) {
 	t.Parallel()
 
 	check := notification.QuietCheck{
 		Action: notification.Drop, Preference: notification.Preference{Channel: notification.Email, QuietHours: never}, Groups: []notification.Setting{{QuietHours: always}},
 	}
-	db := &digests{quiet: check, attempt: notification.DigestAttempt{Sent: 1}}
+	db := &digests{quiet: check}
 	result, err := sealDigest(db, true)
 	require.NoError(t, err)
-	require.Equal(t, activities.SealResult{JudgeItems: true}, result)
+	require.Equal(t, activities.SealResult{}, result)
 	require.Equal(t, "digest-1", db.sealedBy)
-
-	a := &activities.Activities{Digests: db}
-	_, err = run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, JudgeQuiet: true})
-	require.NoError(t, err)
-	require.Equal(t, notification.BeginDigest{DigestID: "digest-1", Key: reviewMails, JudgeQuiet: true}, db.asked)
 
 	db.quiet.Action = notification.Defer
 	result, err = sealDigest(db, true)

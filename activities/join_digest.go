@@ -13,7 +13,8 @@ type DigestStore interface {
 	DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error)
 	DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error)
 	SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error)
-	BeginDigest(ctx context.Context, in notification.BeginDigest) (notification.DigestAttempt, error)
+	DigestItems(ctx context.Context, digestID string) ([]string, error)
+	ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error)
 	// GiveUpDigest returns why the rules had dropped items before, by delivery id.
 	GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error)
 }

@@ -34,6 +34,7 @@ const (
 	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
 	RowsDeletedMetric     = "herald_outbox_deleted"
 	EscalationsMetric     = "herald_escalations"
+	RestsMetric           = "herald_rests"
 )
 
 // The only labels of these metrics. Each has few values, however much is sent.
@@ -71,6 +72,7 @@ var attemptOutcomes = []notification.AttemptOutcome{
 // count: a rate does not see a counter that appears with its first 1.
 func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel, sources []string) {
 	metrics.Counter(OutboxClaimsMetric).Inc(0)
+	metrics.Counter(RestsMetric).Inc(0)
 	for _, outcome := range []notification.ClaimOutcome{notification.ClaimStarted, notification.ClaimFailed, notification.ClaimReleased, notification.ClaimKept} {
 		byOutcome(metrics, string(outcome)).Counter(OutboxResultsMetric).Inc(0)
 	}

@@ -98,7 +98,7 @@ func TestSendWithARejectedAccount(t *testing.T) {
 			db, mail := due(1, 0), &provider{err: account}
 			db.attempt.Tried = tt.tried
 			tt.in.Channel = tt.channel
-			a := &activities.Activities{Deliveries: db, Senders: map[notification.Channel]activities.Sender{tt.channel: mail}}
+			a := &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{tt.channel: mail}}
 			_, err := run[activities.SendResult](a, a.Send, tt.in)
 
 			if tt.permanent {
@@ -118,7 +118,7 @@ func TestSendReportsARejectedAccountOnce(t *testing.T) {
 	t.Parallel()
 
 	account := &provider{err: providerError(notification.Account, 401, 0)}
-	a := &activities.Activities{Deliveries: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{
+	a := &activities.Activities{Attempts: due(1, 0), Digests: dueDigest(1, 0), DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{
 		notification.Email: account, notification.SMS: account,
 	}}
 	errorsLogged := &errorLog{}
@@ -146,7 +146,7 @@ func TestSendReportsDeadTokensOnce(t *testing.T) {
 
 	db := due(1, 0)
 	db.tokensKept = "this view cannot be updated"
-	a := &activities.Activities{Deliveries: db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{}}}
+	a := &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: &provider{}}}
 	logged := &errorLog{}
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(logged)

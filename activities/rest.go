@@ -2,37 +2,58 @@ package activities
 
 import (
 	"context"
-	"sync/atomic"
+	"fmt"
+	"sync"
 	"time"
+
+	"go.temporal.io/sdk/activity"
 )
 
 const (
-	// late is how long after its event's commit a single message is sent late, without the
-	// provider's part: several times what it takes where the machine has time.
+	// late is how long after it was planned a single message is recorded late, without the
+	// provider's part: several times what it takes where the processors are free.
 	late = 300 * time.Millisecond
-	// rest is how long those rest who plan or send for many, after each page and each group,
-	// and restsFor for how long after a message that was late.
+	// rest is how long batches sleep after each group, and the planning of large events after
+	// each page, during restsFor after a single message that was late.
 	rest, restsFor = 300 * time.Millisecond, 30 * time.Second
 )
 
-// singles knows when a single message was last late.
+// singles knows which single message of this process was late last. A message counts from the
+// moment it was planned: from there on it waits for this worker, for Temporal and for the
+// database alone.
 type singles struct {
-	lastLate atomic.Int64 // in nanoseconds of the Unix epoch; 0: none was
+	mu     sync.Mutex
+	until  time.Time // batches rest until then
+	waited time.Duration
 }
 
-// note notes how long after its event's commit a message was sent.
-func (s *singles) note(took time.Duration) {
-	if took > late {
-		s.lastLate.Store(time.Now().UnixNano())
-	}
-}
-
-// letPass rests for a moment if a single message was late. Each of the many steps of a small
-// event waits for the processors, and who plans or sends for many keeps all of them busy.
-func (s *singles) letPass(ctx context.Context) {
-	if time.Since(time.Unix(0, s.lastLate.Load())) > restsFor {
+// note notes how long a message took from its planning to its record; 0: nobody knows.
+func (s *singles) note(waited time.Duration) {
+	if waited <= late {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until, s.waited = time.Now().Add(restsFor), waited
+}
+
+// resting says why batches rest, for people; empty: they do not.
+func (s *singles) resting() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !time.Now().Before(s.until) {
+		return ""
+	}
+	return fmt.Sprintf("until %s: a single message waited %s", s.until.UTC().Format(time.TimeOnly), s.waited.Round(time.Millisecond))
+}
+
+// letPass rests for a moment while single messages are late. Each of the many steps of a small
+// event waits for the processors, which planning or sending for many keeps busy.
+func (s *singles) letPass(ctx context.Context) {
+	if s.resting() == "" {
+		return
+	}
+	activity.GetMetricsHandler(ctx).Counter(RestsMetric).Inc(1)
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
 	select {

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,27 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What concerns many rests while single messages are late, and no longer.
-func TestSinglesPass(t *testing.T) {
+// Batches rest after a single message that was late, and no longer; operators are told why.
+func TestSinglesRest(t *testing.T) {
 	t.Parallel()
 
 	synctest.Test(t, func(t *testing.T) {
 		var s singles
-		rested := func(ctx context.Context) time.Duration {
-			begun := time.Now()
-			s.letPass(ctx)
-			return time.Since(begun)
-		}
-
 		s.note(late)
-		require.Zero(t, rested(t.Context()), "none was late")
-		s.note(late + 1)
+		require.Empty(t, s.resting(), "none was late")
+		s.note(late + time.Millisecond)
 		s.note(late)
-		require.Equal(t, rest, rested(t.Context()))
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.Zero(t, rested(cancelled))
+		require.Equal(t, "until "+time.Now().Add(restsFor).UTC().Format(time.TimeOnly)+": a single message waited 301ms", s.resting())
 		time.Sleep(restsFor)
-		require.Zero(t, rested(t.Context()), "that was a while ago")
+		require.Empty(t, s.resting(), "that was a while ago")
 	})
 }

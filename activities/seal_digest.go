@@ -21,10 +21,6 @@ type SealResult struct {
 	NotBefore time.Time `json:",omitzero"`  // set: nothing was sealed; it is quiet until then
 	Wait      string    `json:",omitempty"` // the same for people
 	Quiet     bool      `json:",omitempty"` // the digest is dropped for the recipient's quiet hours
-
-	// JudgeItems says that it is quiet for some of the items' groups, whose items are
-	// dropped while the others are sent.
-	JudgeItems bool `json:",omitempty"`
 }
 
 // SealDigest decides what a digest lists, unless it has to wait for the end of quiet
@@ -46,7 +42,6 @@ func (a *Activities) SealDigest(ctx context.Context, in SealInput) (SealResult, 
 		}
 		own := notification.Quiet(check.Preference, check.Timezone, now)
 		result.Quiet = silence.Quiet && own.Quiet
-		result.JudgeItems = silence.Quiet && !own.Quiet
 	}
 	sealed, err := a.Digests.SealDigest(ctx, in.DigestID, in.Key, in.Window)
 	result.SealedDigest = sealed

@@ -8,11 +8,16 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliveryStore is what sending needs of the database.
+// AttemptStore begins and ends attempts, for every sender.
+type AttemptStore interface {
+	// BeginAttempts returns one attempt per id, in their order.
+	BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error)
+	ReleaseAttempts(ctx context.Context, attempts []notification.Attempt) error
+	EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error)
+}
+
+// DeliveryStore is what giving a delivery up needs of the database.
 type DeliveryStore interface {
-	BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error)
-	// EndAttempt records the end of an attempt at a delivery, or at a digest.
-	EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error)
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
 	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
 }
@@ -23,7 +28,7 @@ type SendInput struct {
 	Channel    notification.Channel
 	AttemptPolicy
 	AttemptsBefore int  // of earlier runs of this delivery
-	JudgeQuiet     bool // the delivery has waited: judge its quiet hours again
+	SkipQuiet      bool `json:",omitempty"` // quiet hours are not asked: an operator hastens it, or they are over by Temporal's clock
 	Ordered        bool `json:",omitempty"` // by an operator, whose order stands above preferences and group settings
 	Again          bool `json:",omitempty"` // with --again: also in spite of another event that takes its event back
 	Look           bool `json:",omitempty"` // send nothing: say only whether it was sent
@@ -45,39 +50,35 @@ type SendResult struct {
 // Send makes one attempt to hand a delivery to its provider, and records what
 // came of it. An attempt that finds the delivery sent or cancelled does
 // nothing. A process that dies between the provider's answer and our record
-// leaves an attempt that never ended; only then the next one can be a repeat.
+// leaves a lease that runs out; only then the next attempt can be a repeat.
 //
 // Failures of the provider use up the attempts of the policy; crashes, failures of
 // our own database and rejections of our account do not.
 func (a *Activities) Send(ctx context.Context, in SendInput) (SendResult, error) {
 	defer a.underWay.begin(in.Channel)()
-	return a.send(ctx, in, 0)
+	return a.send(ctx, in)
 }
 
-// send sends a delivery; alone: see [notification.Begin].
-func (a *Activities) send(ctx context.Context, in SendInput, alone time.Duration) (SendResult, error) {
-	turn, err := a.turn(ctx, in.Channel)
+func (a *Activities) send(ctx context.Context, in SendInput) (SendResult, error) {
+	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{
+		DeliveryIDs: []string{in.DeliveryID}, Before: in.AttemptsBefore, SkipQuiet: in.SkipQuiet, Ordered: in.Ordered, Again: in.Again, Look: in.Look,
+	})
 	if err != nil {
 		return SendResult{}, failure(err)
 	}
-	begun, err := a.begin(ctx, in, alone)
-	switch {
-	case err != nil:
-		return SendResult{}, failure(err)
-	case begun.UnderWay:
-		return SendResult{}, lost(alone)
+	switch begun := all[0]; {
+	case begun.Status == "":
+		return SendResult{}, failure(notification.ErrNoDelivery)
+	case begun.Held():
+		return held(begun.Verdict), nil
 	case !begun.Due():
 		return SendResult{Status: begun.Status}, nil
 	case in.Look:
 		return SendResult{Status: begun.Status, Full: true}, nil
-	case begun.Held():
-		return held(begun.Verdict), nil
+	case begun.Number == 0:
+		return SendResult{}, leased(begun.LeasedFor)
 	}
-	unrecorded, err := a.attempt(ctx, outgoing{
-		channel: in.Channel, policy: in.AttemptPolicy, turn: turn, tried: begun.Tried,
-		result: notification.AttemptResult{DeliveryID: begun.Message.DeliveryID, Number: begun.Number},
-		write:  func() (notification.Message, error) { return written(begun) },
-	})
+	unrecorded, err := a.attempt(ctx, single(in.Channel, in.AttemptPolicy, all[0]))
 	if err != nil {
 		return SendResult{}, err
 	}
@@ -85,12 +86,13 @@ func (a *Activities) send(ctx context.Context, in SendInput, alone time.Duration
 	return SendResult{Status: notification.Sent, Unrecorded: unrecorded}, nil
 }
 
-func (a *Activities) begin(ctx context.Context, in SendInput, alone time.Duration) (notification.Attempt, error) {
-	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
-	defer cancel()
-	return a.Deliveries.BeginAttempt(ctx, notification.Begin{
-		DeliveryID: in.DeliveryID, Before: in.AttemptsBefore, JudgeQuiet: in.JudgeQuiet, Ordered: in.Ordered, Again: in.Again, Alone: alone, Look: in.Look,
-	})
+// single is the message of one delivery.
+func single(channel notification.Channel, policy AttemptPolicy, begun notification.Attempt) outgoing {
+	return outgoing{
+		channel: channel, policy: policy, tried: begun.Tried, begun: []notification.Attempt{begun},
+		result: notification.AttemptResult{DeliveryID: begun.Message.DeliveryID, Number: begun.Number, Owner: begun.Owner},
+		write:  func() (notification.Message, error) { return written(begun) },
+	}
 }
 
 // held is the result of a delivery that may not be sent.

@@ -14,8 +14,6 @@ type BatchStore interface {
 	// BatchDeliveries reads which deliveries of a batch were never attempted.
 	BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error)
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
-	BeginAttempts(ctx context.Context, in notification.BeginBatch) ([]notification.Attempt, error)
-	EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error)
 }
 
 const (
@@ -53,16 +51,19 @@ type SendBatchResult struct {
 	BatchProgress
 	More bool `json:",omitempty"` // it ended early: there are deliveries that were never attempted
 	Left bool `json:",omitempty"` // deliveries that were attempted are PENDING: each needs a workflow of its own
-	// Unrecorded are attempts whose end the database could not record. The workflow records
-	// them later; sending again would be a duplicate.
+	// Unrecorded are attempts whose end the database could not record: those of one group at
+	// most. The workflow records them later; sending again would be a duplicate.
 	Unrecorded []notification.AttemptResult `json:",omitempty"`
 }
 
-// BatchProgress is what an execution heartbeats, and what the next one goes on with.
+// BatchProgress is what an execution heartbeats, and what the next one goes on with. It does
+// not grow with the batch: when the next attempt at a delivery is due stands in its row.
 type BatchProgress struct {
-	Sent   int
-	Failed int                  `json:",omitempty"` // for good
-	Later  map[string]time.Time `json:",omitempty"` // failed for now, by delivery id: when the next attempt is due
+	Sent    int
+	Failed  int                  `json:",omitempty"` // for good
+	Retried int                  `json:",omitempty"` // failed for now: each has a workflow of its own next
+	Resting string               `json:",omitempty"` // why the batch rests after each group, for people; empty: it does not
+	Later   map[string]time.Time `json:",omitempty"` // of release 0.2: when the next attempt is due, by delivery id
 }
 
 // SendBatch makes the first attempts at the deliveries of a batch: many at once, and
@@ -120,7 +121,7 @@ func (b *batch) left(ctx context.Context) (bool, error) {
 
 // RecordBatch writes down what [Activities.SendBatch] could not.
 func (a *Activities) RecordBatch(ctx context.Context, in RecordBatchInput) error {
-	recorded, err := a.Batches.EndAttempts(ctx, in.Results)
+	recorded, err := a.Attempts.EndAttempts(ctx, in.Results)
 	if err == nil {
 		a.noteEnds(ctx, in.Channel, in.Results, recorded)
 	}

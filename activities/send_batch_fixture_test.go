@@ -80,8 +80,14 @@ func failing(errs map[string]error) *mails {
 	return &mails{answer: func(_ context.Context, id string) error { return errs[id] }}
 }
 
-func batchActivities(db activities.BatchStore, over activities.Sender) *activities.Activities {
-	return &activities.Activities{Batches: db, Senders: map[notification.Channel]activities.Sender{notification.Email: over}}
+// batchDatabase is what sending a batch needs of the database.
+type batchDatabase interface {
+	activities.AttemptStore
+	activities.BatchStore
+}
+
+func batchActivities(db batchDatabase, over activities.Sender) *activities.Activities {
+	return &activities.Activities{Attempts: db, Batches: db, Senders: map[notification.Channel]activities.Sender{notification.Email: over}}
 }
 
 func ids(n int) []string {

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -34,7 +35,7 @@ func TestSendBatch(t *testing.T) {
 	require.ElementsMatch(t, ids(100), over.sent)
 	require.LessOrEqual(t, over.most, inGroup)
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, s, "status"))
-	require.Equal(t, map[string]int{"true": 100}, deliveriesBy(t, s, "provider_message_id = 'sg-' || n.delivery_id AND a.batch = 7 AND a.attempt = 1 AND a.outcome = 'SENT'"))
+	require.Equal(t, map[string]int{"true": 100}, deliveriesBy(t, s, "provider_message_id = 'sg-' || n.delivery_id AND a.attempt = 1 AND a.outcome = 'SENT'"))
 
 	again, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
 	require.NoError(t, err)
@@ -64,9 +65,10 @@ func TestSendBatchOutcomes(t *testing.T) {
 	require.Equal(t, 2, got.Failed)
 	require.True(t, got.Left)
 	require.False(t, got.More)
-	require.Len(t, got.Later, 3)
+	require.Equal(t, 3, got.Retried)
 	for id, want := range map[string]time.Duration{"d-2": 2 * time.Minute, "d-3": 30 * time.Second, "d-4": time.Minute} {
-		require.InDelta(t, want, got.Later[id].Sub(start), float64(want)/5+float64(10*time.Second), id)
+		next := get[time.Time](t, s, "SELECT next_attempt_at FROM notification WHERE delivery_id = $1", id)
+		require.InDelta(t, want, next.Sub(start), float64(want)/5+float64(10*time.Second), id)
 	}
 	require.Equal(t, map[string]int{"SENT": 15, "PENDING": 3, "FAILED": 2}, deliveriesBy(t, s, "status"))
 	require.Equal(t, "sendgrid refused: 400", get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-1'"))
@@ -84,7 +86,7 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 		t.Parallel()
 
 		s := withBatch(t, 3)
-		a := &activities.Activities{Batches: s, Off: map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY is not set")}}
+		a := &activities.Activities{Attempts: s, Batches: s, Off: map[notification.Channel]error{notification.Email: errors.New("SENDGRID_API_KEY is not set")}}
 		got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
 		require.NoError(t, err)
 		require.Equal(t, 3, got.Failed)
@@ -95,7 +97,7 @@ func TestSendBatchOverOtherChannels(t *testing.T) {
 
 		s := withBatch(t, 3)
 		exec(t, s, "UPDATE notification SET channel = 'SLACK'")
-		a := &activities.Activities{Batches: s, Senders: map[notification.Channel]activities.Sender{notification.Slack: failing(map[string]error{"d-2": providerError(notification.Busy, 429, 0)})}}
+		a := &activities.Activities{Attempts: s, Batches: s, Senders: map[notification.Channel]activities.Sender{notification.Slack: failing(map[string]error{"d-2": providerError(notification.Busy, 429, 0)})}}
 		in := batchIn(t, s)
 		in.Channel, in.MaxAttempts = notification.Slack, 1
 		got, err := run[activities.SendBatchResult](a, a.SendBatch, in)
@@ -111,8 +113,7 @@ func TestSendBatchLeavesOut(t *testing.T) {
 	t.Parallel()
 
 	s, over := withBatch(t, 6), &mails{}
-	exec(t, s, "UPDATE notification SET attempt_count = 1 WHERE delivery_id = 'd-1'")
-	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ('d-1', 1)")
+	exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'another', attempt_began = now(), attempt_until = now() WHERE delivery_id = 'd-1'")
 	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE delivery_id = 'd-2'")
 	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes' WHERE delivery_id IN ('d-3', 'd-4')")
 	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '3'")
@@ -125,6 +126,58 @@ func TestSendBatchLeavesOut(t *testing.T) {
 	require.Equal(t, 3, got.Sent)
 	require.True(t, got.Left)
 	require.Equal(t, "no longer a recipient", get[string](t, s, "SELECT last_error FROM notification WHERE delivery_id = 'd-3' AND status = 'CANCELLED'"))
+}
+
+// A batch that comes late asks for quiet hours, too: what is dropped is CANCELLED, and what is to
+// wait leaves the batch, and says until when.
+func TestSendBatchInQuietHours(t *testing.T) {
+	t.Parallel()
+
+	for action, want := range map[string]map[string]int{"DROP": {"SENT": 1, "CANCELLED": 2}, "DEFER": {"SENT": 1, "PENDING": 2}} {
+		s, over := withBatch(t, 3), &mails{}
+		exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes'")
+		exec(t, s, "UPDATE event_type_channel_routing SET quiet_hours_action = $1 WHERE channel_type = 'EMAIL'", action)
+		exec(t, s, `
+			INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+			SELECT 'CUSTOMER', i, 'EMAIL', true, '00:00', '23:59:59.999999' FROM unnest(ARRAY ['1', '2']) AS i`)
+		a := batchActivities(s, over)
+		in := batchIn(t, s)
+
+		got, err := run[activities.SendBatchResult](a, a.SendBatch, in)
+
+		require.NoError(t, err)
+		require.Equal(t, []string{"d-3"}, over.sent)
+		require.Equal(t, action == "DEFER", got.Left)
+		require.Equal(t, want, deliveriesBy(t, s, "status"))
+		again, err := s.BatchDeliveries(t.Context(), "evt-1", notification.Email, in.IDs)
+		require.NoError(t, err)
+		require.Empty(t, again, "no execution of the batch takes them again")
+		waiting, err := s.LaneDeliveries(t.Context(), "evt-1", notification.Lane{Channel: notification.Email}, in.IDs, notification.Pending)
+		require.NoError(t, err)
+		for _, each := range waiting {
+			require.True(t, each.SendAfter.After(time.Now()), "its workflow waits")
+			require.Contains(t, each.Wait, "quiet hours")
+		}
+	}
+}
+
+// However many deliveries fail for now, the result of the batch stays small: when their next
+// attempts are due stands in their rows.
+func TestSendBatchTellsLittle(t *testing.T) {
+	t.Parallel()
+
+	const most = 700
+	s := withBatch(t, most)
+	a := batchActivities(s, &mails{answer: func(context.Context, string) error { return providerError(notification.Busy, 429, 0) }})
+	in := batchIn(t, s)
+
+	got, err := run[activities.SendBatchResult](a, a.SendBatch, in)
+
+	require.NoError(t, err)
+	told, err := json.Marshal(got)
+	require.NoError(t, err)
+	require.Less(t, len(told), 1000)
+	require.Equal(t, most, get[int](t, s, "SELECT count(*) FROM notification WHERE next_attempt_at > now()")+get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 0"))
 }
 
 // A delivery that is cancelled while others are sent is not sent, unless its group has begun.
@@ -199,7 +252,6 @@ func TestSendBatchGoesOn(t *testing.T) {
 	t.Parallel()
 
 	s := withBatch(t, 20)
-	due := time.Now().Add(time.Minute).UTC().Truncate(time.Millisecond)
 	exec(t, s, "UPDATE notification SET attempt_count = 1 WHERE delivery_id IN ('d-1', 'd-2')")
 	over, beats := &mails{}, make(chan activities.BatchProgress, 100)
 	over.answer = func(ctx context.Context, id string) error {
@@ -217,7 +269,7 @@ func TestSendBatchGoesOn(t *testing.T) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
-	env.SetHeartbeatDetails(activities.BatchProgress{Sent: 5, Later: map[string]time.Time{"d-1": due}})
+	env.SetHeartbeatDetails(activities.BatchProgress{Sent: 5, Retried: 2})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var told activities.BatchProgress
 		if details.Get(&told) == nil {
@@ -230,7 +282,7 @@ func TestSendBatchGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	var got activities.SendBatchResult
 	require.NoError(t, value.Get(&got))
-	require.Equal(t, activities.BatchProgress{Sent: 23, Later: map[string]time.Time{"d-1": due}}, got.BatchProgress)
+	require.Equal(t, activities.BatchProgress{Sent: 23, Retried: 2}, got.BatchProgress)
 	require.True(t, got.Left)
 	require.False(t, slices.Contains(over.sent, "d-1"))
 }

@@ -53,9 +53,24 @@ func TestSendBatchTakesTurns(t *testing.T) {
 			require.Equal(t, 50, got.Sent)
 		}
 		require.Equal(t, want, over.calls())
-		require.LessOrEqual(t, over.most, 2*5, "two groups of the turns of a fifth of a second")
+		require.LessOrEqual(t, over.most, 20, "the attempts of a second")
 		requireSent(t, s, want, 50)
 	}
+}
+
+// Turns that a slow database lets pass are turns all the same: the attempts were begun before,
+// and no delivery leaves the batch.
+func TestSendBatchKeepsTogether(t *testing.T) {
+	t.Parallel()
+
+	s, over := withBatch(t, 50), &mails{}
+	a := batchActivities(s, over)
+	a.Turns, a.RateLimits = &turns{in: -time.Second}, map[notification.Channel]float64{notification.Email: 20}
+
+	got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
+
+	require.NoError(t, err)
+	require.Equal(t, activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 50}}, got)
 }
 
 // requireSent checks that some of all deliveries are sent, and that no attempt at another
@@ -98,11 +113,12 @@ func TestSendBatchLetsSinglesPass(t *testing.T) {
 		return nil
 	}})
 	single := due(1, 0)
-	single.age = time.Second
-	a.Deliveries = single
+	single.waited = time.Second
+	a.Attempts = single
 
 	_, err := run[activities.SendResult](a, a.SendFirst, sendInput)
 	require.NoError(t, err)
+	a.Attempts = s
 	got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
 
 	require.NoError(t, err)

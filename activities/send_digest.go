@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"time"
 
 	"herald/internal/notification"
 )
@@ -11,14 +12,16 @@ type SendDigestInput struct {
 	DigestID string
 	Key      notification.DigestKey
 	AttemptPolicy
-	JudgeQuiet bool `json:",omitempty"` // as [SealResult.JudgeItems] says
+	SkipQuiet bool `json:",omitempty"` // as in [SendInput]
 }
 
 // SendDigestResult is the result of [Activities.SendDigest].
 type SendDigestResult struct {
 	Items int // how many the message listed; 0: all were cancelled, and nothing was sent
 	// Dropped says why items are CANCELLED, by delivery id.
-	Dropped map[string]string `json:",omitempty"`
+	Dropped   map[string]string `json:",omitempty"`
+	NotBefore time.Time         `json:",omitzero"`  // set: nothing was sent; it is quiet until then
+	Wait      string            `json:",omitempty"` // the same for people
 	// Unrecorded is as in [SendResult].
 	Unrecorded *notification.AttemptResult `json:",omitempty"`
 }
@@ -26,41 +29,93 @@ type SendDigestResult struct {
 // SendDigest makes one attempt to hand a digest to its provider, as
 // [Activities.Send] does for one delivery, and records on each of its items what
 // came of it. The message leaves out items that were cancelled since the last
-// attempt, and those that the rules do not allow any more.
+// attempt, and those that the rules do not allow any more. Where one item has to wait for the
+// end of quiet hours, all do.
 func (a *Activities) SendDigest(ctx context.Context, in SendDigestInput) (SendDigestResult, error) {
-	turn, err := a.turn(ctx, in.Key.Channel)
+	begun, held, err := a.beginDigest(ctx, in)
+	if err != nil || !held.NotBefore.IsZero() {
+		return SendDigestResult{NotBefore: held.NotBefore, Wait: held.Wait}, err
+	}
+	digest, err := a.readDigest(ctx, in)
+	if err != nil {
+		a.release(ctx, begun)
+		return SendDigestResult{}, err
+	}
+	if len(begun) == 0 {
+		return SendDigestResult{Items: digest.Sent, Dropped: digest.Dropped}, nil
+	}
+	unrecorded, err := a.attempt(ctx, a.digestMessage(in, digest, begun))
 	if err != nil {
 		return SendDigestResult{}, err
 	}
-	begun, err := a.beginDigest(ctx, in)
-	if err != nil || len(begun.Items) == 0 {
-		return SendDigestResult{Items: begun.Sent, Dropped: begun.Dropped}, err
-	}
-	ended := notification.AttemptResult{DigestID: in.DigestID}
-	for _, item := range begun.Items {
-		ended.Items = append(ended.Items, notification.ItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
-	}
-	unrecorded, err := a.attempt(ctx, outgoing{
-		channel: in.Key.Channel, policy: in.AttemptPolicy, turn: turn, tried: begun.Tried, result: ended,
-		write: func() (notification.Message, error) { return a.writeDigest(in.Key, begun) },
-	})
-	if err != nil {
-		return SendDigestResult{}, err
-	}
-	countDigest(ctx, in.Key.Channel, notification.Sent, len(begun.Items))
-	return SendDigestResult{Items: len(begun.Items), Dropped: begun.Dropped, Unrecorded: unrecorded}, nil
+	countDigest(ctx, in.Key.Channel, notification.Sent, len(begun))
+	return SendDigestResult{Items: len(begun), Dropped: digest.Dropped, Unrecorded: unrecorded}, nil
 }
 
-func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (notification.DigestAttempt, error) {
+// beginDigest takes the leases of all items, or of none: where some are leased or have to wait,
+// it releases the others.
+func (a *Activities) beginDigest(ctx context.Context, in SendDigestInput) (begun []notification.Attempt, held notification.Verdict, err error) {
+	reading, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	ids, err := a.Digests.DigestItems(reading, in.DigestID)
+	if err != nil || len(ids) == 0 {
+		return nil, held, err
+	}
+	all, err := a.begin(ctx, in.AttemptPolicy, notification.Begin{DeliveryIDs: ids, SkipQuiet: in.SkipQuiet})
+	if err != nil {
+		return nil, held, err
+	}
+	var busy time.Duration
+	for _, item := range all {
+		busy = max(busy, item.LeasedFor)
+		if item.NotBefore.After(held.NotBefore) {
+			held = item.Verdict
+		}
+		if item.Number > 0 {
+			begun = append(begun, item)
+		}
+	}
+	if busy > 0 {
+		err = leased(busy)
+	}
+	if err != nil || !held.NotBefore.IsZero() {
+		a.release(ctx, begun)
+		return nil, held, err
+	}
+	return begun, held, nil
+}
+
+func (a *Activities) readDigest(ctx context.Context, in SendDigestInput) (notification.Digest, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	return a.Digests.BeginDigest(ctx, notification.BeginDigest{DigestID: in.DigestID, Key: in.Key, JudgeQuiet: in.JudgeQuiet})
+	return a.Digests.ReadDigest(ctx, in.DigestID, in.Key)
 }
 
-// writeDigest writes the message that lists the items.
-func (a *Activities) writeDigest(key notification.DigestKey, begun notification.DigestAttempt) (notification.Message, error) {
-	text, err := a.DigestText(begun.Templates, key.EventType, key.Channel, begun.Recipient, begun.Items)
-	message := begun.Message
-	message.Title, message.Body = text.Title, text.Body
-	return message, err
+// digestMessage is the message that lists the items. Where they differ in how often they were
+// tried, the least tried one counts.
+func (a *Activities) digestMessage(in SendDigestInput, digest notification.Digest, begun []notification.Attempt) outgoing {
+	key, last := in.Key, begun[len(begun)-1].Message
+	m := outgoing{
+		channel: key.Channel, policy: in.AttemptPolicy, begun: begun, tried: begun[0].Tried,
+		result: notification.AttemptResult{DigestID: in.DigestID, Owner: begun[0].Owner},
+	}
+	items := make([]notification.DigestItem, len(begun))
+	for i, item := range begun {
+		if item.Begun < m.tried.Begun {
+			m.tried = item.Tried
+		}
+		m.result.Items = append(m.result.Items, notification.ItemAttempt{DeliveryID: item.Message.DeliveryID, Attempt: item.Number})
+		items[i] = notification.DigestItem{
+			DeliveryID: item.Message.DeliveryID, EventID: item.Message.EventID, Title: item.Message.Title, Body: item.Message.Body, CreatedAt: item.Message.CreatedAt,
+		}
+	}
+	m.write = func() (notification.Message, error) {
+		recipient := notification.Recipient{UserType: key.UserType, UserID: key.UserID, Name: last.Name, Locale: digest.Locale}
+		text, err := a.DigestText(digest.Templates, key.EventType, key.Channel, recipient, items)
+		message := last
+		message.NotificationID, message.EventID, message.CorrelationID = 0, "", ""
+		message.DeliveryID, message.Title, message.Body = in.DigestID, text.Title, text.Body
+		return message, err
+	}
+	return m
 }

@@ -15,15 +15,22 @@ import (
 // dueDigest is the n-th attempt at a digest of two mails, after ended ones that
 // the provider failed.
 func dueDigest(n, ended int) *digests {
-	return &digests{attempt: notification.DigestAttempt{
-		Items: []notification.DigestItem{{DeliveryID: "d1", Attempt: n, Title: "Ada", Body: "Table for 4"}, {DeliveryID: "d2", Attempt: n + 4, Title: "Bob", Body: "good"}},
-		Tried: notification.Tried{Begun: n, Ended: ended, Crashed: n - 1 - ended}, Message: notification.Message{DeliveryID: "digest-1", To: "ada@example.com"},
-		Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Title: "{{len .Items}}", Body: "{{range .Items}}{{.title}},{{end}}"}},
-	}}
+	item := func(id string, more int, title, body string) notification.Attempt {
+		return notification.Attempt{
+			Status: notification.Pending, Number: n + more, Tried: notification.Tried{Begun: n + more, Ended: ended + more, Crashed: n - 1 - ended},
+			Message: notification.Message{DeliveryID: id, EventID: "evt-" + id, To: "ada@example.com", Title: title, Body: body},
+		}
+	}
+	return &digests{
+		items: []notification.Attempt{item("d1", 0, "Ada", "Table for 4"), item("d2", 4, "Bob", "good")},
+		digest: notification.Digest{
+			Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Title: "{{len .Items}}", Body: "{{range .Items}}{{.title}},{{end}}"}},
+		},
+	}
 }
 
 func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResult, error) {
-	a := &activities.Activities{Digests: db, Deliveries: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
 }
 
@@ -45,12 +52,12 @@ func TestSendDigestDropped(t *testing.T) {
 
 	dropped := map[string]string{"d3": "USER_DISABLED"}
 	db, mail := dueDigest(1, 0), &provider{}
-	db.attempt.Dropped = dropped
+	db.digest.Dropped = dropped
 	result, err := sendDigest(db, mail)
 	require.NoError(t, err)
 	require.Equal(t, activities.SendDigestResult{Items: 2, Dropped: dropped}, result)
 
-	db, mail = &digests{attempt: notification.DigestAttempt{Dropped: dropped}}, &provider{}
+	db, mail = &digests{digest: notification.Digest{Dropped: dropped}}, &provider{}
 	result, err = sendDigest(db, mail)
 	require.NoError(t, err)
 	require.Equal(t, activities.SendDigestResult{Dropped: dropped}, result)
@@ -67,13 +74,35 @@ func TestSendDigestOfNothing(t *testing.T) {
 	t.Parallel()
 
 	for _, sentBefore := range []int{0, 3} {
-		db, mail := &digests{attempt: notification.DigestAttempt{Sent: sentBefore}}, &provider{}
+		db, mail := &digests{digest: notification.Digest{Sent: sentBefore}}, &provider{}
 		result, err := sendDigest(db, mail)
 		require.NoError(t, err)
 		require.Equal(t, activities.SendDigestResult{Items: sentBefore}, result)
 		require.Zero(t, mail.calls)
 		require.Empty(t, db.results)
 	}
+}
+
+// Where an item has to wait for the end of quiet hours, or is leased to another sender, nothing
+// is sent, and the other items are as they were.
+func TestSendDigestHeld(t *testing.T) {
+	t.Parallel()
+
+	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	quiet, leased := dueDigest(1, 0), dueDigest(1, 0)
+	quiet.items[0] = notification.Attempt{Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "08:00 UTC: quiet hours"}}
+	leased.items[0] = notification.Attempt{Status: notification.Pending, LeasedFor: time.Minute}
+	mail := &provider{}
+
+	result, err := sendDigest(quiet, mail)
+	require.NoError(t, err)
+	require.Equal(t, activities.SendDigestResult{NotBefore: until, Wait: "08:00 UTC: quiet hours"}, result)
+	require.Equal(t, quiet.items[1:], quiet.released)
+
+	_, err = sendDigest(leased, mail)
+	requireFailure(t, err, activities.AttemptLost, false, time.Minute)
+	require.Equal(t, leased.items[1:], leased.released)
+	require.Zero(t, mail.calls)
 }
 
 func TestGiveUpDigest(t *testing.T) {

@@ -3,9 +3,6 @@ package activities
 import (
 	"context"
 	"sync"
-	"time"
-
-	"go.temporal.io/sdk/temporal"
 
 	"herald/internal/notification"
 )
@@ -19,8 +16,8 @@ const FirstAttempts = 32
 // leaves the delivery to Send where the channel has a rate limit, or much under way.
 //
 // A local activity runs again when its worker or its workflow task is lost, perhaps while the
-// first run of it is still calling the provider. Where that may be so, it fails for as long
-// as the call may take; Send then finds what became of it.
+// first run of it is still calling the provider. The second run finds the lease of the first,
+// and fails until that has run out; Send then finds what became of it.
 func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, error) {
 	full := SendResult{Status: notification.Pending, Full: true}
 	if a.RateLimits[in.Channel] > 0 {
@@ -31,24 +28,7 @@ func (a *Activities) SendFirst(ctx context.Context, in SendInput) (SendResult, e
 		return full, nil
 	}
 	defer done()
-	return a.send(ctx, in, in.Timeout+AttemptOverhead)
-}
-
-// AttemptOverhead is the time for the statements that begin and end an attempt, which
-// have time-outs of their own. Past it Temporal takes the worker for dead, and
-// repeats the attempt.
-const AttemptOverhead = 20 * time.Second
-
-// AttemptLost is the type of failure of a first attempt that was begun before, in a workflow
-// task that was lost.
-const AttemptLost = "AttemptLost"
-
-// lost is the failure of a first attempt that may be under way in another process.
-func lost(until time.Duration) error {
-	return temporal.NewApplicationErrorWithOptions("the first attempt was begun before, and may still be under way", AttemptLost, temporal.ApplicationErrorOptions{
-		NextRetryDelay: until,
-		Category:       temporal.ApplicationErrorCategoryBenign,
-	})
+	return a.send(ctx, in)
 }
 
 // underWay counts the sends of each channel that this process has under way.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,9 +13,9 @@ import (
 )
 
 // firstSender sends by e-mail, which has no rate limit.
-func firstSender(db activities.DeliveryStore, mail activities.Sender) *activities.Activities {
+func firstSender(db activities.AttemptStore, mail activities.Sender) *activities.Activities {
 	return &activities.Activities{
-		Deliveries: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
+		Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
 	}
 }
 
@@ -28,7 +29,7 @@ func TestSendFirst(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
-	require.Equal(t, notification.Begin{DeliveryID: "d1", Alone: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 	require.Equal(t, 1, mail.calls)
 }
 
@@ -48,17 +49,17 @@ func TestSendFirstLooks(t *testing.T) {
 	require.Zero(t, mail.calls)
 }
 
-// Run again in a task that was lost, it leaves the one before all of its time.
+// Run again in a task that was lost, it waits until the lease of the run before has ended.
 func TestSendFirstBesideItself(t *testing.T) {
 	t.Parallel()
 
 	db, mail := due(1, 0), &provider{}
-	db.underWay = true
+	db.leasedFor = time.Minute
 	a := firstSender(db, mail)
 
 	_, err := run[activities.SendResult](a, a.SendFirst, sendInput)
 
-	requireFailure(t, err, activities.AttemptLost, false, sendInput.Timeout+activities.AttemptOverhead)
+	requireFailure(t, err, activities.AttemptLost, false, time.Minute)
 	require.Zero(t, mail.calls)
 }
 
@@ -84,12 +85,12 @@ type crowd struct {
 	release chan struct{}
 }
 
-func (c *crowd) BeginAttempt(context.Context, notification.Begin) (notification.Attempt, error) {
-	return due(1, 0).attempt, nil
+func (c *crowd) BeginAttempts(context.Context, notification.Begin) ([]notification.Attempt, error) {
+	return []notification.Attempt{due(1, 0).attempt}, nil
 }
 
-func (c *crowd) EndAttempt(context.Context, notification.AttemptResult) (notification.RecordedAttempt, error) {
-	return notification.RecordedAttempt{}, nil
+func (c *crowd) EndAttempts(context.Context, []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
+	return make([]notification.RecordedAttempt, 1), nil
 }
 
 func (c *crowd) Send(context.Context, notification.Message) (notification.Answer, error) {

@@ -3,7 +3,6 @@ package activities_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,50 +12,60 @@ import (
 	"herald/internal/notification"
 )
 
-// deliveries is a DeliveryStore with one delivery, d1.
+// deliveries is an AttemptStore and a DeliveryStore with one delivery, d1.
 type deliveries struct {
-	attempt    notification.Attempt // what the next BeginAttempt finds
+	attempt    notification.Attempt // what the next BeginAttempts finds
 	beginErr   error
-	hang       func(ctx context.Context) // in BeginAttempt, until its context ends
-	underWay   bool                      // an attempt that was begun before may be
+	hang       func(ctx context.Context) // in BeginAttempts, until its context ends
+	leasedFor  time.Duration             // to another sender
 	endErr     error
 	age        time.Duration // of the event, when its message is recorded as sent
+	waited     time.Duration // since it was planned, then
 	tokensKept string
 
-	asked   notification.Begin // as BeginAttempt was told
-	begun   int
-	results []notification.AttemptResult
-	status  notification.Status // after GiveUp
-	reason  string
-	letter  notification.DeadLetter
+	asked    notification.Begin // as BeginAttempts was told, without the owner
+	begun    int
+	results  []notification.AttemptResult
+	released []notification.Attempt
+	status   notification.Status // after GiveUp
+	reason   string
+	letter   notification.DeadLetter
 }
 
-func (d *deliveries) BeginAttempt(ctx context.Context, in notification.Begin) (notification.Attempt, error) {
-	d.asked = in
+func (d *deliveries) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
+	d.asked, d.asked.Owner = in, ""
 	if d.hang != nil {
 		d.hang(ctx)
-		return notification.Attempt{}, ctx.Err()
+		return nil, d.beginErr
 	}
-	if d.underWay {
-		return notification.Attempt{Status: d.attempt.Status, UnderWay: in.Alone > 0}, nil
+	if d.leasedFor > 0 {
+		return []notification.Attempt{{Status: d.attempt.Status, LeasedFor: d.leasedFor}}, nil
 	}
-	if d.beginErr != nil || !d.attempt.Due() || d.attempt.Held() {
-		return notification.Attempt{Status: d.attempt.Status, Verdict: d.attempt.Verdict}, d.beginErr
+	if d.beginErr != nil || in.Look || !d.attempt.Due() || d.attempt.Held() {
+		return []notification.Attempt{{Status: d.attempt.Status, Verdict: d.attempt.Verdict}}, d.beginErr
 	}
 	d.begun++
-	return d.attempt, nil
+	return []notification.Attempt{d.attempt}, nil
 }
 
-func (d *deliveries) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
+func (d *deliveries) ReleaseAttempts(_ context.Context, attempts []notification.Attempt) error {
+	d.released = append(d.released, attempts...)
+	return nil
+}
+
+func (d *deliveries) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
 	if err := ctx.Err(); err != nil {
-		return notification.RecordedAttempt{}, err
+		return nil, err
 	}
-	d.results = append(d.results, result)
-	if d.endErr != nil || result.Outcome != notification.OutcomeSent {
-		return notification.RecordedAttempt{DeadTokensKept: d.tokensKept}, d.endErr
+	d.results = append(d.results, results...)
+	recorded := make([]notification.RecordedAttempt, len(results))
+	for i, result := range results {
+		recorded[i].DeadTokensKept = d.tokensKept
+		if d.endErr == nil && result.Outcome == notification.OutcomeSent {
+			d.attempt.Status, recorded[i].Age, recorded[i].Waited = notification.Sent, d.age, d.waited
+		}
 	}
-	d.attempt.Status = notification.Sent
-	return notification.RecordedAttempt{Age: d.age, DeadTokensKept: d.tokensKept}, nil
+	return recorded, d.endErr
 }
 
 func (d *deliveries) GiveUp(_ context.Context, _ string, status notification.Status, reason string) (notification.Status, error) {
@@ -84,7 +93,7 @@ var sendInput = activities.SendInput{DeliveryID: "d1", Channel: notification.Ema
 
 func send(t *testing.T, db *deliveries, mail activities.Sender, in activities.SendInput) (activities.SendResult, error) {
 	t.Helper()
-	a := &activities.Activities{Deliveries: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	a := &activities.Activities{Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
 	return run[activities.SendResult](a, a.Send, in)
 }
 
@@ -99,7 +108,7 @@ func TestSendAccepted(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
-	require.Equal(t, notification.Begin{DeliveryID: "d1", Before: 7}, db.asked)
+	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 	require.Equal(t, []notification.AttemptResult{{
 		DeliveryID: "d1", Number: 1, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-1", DeadDevices: []string{"old"},
 	}}, db.results)
@@ -132,7 +141,7 @@ func TestSendOfNoRow(t *testing.T) {
 	t.Parallel()
 
 	mail := &provider{}
-	_, err := send(t, &deliveries{beginErr: fmt.Errorf("read: %w", notification.ErrNoDelivery)}, mail, sendInput)
+	_, err := send(t, &deliveries{}, mail, sendInput)
 	requireFailure(t, err, activities.NoSuchRow, true, 0)
 	require.Zero(t, mail.calls)
 }
@@ -168,15 +177,29 @@ func TestSendHeld(t *testing.T) {
 		db, mail := due(1, 0), &provider{}
 		db.attempt.Verdict = verdict
 		in := sendInput
-		in.JudgeQuiet, in.Ordered, in.Again = true, true, true
+		in.SkipQuiet, in.Ordered, in.Again = true, true, true
 
 		result, err := send(t, db, mail, in)
 
 		require.NoError(t, err)
 		require.Equal(t, want, result)
-		require.Equal(t, notification.Begin{DeliveryID: "d1", JudgeQuiet: true, Ordered: true, Again: true}, db.asked)
+		require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, SkipQuiet: true, Ordered: true, Again: true, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 		require.Zero(t, mail.calls)
 		require.Zero(t, db.begun)
 		require.Empty(t, db.results)
 	}
+}
+
+// While another sender has the delivery's lease nothing is sent, and no attempt is used up.
+func TestSendOfALeasedDelivery(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{}
+	db.leasedFor = 10 * time.Second
+
+	_, err := send(t, db, mail, sendInput)
+
+	requireFailure(t, err, activities.AttemptLost, false, db.leasedFor)
+	require.Zero(t, mail.calls)
+	require.Empty(t, db.results)
 }

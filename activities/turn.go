@@ -19,40 +19,35 @@ const (
 	// turnPatience is how long a send waits for its turn. Then it gives its slot back, so
 	// that what is more urgent finds one.
 	turnPatience = 5 * time.Second
+	// slotPatience is how long the last of a worker's slots waits for its turn, where no other
+	// process has any: less than turnPatience.
+	slotPatience = 4 * time.Second
 	// turnRetry is the time until a send that got no turn is tried again.
 	turnRetry = time.Second
-	// turnLate is how long after its turn a message may be handed to the provider. While
-	// the database hangs, turns pass, and what waits for it must not go out all at once.
-	turnLate = 500 * time.Millisecond
 )
 
-var (
-	errNoTurn   = rateLimited("the rate limit left no turn for it: what is more urgent uses them up")
-	errTurnLate = rateLimited("its turn under the rate limit was past before the provider could be called")
-)
+// errNoTurn is the failure of an attempt that sent nothing because of the rate limit, and is
+// repeated.
+var errNoTurn = temporal.NewApplicationErrorWithOptions("the rate limit left no turn for it: what is more urgent uses them up", RateLimited, temporal.ApplicationErrorOptions{
+	NextRetryDelay: turnRetry,
+	Category:       temporal.ApplicationErrorCategoryBenign,
+})
 
-// rateLimited is the failure of an attempt that sent nothing because of the rate limit,
-// and is repeated.
-func rateLimited(why string) error {
-	return temporal.NewApplicationErrorWithOptions(why, RateLimited, temporal.ApplicationErrorOptions{
-		NextRetryDelay: turnRetry,
-		Category:       temporal.ApplicationErrorCategoryBenign,
-	})
+// SendSlots is how many messages of a channel a worker sends, or lets wait for their turns, at
+// the same time: as many as get theirs within turnPatience, and most at most.
+func SendSlots(rate float64, most int) int {
+	if rate == 0 {
+		return most
+	}
+	return int(min(max(2, rate*slotPatience.Seconds()), float64(most)))
 }
 
-// turn is the right to send over a channel from a time on. Where the channel has no rate
-// limit it is the zero turn, which lasts.
-type turn struct{ due time.Time }
-
-// late says that the turn is past.
-func (t turn) late() bool { return !t.due.IsZero() && time.Since(t.due) > turnLate }
-
 // turn waits for the turn of one message.
-func (a *Activities) turn(ctx context.Context, channel notification.Channel) (turn, error) {
+func (a *Activities) turn(ctx context.Context, channel notification.Channel) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, turnPatience, errNoTurn)
 	defer cancel()
-	got, _, err := a.turns(ctx, channel, 1, false)
-	return got, err
+	_, err := a.turns(ctx, channel, 1, false)
+	return err
 }
 
 // turns waits until the channel's rate limit lets messages be sent, and returns how many:
@@ -61,10 +56,10 @@ func (a *Activities) turn(ctx context.Context, channel notification.Channel) (tu
 //
 // The more urgent come first, then single messages before those of a batch, and then one
 // of each fairness key in turn.
-func (a *Activities) turns(ctx context.Context, channel notification.Channel, ready int, batch bool) (turn, int, error) {
+func (a *Activities) turns(ctx context.Context, channel notification.Channel, ready int, batch bool) (int, error) {
 	rate := a.RateLimits[channel]
 	if rate == 0 {
-		return turn{}, ready, nil
+		return ready, nil
 	}
 	begun, priority := time.Now(), activity.GetInfo(ctx).Priority
 	w := &turnWaiter{
@@ -80,7 +75,7 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 	case <-w.answered:
 	case <-ctx.Done():
 		if queue.leave(w) {
-			return turn{}, 0, context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		}
 		<-w.answered // just before it would have left
 	}
@@ -88,7 +83,7 @@ func (a *Activities) turns(ctx context.Context, channel notification.Channel, re
 	if w.err == nil {
 		observeTurn(ctx, channel, time.Since(begun))
 	}
-	return turn{w.due}, w.granted, w.err
+	return w.granted, w.err
 }
 
 // turnRanks are the three priorities, each of a single message or of a batch.

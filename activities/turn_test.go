@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -30,7 +29,7 @@ func (s *turns) TakeTurns(_ context.Context, in notification.TurnsWanted) (notif
 func sendLimited(t *testing.T, db *deliveries, mail activities.Sender, from *turns) error {
 	t.Helper()
 	a := &activities.Activities{
-		Deliveries: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
+		Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
 		Turns: from, RateLimits: map[notification.Channel]float64{notification.Email: 2},
 	}
 	_, err := run[activities.SendResult](a, a.Send, sendInput)
@@ -50,29 +49,24 @@ func TestSendWaitsForItsTurn(t *testing.T) {
 	require.InDelta(t, 2, from.wanted[0].Rate, 0)
 }
 
-// A database that is away begins no attempt: what the rate limit allows is not known.
+// Without a turn nothing is sent, and the attempt does not count: what the rate limit allows is
+// not known.
 func TestSendWithoutTurns(t *testing.T) {
 	t.Parallel()
 
 	db, mail := due(1, 0), accepting()
 	require.ErrorContains(t, sendLimited(t, db, mail, &turns{err: errors.New("connection refused")}), "connection refused")
 	require.Zero(t, mail.calls)
-	require.Zero(t, db.begun)
+	require.Equal(t, []notification.Attempt{due(1, 0).attempt}, db.released)
+	require.Empty(t, db.results)
 }
 
-// What waited for the database past its turn is not sent: all that waited with it would be
-// sent at once. It uses up none of its attempts.
-func TestSendPastItsTurn(t *testing.T) {
+// Under a rate limit a worker has as many slots as get their turns while they wait, and two at
+// least.
+func TestSendSlots(t *testing.T) {
 	t.Parallel()
 
-	db, mail := due(1, 0), accepting()
-	err := sendLimited(t, db, mail, &turns{in: -time.Second})
-	var failure *temporal.ApplicationError
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, activities.RateLimited, failure.Type())
-	require.False(t, failure.NonRetryable())
-	require.Positive(t, failure.NextRetryDelay())
-	require.Zero(t, mail.calls)
-	require.Len(t, db.results, 1)
-	require.Equal(t, notification.OutcomeError, db.results[0].Outcome)
+	for rate, want := range map[float64]int{0: 64, 0.01: 2, 1: 4, 10: 40, 16: 64, 1e300: 64} {
+		require.Equal(t, want, activities.SendSlots(rate, 64), "%v a second", rate)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/explain"
+	"herald/internal/notification"
 	"herald/internal/postgres/report"
 )
 
@@ -136,24 +137,13 @@ func statusCode(status int) string {
 	return strconv.Itoa(status)
 }
 
-// attemptText is the provider's answer, or what an attempt that has none means, and which
-// batch made it.
+// attemptText is the provider's answer, or the meaning of an attempt that has none.
 func attemptText(attempt report.AttemptRow, last bool, s explain.Sending) string {
-	text := attemptMeaning(attempt, last, s)
 	switch {
-	case attempt.Batch == nil:
-		return console.Dash(text)
-	case text == "":
-		return fmt.Sprintf("in batch %d", *attempt.Batch)
-	default:
-		return fmt.Sprintf("%s, in batch %d", text, *attempt.Batch)
-	}
-}
-
-func attemptMeaning(attempt report.AttemptRow, last bool, s explain.Sending) string {
-	switch {
+	case attempt.Outcome == notification.OutcomeLost:
+		return "a crash ended it: the next one may be a repeat"
 	case attempt.EndedAt != nil:
-		return attempt.Detail
+		return console.Dash(attempt.Detail)
 	case last && s.UnderWay():
 		return "under way"
 	case last && s.Status == explain.Unreachable:

@@ -207,8 +207,7 @@ func TestAttemptText(t *testing.T) {
 	const crash = "begun and never ended: a crash, the next one may be a repeat"
 	now := time.Now()
 	open, done := report.AttemptRow{StartedAt: now}, report.AttemptRow{StartedAt: now, EndedAt: &now, Detail: "twilio is busy: 429"}
-	batch := 3
-	openInBatch, sentInBatch := report.AttemptRow{StartedAt: now, Batch: &batch}, report.AttemptRow{StartedAt: now, EndedAt: &now, Batch: &batch}
+	lost := report.AttemptRow{StartedAt: now, EndedAt: &now, Outcome: notification.OutcomeLost}
 	inState := func(status string) explain.Sending {
 		return explain.Sending{WorkflowView: explain.WorkflowView{Status: status}}
 	}
@@ -230,10 +229,9 @@ func TestAttemptText(t *testing.T) {
 		{name: "ended", row: done, last: true, state: under, want: "twilio is busy: 429"},
 		{name: "under way", row: open, last: true, state: under, want: "under way"},
 		{name: "under way in a digest", row: open, last: true, state: inDigest, want: "under way"},
-		{name: "under way in a batch", row: openInBatch, last: true, state: inBatch, want: "under way, in batch 3"},
-		{name: "sent in a batch", row: sentInBatch, last: true, want: "in batch 3"},
+		{name: "under way in a batch", row: open, last: true, state: inBatch, want: "under way"},
 		{name: "sent alone", row: report.AttemptRow{StartedAt: now, EndedAt: &now}, last: true, want: "-"},
-		{name: "crashed in a batch", row: openInBatch, state: under, want: crash + ", in batch 3"},
+		{name: "lost", row: lost, state: under, want: "a crash ended it: the next one may be a repeat"},
 		{name: "an earlier one", row: open, state: under, want: crash},
 		{name: "the last, and another is due", row: open, last: true, state: sending("Send", "SCHEDULED"), want: crash},
 		{name: "the last of all", row: open, last: true, state: inState("FAILED"), want: crash},

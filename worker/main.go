@@ -147,6 +147,7 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 	return &activities.Activities{
 		Launcher:    launcher,
 		Plans:       events,
+		Attempts:    deliveries,
 		Deliveries:  deliveries,
 		Batches:     deliveries,
 		Digests:     deliveries,

@@ -120,8 +120,7 @@ func (w *workers) addEvents() {
 func (w *workers) addChannel(channel notification.Channel) {
 	queue, policy := workflows.ChannelQueue(w.cfg.TaskQueuePrefix, channel), w.cfg.Policies[channel]
 	w.add(queue, workflows.OfDeliveries(), worker.Options{
-		MaxConcurrentActivityExecutionSize: slots,
-		TaskQueueActivitiesPerSecond:       policy.RateLimit, // 0: none, and activities may start eagerly
+		MaxConcurrentActivityExecutionSize: activities.SendSlots(policy.RateLimit, slots),
 		WorkerStopTimeout:                  policy.Timeout + stopTimeout,
 	})
 	w.add(workflows.BatchesQueue(queue), nil, worker.Options{

@@ -14,16 +14,15 @@ import (
 // wait is a time before which nothing is sent. An operator may cut it short or
 // put another in its place.
 type wait struct {
-	until      time.Time // zero: there is nothing to wait for
-	why        string    // until when and for what, in words for people
-	judgeQuiet bool      // quiet hours are judged afterwards, even if until is past already
-	hastened   bool      // an operator wants the message sent now, quiet hours or not
-	between    bool      // two attempts: quiet hours are not judged for it, as they are not where Temporal's own retry waits
+	until    time.Time // zero: there is nothing to wait for
+	why      string    // until when and for what, in words for people
+	quiet    bool      // the database says that it is quiet until then
+	hastened bool      // an operator wants the message sent now, quiet hours or not
 }
 
 // untilNext is the wait for the attempt after one that failed for now.
 func untilNext(at time.Time) wait {
-	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and the next one is due then", between: true}
+	return wait{until: at, why: notification.InstantText(at) + ": the attempt before failed, and the next one is due then"}
 }
 
 // rescheduled is the wait that the signal Reschedule asks for.
@@ -47,13 +46,13 @@ func addControls(ctx workflow.Context, selector workflow.Selector, obey func(ord
 		})
 }
 
-// run waits until the time has come or an operator hastens it. It returns whether
-// quiet hours are to be judged then: after any wait that was not hastened and was not
-// between two attempts. Its only error is that ctx was cancelled.
-func (w wait) run(ctx workflow.Context) (judgeQuiet bool, err error) {
-	judgeQuiet = w.judgeQuiet
+// run waits until the time has come or an operator hastens it. It reports whether quiet
+// hours are not to be asked then: an operator has hastened the message, or they are over by
+// Temporal's clock, while the database's is slow. Its only error is that ctx was cancelled.
+func (w wait) run(ctx workflow.Context) (skipQuiet bool, err error) {
+	skipQuiet = w.quiet
 	for !w.until.IsZero() && workflow.Now(ctx).Before(w.until) && err == nil {
-		judgeQuiet = judgeQuiet || !w.between
+		skipQuiet = false
 		workflow.SetCurrentDetails(ctx, "waiting until "+w.why)
 		timer, stop := workflow.WithCancel(ctx)
 		summary := workflow.TimerOptions{Summary: "send after " + notification.InstantText(w.until)}
@@ -64,7 +63,7 @@ func (w wait) run(ctx workflow.Context) (judgeQuiet bool, err error) {
 		addControls(ctx, selector, func(ordered wait) { w = ordered }).Select(ctx)
 		stop()
 	}
-	return judgeQuiet && !w.hastened, err
+	return skipQuiet || w.hastened, err
 }
 
 // attempts runs an activity that Temporal repeats until it ends. An operator who

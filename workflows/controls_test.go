@@ -15,7 +15,6 @@ type controlled struct {
 	name      string
 	signalled time.Duration // from the start: when the signal comes
 	otherwise time.Duration // from the start: when the message would be sent without it
-	judged    bool          // quiet hours would be judged then
 	begin     func(env *environment) (workflow, in any, calls *sendCalls)
 }
 
@@ -26,12 +25,12 @@ func controlledWorkflows() []controlled {
 		env.tells(workflows.DigestEnded{Status: notification.Sent}, items(1)...)
 	}
 	return []controlled{
-		{name: "a delivery that waits", signalled: time.Hour, otherwise: night, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a delivery that waits", signalled: time.Hour, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			later := deliverInput(notification.Email)
 			later.SendAfter = env.Now().Add(night)
 			return workflows.DeliverNotification, later, env.answersInTurn(sent)
 		}},
-		{name: "a delivery in quiet hours", signalled: 90 * time.Minute, otherwise: night, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a delivery in quiet hours", signalled: 90 * time.Minute, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			later := deliverInput(notification.Email)
 			later.SendAfter = env.Now().Add(time.Hour)
 			return workflows.DeliverNotification, later, env.answersInTurn(append(untils(env.Now(), hours(8)), sent)...)
@@ -44,12 +43,12 @@ func controlledWorkflows() []controlled {
 			next.Next = env.Now().Add(30 * time.Second)
 			return workflows.DeliverNotification, next, env.answersInTurn(sent)
 		}},
-		{name: "a digest that collects", signalled: time.Minute, otherwise: window, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a digest that collects", signalled: time.Minute, otherwise: window, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)
 			env.sendsDigest(listed(1))
 			return workflows.Digest, digestInput(), env.seals(sealed(1))
 		}},
-		{name: "a digest in quiet hours", signalled: time.Hour, otherwise: night, judged: true, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
+		{name: "a digest in quiet hours", signalled: time.Hour, otherwise: night, begin: func(env *environment) (workflow, in any, calls *sendCalls) {
 			sendsTo(env)
 			env.sendsDigest(listed(1))
 			return workflows.Digest, digestInput(), env.seals(quietUntil(env.Now().Add(night)), sealed(1))
@@ -106,7 +105,7 @@ func TestControls(t *testing.T) {
 				}
 				require.Equal(t, want, calls.at[last])
 				if len(calls.judged) > 0 {
-					require.Equal(t, !tt.hastens && (c.judged || tt.moves > 0), calls.judged[last])
+					require.Equal(t, !tt.hastens, calls.judged[last])
 				}
 			})
 		}

@@ -78,7 +78,8 @@ type sentBatch struct {
 	later        []map[string]time.Time
 }
 
-// due is when the next attempt at a delivery is due; zero: at once.
+// due is when release 0.2 said that the next attempt at a delivery is due; zero: it said
+// nothing.
 func (s sentBatch) due(deliveryID string) time.Time {
 	for _, later := range s.later {
 		if at, found := later[deliveryID]; found {
@@ -132,9 +133,9 @@ func deliverAfterBatch(ctx workflow.Context, in BatchInput, deliveries []notific
 	open := newLimiter(ctx, openDeliveries)
 	for _, d := range deliveries {
 		input := deliverInput(d, in.Policy)
-		input.Next = sent.due(d.DeliveryID)
+		input.Next = cmp.Or(sent.due(d.DeliveryID), input.Next)
 		one := func(ctx workflow.Context) { runDelivery(ctx, event, d, input) }
-		if input.Next.After(workflow.Now(ctx)) {
+		if now := workflow.Now(ctx); input.Next.After(now) || input.SendAfter.After(now) {
 			open.start(ctx, one)
 		} else if err := open.run(ctx, one); err != nil {
 			break

@@ -30,7 +30,7 @@ func TestDeliverNotificationHastenedAgainAndAgain(t *testing.T) {
 
 	env.requireDelivered(t, result(notification.Sent, ""))
 	require.Equal(t, []time.Duration{0, 10 * time.Second, 40 * time.Second, 2 * time.Hour}, calls.at)
-	require.Equal(t, []bool{false, false, false, false}, calls.judged)
+	require.Equal(t, []bool{true, false, false, false}, calls.judged)
 }
 
 // A signal that came while the delivery was planned anew is not lost.

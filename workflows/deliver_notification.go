@@ -94,16 +94,16 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 			in.Retry, in.SendAfter, in.Wait = false, reopened.SendAfter, reopened.Wait
 		}
 	}
-	next := wait{until: in.SendAfter, why: in.Wait, judgeQuiet: !in.SendAfter.IsZero()} // a delay may have ended before this workflow began
+	next := wait{until: in.SendAfter, why: in.Wait}
 	if !in.Next.IsZero() {
 		next = untilNext(in.Next)
 	}
 	for {
-		judgeQuiet, err := next.run(ctx)
+		skipQuiet, err := next.run(ctx)
 		if err != nil {
 			return DeliverResult{}, err
 		}
-		sent, ordered, err := attempt(ctx, in, attemptsBefore, judgeQuiet)
+		sent, ordered, err := attempt(ctx, in, attemptsBefore, skipQuiet)
 		attempt = send
 		switch {
 		case err != nil:
@@ -117,7 +117,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		case sent.NotBefore.IsZero():
 			return DeliverResult{Status: sent.Status}, nil
 		default:
-			next = wait{until: sent.NotBefore, why: sent.Wait} // if that is past by the server's clock, the worker's slower clock does not judge again
+			next = wait{until: sent.NotBefore, why: sent.Wait, quiet: true}
 		}
 	}
 }
@@ -132,28 +132,27 @@ func reopen(ctx workflow.Context, in DeliverInput) (activities.ReopenResult, err
 // send runs the attempts. How many there may be is counted by the activity,
 // since an attempt that died with its worker is not the provider's failure. If an
 // operator orders a wait meanwhile, it is returned, for the case that nothing was sent.
-func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *wait, error) {
+func send(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
 	workflow.SetCurrentDetails(ctx, "sending; failed attempts, and when the next one is due, are under Pending Activities")
 	options := sendOptions(ctx, in.Policy, sendSummary(in))
 	var result activities.SendResult
-	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore, judgeQuiet), &result)
+	ordered, err := attempts(ctx, options, acts.Send, sendInput(in, attemptsBefore, skipQuiet), &result)
 	if err != nil || result.Unrecorded == nil {
 		return result, ordered, err
 	}
 	return result, nil, record(ctx, acts.RecordSent, *result.Unrecorded, nil)
 }
 
-func sendInput(in DeliverInput, attemptsBefore int, judgeQuiet bool) activities.SendInput {
+func sendInput(in DeliverInput, attemptsBefore int, skipQuiet bool) activities.SendInput {
 	return activities.SendInput{
 		DeliveryID: in.DeliveryID, Channel: in.Channel, AttemptPolicy: in.Policy.AttemptPolicy,
-		AttemptsBefore: attemptsBefore, JudgeQuiet: judgeQuiet, Ordered: in.Retry, Again: in.Again,
+		AttemptsBefore: attemptsBefore, SkipQuiet: skipQuiet, Ordered: in.Retry, Again: in.Again,
 	}
 }
 
 func sendSummary(in DeliverInput) string { return fmt.Sprintf("send by %s", in.Channel) }
 
-// sendOptions are those of an activity that calls a channel's provider, on the
-// queue that has the channel's rate limit.
+// sendOptions are those of an activity that calls a channel's provider.
 func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:           workflow.GetInfo(ctx).TaskQueueName,

@@ -27,7 +27,7 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		judged  []bool          // at which of those calls quiet hours were judged
 		result  workflows.DeliverResult
 	}{
-		{name: "at once", last: sent, want: hours(0), judged: []bool{false}, result: result(notification.Sent, "")},
+		{name: "at once", last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "after a delay", delay: 8 * time.Hour, last: sent, want: hours(8), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "a delay that ended before the start", delay: -time.Hour, last: sent, want: hours(0), judged: []bool{true}, result: result(notification.Sent, "")},
 		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
@@ -36,7 +36,7 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "quiet hours")},
 		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "quiet hours")},
 		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
-		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{false}, result: result(notification.Cancelled, "USER_DISABLED")},
+		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
 		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
 	}
 	for _, tt := range tests {
@@ -62,8 +62,8 @@ func TestDeliverNotificationWaits(t *testing.T) {
 	}
 }
 
-// The wait after a first attempt that was made elsewhere is one between two attempts: no
-// quiet hours are judged for it.
+// A delivery whose first attempt was made elsewhere waits for the next one, which asks for
+// quiet hours as every attempt does.
 func TestDeliverNotificationAfterAFirstAttemptElsewhere(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestDeliverNotificationAfterAFirstAttemptElsewhere(t *testing.T) {
 
 			env.requireDelivered(t, result(notification.Sent, ""))
 			require.Equal(t, tt.want, calls.at)
-			require.NotContains(t, calls.judged, true)
+			require.NotContains(t, calls.judged, false)
 		})
 	}
 }
@@ -124,7 +124,7 @@ type sendCalls struct {
 func (e *environment) answersInTurn(answers ...answer) *sendCalls {
 	calls, start := &sendCalls{}, e.Now()
 	e.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.SendInput) (activities.SendResult, error) {
-		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, in.JudgeQuiet)
+		calls.at, calls.judged = append(calls.at, e.Now().Sub(start)), append(calls.judged, !in.SkipQuiet)
 		now := answers[len(calls.at)-1]
 		return now.result, now.err
 	}).Times(len(answers))

@@ -94,27 +94,26 @@ func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (Diges
 		return ended, d.recordEnd(ctx, ended)
 	}
 	options := sendOptions(ctx, d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))
-	input := activities.SendDigestInput{
-		DigestID: d.id, Key: d.Key, AttemptPolicy: d.Policy.AttemptPolicy, JudgeQuiet: sealed.JudgeItems,
-	}
+	input := activities.SendDigestInput{DigestID: d.id, Key: d.Key, AttemptPolicy: d.Policy.AttemptPolicy, SkipQuiet: d.Hastened}
 	for {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("sending %d notifications", len(sealed.Items)))
 		var sent activities.SendDigestResult
-		ordered, err := attempts(ctx, options, acts.SendDigest, input, &sent)
+		next, err := attempts(ctx, options, acts.SendDigest, input, &sent)
 		d.dropped = sent.Dropped
 		switch {
 		case err != nil:
 			return DigestEnded{}, err
-		case ordered != nil && sent.Items == 0:
-			if _, err := ordered.run(ctx); err != nil {
-				return DigestEnded{}, err
-			}
 		case sent.Unrecorded != nil:
 			return DigestEnded{Status: notification.Sent}, record(ctx, acts.RecordDigest, *sent.Unrecorded, nil)
-		case sent.Items == 0: // all were cancelled, by operators or by the rules
-			return DigestEnded{Status: notification.Cancelled}, nil
-		default:
+		case sent.Items > 0:
 			return DigestEnded{Status: notification.Sent}, nil
+		case next == nil && sent.NotBefore.IsZero(): // all were cancelled, by operators or by the rules
+			return DigestEnded{Status: notification.Cancelled}, nil
+		case next == nil:
+			next = &wait{until: sent.NotBefore, why: sent.Wait, quiet: true}
+		}
+		if input.SkipQuiet, err = next.run(ctx); err != nil {
+			return DigestEnded{}, err
 		}
 	}
 }

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 
@@ -46,18 +47,17 @@ func TestDigestTellsItsItemsApart(t *testing.T) {
 	}
 }
 
-// Where groups want quiet, the items are judged one by one when the digest is sent.
+// The items are judged one by one when the digest is sent. Where quiet hours have begun, it
+// waits for their end, and is sent then.
 func TestDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 
 	env := newEnv(t)
-	answer := sealed(2)
-	answer.JudgeItems = true
-	env.seals(answer)
-	input := activities.SendDigestInput{
-		DigestID: digestID, Key: digestKey, AttemptPolicy: policy(notification.Email).AttemptPolicy, JudgeQuiet: true,
-	}
-	env.OnActivity(acts.SendDigest, mock.Anything, input).Return(activities.SendDigestResult{Items: 1, Dropped: map[string]string{items(2)[1]: "quiet hours"}}, nil).Once()
+	env.seals(sealed(2))
+	start := env.Now()
+	input := activities.SendDigestInput{DigestID: digestID, Key: digestKey, AttemptPolicy: policy(notification.Email).AttemptPolicy}
+	env.OnActivity(acts.SendDigest, mock.Anything, input).Return(activities.SendDigestResult{NotBefore: start.Add(8 * time.Hour), Wait: "08:00 UTC: quiet hours"}, nil).Once()
+	env.OnActivity(acts.SendDigest, mock.Anything, mock.MatchedBy(func(activities.SendDigestInput) bool { return env.Now().Sub(start) >= 8*time.Hour })).Return(activities.SendDigestResult{Items: 1, Dropped: map[string]string{items(2)[1]: "quiet hours"}}, nil).Once()
 	env.tells(workflows.DigestEnded{Status: notification.Sent}, items(2)[0])
 	env.tells(workflows.DigestEnded{Status: notification.Cancelled, Reason: "quiet hours"}, items(2)[1])
 

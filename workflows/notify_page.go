@@ -118,7 +118,7 @@ func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery
 }
 
 func deliverInput(d notification.Delivery, policy activities.DeliveryPolicy) DeliverInput {
-	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Policy: policy}
+	return DeliverInput{DeliveryID: d.DeliveryID, Channel: d.Channel, SendAfter: d.SendAfter, Wait: d.Wait, Digest: d.Digest, Next: d.Next, Policy: policy}
 }
 
 // batchDetails tells operators what an event's workflow waits for.

@@ -24,13 +24,13 @@ const unknownDelay = time.Second
 // not: the delivery ends after it. An operator's order that has come before is obeyed first,
 // unless the message was sent: Temporal refuses the end of a workflow that has been signalled
 // meanwhile, and the task in which it was sent is lost.
-func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, judgeQuiet bool) (activities.SendResult, *wait, error) {
+func sendFirst(ctx workflow.Context, in DeliverInput, attemptsBefore int, skipQuiet bool) (activities.SendResult, *wait, error) {
 	var result activities.SendResult
 	before := orderedBefore(ctx)
 	if ctx.Err() != nil {
 		return result, nil, ctx.Err()
 	}
-	input := sendInput(in, attemptsBefore, judgeQuiet)
+	input := sendInput(in, attemptsBefore, skipQuiet)
 	input.Look = before != nil
 	whole, release := workflow.NewDisconnectedContext(ctx)
 	defer release()

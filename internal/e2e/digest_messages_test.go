@@ -24,7 +24,7 @@ type item struct {
 	Channel    string
 	Status     notification.Status
 	DigestID   string
-	Crashed    bool // an attempt began and never ended
+	Crashed    bool // an attempt was lost
 }
 
 // items reads all deliveries, in the order in which digests list them.
@@ -32,7 +32,7 @@ func (d *digests) items() []item {
 	d.t.Helper()
 	rows, err := d.store.Pool.Query(d.t.Context(), `
 		SELECT n.delivery_id, n.event_id, (o.payload->>'number')::int AS number, n.channel, n.status, coalesce(n.digest_id, '') AS digest_id,
-		       EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.ended_at IS NULL) AS crashed
+		       EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.outcome = 'LOST') AS crashed
 		FROM   notification n
 		JOIN   event_outbox o USING (event_id)
 		ORDER BY n.id`)

@@ -40,7 +40,7 @@ func TestGracefulStop(t *testing.T) {
 	w := s.startWorker()
 	s.starter("poller", "start")
 	s.writeEvents("stop", 1)
-	s.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE delivery_id LIKE '%EMAIL' AND ended_at IS NULL`)
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND attempt_until > now()`)
 
 	require.NoError(t, w.stop(), "%s", w.output)
 

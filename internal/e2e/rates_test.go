@@ -56,7 +56,7 @@ func TestBatchUnderARateLimit(t *testing.T) {
 	s := newSystem(t, "EMAIL_RATE_LIMIT=1", "BULK_THRESHOLD=50")
 	s.startRestaurants()
 	s.emitTo("NEWS", "1", backlog)
-	s.awaitSome(atOnce, `SELECT count(DISTINCT batch) FROM delivery_attempt`)
+	s.awaitSome(atOnce, `SELECT count(DISTINCT split_part(attempt_owner, ' ', 1)) FROM notification`)
 	rumour := s.emitTo("RUMOUR", "4", aBatch)
 	s.waitSince(workflows.BatchID(rumour, notification.Email, 1))
 

@@ -22,10 +22,16 @@ type BatchProgress struct {
 	Sent   int `json:"sent"`
 	Failed int `json:"failed"` // for good
 	Later  int `json:"later"`  // failed for now: a workflow of their own tries again
+
+	Resting string `json:"resting,omitempty"` // until when it rests after each group, and why; empty: it does not
 }
 
 func (p BatchProgress) String() string {
-	return fmt.Sprintf("%d sent, %d failed, %d to be tried again by workflows of their own", p.Sent, p.Failed, p.Later)
+	text := fmt.Sprintf("%d sent, %d failed, %d to be tried again by workflows of their own", p.Sent, p.Failed, p.Later)
+	if p.Resting != "" {
+		text += "; it rests after each group " + p.Resting
+	}
+	return text
 }
 
 // batches reads the batches that run of an event, given the children of its workflow.
@@ -38,7 +44,7 @@ func (e Explainer) batches(ctx context.Context, children []*workflowpb.PendingCh
 			for _, activity := range batch.GetPendingActivities() {
 				var progress activities.BatchProgress
 				if decodeFirst(activity.GetHeartbeatDetails(), &progress) {
-					view.Progress = BatchProgress{progress.Sent, progress.Failed, len(progress.Later)}
+					view.Progress = BatchProgress{progress.Sent, progress.Failed, progress.Retried + len(progress.Later), progress.Resting}
 				}
 			}
 			running = append(running, view)

@@ -205,7 +205,7 @@ func (w Why) hasten() string {
 func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 	number, rejected := 1, false
 	for _, attempt := range w.Delivery.Log {
-		if attempt.Attempt <= w.Workflow.Before || attempt.EndedAt == nil {
+		if attempt.Attempt <= w.Workflow.Before || attempt.EndedAt == nil || attempt.Outcome == notification.OutcomeLost {
 			continue
 		}
 		rejected = attempt.Outcome == notification.OutcomeAccount

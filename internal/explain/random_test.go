@@ -92,12 +92,13 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 	id := notification.DeliveryID(key.EventID, whos[key.UserType], key.UserID, key.Channel)
 	entity := plan.facts.Recipient.Entity
 	d.exec(t, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body)
-		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body' FROM event_outbox WHERE event_id = $1
-		ON CONFLICT DO NOTHING`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id)
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, created_at)
+		SELECT event_id, event_type, $2, $3, $4, $5, $6, $7, 'title', 'body', now() - interval '2 minutes' FROM event_outbox WHERE event_id = $1
+		ON CONFLICT (delivery_id) DO UPDATE SET created_at = excluded.created_at, status = 'PENDING', attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL`, key.EventID, key.UserType, key.UserID, entity.Type, entity.ID, key.Channel, id)
 
-	attempt, err := d.BeginAttempt(t.Context(), notification.Begin{DeliveryID: id, JudgeQuiet: true})
+	attempts, err := d.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: []string{id}, Owner: "test", Lease: time.Minute})
 	require.NoError(t, err)
+	attempt := attempts[0]
 
 	var dropped string
 	for _, finding := range plan.facts.Findings() {

@@ -12,7 +12,7 @@ type AttemptCheck struct {
 	Known      bool // the recipient is in the directory
 	Active     bool
 	Member     bool // of the entity through which they were to be told; true where that takes no membership
-	JudgeQuiet bool
+	SkipQuiet  bool // quiet hours are not asked
 	Ordered    bool // by an operator: then only the recipient and their address are asked for
 	Again      bool // ordered in spite of CancelledBy
 
@@ -69,7 +69,7 @@ func (c AttemptCheck) Judge(now time.Time) Verdict {
 		return Verdict{Dropped: NoLongerRecipient}
 	}
 	facts := c.Setup.Facts(c.Recipient, c.Channel, now, nil)
-	if !c.JudgeQuiet || c.Ordered {
+	if c.SkipQuiet || c.Ordered {
 		facts.Silence = Silence{}
 	}
 	decision := decide(facts, func(r rule) bool { return !r.settled && (r.ordered || !c.Ordered) })

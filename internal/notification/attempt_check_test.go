@@ -13,7 +13,7 @@ import (
 // given when it was planned.
 func (s situation) waited() notification.AttemptCheck {
 	return notification.AttemptCheck{
-		DeliveryID: "d", Known: true, Active: true, Member: true, JudgeQuiet: true,
+		DeliveryID: "d", Known: true, Active: true, Member: true,
 		Channel: s.channel, Setup: s.rules(), Recipient: s.recipient(),
 	}
 }
@@ -39,14 +39,14 @@ func TestJudgeEverySituation(t *testing.T) {
 			require.Equal(t, notification.Verdict{Dropped: string(want)}, got)
 		}
 
-		w.JudgeQuiet, s.quiet = false, false
+		w.SkipQuiet, s.quiet = true, false
 		if want = s.want(); want == notification.DecisionSelected {
 			require.Equal(t, notification.Verdict{}, w.Judge(noon), "%+v", s)
 		} else {
 			require.Equal(t, notification.Verdict{Dropped: string(want)}, w.Judge(noon), "%+v", s)
 		}
 
-		w.Ordered, w.JudgeQuiet = true, true
+		w.Ordered, w.SkipQuiet = true, false
 		missing := s.suppressed || (s.noAddress && s.channel != notification.WebSocket)
 		require.Equal(t, missing, w.Judge(noon).Held(), "%+v", s)
 		for _, left := range []func(*notification.AttemptCheck){

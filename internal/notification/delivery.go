@@ -2,47 +2,44 @@ package notification
 
 import "time"
 
-// Begin asks for an attempt at a delivery.
+// Begin asks for attempts at deliveries.
 type Begin struct {
-	DeliveryID string
-	Before     int  // attempts of earlier runs of the delivery
-	JudgeQuiet bool // it has waited: judge its quiet hours again
-	Ordered    bool // by an operator, who stands above preferences and groups
-	Again      bool // ordered in spite of another event that takes its event back
-
-	Alone time.Duration // set: not beside an attempt that was begun within it and has not ended, which may be under way
-	Look  bool          // begin nothing: only the status is asked for
-}
-
-// BeginBatch asks for first attempts at deliveries of a batch.
-type BeginBatch struct {
 	DeliveryIDs []string
-	Batch       int // its number, among those of its event and channel
+	Owner       string        // of the leases: unique to this call
+	Lease       time.Duration // longer than the attempts take
+	Before      int           // attempts of earlier runs of the delivery
+	First       bool          // only deliveries that are PENDING, were never attempted, and that no operator retries
+	SkipQuiet   bool          // quiet hours are not asked
+	Ordered     bool          // by an operator, who stands above preferences and groups
+	Again       bool          // ordered in spite of another event that takes its event back
+	Look        bool          // begin nothing: only the statuses are asked for
 }
 
 // Attempt is an attempt at a delivery that was begun and counted, with all that it
-// takes to send. If the status says that nothing is to be sent, or the verdict that
-// it may not be sent, nothing was counted and only that field is set.
+// takes to send. Without a Number nothing was begun, and only Status, ReceiptFailed,
+// the verdict and LeasedFor are set.
 type Attempt struct {
-	Status        Status
-	ReceiptFailed bool // FAILED is what a receipt says, which no attempt changes
+	Status        Status // empty: there is no such delivery
+	ReceiptFailed bool   // FAILED is what a receipt says, which no attempt changes
 	Verdict
-	Number int // of this attempt, over all runs of the delivery
+	LeasedFor time.Duration // positive: another sender makes an attempt, and has so long for it
+
+	Number  int    // of this attempt, over all runs of the delivery
+	Owner   string // of its lease
+	Counted int    // attempts before this one: the count that releasing it restores
 	Tried
 	Message Message
 	Problem string // not empty: it has no text, for this reason
-
-	UnderWay bool // not begun: Begin.Alone was asked for, and another may be under way
 }
 
-// Due says that a delivery still wants to be sent.
+// Due reports whether a delivery still wants to be sent.
 func (a Attempt) Due() bool { return a.Status == Pending || a.Status == Failed && !a.ReceiptFailed }
 
 // Tried counts the attempts of one run of a delivery by how they ended.
 type Tried struct {
 	Begun    int           // this one included
 	Ended    int           // those that the provider failed; rejections of our account and our own failures do not count
-	Crashed  int           // those that never ended, since their process died
+	Crashed  int           // those that were lost: their process died
 	Rejected time.Duration // since the provider first rejected our account; 0: it did not
 }
 
@@ -57,12 +54,14 @@ const (
 	OutcomeAccount   AttemptOutcome = "ACCOUNT"
 	OutcomeAmbiguous AttemptOutcome = "AMBIGUOUS"
 	OutcomeError     AttemptOutcome = "ERROR" // not the provider's doing
+	OutcomeLost      AttemptOutcome = "LOST"  // its process died; whoever finds the lease that ran out writes it down
 )
 
 // AttemptResult ends one attempt at a delivery, or at a digest.
 type AttemptResult struct {
 	DeliveryID     string        // of a delivery that was sent alone
 	Number         int           // of the attempt at it
+	Owner          string        `json:",omitempty"` // of its lease; release 0.2 had none
 	DigestID       string        `json:",omitempty"`
 	Items          []ItemAttempt `json:",omitempty"` // of the digest
 	Outcome        AttemptOutcome
@@ -73,6 +72,7 @@ type AttemptResult struct {
 	Took           time.Duration     `json:",omitempty"` // as [Answer] has it
 	Suppress       SuppressionReason `json:",omitempty"` // as [ProviderError] has it
 	GiveUp         bool              `json:",omitempty"` // it was not sent, and no attempt follows: the delivery is FAILED for the reason in Detail
+	Next           time.Time         `json:",omitzero"`  // when the next attempt is due, of a delivery that leaves its batch
 }
 
 // RecordedAttempt is what recording the end of an attempt came to.
@@ -81,6 +81,9 @@ type RecordedAttempt struct {
 	// Age is how old the event is that was told of, by the database's clock; 0: not
 	// sent, or delayed by the rules or by an operator's retry.
 	Age time.Duration
+	// Waited is the time since the delivery was planned, by the same clock, of a delivery that was
+	// sent within a minute of that; 0: of another one.
+	Waited time.Duration
 	// DeadTokensKept says why dead device tokens could not be switched off; empty: they
 	// were, or there were none.
 	DeadTokensKept string

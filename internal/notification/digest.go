@@ -39,29 +39,17 @@ type SealedDigest struct {
 // DigestItem is one notification in a digest.
 type DigestItem struct {
 	DeliveryID string
-	Attempt    int // its number, over all runs of the delivery
 	EventID    string
 	Title      string
 	Body       string // HTML for EMAIL
 	CreatedAt  time.Time
 }
 
-// BeginDigest asks for an attempt at a digest.
-type BeginDigest struct {
-	DigestID   string
-	Key        DigestKey
-	JudgeQuiet bool // drop the items whose group wants quiet
-}
-
-// DigestAttempt is an attempt at a digest that was begun and counted, with all that
-// it takes to send.
-type DigestAttempt struct {
-	Items     []DigestItem      // those that were not cancelled; none: there is nothing to send
-	Sent      int               // items that an attempt before this one sent
-	Dropped   map[string]string // why the rules dropped items, by delivery id, at this attempt or earlier ones
-	Tried                       // by the least tried item
-	Recipient Recipient         // as far as a text may know them
-	Message   Message           // without a text
+// Digest is what the database knows of a digest, apart from its items.
+type Digest struct {
+	Sent      int               // items that an earlier attempt sent
+	Dropped   map[string]string // why the rules dropped items, by delivery id
+	Locale    string            // the recipient's
 	Templates []Template
 }
 

@@ -76,6 +76,7 @@ type Delivery struct {
 	SendAfter  time.Time `json:",omitzero"`  // zero: at once
 	Wait       string    `json:",omitempty"` // until when and for what it waits, for people
 	Digest     bool      `json:",omitempty"` // it is sent in a digest, and waits for that
+	Next       time.Time `json:",omitzero"`  // an attempt failed for now, and the next one is due then
 
 	Escalation *Escalation `json:",omitempty"` // what follows if it does not get there; nil: nothing
 }

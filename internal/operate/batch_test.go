@@ -45,15 +45,10 @@ func TestCancelOfWhatABatchSends(t *testing.T) {
 		says bool
 	}{
 		"not begun":   {sql: "SELECT 1"},
-		"under way":   {sql: "INSERT INTO delivery_attempt (delivery_id, attempt, batch) VALUES ('d1', 1, 2)", says: true},
-		"failed once": {sql: "UPDATE delivery_attempt SET ended_at = now(), outcome = 'BUSY'"},
+		"under way":   {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = 'a batch', attempt_began = now(), attempt_until = now() + interval '1 minute'", says: true},
+		"failed once": {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = NULL, attempt_began = NULL, attempt_until = NULL"},
 	} {
 		d.reset(notification.Pending)
-		d.exec("DELETE FROM delivery_attempt")
-		d.exec("UPDATE notification SET attempt_count = 1")
-		if name == "failed once" {
-			d.exec("INSERT INTO delivery_attempt (delivery_id, attempt, batch) VALUES ('d1', 1, 2)")
-		}
 		d.exec(tt.sql)
 		d.workflow("d1", unknown)
 

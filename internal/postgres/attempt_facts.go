@@ -12,9 +12,7 @@ import (
 // attemptFacts is a delivery with all that may have changed since it was planned.
 type attemptFacts struct {
 	notification.AttemptCheck
-	status        notification.Status
-	receiptFailed bool
-	now           time.Time // by the database's clock
+	now time.Time // by the database's clock
 }
 
 // selectAttemptFacts is the beginning of a query that reads the deliveries n. A
@@ -22,7 +20,7 @@ type attemptFacts struct {
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
-	       now(), n.delivery_id, n.status, n.receipt_failed, n.channel, coalesce(` + canceller + `, ''),
+	       now(), n.delivery_id, n.channel, coalesce(` + canceller + `, ''),
 	       r.user_id IS NOT NULL,
 	       coalesce(r.active, false),
 	       n.entity_type IS NULL OR n.entity_type IN ('CUSTOMER', 'ADMIN', 'BROADCAST') OR m.active,
@@ -52,11 +50,9 @@ const selectAttemptFacts = `
 	` + membershipOf + `
 	WHERE  `
 
-// lockAttemptFacts locks the deliveries n that a condition selects, and reads their facts.
-func (s *Store) lockAttemptFacts(ctx context.Context, tx pgx.Tx, condition string, args ...any) ([]attemptFacts, error) {
-	found, err := readAttemptFacts(ctx, tx, condition+`
-		ORDER BY n.id
-		FOR UPDATE OF n`, args...)
+// attemptFacts reads what the rules look at, of deliveries.
+func (s *Store) attemptFacts(ctx context.Context, ids []string) ([]attemptFacts, error) {
+	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = ANY ($1)", ids)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +60,7 @@ func (s *Store) lockAttemptFacts(ctx context.Context, tx pgx.Tx, condition strin
 	for i := range found {
 		people[i] = &found[i].Recipient
 	}
-	return found, s.readSuppressions(ctx, tx, people)
+	return found, s.readSuppressions(ctx, s.Pool, people)
 }
 
 func readAttemptFacts(ctx context.Context, on querier, condition string, args ...any) ([]attemptFacts, error) {
@@ -75,7 +71,7 @@ func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	var f attemptFacts
 	r := &f.Recipient
 	err := row.Scan(append(recipientFields(r), &r.UserType, &r.UserID, &r.Entity.Type, &r.Entity.ID, &r.Roles,
-		&f.now, &f.DeliveryID, &f.status, &f.receiptFailed, &f.Channel, &f.CancelledBy, &f.Known, &f.Active, &f.Member, &f.Setup)...)
+		&f.now, &f.DeliveryID, &f.Channel, &f.CancelledBy, &f.Known, &f.Active, &f.Member, &f.Setup)...)
 	return f, err
 }
 

@@ -96,7 +96,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "suppressed, which is written in another way", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE'); UPDATE recipient SET email = ' New@Example.com'; UPDATE event_type_channel_routing SET mandatory = true", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
 		{name: "an address that they had before, one of another channel and one of another person are suppressed", sql: suppressed + "('EMAIL', sha256('to-EMAIL'), 'BOUNCE'), ('SMS', sha256('new@example.com'), 'OPT_OUT'), ('EMAIL', sha256('old@example.com'), 'COMPLAINT')"},
 		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
-		{name: "quiet hours, which nobody asked for", sql: quiet},
+		{name: "quiet hours", sql: quiet, dropped: "quiet hours"},
 	}
 	s := waitedMail(t)
 	for _, tt := range tests {
@@ -106,15 +106,14 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 				planWaitedMail(t, s)
 				exec(t, s, tt.sql)
 
-				attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: ordered})
+				attempt := beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Ordered: ordered})[0]
 
-				require.NoError(t, err)
 				require.Equal(t, want, attempt.Dropped)
-				require.True(t, attempt.Due())
 				got := delivery(t, s, mail)
 				if want != "" {
-					require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, got)
-					require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+					require.Equal(t, notification.Cancelled, attempt.Status)
+					require.Equal(t, row{Status: "CANCELLED", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), Error: ptr(want)}, got)
+					require.Zero(t, get[int](t, s, "SELECT num_nonnulls(attempt_owner, attempt_until, attempt_began) FROM notification"))
 					continue
 				}
 				require.Equal(t, "new@example.com", attempt.Message.To)
@@ -139,7 +138,8 @@ func TestBeginAttemptAtOnce(t *testing.T) {
 	require.Equal(t, "to-EMAIL", attempt.Message.To)
 }
 
-// Quiet hours are judged where the delivery waited for them, the group's too.
+// Quiet hours are asked, the group's too, unless an operator has hastened the delivery. One
+// that is to wait keeps its attempts, and says until when.
 func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -166,20 +166,28 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 			t.Parallel()
 
 			s := waitedMail(t)
-			exec(t, s, "UPDATE notification SET created_at = now()") // a minute is no matter
 			for _, sql := range tt.sql {
 				exec(t, s, sql)
 			}
 
-			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, JudgeQuiet: true})
+			if !tt.dropped {
+				defer func() {
+					runOut(t, s)
+					hastened := beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, SkipQuiet: true})[0]
+					require.Equal(t, tt.deferred, hastened.Number == 1)
+				}()
+			}
 
-			require.NoError(t, err)
+			attempt := begin(t, s, mail, 0)
+
 			require.Equal(t, tt.dropped, attempt.Dropped == notification.WaitQuietHours)
 			require.Equal(t, tt.deferred, !attempt.NotBefore.IsZero())
 			require.Equal(t, !tt.dropped && !tt.deferred, attempt.Number == 1)
 			if tt.deferred {
 				require.Equal(t, time.UTC, attempt.NotBefore.Location())
 				require.Contains(t, attempt.Wait, "Europe/Rome: quiet hours")
+				require.Equal(t, row{Status: "PENDING", Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL")}, delivery(t, s, mail))
+				require.WithinDuration(t, attempt.NotBefore, get[time.Time](t, s, "SELECT next_attempt_at FROM notification WHERE send_after IS NULL"), time.Millisecond)
 			}
 		})
 	}
@@ -208,7 +216,7 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	last := begin(t, s, mail, 0)
 	require.Equal(t, 4, last.Number)
 	require.Equal(t, 2, last.Ended)
-	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS,", get[string](t, s, "SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
+	require.Equal(t, "BUSY,ACCOUNT,AMBIGUOUS", get[string](t, s, "SELECT string_agg(coalesce(outcome, ''), ',' ORDER BY attempt) FROM delivery_attempt"))
 	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 4).Tried, "of a run that begins here")
 }
 
@@ -228,14 +236,14 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 		VALUES ('RESTAURANT', '5', 'EMAIL', '00:00', '23:59:59.999999')`)
 	seal(t, s, "digest-1", reviewMails)
 
-	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: reviewMails, JudgeQuiet: true})
-	require.NoError(t, err)
+	exec(t, s, past)
+	attempt := beginDigest(t, s, "digest-1")
 
 	dropped := map[string]string{item(1): "no longer a recipient", item(3): "GROUP_DISABLED", item(5): "quiet hours"}
 	require.Equal(t, items(2, 2), listedIn(attempt)[:1])
 	require.Equal(t, items(4, 4), listedIn(attempt)[1:])
 	require.Equal(t, dropped, attempt.Dropped)
-	require.Equal(t, "new@example.com", attempt.Message.To)
+	require.Equal(t, "new@example.com", attempt.message().To)
 	require.Equal(t, ptr("new@example.com"), delivery(t, s, item(2)).Address)
 	require.Equal(t, 0, delivery(t, s, item(1)).Attempts)
 	require.Equal(t, "CANCELLED", delivery(t, s, item(1)).Status)
@@ -244,7 +252,7 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 
 	exec(t, s, "INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '10', 'EMAIL', false)")
 	again := beginDigest(t, s, "digest-1")
-	require.Empty(t, again.Items)
+	require.Empty(t, again.begun)
 	require.Zero(t, again.Sent)
 	dropped[item(2)], dropped[item(4)] = "USER_DISABLED", "USER_DISABLED"
 	require.Equal(t, dropped, again.Dropped)

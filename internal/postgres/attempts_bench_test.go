@@ -69,21 +69,21 @@ func benchmarkAttempts(b *testing.B, size int, fresh bool) {
 }
 
 func attemptAlone(b *testing.B, s *postgres.Store, id string) {
-	attempt, err := s.BeginAttempt(b.Context(), notification.Begin{DeliveryID: id})
-	require.NoError(b, err)
-	_, err = s.EndAttempt(b.Context(), notification.AttemptResult{
-		DeliveryID: id, Number: attempt.Number, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-" + id, Took: time.Millisecond,
-	})
-	require.NoError(b, err)
+	attemptAll(b, s, notification.Begin{DeliveryIDs: []string{id}})
 }
 
 func attemptGroup(b *testing.B, s *postgres.Store, ids []string) {
-	begun, err := s.BeginAttempts(b.Context(), notification.BeginBatch{DeliveryIDs: ids, Batch: 1})
+	attemptAll(b, s, notification.Begin{DeliveryIDs: ids, First: true})
+}
+
+func attemptAll(b *testing.B, s *postgres.Store, in notification.Begin) {
+	in.Owner, in.Lease = "benchmark", time.Minute
+	begun, err := s.BeginAttempts(b.Context(), in)
 	require.NoError(b, err)
 	results := make([]notification.AttemptResult, len(begun))
 	for i, attempt := range begun {
 		results[i] = notification.AttemptResult{
-			DeliveryID: attempt.Message.DeliveryID, Number: attempt.Number, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-" + attempt.Message.DeliveryID, Took: time.Millisecond,
+			DeliveryID: attempt.Message.DeliveryID, Number: attempt.Number, Owner: attempt.Owner, Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "sg-" + attempt.Message.DeliveryID, Took: time.Millisecond,
 		}
 	}
 	_, err = s.EndAttempts(b.Context(), results)

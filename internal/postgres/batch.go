@@ -38,6 +38,7 @@ func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel not
 		AND    ` + undelivered + `
 		AND    n.status = 'PENDING'
 		AND    n.attempt_count = 0
+		AND    n.next_attempt_at IS NULL -- else it has left its batch
 		AND    n.id BETWEEN $3 AND $4
 		ORDER BY CASE n.priority WHEN 'HIGH' THEN 1 WHEN 'NORMAL' THEN 2 ELSE 3 END, n.id
 		LIMIT  $5`

@@ -2,174 +2,191 @@ package postgres
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
 )
 
-// BeginAttempts begins first attempts at deliveries of a batch, as [Store.BeginAttempt]
-// does, and returns one attempt per id, in their order. It begins what is PENDING, was never
-// attempted and is not retried by an operator, whose run sends it: two that begin the same
-// batch begin each delivery once. One that it did not begin has no Number: its status says
-// why, or the reason for which the rules have dropped it, and it is CANCELLED by now. A
-// delivery that does not exist has no status; nor have those that were still to be judged
-// when the database failed, if others were begun.
+// BeginAttempts begins attempts at deliveries, for every sender, and returns one per id, in
+// their order. An attempt is a lease in the delivery's row: until it ends or runs out nobody
+// else begins one.
 //
-// A group of deliveries that were planned within a minute takes one statement, however many
-// they are. The others, and those whose event another one cancels, take three more.
-func (s *Store) BeginAttempts(ctx context.Context, in notification.BeginBatch) ([]notification.Attempt, error) {
-	begun, err := s.beginFresh(ctx, in)
-	if err != nil {
+// One statement takes the leases of all deliveries. Those that were planned more than a
+// minute ago, that had to wait, or whose event another one cancels, are then judged again,
+// from what is committed after their leases were taken; see [Store.judge]. A delivery that
+// was not begun costs one more statement, which reads its status.
+func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
+	begun := attempts{}
+	if !in.Look {
+		toJudge, err := s.takeLeases(ctx, in, begun)
+		if err == nil && len(toJudge) > 0 {
+			err = s.judge(ctx, in, toJudge, begun)
+		}
+		if err != nil {
+			return nil, wrap(err, "begin attempts")
+		}
+	}
+	if err := s.readStatuses(ctx, in.DeliveryIDs, begun); err != nil {
 		return nil, wrap(err, "begin attempts")
 	}
-	var rest []string
-	for _, id := range in.DeliveryIDs {
-		if begun[id].Number == 0 {
-			rest = append(rest, id)
-		}
-	}
-	if len(rest) > 0 {
-		err := s.beginJudged(ctx, rest, in.Batch, begun)
-		switch {
-		case err != nil && len(rest) == len(in.DeliveryIDs):
-			return nil, wrap(err, "begin attempts")
-		case err != nil: // what the first statement has begun is to be sent
-			maps.DeleteFunc(begun, func(id string, _ notification.Attempt) bool { return slices.Contains(rest, id) })
-		}
-	}
-	attempts := make([]notification.Attempt, len(in.DeliveryIDs))
+	ordered := make([]notification.Attempt, len(in.DeliveryIDs))
 	for i, id := range in.DeliveryIDs {
-		attempts[i] = begun[id]
+		ordered[i] = begun[id]
 	}
-	return attempts, nil
+	return ordered, nil
 }
 
-// attempts are those at the deliveries of a group, by id.
+// attempts are attempts by delivery id.
 type attempts map[string]notification.Attempt
 
-// beginFirst begins first attempts at the deliveries $1. $3 says whether they were judged:
-// then they go to the addresses $2; else they must have been planned within a minute, and no
-// event may cancel their own. The rows are locked in the order of all that locks several.
-// The planner cannot see how many they are, and keeps its plan; nor which status they have,
-// so that it goes by the ids: it would read all that are PENDING where it knows of none.
-const beginFirst = `
+const (
+	// retried reports whether an operator retries the delivery n. It only keeps a batch from
+	// what a retry will send: the lease keeps the two apart.
+	retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
+
+	// formerLease reports whether a worker of release 0.2, which knew no leases, may be making
+	// an attempt at the delivery n.
+	formerLease = `EXISTS (
+		           SELECT FROM delivery_attempt a
+		           WHERE  a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.ended_at IS NULL AND a.started_at > now() - interval '2 minutes')`
+
+	// rejectedTwice reports whether the last attempt at the delivery n, and one before it in
+	// this run, found our account rejected. The next one then takes the number and the row of
+	// the last: a day of them, one a minute, leaves two rows.
+	rejectedTwice = `EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.outcome = 'ACCOUNT')
+			           AND EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $6 AND a.attempt < n.attempt_count AND a.outcome = 'ACCOUNT')`
+
+	// beginAttempts locks the rows in the order of all that locks several. A lock that it waited
+	// for shows it the row as it is by then, and every condition that keeps two senders apart
+	// is about the row alone. The planner cannot see how many deliveries there are, nor which
+	// status they have: so it keeps its plan, and goes by the ids.
+	beginAttempts = `
 		WITH due AS (
-			SELECT n.id, i.address
-			FROM   unnest((SELECT $1::text[]), $2::text[]) AS i (delivery_id, address)
+			SELECT n.id, n.delivery_id, n.attempt_count, n.attempt_owner, n.attempt_began
+			FROM   unnest((SELECT $1::text[])) AS i (delivery_id)
 			JOIN   notification n USING (delivery_id)
-			WHERE  n.status = (SELECT 'PENDING')
-			AND    n.attempt_count = 0
-			AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
-			AND    ($3 OR (n.created_at > now() - interval '1 minute' AND ` + canceller + ` IS NULL))
+			WHERE  n.status = ANY ((SELECT CASE WHEN $2 THEN ARRAY ['PENDING'] ELSE ARRAY ['PENDING', 'FAILED'] END)::text[])
+			AND    NOT n.receipt_failed
+			AND    (n.attempt_until IS NULL OR n.attempt_until <= now())
+			AND    CASE WHEN $2 THEN n.attempt_count = 0 AND NOT ` + retried + `
+			            ELSE n.attempt_count = 0 OR n.attempt_owner IS NOT NULL OR NOT ` + formerLease + ` END
 			ORDER BY n.id
 			FOR UPDATE OF n
+		), lost AS (
+			INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome)
+			SELECT delivery_id, attempt_count, attempt_began, clock_timestamp(), 'LOST'
+			FROM   due
+			WHERE  attempt_owner IS NOT NULL
+			ON CONFLICT (delivery_id, attempt) DO UPDATE
+			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = 'LOST', provider_status = NULL, detail = NULL, took = NULL
 		), begun AS (
 			UPDATE notification n
-			SET    attempt_count     = 1,
-			       recipient_address = CASE WHEN $3 THEN nullif(d.address, '') ELSE n.recipient_address END
+			SET    attempt_count = n.attempt_count + CASE WHEN n.attempt_count > $6 AND d.attempt_owner IS NULL AND ` + rejectedTwice + ` THEN 0 ELSE 1 END,
+			       attempt_owner = $3,
+			       attempt_until = clock_timestamp() + $4,
+			       attempt_began = clock_timestamp()
 			FROM   due d
 			WHERE  n.id = d.id
-			RETURNING n.*
-		), attempt AS (
-			INSERT INTO delivery_attempt (delivery_id, attempt, batch)
-			SELECT delivery_id, 1, $4
-			FROM   begun
+			RETURNING n.*, d.attempt_count AS counted, (d.attempt_owner IS NOT NULL)::int AS lost
 		)
-		SELECT n.status, n.attempt_count, ` + messageFacts + `
-		` + messageOf
+		SELECT n.status, n.attempt_count, n.attempt_owner, n.counted,
+		       n.attempt_count - $6, t.ended, t.crashed + CASE WHEN n.counted > $6 THEN n.lost ELSE 0 END, coalesce(t.rejected, '0'),
+		       n.created_at <= now() - interval '1 minute' OR n.send_after IS NOT NULL OR n.strategy = 'AGGREGATE' OR ` + canceller + ` IS NOT NULL,
+		       ` + messageFacts + `
+		` + messageOf + `
+		LEFT JOIN LATERAL (
+			SELECT count(*) FILTER (WHERE a.outcome IN ('REFUSED', 'BUSY', 'AMBIGUOUS')) AS ended,
+			       count(*) FILTER (WHERE a.outcome = 'LOST' OR a.ended_at IS NULL) AS crashed,
+			       now() - min(a.started_at) FILTER (WHERE a.outcome = 'ACCOUNT') AS rejected
+			FROM   delivery_attempt a
+			WHERE  a.delivery_id = n.delivery_id
+			AND    a.attempt > $6
+			AND    n.counted > $6
+		) t ON true`
+)
 
-func (s *Store) beginFresh(ctx context.Context, in notification.BeginBatch) (attempts, error) {
-	begun := make(attempts, len(in.DeliveryIDs))
-	rows, err := s.Pool.Query(ctx, beginFirst, in.DeliveryIDs, make([]string, len(in.DeliveryIDs)), false, in.Batch, maxDevices)
+// takeLeases begins what is due, and returns the ids of the deliveries that are to be judged.
+func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, err error) {
+	rows, err := s.Pool.Query(ctx, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
 	if err != nil {
 		return nil, err
 	}
-	return begun, begun.read(rows)
-}
-
-// read reads what a statement has begun.
-func (a attempts) read(rows pgx.Rows) error {
 	for rows.Next() {
-		begun := notification.Attempt{Tried: notification.Tried{Begun: 1}}
-		fields := []any{&begun.Status, &begun.Number}
-		if err := rows.Scan(append(fields, messageFields(&begun)...)...); err != nil {
-			return err
+		var a notification.Attempt
+		var judge bool
+		fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge}
+		if err := rows.Scan(append(fields, messageFields(&a)...)...); err != nil {
+			return nil, err
 		}
-		a[begun.Message.DeliveryID] = begun
-	}
-	return rows.Err()
-}
-
-// beginJudged asks for all that may have changed since deliveries were planned, cancels
-// what the rules do not allow any more, and begins the rest. Both statements heed only what
-// was never attempted, since others may have been quicker.
-func (s *Store) beginJudged(ctx context.Context, ids []string, number int, begun attempts) error {
-	const cancel = `
-		UPDATE notification n
-		SET    status     = 'CANCELLED',
-		       last_error = d.reason
-		FROM  (SELECT n.id, i.reason
-		       FROM   unnest((SELECT $1::text[]), $2::text[]) AS i (delivery_id, reason)
-		       JOIN   notification n USING (delivery_id)
-		       WHERE  n.status = (SELECT 'PENDING')
-		       AND    n.attempt_count = 0
-		       ORDER BY n.id
-		       FOR UPDATE OF n) AS d
-		WHERE  n.id = d.id
-		RETURNING n.delivery_id, n.last_error`
-
-	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = ANY ($1)", ids)
-	if err != nil {
-		return err
-	}
-	people := make([]*notification.Recipient, len(found))
-	for i := range found {
-		people[i] = &found[i].Recipient
-	}
-	if err := s.readSuppressions(ctx, s.Pool, people); err != nil {
-		return err
-	}
-	judged := begun.judge(found)
-	batch := &pgx.Batch{}
-	if len(judged.dropped) > 0 {
-		batch.Queue(cancel, judged.dropped, judged.reasons).Query(begun.readDropped)
-	}
-	batch.Queue(beginFirst, judged.allowed, judged.addresses, true, number, maxDevices).Query(begun.read)
-	return s.Pool.SendBatch(ctx, batch).Close()
-}
-
-// judged is what the rules say of a group of deliveries.
-type judged struct {
-	dropped, reasons   []string
-	allowed, addresses []string
-}
-
-// judge asks the rules, and notes the status of each delivery.
-func (a attempts) judge(found []attemptFacts) judged {
-	var j judged
-	for _, f := range found {
-		attempt := notification.Attempt{Status: f.status, ReceiptFailed: f.receiptFailed}
-		a[f.DeliveryID] = attempt
-		if f.status != notification.Pending {
-			continue
-		}
-		if verdict := f.Judge(f.now); verdict.Dropped != "" {
-			j.dropped, j.reasons = append(j.dropped, f.DeliveryID), append(j.reasons, verdict.Dropped)
-		} else {
-			j.allowed, j.addresses = append(j.allowed, f.DeliveryID), append(j.addresses, f.Recipient.Address(f.Channel))
+		if begun[a.Message.DeliveryID] = a; judge {
+			toJudge = append(toJudge, a.Message.DeliveryID)
 		}
 	}
-	return j
+	return toJudge, rows.Err()
 }
 
-func (a attempts) readDropped(rows pgx.Rows) error {
-	var id, reason string
-	_, err := pgx.ForEachRow(rows, []any{&id, &reason}, func() error {
-		a[id] = notification.Attempt{Status: notification.Cancelled, Verdict: notification.Verdict{Dropped: reason}}
+// readStatuses reads how those deliveries are that were not begun.
+func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) error {
+	const query = `
+		SELECT n.delivery_id, n.status, n.receipt_failed,
+		       CASE WHEN n.attempt_until > now() THEN n.attempt_until - now()
+		            WHEN n.attempt_count > 0 AND n.attempt_owner IS NULL AND ` + formerLease + ` THEN interval '2 minutes'
+		            ELSE '0' END
+		FROM   notification n
+		WHERE  n.delivery_id = ANY ($1)`
+
+	var others []string
+	for _, id := range ids {
+		if _, found := begun[id]; !found {
+			others = append(others, id)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	rows, _ := s.Pool.Query(ctx, query, others) // ForEachRow returns its error
+	var id string
+	var a notification.Attempt
+	_, err := pgx.ForEachRow(rows, []any{&id, &a.Status, &a.ReceiptFailed, &a.LeasedFor}, func() error {
+		begun[id] = a
 		return nil
 	})
 	return err
 }
+
+const (
+	// messageFacts are the columns of a message to send, which messageFields scans; $5 is
+	// how many devices it may have.
+	messageFacts = `
+		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
+		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), n.created_at,
+		       CASE WHEN n.body IS NULL THEN n.last_error ELSE '' END,
+		       CASE WHEN n.channel = 'PUSH' THEN ARRAY (
+		           SELECT DISTINCT d.token
+		           FROM   ` + directoryDevice + ` d
+		           WHERE  d.user_type = n.user_type AND d.user_id = n.user_id AND d.active
+		           ORDER BY d.token
+		           LIMIT  $5) END,
+		       CASE WHEN n.channel = 'PUSH' THEN coalesce(p.push_kind, '') ELSE '' END,
+		       coalesce(u.audience, ''),
+		       coalesce(g.category, ''),
+		       coalesce(NOT p.mandatory, false)`
+	// messageOf joins what messageFacts reads to the deliveries n that were begun.
+	messageOf = `FROM   begun n
+		LEFT JOIN user_type u USING (user_type)
+		` + recipientOf + `
+		LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
+		LEFT JOIN event_category g ON g.event_type = n.event_type`
+)
+
+func messageFields(a *notification.Attempt) []any {
+	m := &a.Message
+	return []any{
+		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
+		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional,
+	}
+}
+
+// maxDevices bounds the devices of one person that a push goes to.
+const maxDevices = 20

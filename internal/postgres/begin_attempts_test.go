@@ -47,13 +47,73 @@ const past = "UPDATE notification SET created_at = now() - interval '2 minutes'"
 
 func beginBatch(t *testing.T, s *postgres.Store, ids []string) []notification.Attempt {
 	t.Helper()
-	attempts, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: ids, Batch: 3})
-	require.NoError(t, err)
-	require.Len(t, attempts, len(ids))
-	return attempts
+	return beginAs(t, s, notification.Begin{DeliveryIDs: ids, First: true})
 }
 
-// A group begins what each of its deliveries would, had it begun alone.
+// Who only looks begins nothing.
+func TestBeginAttemptsLooks(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Pending, notification.Sent} {
+		s := withMail(t)
+		setStatus(t, s, mail, status)
+
+		require.Equal(t, notification.Attempt{Status: status}, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Look: true})[0])
+
+		require.Zero(t, delivery(t, s, mail).Attempts)
+	}
+}
+
+func TestBeginAnAttempt(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	addRecipient(t, s, notification.RestaurantUser, "10")
+	exec(t, s, "UPDATE recipient SET name = 'Ada'")
+	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
+
+	attempt := begin(t, s, mail, 0)
+
+	require.Positive(t, attempt.Message.NotificationID)
+	require.True(t, attempt.Message.CreatedAt.Equal(get[time.Time](t, s, "SELECT created_at FROM notification")))
+	require.NotEmpty(t, attempt.Owner)
+	attempt.Message.NotificationID, attempt.Message.CreatedAt, attempt.Owner = 0, time.Time{}, ""
+	require.Equal(t, notification.Attempt{
+		Status: notification.Pending, Number: 1, Tried: notification.Tried{Begun: 1},
+		Message: notification.Message{
+			DeliveryID: mail, EventID: "evt-1", EventType: "RESERVATION_REQUESTED", CorrelationID: "c-1", UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10",
+			Name: "Ada", To: "to-EMAIL", Title: "title", Body: "body",
+		},
+	}, attempt)
+	require.Equal(t, time.Minute, get[time.Duration](t, s, "SELECT attempt_until - attempt_began FROM notification").Truncate(time.Second))
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"), "it is written when it ends")
+}
+
+// Attempts are numbered over all runs; what the policy limits is counted in one.
+func TestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	counts := func(before int) [3]int {
+		attempt := begin(t, s, mail, before)
+		return [3]int{attempt.Number, attempt.Begun, attempt.Ended}
+	}
+	require.Equal(t, [3]int{1, 1, 0}, counts(0))
+	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 429")
+	require.Equal(t, [3]int{2, 2, 1}, counts(0)) // dies in mid-call
+	require.Equal(t, [3]int{3, 3, 1}, counts(0))
+	endAttempt(t, s, 3, notification.OutcomeRefused, "sendgrid refused: 400")
+	_, err := s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400")
+	require.NoError(t, err)
+
+	require.Equal(t, [3]int{4, 1, 0}, counts(3), "an operator's retry starts from nothing")
+	endAttempt(t, s, 4, notification.OutcomeSent, "")
+	require.Equal(t, row{Status: "SENT", Attempts: 4, Title: ptr("title"), Body: ptr("body"), Address: ptr("to-EMAIL"), Sent: true}, delivery(t, s, mail))
+	require.Equal(t, "BUSY,LOST,REFUSED,SENT", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt WHERE ended_at >= started_at"))
+}
+
+// A group begins what each of its deliveries would, had it begun alone; a batch leaves out
+// what was attempted before.
 func TestBeginAttempts(t *testing.T) {
 	t.Parallel()
 
@@ -68,28 +128,100 @@ func TestBeginAttempts(t *testing.T) {
 				savePlan(t, s, decided(fmt.Sprint(len(ids)-1), planned(notification.Email)))
 				setStatus(t, s, ids[len(ids)-1], status)
 			}
-			begin(t, s, ids[3], 0)
+			require.NoError(t, s.ReleaseAttempts(t.Context(), []notification.Attempt{begin(t, s, ids[4], 0)}))
 			alone := begin(t, s, ids[4], 0)
-			exec(t, s, "DELETE FROM delivery_attempt WHERE delivery_id = $1", ids[4])
-			exec(t, s, "UPDATE notification SET attempt_count = 0 WHERE delivery_id = $1", ids[4])
+			require.NoError(t, s.ReleaseAttempts(t.Context(), []notification.Attempt{alone}))
+			begin(t, s, ids[3], 0)
 
 			attempts := beginBatch(t, s, append(ids, "evt-1-staff404-EMAIL"))
 
+			alone.Owner = attempts[4].Owner
 			require.Equal(t, alone, attempts[4])
-			require.Equal(t, notification.Message{}, attempts[3].Message, "it had an attempt before")
-			require.True(t, attempts[3].Due())
-			for i, status := range []notification.Status{notification.Sent, notification.Failed, notification.Cancelled, ""} {
-				require.Equal(t, notification.Attempt{Status: status}, attempts[5+i])
+			require.Positive(t, attempts[3].LeasedFor)
+			attempts[3].LeasedFor = 0
+			for i, status := range []notification.Status{notification.Pending, "", notification.Sent, notification.Failed, notification.Cancelled, ""} {
+				if i != 1 {
+					require.Equal(t, notification.Attempt{Status: status}, attempts[3+i])
+				}
 			}
 			for i, attempt := range attempts[:3] {
 				require.Equal(t, ids[i], attempt.Message.DeliveryID)
 				require.Equal(t, [2]int{1, 1}, [2]int{attempt.Number, attempt.Begun})
 			}
-			require.Equal(t, []string{staffMail(0), staffMail(1), staffMail(2), staffMail(4)},
-				list(t, s, "SELECT delivery_id FROM delivery_attempt WHERE batch = 3 AND attempt = 1 AND ended_at IS NULL ORDER BY delivery_id"))
 			require.Equal(t, 5, get[int](t, s, "SELECT sum(attempt_count) FROM notification"))
+			require.Equal(t, 5, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
 		})
 	}
+}
+
+// An attempt that is given back was none.
+func TestReleaseAttempts(t *testing.T) {
+	t.Parallel()
+
+	s, ids := mailsTo(t, 2)
+	unmoved := delivery(t, s, ids[0])
+	attempts := beginBatch(t, s, ids)
+	stale := attempts[1]
+	stale.Owner = "somebody who had it before"
+
+	require.NoError(t, s.ReleaseAttempts(t.Context(), []notification.Attempt{attempts[0], stale}))
+
+	require.Equal(t, unmoved, delivery(t, s, ids[0]))
+	require.Equal(t, []string{ids[1]}, list(t, s, "SELECT delivery_id FROM notification WHERE attempt_owner IS NOT NULL"))
+	require.Equal(t, 1, beginBatch(t, s, ids[:1])[0].Number)
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
+}
+
+// A lease that ran out is an attempt that was lost: whoever finds it writes it down, once. If
+// its process lives after all, what it says counts, and the lease of the next one stands.
+func TestAnAttemptIsLost(t *testing.T) {
+	t.Parallel()
+
+	const outcomes = "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt"
+	s := withMail(t)
+	slow := begin(t, s, mail, 0)
+	require.Equal(t, notification.Attempt{Status: notification.Pending, LeasedFor: time.Minute},
+		atMost(time.Minute, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}})[0]))
+	next := begin(t, s, mail, 0)
+	require.Equal(t, [2]int{2, 1}, [2]int{next.Number, next.Crashed})
+	require.Equal(t, "LOST", get[string](t, s, outcomes))
+
+	_, err := s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Owner: slow.Owner, Outcome: notification.OutcomeBusy, Detail: "busy"}})
+	require.NoError(t, err)
+	require.Equal(t, "BUSY", get[string](t, s, outcomes))
+	require.Equal(t, next.Owner, get[string](t, s, "SELECT attempt_owner FROM notification"))
+
+	endAttempt(t, s, 2, notification.OutcomeSent, "")
+	require.Equal(t, "BUSY,SENT", get[string](t, s, outcomes))
+	require.Equal(t, "SENT", delivery(t, s, mail).Status)
+}
+
+// atMost is an attempt whose lease is rounded up to the longest that it may be.
+func atMost(longest time.Duration, a notification.Attempt) notification.Attempt {
+	if a.LeasedFor > 0 && a.LeasedFor < longest {
+		a.LeasedFor = longest
+	}
+	return a
+}
+
+// Release 0.2 wrote attempts down when they began, and knew no leases. One that may be under
+// way is waited for, one that died counts as lost, and what it says when it ends is recorded.
+func TestAttemptsOfRelease02(t *testing.T) {
+	t.Parallel()
+
+	s := withMail(t)
+	exec(t, s, "UPDATE notification SET attempt_count = 1")
+	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", mail)
+	require.Equal(t, notification.Attempt{Status: notification.Pending, LeasedFor: 2 * time.Minute}, begin(t, s, mail, 0))
+
+	exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
+	attempt := begin(t, s, mail, 0)
+	require.Equal(t, [2]int{2, 1}, [2]int{attempt.Number, attempt.Crashed})
+
+	_, err := s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent}})
+	require.NoError(t, err)
+	require.Equal(t, "SENT", delivery(t, s, mail).Status)
+	require.Equal(t, "SENT", get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE ended_at > started_at"))
 }
 
 // Of a group that was planned a while ago each delivery is judged for itself: what changed
@@ -109,30 +241,25 @@ func TestBeginAttemptsJudges(t *testing.T) {
 
 	require.Equal(t, "new@example.com", attempts[0].Message.To)
 	require.Equal(t, ptr("new@example.com"), delivery(t, s, ids[0]).Address)
-	for i, reason := range map[int]string{1: notification.NoLongerRecipient, 2: string(notification.DecisionUserDisabled), 3: string(notification.DecisionSuppressed)} {
+	for i, reason := range map[int]string{1: notification.NoLongerRecipient, 2: string(notification.DecisionUserDisabled), 3: string(notification.DecisionSuppressed), 4: notification.WaitQuietHours} {
 		require.Equal(t, notification.Attempt{Status: notification.Cancelled, Verdict: notification.Verdict{Dropped: reason}}, attempts[i])
 		got := delivery(t, s, ids[i])
 		require.Equal(t, row{Status: "CANCELLED", Title: got.Title, Body: got.Body, Address: got.Address, Error: ptr(reason)}, got)
 	}
-	require.Equal(t, 1, attempts[4].Number, "a delivery that did not wait is not judged by quiet hours")
 }
 
-// Where the rules cannot be asked, what was begun without them is sent all the same, and the
-// rest is as it was.
-func TestBeginAttemptsInPart(t *testing.T) {
+// Where the rules cannot be asked, nothing is begun, and all is as it was.
+func TestBeginAttemptsWithoutRules(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 2)
 	exec(t, s, past+" WHERE delivery_id = $1", ids[1])
 	exec(t, s, "DROP TABLE recipient_suppression")
 
-	attempts := beginBatch(t, s, ids)
+	_, err := s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: ids, Owner: "me", Lease: time.Minute, First: true})
 
-	require.Equal(t, 1, attempts[0].Number)
-	require.Zero(t, attempts[1].Number)
-	require.Equal(t, 0, delivery(t, s, ids[1]).Attempts)
-	_, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: ids[1:], Batch: 3})
 	require.ErrorContains(t, err, "begin attempts")
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
 }
 
 // What an operator retries has a run of its own, which sends it.
@@ -147,33 +274,6 @@ func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 
 	require.Equal(t, notification.Attempt{Status: notification.Pending}, attempts[0])
 	require.Equal(t, 1, attempts[1].Number)
-}
-
-// A delivery that an operator retries at that moment is left to the retry, which the batch
-// cannot see yet.
-func TestBeginAttemptsBesideARetry(t *testing.T) {
-	t.Parallel()
-
-	s, ids := mailsTo(t, 1)
-	exec(t, s, "UPDATE notification SET status = 'CANCELLED', last_error = 'an operator'")
-	retry := openTx(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'CANCELLED')", ids[0])
-	_, err := retry.Exec(t.Context(), "UPDATE notification SET status = 'PENDING', last_error = NULL")
-	require.NoError(t, err)
-	begun := make(chan []notification.Attempt, 1)
-	var batch errgroup.Group
-	batch.Go(func() error {
-		attempts, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: ids, Batch: 1})
-		begun <- attempts
-		return err
-	})
-	require.Eventually(t, func() bool {
-		return len(begun) > 0 || get[int](t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") > 0
-	}, time.Minute, 10*time.Millisecond)
-
-	require.NoError(t, retry.Commit(t.Context()))
-
-	require.NoError(t, batch.Wait())
-	require.Zero(t, (<-begun)[0].Number)
 }
 
 // Where another event takes theirs back, no delivery is begun, however new it is.
@@ -201,7 +301,7 @@ func TestBeginAttemptsTwice(t *testing.T) {
 		mine := append([]string{}, ids[n*10:]...)
 		mine = append(mine, ids[:n*10]...)
 		group.Go(func() (err error) {
-			begun[n], err = s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: mine, Batch: n})
+			begun[n], err = s.BeginAttempts(t.Context(), notification.Begin{DeliveryIDs: mine, Owner: fmt.Sprint(n), Lease: time.Minute, First: true})
 			return err
 		})
 	}
@@ -215,7 +315,6 @@ func TestBeginAttemptsTwice(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, ids, got)
-	require.Equal(t, deliveries, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
 // A group asks as often as one delivery does, whether it is judged or not.
@@ -223,6 +322,7 @@ func TestBeginAttemptsAsksOnce(t *testing.T) {
 	t.Parallel()
 
 	s, ids := mailsTo(t, 500)
+	exec(t, s, "UPDATE notification SET recipient_address = user_id || '@example.com'")
 	listening, asked := heard(t, s)
 	listening.AddressHash = hashed
 	questions := func(ids []string) int {
@@ -234,6 +334,24 @@ func TestBeginAttemptsAsksOnce(t *testing.T) {
 	exec(t, s, past)
 	one := questions(ids[499:])
 	require.Equal(t, one, questions(ids[250:499]))
-	require.Equal(t, 4, one, "begin what is new; read the facts, and the suppressed addresses; begin what is allowed")
+	require.Equal(t, 3, one, "take the leases; read the facts, and the suppressed addresses")
 	require.Equal(t, 500, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 1"))
+}
+
+// What could not be rendered says why at each attempt, and can never be sent.
+func TestBeginAttemptsOfAProblem(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	broken := planned(notification.Email)
+	broken.Problem = "template T/EMAIL/en: no key pax"
+	savePlan(t, s, decided("10", broken))
+
+	for number := 1; number <= 2; number++ {
+		attempt := begin(t, s, mail, 0)
+		require.Equal(t, broken.Problem, attempt.Problem)
+		require.Empty(t, attempt.Message.Body)
+		endAttempt(t, s, number, notification.OutcomeError, attempt.Problem)
+	}
+	require.Equal(t, row{Status: "FAILED", Attempts: 2, Address: ptr("to-EMAIL"), Error: ptr(broken.Problem)}, delivery(t, s, mail))
 }

@@ -52,12 +52,9 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			return err
 		}},
 		{name: "begin and end a group", ask: func(s *postgres.Store) error {
-			_, err := s.BeginAttempts(t.Context(), notification.BeginBatch{DeliveryIDs: group, Batch: 1})
-			if err != nil {
-				return err
-			}
-			_, err = s.EndAttempts(t.Context(), sentAt(1, group...))
-			return err
+			beginBatch(t, s, group)
+			endGroup(t, s, sentAt(1, group...))
+			return nil
 		}},
 	}
 	const broadcast = `

@@ -34,6 +34,6 @@ func (s *Store) CancelDeliveries(ctx context.Context, eventID, reason string, li
 			LIMIT  $3
 			FOR UPDATE))`
 
-	done, err := s.Pool.Exec(ctx, query, eventID, reason, limit, longestAttempt)
+	done, err := s.Pool.Exec(ctx, query, eventID, reason, limit)
 	return int(done.RowsAffected()), wrap(err, "cancel deliveries")
 }

@@ -65,16 +65,16 @@ func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 			s := store(t)
 			addRecipientOnce(t, s)
 			cancel(t, s)
-			for _, in := range []notification.Begin{{}, {JudgeQuiet: true}, {Ordered: true}} {
-				in.DeliveryID = mail
-				attempt, err := s.BeginAttempt(t.Context(), in)
-				require.NoError(t, err)
+			for _, in := range []notification.Begin{{}, {SkipQuiet: true}, {Ordered: true}} {
+				in.DeliveryIDs = []string{mail}
+				attempt := beginAs(t, s, in)[0]
 				require.Equal(t, byEvent2, attempt.Dropped)
+				require.Equal(t, notification.Cancelled, attempt.Status)
+				setStatus(t, s, mail, notification.Pending)
 			}
 			require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 
-			attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, Ordered: true, Again: true})
-			require.NoError(t, err)
+			attempt := beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}, Ordered: true, Again: true})[0]
 			require.Empty(t, attempt.Dropped)
 			require.Equal(t, 1, attempt.Number)
 		})

@@ -25,7 +25,7 @@ type DeliveryState struct {
 
 	CancelledBy string // the event that cancels its event; empty: none
 	Number      int64  // notification.id
-	UnderWay    bool   // an attempt was begun a moment ago, and its end is not recorded
+	UnderWay    bool   // an attempt is being made
 }
 
 // DeliveryState reads how far a delivery has come. If there is no such delivery, the
@@ -36,19 +36,13 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 		       coalesce(e.aggregate_type, ''), coalesce(e.aggregate_id, ''),
 		       n.user_type, n.user_id, n.priority, n.attempt_count, coalesce(n.last_error, ''), n.sent_at,
 		       coalesce(` + canceller + `, ''), n.id,
-		       EXISTS (
-		           SELECT
-		           FROM   delivery_attempt a
-		           WHERE  a.delivery_id = n.delivery_id
-		           AND    a.attempt = n.attempt_count
-		           AND    a.ended_at IS NULL
-		           AND    a.started_at > now() - $2::interval)
+		       coalesce(n.attempt_until > now(), false)
 		FROM   notification n
 		LEFT JOIN event_outbox e USING (event_id)
 		WHERE  n.delivery_id = $1`
 
 	var d DeliveryState
-	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, longestAttempt), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery", &d.Status, &d.Channel, &d.EventID, &d.EventType,
 		&d.Aggregate.Type, &d.Aggregate.ID, &d.UserType, &d.UserID, &d.Priority, &d.Attempts, &d.LastError, &d.SentAt, &d.CancelledBy, &d.Number, &d.UnderWay)
 	return d, err
 }
@@ -75,21 +69,12 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 		RETURNING status`
 
 	var now notification.Status
-	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason, longestAttempt), "give up delivery", &now)
+	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID, status, reason), "give up delivery", &now)
 	return now, err
 }
 
-// digestUnderWay says that an attempt at the digest of a delivery n is under way; $4 is
-// how long one may take. attempt_count includes an attempt that began while the
-// statement waited for the row, whose own row it cannot see.
-const digestUnderWay = `n.digest_id IS NOT NULL AND n.attempt_count > 0 AND NOT EXISTS (
-	SELECT FROM delivery_attempt a
-	WHERE  a.delivery_id = n.delivery_id
-	AND    a.attempt = n.attempt_count
-	AND    (a.ended_at IS NOT NULL OR a.started_at <= now() - $4::interval))`
-
-// longestAttempt is far longer than any attempt takes unless its process died.
-const longestAttempt = 2 * time.Minute
+// digestUnderWay reports whether an attempt at the digest of a delivery n is under way.
+const digestUnderWay = `n.digest_id IS NOT NULL AND coalesce(n.attempt_until > now(), false)`
 
 // Failure reads the dead letter of a delivery. If there is no such delivery, the
 // error is [notification.ErrNoDelivery].

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"crypto/rand"
 	"slices"
 	"testing"
 	"time"
@@ -34,11 +35,41 @@ func setStatus(t *testing.T, s *postgres.Store, id string, status notification.S
 		WHERE  delivery_id = $1`, id, string(status))
 }
 
+// begin begins an attempt. One that has not ended is dead: its lease has run out.
 func begin(t *testing.T, s *postgres.Store, id string, before int) notification.Attempt {
 	t.Helper()
-	attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: id, Before: before})
+	runOut(t, s)
+	return beginAs(t, s, notification.Begin{DeliveryIDs: []string{id}, Before: before})[0]
+}
+
+// beginAs begins attempts for a sender of its own.
+func beginAs(t *testing.T, s *postgres.Store, in notification.Begin) []notification.Attempt {
+	t.Helper()
+	in.Owner, in.Lease = rand.Text(), time.Minute
+	attempts, err := s.BeginAttempts(t.Context(), in)
 	require.NoError(t, err)
-	return attempt
+	require.Len(t, attempts, len(in.DeliveryIDs))
+	return attempts
+}
+
+// runOut lets all leases run out.
+func runOut(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	exec(t, s, "UPDATE notification SET attempt_until = now() - interval '1 second' WHERE attempt_owner IS NOT NULL")
+}
+
+// owned are results with the owners of the leases that their deliveries have.
+func owned(t *testing.T, s *postgres.Store, results ...notification.AttemptResult) []notification.AttemptResult {
+	t.Helper()
+	results = slices.Clone(results)
+	for i, r := range results {
+		id := r.DeliveryID
+		if len(r.Items) > 0 {
+			id = r.Items[0].DeliveryID
+		}
+		results[i].Owner = get[string](t, s, "SELECT coalesce(max(attempt_owner), '') FROM notification WHERE delivery_id = $1", id)
+	}
+	return results
 }
 
 // endAttempt ends an attempt at the mail.
@@ -50,8 +81,7 @@ func endAttempt(t *testing.T, s *postgres.Store, number int, outcome notificatio
 // endAs ends an attempt and returns how old its event is.
 func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) time.Duration {
 	t.Helper()
-	recorded, err := s.EndAttempt(t.Context(), result)
-	require.NoError(t, err)
+	recorded := endGroup(t, s, []notification.AttemptResult{result})[0]
 	require.Empty(t, recorded.DeadTokensKept)
 	return recorded.Age
 }
@@ -87,7 +117,7 @@ func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id
 // endedAs ends an attempt that was begun before the delivery got its status.
 func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres.Store, id string) notification.Status {
 	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) VALUES ($1, 1)", id)
+		exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() WHERE delivery_id = $1", id)
 		endAs(t, s, notification.AttemptResult{DeliveryID: id, Number: 1, Outcome: outcome, Detail: "why"})
 		return ""
 	}
@@ -146,7 +176,6 @@ func TestNoSuchDelivery(t *testing.T) {
 
 	s, ctx := postgrestest.New(t), t.Context()
 	for name, of := range map[string]func(id string) error{
-		"begin":       func(id string) error { _, err := s.BeginAttempt(ctx, notification.Begin{DeliveryID: id}); return err },
 		"state":       func(id string) error { _, err := s.DeliveryState(ctx, id); return err },
 		"give up":     func(id string) error { _, err := s.GiveUp(ctx, id, notification.Failed, "why"); return err },
 		"failure":     func(id string) error { _, err := s.Failure(ctx, id); return err },

@@ -92,10 +92,10 @@ func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notifi
 		WHERE  digest_id = $1
 		AND    status = 'PENDING'`
 
-	var attempt notification.DigestAttempt
+	var found notification.Digest
 	batch := &pgx.Batch{}
-	queueDroppedItems(batch, digestID, &attempt)
+	queueEndedItems(batch, digestID, &found)
 	batch.Queue(query, digestID, status, reason)
 	err := s.Pool.SendBatch(ctx, batch).Close()
-	return attempt.Dropped, wrap(err, "give up digest")
+	return found.Dropped, wrap(err, "give up digest")
 }

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,11 +23,11 @@ func sealedItems(t *testing.T, n int) *postgres.Store {
 }
 
 // endDigest ends an attempt at digest-1 on all that it listed.
-func endDigest(t *testing.T, s *postgres.Store, attempt notification.DigestAttempt, result notification.AttemptResult) {
+func endDigest(t *testing.T, s *postgres.Store, attempt digestAttempt, result notification.AttemptResult) {
 	t.Helper()
 	result.DigestID = "digest-1"
-	for _, item := range attempt.Items {
-		result.Items = append(result.Items, notification.ItemAttempt{DeliveryID: item.DeliveryID, Attempt: item.Attempt})
+	for _, item := range attempt.begun {
+		result.Items = append(result.Items, notification.ItemAttempt{DeliveryID: item.Message.DeliveryID, Attempt: item.Number})
 	}
 	endAs(t, s, result)
 }
@@ -48,17 +49,10 @@ func TestBeginDigest(t *testing.T) {
 	attempt := beginDigest(t, s, "digest-1")
 
 	require.Equal(t, []string{item(1), item(3)}, listedIn(attempt))
-	last := attempt.Items[1]
-	require.True(t, last.CreatedAt.Equal(attempt.Message.CreatedAt))
-	last.CreatedAt, attempt.Message.CreatedAt = time.Time{}, time.Time{}
-	require.Equal(t, notification.DigestItem{DeliveryID: item(3), Attempt: 1, EventID: "evt-3", Title: "ttttt", Body: "bbbbb"}, last)
-	require.Equal(t, notification.Message{
-		DeliveryID: "digest-1", EventType: "REVIEW_POSTED", UserType: notification.RestaurantUser, Audience: "restaurant", UserID: "10", Name: "Ada", To: "to-10",
-	}, attempt.Message)
-	require.Equal(t, notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Name: "Ada", Locale: "it"}, attempt.Recipient)
+	require.Equal(t, "it", attempt.Locale)
 	require.Len(t, attempt.Templates, 3, "those of migrations, and its own")
 	require.Contains(t, attempt.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
-	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM delivery_attempt WHERE ended_at IS NULL"))
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
 	require.Equal(t, []int{1, 0, 1}, []int{delivery(t, s, item(1)).Attempts, delivery(t, s, item(2)).Attempts, delivery(t, s, item(3)).Attempts})
 }
 
@@ -77,10 +71,9 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	exec(t, s, "UPDATE notification SET recipient_address = NULL")
 	seal(t, s, "digest-1", pushes)
 
-	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: pushes})
-	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, attempt.Message.Devices)
-	require.Empty(t, attempt.Message.To)
+	attempt := beginDigest(t, s, "digest-1", pushes)
+	require.Equal(t, []string{"a", "b"}, attempt.message().Devices)
+	require.Empty(t, attempt.message().To)
 
 	endDigest(t, s, attempt, notification.AttemptResult{Outcome: notification.OutcomeAmbiguous, Detail: "fcm", DeadDevices: []string{"a", "other"}})
 	require.Equal(t, []string{"b", "other"}, list(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
@@ -95,7 +88,8 @@ func TestDigestAttemptsAreCounted(t *testing.T) {
 	counts := func() [2]int {
 		attempt := beginDigest(t, s, "digest-1")
 		defer endDigest(t, s, attempt, digestBusy)
-		return [2]int{attempt.Begun, attempt.Ended}
+		least := slices.MinFunc(attempt.begun, func(a, b notification.Attempt) int { return a.Begun - b.Begun })
+		return [2]int{least.Begun, least.Ended}
 	}
 	seal(t, s, "digest-1", reviewMails)
 	require.Equal(t, [2]int{1, 0}, counts())
@@ -155,7 +149,7 @@ func TestEndDigestAttemptStands(t *testing.T) {
 
 	require.Equal(t, items(1, 2), ofDigest(t, s, "digest-1"))
 	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
-	require.Empty(t, beginDigest(t, s, "digest-2").Items)
+	require.Empty(t, beginDigest(t, s, "digest-2").begun)
 }
 
 // An attempt that comes after one which sent, and died before it could say so,
@@ -172,7 +166,7 @@ func TestBeginDigestThatWasSent(t *testing.T) {
 
 	attempt := beginDigest(t, s, "digest-1")
 
-	require.Empty(t, attempt.Items)
+	require.Empty(t, attempt.begun)
 	require.Equal(t, 2, attempt.Sent)
 	require.Equal(t, 2, delivery(t, s, item(1)).Attempts, "it is not counted")
 }
@@ -229,7 +223,7 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 		}, asked: cancelled, want: pending},
 		{name: "an attempt died", after: func(t *testing.T, s *postgres.Store) {
 			beginDigest(t, s, "digest-1")
-			exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '3 minutes'")
+			runOut(t, s)
 		}, asked: cancelled, want: cancelled},
 		{name: "sent", after: func(t *testing.T, s *postgres.Store) { endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted) }, asked: cancelled, want: notification.Sent},
 		{name: "sent by itself", after: func(t *testing.T, s *postgres.Store) {
@@ -258,9 +252,7 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	t.Parallel()
 
 	s := sealedItems(t, 1)
-	attempt := openTx(t, s, `
-		WITH begun AS (UPDATE notification SET attempt_count = attempt_count + 1 RETURNING delivery_id, attempt_count)
-		INSERT INTO delivery_attempt (delivery_id, attempt) SELECT * FROM begun`)
+	attempt := openTx(t, s, "UPDATE notification SET attempt_owner = 'another', attempt_began = now(), attempt_until = now() + interval '1 minute'")
 	var now notification.Status
 	var group errgroup.Group
 	group.Go(func() (err error) {
@@ -284,18 +276,22 @@ func TestDefaultDigestTemplates(t *testing.T) {
 	s := sealedItems(t, 2)
 	exec(t, s, "UPDATE notification SET title = 'R & D', body = '<b>4 stars</b>' WHERE delivery_id = $1", item(1))
 	attempt := beginDigest(t, s, "digest-1")
-	attempt.Recipient.Name = "Ada & Bob"
+	recipient := notification.Recipient{Name: "Ada & Bob"}
+	var listed []notification.DigestItem
+	for _, item := range attempt.begun {
+		listed = append(listed, notification.DigestItem{Title: item.Message.Title, Body: item.Message.Body})
+	}
 	plain := notification.Text{Title: "2 notifications", Body: "• R & D: <b>4 stars</b>\n• ttttt: bbbbb\n"}
 	for _, channel := range notification.Channels() {
 		want := plain
 		if channel == notification.Email {
 			want.Body = "<p>Hello Ada &amp; Bob,</p><h3>R &amp; D</h3><div><b>4 stars</b></div><h3>ttttt</h3><div>bbbbb</div>"
 		}
-		text, err := template.Digest(attempt.Templates, "REVIEW_POSTED", channel, attempt.Recipient, attempt.Items)
+		text, err := template.Digest(attempt.Templates, "REVIEW_POSTED", channel, recipient, listed)
 		require.NoError(t, err, channel)
 		require.Equal(t, want, text, channel)
 	}
-	one, err := template.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, attempt.Recipient, attempt.Items[:1])
+	one, err := template.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, recipient, listed[:1])
 	require.NoError(t, err)
 	require.Equal(t, "1 notification", one.Title)
 }

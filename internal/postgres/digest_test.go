@@ -55,18 +55,36 @@ func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey
 	return sealed
 }
 
-func beginDigest(t *testing.T, s *postgres.Store, id string) notification.DigestAttempt {
+// digestAttempt is an attempt at a digest, as its activity makes one.
+type digestAttempt struct {
+	notification.Digest
+	begun []notification.Attempt
+}
+
+// message is the last item's.
+func (a digestAttempt) message() notification.Message { return a.begun[len(a.begun)-1].Message }
+
+func beginDigest(t *testing.T, s *postgres.Store, id string, of ...notification.DigestKey) digestAttempt {
 	t.Helper()
-	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: id, Key: reviewMails})
+	runOut(t, s)
+	ids, err := s.DigestItems(t.Context(), id)
+	require.NoError(t, err)
+	var attempt digestAttempt
+	for _, item := range beginAs(t, s, notification.Begin{DeliveryIDs: ids}) {
+		if item.Number > 0 {
+			attempt.begun = append(attempt.begun, item)
+		}
+	}
+	attempt.Digest, err = s.ReadDigest(t.Context(), id, append(of, reviewMails)[0])
 	require.NoError(t, err)
 	return attempt
 }
 
 // listedIn are the items of an attempt.
-func listedIn(attempt notification.DigestAttempt) []string {
+func listedIn(attempt digestAttempt) []string {
 	var ids []string
-	for _, item := range attempt.Items {
-		ids = append(ids, item.DeliveryID)
+	for _, item := range attempt.begun {
+		ids = append(ids, item.Message.DeliveryID)
 	}
 	return ids
 }
@@ -121,7 +139,7 @@ func TestSealDigestTakesOver(t *testing.T) {
 
 	require.Equal(t, items(1, 3), seal(t, s, "digest-2", reviewMails).Items)
 
-	require.Empty(t, beginDigest(t, s, "digest-1").Items)
+	require.Empty(t, beginDigest(t, s, "digest-1").begun)
 	require.Equal(t, items(1, 3), listedIn(beginDigest(t, s, "digest-2")))
 }
 

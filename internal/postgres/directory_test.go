@@ -148,18 +148,16 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	exec(t, s, "UPDATE notification SET recipient_address = NULL, strategy = 'AGGREGATE' WHERE channel = 'PUSH'")
 	exec(t, s, "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, allowed_roles) VALUES ('RESTAURANT', '5', 'PUSH', '{WAITER}'), ('RESTAURANT', '5', 'EMAIL', '{COOK}')")
 
-	judged, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail, JudgeQuiet: true})
-	require.NoError(t, err)
+	exec(t, s, past)
+	judged := begin(t, s, mail, 0)
 	require.Equal(t, string(notification.DecisionRoleRestricted), judged.Dropped, "a role that is not active is none")
 	require.Equal(t, []string{"token"}, begin(t, s, push, 0).Message.Devices, "each once")
 
 	key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: ada, Channel: notification.Push, EventType: event1.Type}
 	seal(t, s, "digest-1", key)
-	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: key})
-	require.NoError(t, err)
-	require.Len(t, attempt.Items, 1, "a waiter who is a manager too is a waiter")
-	require.Equal(t, []string{"token"}, attempt.Message.Devices)
-	require.Equal(t, notification.Recipient{UserType: notification.RestaurantUser, UserID: ada}, attempt.Recipient)
+	attempt := beginDigest(t, s, "digest-1", key)
+	require.Len(t, attempt.begun, 1, "a waiter who is a manager too is a waiter")
+	require.Equal(t, []string{"token"}, attempt.message().Devices)
 
 	entry, err := s.DirectoryEntry(t.Context(), notification.RestaurantUser, ada, []notification.Target{{Entity: restaurant5}})
 	require.NoError(t, err)
@@ -214,11 +212,10 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 			savePlan(t, s, decided(ada, planned(notification.Push)))
 			attempt := begin(t, s, push, 0)
 
-			recorded, err := s.EndAttempt(t.Context(), notification.AttemptResult{
+			recorded := endGroup(t, s, []notification.AttemptResult{{
 				DeliveryID: push, Number: attempt.Number, Outcome: notification.OutcomeSent, ProviderStatus: 200, DeadDevices: []string{"token"},
-			})
+			}})[0]
 
-			require.NoError(t, err)
 			require.Equal(t, notification.Sent, notification.Status(delivery(t, s, push).Status))
 			detail := get[string](t, s, "SELECT coalesce(detail, '') FROM delivery_attempt WHERE outcome = 'SENT'")
 			require.Equal(t, detail, recorded.DeadTokensKept)
@@ -244,9 +241,8 @@ func TestDeadTokenThatIsLocked(t *testing.T) {
 	begin(t, s, push, 0)
 	openTx(t, s, "SELECT FROM phone FOR UPDATE")
 
-	recorded, err := s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}})
+	recorded := endGroup(t, s, []notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}}})[0]
 
-	require.NoError(t, err)
 	require.Contains(t, recorded.DeadTokensKept, "in time")
 	detail := get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'")
 	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, detail)

@@ -11,19 +11,10 @@ import (
 	"herald/internal/notification"
 )
 
-// EndAttempt records how an attempt at a delivery, or at a digest, ended: see
-// [Store.EndAttempts].
-func (s *Store) EndAttempt(ctx context.Context, result notification.AttemptResult) (notification.RecordedAttempt, error) {
-	recorded, err := s.EndAttempts(ctx, []notification.AttemptResult{result})
-	if len(recorded) == 0 {
-		return notification.RecordedAttempt{}, err
-	}
-	return recorded[0], err
-}
-
-// EndAttempts records how attempts ended, in one statement: on the attempts themselves,
-// and on their deliveries, or on each item of their digests. Recording one twice changes
-// nothing the second time. A status only climbs: what was sent stays sent, even if it
+// EndAttempts records how attempts at deliveries, or at digests, ended, in one statement: it
+// writes the attempts down, ends their leases, and changes their deliveries, or each item of
+// their digests. Recording one twice changes nothing the second time. Where the lease ran out,
+// and somebody has written the attempt down as LOST, that is corrected. A status only climbs: what was sent stays sent, even if it
 // was cancelled while the provider was already accepting it; and what was acknowledged
 // before this recorded that it was sent stays DELIVERED. What a receipt said before this
 // stands, too. What is given up, and was not cancelled meanwhile, is FAILED; except on
@@ -39,9 +30,9 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 	rows, _ := s.Pool.Query(ctx, endAttempts, endingsOf(results).args()...) // ForEachRow returns its error
 	var i int
 	var status notification.Status
-	var age time.Duration
-	_, err := pgx.ForEachRow(rows, []any{&i, &status, &age}, func() error {
-		recorded[i].Age = max(recorded[i].Age, age)
+	var age, waited time.Duration
+	_, err := pgx.ForEachRow(rows, []any{&i, &status, &age, &waited}, func() error {
+		recorded[i].Age, recorded[i].Waited = max(recorded[i].Age, age), waited
 		if results[i].DigestID == "" {
 			recorded[i].Status = status
 		}
@@ -54,18 +45,28 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 	return recorded, wrap(s.suppressAddressees(ctx, results), "end attempt")
 }
 
-// endAttempts ends attempts. The rows are locked in the order of all that locks several,
-// and before their attempts. The planner cannot see how many results there are, and keeps
-// its plan: making one takes as long as ending an attempt.
+// endAttempts ends attempts. The rows are locked in the order of all that locks several. The
+// planner cannot see how many results there are, and keeps its plan: making one takes as long
+// as ending an attempt. An attempt without a lease is one that was held to be lost, or that
+// release 0.2 began.
 const endAttempts = `
 		WITH item AS (
-			SELECT i.*, n.id, n.status, n.receipt_failed
-			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[])
-			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, detail, digest_id, took, give_up)
+			SELECT i.*, n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
+			       n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND i.outcome = 'SENT') AS open
+			FROM   unnest((SELECT $1::int[]), $2::text[], $3::int[], $4::text[], $5::int[], $6::text[], $7::text[], $8::text[], $9::interval[], $10::boolean[], $12::text[], $13::timestamptz[])
+			           AS i (result, delivery_id, attempt, outcome, provider_status, provider_id, detail, digest_id, took, give_up, owner, next)
 			JOIN   notification n USING (delivery_id)
 			ORDER BY n.id
 			FOR UPDATE OF n
-		), ended AS (
+		), written AS (
+			INSERT INTO delivery_attempt (delivery_id, attempt, started_at, ended_at, outcome, provider_status, detail, took)
+			SELECT delivery_id, attempt, attempt_began, clock_timestamp(), outcome, nullif(provider_status, 0), nullif(detail, ''), nullif(took, '0')
+			FROM   item
+			WHERE  mine
+			ON CONFLICT (delivery_id, attempt) DO UPDATE -- one that found our account rejected, whose row it takes
+			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
+			       provider_status = excluded.provider_status, detail = excluded.detail, took = excluded.took
+		), corrected AS (
 			UPDATE delivery_attempt a
 			SET    ended_at        = now(),
 			       outcome         = i.outcome,
@@ -73,28 +74,35 @@ const endAttempts = `
 			       detail          = nullif(i.detail, ''),
 			       took            = nullif(i.took, '0')
 			FROM   item i
-			WHERE  a.delivery_id = i.delivery_id
+			WHERE  NOT i.mine
+			AND    a.delivery_id = i.delivery_id
 			AND    a.attempt = i.attempt
-			AND    a.ended_at IS NULL
-			RETURNING i.*
+			AND    (a.ended_at IS NULL OR a.outcome = 'LOST')
+			RETURNING i.id
 		), recorded AS (
 			UPDATE notification n
-			SET    status              = CASE WHEN e.outcome = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT'
-			                                  WHEN e.outcome <> 'SENT' AND e.give_up THEN 'FAILED'
+			SET    attempt_owner       = CASE WHEN NOT e.mine THEN n.attempt_owner END,
+			       attempt_until       = CASE WHEN NOT e.mine THEN n.attempt_until END,
+			       attempt_began       = CASE WHEN NOT e.mine THEN n.attempt_began END,
+			       next_attempt_at     = e.next,
+			       status              = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN 'SENT'
+			                                  WHEN e.outcome <> 'SENT' AND e.open AND e.give_up THEN 'FAILED'
 			                                  ELSE n.status END,
-			       sent_at             = CASE WHEN e.outcome = 'SENT' AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
-			       available_at        = coalesce(n.available_at, now()),
-			       provider_message_id = CASE e.outcome WHEN 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
-			       last_error          = CASE WHEN n.receipt_failed THEN n.last_error ELSE nullif(e.detail, '') END,
-			       digest_id           = CASE e.outcome WHEN 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id) ELSE n.digest_id END
-			FROM   ended e
+			       sent_at             = CASE WHEN e.outcome = 'SENT' AND e.open AND n.status <> 'DELIVERED' AND NOT n.receipt_failed THEN now() ELSE n.sent_at END,
+			       available_at        = CASE WHEN e.open THEN coalesce(n.available_at, now()) ELSE n.available_at END,
+			       provider_message_id = CASE WHEN e.open AND e.outcome = 'SENT' THEN nullif(e.provider_id, '') ELSE n.provider_message_id END,
+			       last_error          = CASE WHEN NOT e.open OR n.receipt_failed THEN n.last_error ELSE nullif(e.detail, '') END,
+			       digest_id           = CASE WHEN e.open AND e.outcome = 'SENT' THEN coalesce(nullif(e.digest_id, ''), n.digest_id) ELSE n.digest_id END
+			FROM   item e
 			WHERE  n.id = e.id
-			AND    (n.status IN ('PENDING', 'FAILED') OR (n.status IN ('CANCELLED', 'DELIVERED') AND e.outcome = 'SENT'))
-			RETURNING n.id, n.status, n.delivery_id, n.channel, e.give_up AND e.outcome <> 'SENT' AND NOT n.receipt_failed AS given_up, CASE
-			    WHEN n.status IN ('SENT', 'DELIVERED') AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
+			AND    (e.mine OR e.id IN (SELECT id FROM corrected))
+			RETURNING n.id, n.status, n.delivery_id, n.channel, e.open AND e.give_up AND e.outcome <> 'SENT' AND NOT n.receipt_failed AS given_up, CASE
+			    WHEN e.open AND n.status IN ('SENT', 'DELIVERED') AND n.strategy = 'IMMEDIATE' AND n.send_after IS NULL
 			         AND NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)
 			    THEN greatest(now() - (SELECT o.created_at FROM event_outbox o WHERE o.event_id = n.event_id), '0')
-			    END AS age
+			    END AS age, CASE
+			    WHEN n.created_at > now() - interval '1 minute' AND n.send_after IS NULL AND n.strategy = 'IMMEDIATE'
+			    THEN greatest(clock_timestamp() - n.created_at, '0') END AS waited
 		), told AS (
 			INSERT INTO delivery_follow_up (delivery_id, kind)
 			SELECT delivery_id, 'DEAD_LETTER'
@@ -104,16 +112,17 @@ const endAttempts = `
 			ORDER BY id
 			RETURNING pg_notify('delivery_follow_up', '')
 		)
-		SELECT i.result, coalesce(r.status, i.status), coalesce(r.age, '0')
+		SELECT i.result, coalesce(r.status, i.status), coalesce(r.age, '0'), coalesce(r.waited, '0')
 		FROM   item i
 		LEFT JOIN recorded r USING (id)`
 
 // endings are the arguments of endAttempts: those of each item of each result.
 type endings struct {
-	results, numbers, providerStatuses             []int
-	ids, outcomes, providerIDs, details, digestIDs []string
-	took                                           []time.Duration
-	giveUps                                        []bool
+	results, numbers, providerStatuses                     []int
+	ids, outcomes, providerIDs, details, digestIDs, owners []string
+	took                                                   []time.Duration
+	giveUps                                                []bool
+	next                                                   []*time.Time // nil: nobody knows
 }
 
 func endingsOf(results []notification.AttemptResult) endings {
@@ -124,13 +133,21 @@ func endingsOf(results []notification.AttemptResult) endings {
 			e.ids, e.outcomes, e.providerIDs = append(e.ids, item.DeliveryID), append(e.outcomes, string(r.Outcome)), append(e.providerIDs, r.ProviderID)
 			e.details, e.digestIDs = append(e.details, r.Detail), append(e.digestIDs, r.DigestID)
 			e.took, e.giveUps = append(e.took, r.Took), append(e.giveUps, r.GiveUp)
+			e.owners, e.next = append(e.owners, r.Owner), append(e.next, nextOf(r))
 		}
 	}
 	return e
 }
 
 func (e endings) args() []any {
-	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort()}
+	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort(), e.owners, e.next}
+}
+
+func nextOf(r notification.AttemptResult) *time.Time {
+	if r.Next.IsZero() {
+		return nil
+	}
+	return &r.Next
 }
 
 // itemsOf are the attempts that a result ends.

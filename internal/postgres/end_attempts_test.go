@@ -13,7 +13,7 @@ import (
 
 func endGroup(t *testing.T, s *postgres.Store, results []notification.AttemptResult) []notification.RecordedAttempt {
 	t.Helper()
-	recorded, err := s.EndAttempts(t.Context(), results)
+	recorded, err := s.EndAttempts(t.Context(), owned(t, s, results...))
 	require.NoError(t, err)
 	require.Len(t, recorded, len(results))
 	return recorded
@@ -148,8 +148,10 @@ func TestEndAttemptsAsksOnce(t *testing.T) {
 
 	s, ids := mailsTo(t, 200)
 	beginBatch(t, s, ids)
+	ends := owned(t, s, sentAt(1, ids...)...)
 	listening, asked := heard(t, s)
-	endGroup(t, listening, sentAt(1, ids...))
+	_, err := listening.EndAttempts(t.Context(), ends)
+	require.NoError(t, err)
 	require.Len(t, asked.heard, 1)
 	require.Equal(t, 200, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 }

@@ -56,19 +56,12 @@ func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, 
 	return state, wrap(err, "read what follows receipts")
 }
 
-// DeadLetterOf reads the dead letter of a delivery that is FAILED, because a receipt says so
-// or it was given up in a batch; false: it is not, since an operator has retried it, or it
-// is gone.
+// DeadLetterOf reads the dead letter of a delivery that is FAILED; false: it is not, since an
+// operator has retried it, or it is gone.
 func (s *Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
 	const query = deadLetter + `
 		WHERE  delivery_id = $1
-		AND    status = 'FAILED'
-		AND    (receipt_failed OR EXISTS (
-		    SELECT
-		    FROM   delivery_attempt a
-		    WHERE  a.delivery_id = notification.delivery_id
-		    AND    a.attempt = attempt_count
-		    AND    a.batch IS NOT NULL))`
+		AND    status = 'FAILED'`
 
 	letter, err := readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
 	if errors.Is(err, notification.ErrNoDelivery) {

@@ -58,8 +58,7 @@ func TestListenFollowUps(t *testing.T) {
 	}
 }
 
-// Only what a receipt has made FAILED has a dead letter here: what failed otherwise has
-// had its own.
+// Only what is still FAILED has a dead letter.
 func TestDeadLetterOf(t *testing.T) {
 	t.Parallel()
 
@@ -67,7 +66,6 @@ func TestDeadLetterOf(t *testing.T) {
 	exec(t, s, `
 		INSERT INTO notification (event_id, event_type, correlation_id, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, receipt_failed, last_error, attempt_count)
 		VALUES ('evt-1', 'T', 'c-1', 'CUSTOMER', '1', 'EMAIL', 'bounced', 'title', 'body', 'ada@example.com', 'FAILED', true, 'bounced: no such mailbox', 2),
-		       ('evt-1', 'T', 'c-1', 'CUSTOMER', '2', 'EMAIL', 'refused', 'title', 'body', 'bob@example.com', 'FAILED', false, 'sendgrid refused: 400', 1),
 		       ('evt-1', 'T', 'c-1', 'CUSTOMER', '3', 'EMAIL', 'retried', 'title', 'body', 'eve@example.com', 'PENDING', false, NULL, 1)`)
 
 	letter, failed, err := s.DeadLetterOf(t.Context(), "bounced")
@@ -79,7 +77,7 @@ func TestDeadLetterOf(t *testing.T) {
 		DeliveryID: "bounced", EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.Customer, UserID: "1",
 		Reason: "bounced: no such mailbox", Attempts: 2,
 	}, letter)
-	for _, id := range []string{"refused", "retried", "purged"} {
+	for _, id := range []string{"retried", "purged"} {
 		_, failed, err := s.DeadLetterOf(t.Context(), id)
 		require.NoError(t, err)
 		require.False(t, failed, id)

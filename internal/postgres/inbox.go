@@ -133,10 +133,10 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 // is not theirs, the error is [notification.ErrNoNotification].
 func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error) {
 	const query = `
-		SELECT coalesce(n.available_at, n.sent_at, CASE WHEN n.status IN ('PENDING', 'CANCELLED') THEN (
+		SELECT coalesce(n.available_at, n.sent_at, CASE WHEN n.status IN ('PENDING', 'CANCELLED') THEN least(n.attempt_began, (
 		           SELECT min(a.started_at)
 		           FROM   delivery_attempt a
-		           WHERE  a.delivery_id = n.delivery_id) END, n.created_at)
+		           WHERE  a.delivery_id = n.delivery_id)) END, n.created_at)
 		FROM   notification n
 		WHERE  n.id = $3
 		AND    n.user_type = $1

@@ -118,7 +118,7 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	_, err = s.LaneExceeds(ctx, eventID, mails, 1000)
 	require.NoError(t, err)
 	alone := stored[0].DeliveryID
-	endAs(t, s, sentAt(begin(t, s, alone, 0).Number, alone)[0])
+	endAs(t, s, sentAt(beginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
 	batch, err := s.BatchDeliveries(ctx, eventID, stored[0].Channel, ids)
 	require.NoError(t, err)
 	require.Len(t, batch, 2)

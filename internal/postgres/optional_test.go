@@ -38,13 +38,6 @@ func TestOptionalMessages(t *testing.T) {
 			single := begin(t, s, "evt-1-staff10-EMAIL", 0).Message
 			require.Equal(t, tt.category, single.Category)
 			require.Equal(t, tt.optional, single.Optional)
-
-			exec(t, s, "UPDATE notification SET digest_id = 'digest', status = 'PENDING'")
-			key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "RESERVATION_REQUESTED"}
-			digest, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest", Key: key})
-			require.NoError(t, err)
-			require.Equal(t, tt.category, digest.Message.Category)
-			require.Equal(t, tt.optional, digest.Message.Optional)
 		})
 	}
 }

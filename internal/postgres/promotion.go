@@ -180,19 +180,18 @@ func (s *Store) CountRestarting(ctx context.Context) (count int, err error) {
 	return count, wrap(err, "count restarting events")
 }
 
-// AttemptsUnderWay reports whether an attempt at a delivery of the event has begun a moment
-// ago and not ended.
+// AttemptsUnderWay reports whether a sender has the lease of a delivery of the event, or may
+// be making an attempt for release 0.2.
 func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (underWay bool, err error) {
 	const query = `
 		SELECT EXISTS (
 			SELECT
 			FROM   notification n
-			JOIN   delivery_attempt a ON a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count
 			WHERE  n.event_id = $1
 			AND    n.status = 'PENDING'
-			AND    a.ended_at IS NULL
-			AND    a.started_at > now() - $2::interval)`
+			AND    n.attempt_count > 0
+			AND    (n.attempt_until > now() OR (n.attempt_owner IS NULL AND ` + formerLease + `)))`
 
-	err = s.Pool.QueryRow(ctx, query, eventID, longestAttempt).Scan(&underWay)
+	err = s.Pool.QueryRow(ctx, query, eventID).Scan(&underWay)
 	return underWay, wrap(err, "look for attempts under way")
 }

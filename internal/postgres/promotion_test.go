@@ -139,9 +139,14 @@ func TestAttemptsUnderWay(t *testing.T) {
 		return found
 	}
 	require.False(t, underWay())
-	_, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: "evt-1-staff10-EMAIL"})
-	require.NoError(t, err)
+	begin(t, s, "evt-1-staff10-EMAIL", 0)
 	require.True(t, underWay())
-	exec(t, s, `UPDATE delivery_attempt SET started_at = now() - interval '1 hour'`)
+	runOut(t, s)
+	require.False(t, underWay(), "its process died")
+
+	exec(t, s, "UPDATE notification SET attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
+	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT delivery_id, attempt_count FROM notification")
+	require.True(t, underWay(), "release 0.2 knows no leases")
+	exec(t, s, "UPDATE delivery_attempt SET started_at = now() - interval '1 hour'")
 	require.False(t, underWay(), "its process died")
 }

@@ -38,14 +38,6 @@ func TestPushKind(t *testing.T) {
 			savePlan(t, s, decided("10", planned(notification.Push), planned(notification.Email)))
 			require.Equal(t, tt.push, begin(t, s, "evt-1-staff10-PUSH", 0).Message.PushKind)
 			require.Equal(t, tt.mail, begin(t, s, "evt-1-staff10-EMAIL", 0).Message.PushKind)
-
-			exec(t, s, "UPDATE notification SET digest_id = 'digest-' || channel, status = 'PENDING'")
-			for channel, want := range map[notification.Channel]notification.PushKind{notification.Push: tt.push, notification.Email: tt.mail} {
-				key := notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: channel, EventType: "RESERVATION_REQUESTED"}
-				attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-" + string(channel), Key: key})
-				require.NoError(t, err)
-				require.Equal(t, want, attempt.Message.PushKind)
-			}
 		})
 	}
 }

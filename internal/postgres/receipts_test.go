@@ -154,9 +154,7 @@ func TestReceiptOfADigest(t *testing.T) {
 	require.Equal(t, []string{"DEAD_LETTER " + mail, "DEAD_LETTER evt-1-staff11-EMAIL"}, followUpsOf(t, s))
 	require.Equal(t, []string{mail, "evt-1-staff11-EMAIL"}, list(t, s, "SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
 	exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE user_id = '11'")
-	attempt, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email}})
-	require.NoError(t, err)
-	require.Equal(t, 1, attempt.Sent, "what bounced was sent")
+	require.Equal(t, 1, beginDigest(t, s, "digest-1").Sent, "what bounced was sent")
 }
 
 // No attempt, no end of one and no giving up changes what a receipt says, and nothing is sent
@@ -172,9 +170,7 @@ func TestReceiptStands(t *testing.T) {
 		was := delivery(t, s, mail)
 		require.True(t, was.Sent, "the provider had it, though that is not recorded")
 
-		attempt, err := s.BeginAttempt(t.Context(), notification.Begin{DeliveryID: mail})
-		require.NoError(t, err)
-		require.False(t, attempt.Due())
+		require.False(t, beginAs(t, s, notification.Begin{DeliveryIDs: []string{mail}})[0].Due())
 		endAttempt(t, s, 1, notification.OutcomeAmbiguous, "time-out")
 		for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
 			now, err := s.GiveUp(t.Context(), mail, status, "why")

@@ -144,10 +144,10 @@ func TestReopenSideBySide(t *testing.T) {
 	t.Parallel()
 
 	s := withMail(t)
-	begin(t, s, mail, 0)
+	attempt := begin(t, s, mail, 0)
 	var group errgroup.Group
 	group.Go(func() error {
-		_, err := s.EndAttempt(t.Context(), notification.AttemptResult{DeliveryID: mail, Number: 1, Outcome: notification.OutcomeSent})
+		_, err := s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Owner: attempt.Owner, Outcome: notification.OutcomeSent}})
 		return err
 	})
 	states := make([]notification.ReopenedState, 4)

@@ -64,7 +64,7 @@ const (
 		       OFFSET 0) AS taken
 		WHERE  n.id = taken.id`
 	ofRecipients = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
+		SELECT ` + deliveryFacts + `
 		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
 		CROSS JOIN LATERAL (
 			SELECT *

@@ -19,9 +19,12 @@ const (
 	// waitsUntil is when the delivery n is to be sent. A CANCELLED one waits for nothing: its
 	// workflow ends at once.
 	waitsUntil = `CASE WHEN n.status <> 'CANCELLED' THEN n.send_after END`
-	// selectDeliveries has the columns that collectDeliveries reads.
+	// deliveryFacts are the columns that collectDeliveries reads.
+	deliveryFacts = `n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'),
+		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0, ` + escalationFacts
+	// selectDeliveries reads deliveries n.
 	selectDeliveries = `
-		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'), ` + escalationFacts + `
+		SELECT ` + deliveryFacts + `
 		FROM   notification n
 		` + recipientOf + `
 		` + escalationOf
@@ -169,7 +172,8 @@ func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDR
 		d  notification.Delivery
 		w  storedWait
 	}
-	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone, &row.d.Escalation}
+	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone,
+		&row.w.next, &row.w.attempted, &row.d.Escalation}
 	now := time.Now()
 	_, err := pgx.ForEachRow(rows, fields, func() error {
 		d := row.d
@@ -189,11 +193,20 @@ type storedWait struct {
 	sendAfter *time.Time
 	strategy  notification.Strategy
 	timezone  string
+	next      *time.Time // when the next attempt is due; nil: as sendAfter says
+	attempted bool
 }
 
 // of tells a delivery what it waits for.
 func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	d.Digest = w.strategy == notification.Aggregate
+	switch {
+	case w.next == nil:
+	case w.attempted:
+		d.Next = w.next.UTC()
+	case w.sendAfter == nil: // quiet hours held it back just before its first attempt
+		w.sendAfter = w.next
+	}
 	if w.sendAfter == nil || d.Digest { // a digest judges for itself when it is sent
 		return
 	}

@@ -83,10 +83,11 @@ func TestBeginDigestToASuppressedAddress(t *testing.T) {
 	exec(t, s, "UPDATE recipient SET email = 'ada@example.com'")
 	exec(t, s, "INSERT INTO recipient_suppression (channel, address_hash, reason) VALUES ('EMAIL', sha256('ada@example.com'), 'COMPLAINT')")
 	s.AddressHash = hashed
+	exec(t, s, past)
 
 	attempt := beginDigest(t, s, "digest-1")
 
-	require.Empty(t, attempt.Items)
+	require.Empty(t, attempt.begun)
 	require.Equal(t, map[string]string{item(1): "SUPPRESSED", item(2): "SUPPRESSED"}, attempt.Dropped)
 	require.Equal(t, "CANCELLED", delivery(t, s, item(1)).Status)
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
@@ -113,6 +114,7 @@ func TestEndAttemptSuppresses(t *testing.T) {
 	digest.AddressHash = hashed
 	addRecipient(t, digest, notification.RestaurantUser, "10")
 	exec(t, digest, "UPDATE recipient SET email = 'Ada@example.com'")
+	exec(t, digest, past)
 	endDigest(t, digest, beginDigest(t, digest, "digest-1"), refused)
 	require.Equal(t, []string{"EMAIL OPT_OUT twilio refused: 400 21610"}, list(t, digest, suppressed, "ada@example.com"))
 

@@ -52,14 +52,11 @@ func TestAddedUserType(t *testing.T) {
 	_, rules, err := s.Event(t.Context(), "evt-1")
 	require.NoError(t, err)
 	require.Equal(t, []string{"clinic", ""}, []string{rules[0].Audience, rules[1].Audience})
-	attempt := begin(t, s, "evt-1-patient7-WEBSOCKET", 0)
-	require.Equal(t, "clinic", attempt.Message.Audience)
 	place, err := s.DigestPlace(t.Context(), "evt-1-patient7-WEBSOCKET")
 	require.NoError(t, err)
 	require.Equal(t, "patient", place.Who)
-	digest, err := s.BeginDigest(t.Context(), notification.BeginDigest{DigestID: "digest-1", Key: place.Key})
-	require.NoError(t, err)
-	require.Equal(t, "clinic", digest.Message.Audience)
+	exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE'")
+	require.Equal(t, "clinic", begin(t, s, "evt-1-patient7-WEBSOCKET", 0).Message.Audience)
 }
 
 // What a row of user_type may not become, and what the refusal says.

@@ -24,7 +24,7 @@ type DeliveryDetail struct {
 	Retries           []RetryRow   `db:"-" json:"retries"`
 }
 
-// AttemptRow is a row of delivery_attempt.
+// AttemptRow is an attempt: a row of delivery_attempt, or the one that is under way.
 type AttemptRow struct {
 	Attempt        int                         `json:"attempt"`
 	StartedAt      time.Time                   `json:"started_at"`
@@ -33,7 +33,6 @@ type AttemptRow struct {
 	ProviderStatus int                         `json:"provider_status"` // 0: no answer
 	Detail         string                      `json:"detail"`
 	TookSeconds    *float64                    `json:"took_seconds"` // the provider's answer alone; null: it was not called
-	Batch          *int                        `json:"batch"`        // the number of the batch that made it; null: the delivery's own workflow or its digest did
 }
 
 // ReceiptRow is a row of delivery_receipt: what a provider said of a message that it had
@@ -131,13 +130,18 @@ func queueAttempts(batch *pgx.Batch, deliveryID string, into *[]AttemptRow) {
 		FROM   (
 			SELECT attempt, started_at, ended_at, coalesce(outcome, '') AS outcome,
 			       coalesce(provider_status, 0) AS provider_status, coalesce(detail, '') AS detail,
-			       extract(epoch FROM took)::float8 AS took_seconds, batch
+			       extract(epoch FROM took)::float8 AS took_seconds
 			FROM   delivery_attempt
 			WHERE  delivery_id = $1
-			ORDER BY attempt DESC
+			UNION ALL
+			SELECT attempt_count, attempt_began, NULL, '', 0, '', NULL
+			FROM   notification
+			WHERE  delivery_id = $1
+			AND    attempt_owner IS NOT NULL
+			ORDER BY attempt DESC, ended_at DESC
 			LIMIT  $2
 		) a
-		ORDER BY attempt`
+		ORDER BY attempt, ended_at`
 
 	queueRows(batch, into, query, deliveryID, maxLog)
 }

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"herald/internal/notification"
+)
+
+// judge asks the rules about deliveries whose leases were just taken, by all that may have
+// changed since they were planned. What may not be sent is CANCELLED, what is to wait waits,
+// and neither keeps its lease; the rest goes to the address of now. Where the rules cannot be
+// asked, nothing is begun.
+func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, begun attempts) error {
+	found, err := s.attemptFacts(ctx, ids)
+	if err != nil {
+		s.releaseAll(ctx, begun)
+		return err
+	}
+	var held, moved []notification.Attempt
+	for _, f := range found {
+		f.SkipQuiet, f.Ordered, f.Again = in.SkipQuiet, in.Ordered, in.Again
+		attempt, address := begun[f.DeliveryID], f.Recipient.Address(f.Channel)
+		if attempt.Verdict = f.Judge(f.now); attempt.Held() {
+			held = append(held, attempt)
+		} else if address != attempt.Message.To {
+			attempt.Message.To = address
+			moved = append(moved, attempt)
+		}
+		begun[f.DeliveryID] = attempt
+	}
+	if err := s.settle(ctx, held, moved); err != nil {
+		s.releaseAll(ctx, begun)
+		return err
+	}
+	for _, attempt := range held {
+		if attempt.Dropped != "" && attempt.Status == notification.Pending {
+			attempt.Status = notification.Cancelled
+		}
+		begun[attempt.Message.DeliveryID] = notification.Attempt{Status: attempt.Status, Verdict: attempt.Verdict}
+	}
+	return nil
+}
+
+// releaseTimeout bounds the statement that gives leases back where judging failed.
+const releaseTimeout = 2 * time.Second
+
+// releaseAll gives back what was begun. What it cannot give back runs out, and counts as LOST.
+func (s *Store) releaseAll(ctx context.Context, begun attempts) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	var all []notification.Attempt
+	for _, attempt := range begun {
+		attempt.Verdict = notification.Verdict{}
+		all = append(all, attempt)
+	}
+	_ = s.ReleaseAttempts(ctx, all) // the error that led here is returned
+}
+
+// ReleaseAttempts gives back the leases of attempts that were not made, in one statement. None
+// of them counts. What its verdict drops is CANCELLED, and what it puts off says until when.
+func (s *Store) ReleaseAttempts(ctx context.Context, attempts []notification.Attempt) error {
+	return wrap(s.settle(ctx, attempts, nil), "release attempts")
+}
+
+// settle releases attempts, and records the new addresses of those that moved and go on.
+func (s *Store) settle(ctx context.Context, released, moved []notification.Attempt) error {
+	const query = `
+		UPDATE notification n
+		SET    attempt_count     = CASE WHEN r.moved THEN n.attempt_count ELSE r.counted END,
+		       attempt_owner     = CASE WHEN r.moved THEN n.attempt_owner END,
+		       attempt_until     = CASE WHEN r.moved THEN n.attempt_until END,
+		       attempt_began     = CASE WHEN r.moved THEN n.attempt_began END,
+		       recipient_address = CASE WHEN r.moved THEN nullif(r.address, '') ELSE n.recipient_address END,
+		       status            = CASE WHEN r.dropped THEN 'CANCELLED' ELSE n.status END,
+		       last_error        = CASE WHEN r.dropped THEN r.reason ELSE n.last_error END,
+		       next_attempt_at   = coalesce(r.not_before, n.next_attempt_at),
+		       send_after        = CASE WHEN n.send_after IS NOT NULL THEN coalesce(r.not_before, n.send_after) END -- what was planned to be sent at once stays in its lane
+		FROM  (SELECT n.id, i.moved, i.counted, i.address, i.reason, i.not_before, i.reason <> '' AND n.status = 'PENDING' AS dropped
+		       FROM   unnest((SELECT $1::text[]), $2::text[], $3::boolean[], $4::int[], $5::text[], $6::text[], $7::timestamptz[])
+		                  AS i (delivery_id, owner, moved, counted, address, reason, not_before)
+		       JOIN   notification n USING (delivery_id)
+		       WHERE  n.attempt_owner = i.owner
+		       ORDER BY n.id
+		       FOR UPDATE OF n) AS r
+		WHERE  n.id = r.id`
+
+	var ids, owners, addresses, reasons []string
+	var moves []bool
+	var counted []int
+	var notBefore []*time.Time
+	for i, a := range slices.Concat(released, moved) {
+		var until *time.Time
+		if !a.NotBefore.IsZero() {
+			until = &a.NotBefore
+		}
+		ids, owners, moves = append(ids, a.Message.DeliveryID), append(owners, a.Owner), append(moves, i >= len(released))
+		counted, addresses = append(counted, a.Counted), append(addresses, a.Message.To)
+		reasons, notBefore = append(reasons, a.Dropped), append(notBefore, until)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := s.Pool.Exec(ctx, query, ids, owners, moves, counted, addresses, reasons, notBefore)
+	return err
+}

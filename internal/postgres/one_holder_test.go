@@ -1,0 +1,225 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+)
+
+// ways are the senders that may want one delivery at the same time.
+var ways = map[string]func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error){
+	"batch": func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error) {
+		return s.BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour, First: true})
+	},
+	"child": func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error) {
+		return s.BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour})
+	},
+	"retry": func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error) {
+		if _, err := s.Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: owner, Address: "to-EMAIL", KeepText: true}); err != nil {
+			return nil, err
+		}
+		return s.BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour, Ordered: true})
+	},
+}
+
+// Two senders step through every interleaving of their statements and commits, under every
+// isolation that Postgres offers: one delivery has one lease holder. Under the stricter ones a
+// sender may fail, and is repeated.
+func TestOneLeaseHolder(t *testing.T) {
+	t.Parallel()
+
+	pairs := [][2]string{{"batch", "batch"}, {"batch", "child"}, {"batch", "retry"}, {"child", "retry"}, {"retry", "retry"}}
+	for _, isolation := range []string{"read committed", "repeatable read", "serializable"} {
+		for _, pair := range pairs {
+			t.Run(isolation+"/"+pair[0]+" and "+pair[1], func(t *testing.T) {
+				t.Parallel()
+
+				s, ids := mailsTo(t, 1)
+				c := newConductor(t, s)
+				for choices := []int{}; choices != nil; {
+					exec(t, s, "DELETE FROM delivery_retry; UPDATE notification SET attempt_count = 0, attempt_owner = NULL, attempt_until = NULL, attempt_began = NULL")
+					senders := [2]*sender{c.start(t, isolation, "a", pair[0], ids[0]), c.start(t, isolation, "b", pair[1], ids[0])}
+					choices = c.play(t, senders, choices)
+					requireOneHolder(t, s, isolation, senders)
+				}
+			})
+		}
+	}
+}
+
+func requireOneHolder(t *testing.T, s *postgres.Store, isolation string, senders [2]*sender) {
+	t.Helper()
+	var holders []string
+	failed := false
+	for _, each := range senders {
+		var refused *pgconn.PgError
+		switch {
+		case errors.As(each.err, &refused):
+			require.Equal(t, "40001", refused.Code, "%v", each.err)
+			require.NotEqual(t, "read committed", isolation)
+			failed = true
+		case each.attempts[0].Number > 0:
+			holders = append(holders, each.attempts[0].Owner)
+		}
+	}
+	require.LessOrEqual(t, len(holders), 1)
+	require.True(t, failed || len(holders) == 1, "somebody sends it")
+	require.Equal(t, holders, list(t, s, "SELECT attempt_owner FROM notification WHERE attempt_owner IS NOT NULL")[:len(holders)])
+}
+
+// sender runs in a session of its own. Each of its statements waits for the conductor before
+// it begins, and each of its changes before it commits.
+type sender struct {
+	name     string
+	next     chan struct{} // lets a statement begin
+	waiting  atomic.Bool   // for that
+	done     chan struct{}
+	attempts []notification.Attempt
+	err      error
+}
+
+func (s *sender) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.waiting.Store(true)
+	<-s.next
+	return ctx
+}
+
+func (*sender) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// conductor says which of two senders goes on. Its session holds a lock that each of them
+// needs in order to commit.
+type conductor struct {
+	s    *postgres.Store
+	conn *pgxpool.Conn
+}
+
+func newConductor(t *testing.T, s *postgres.Store) conductor {
+	t.Helper()
+	exec(t, s, `
+		CREATE FUNCTION wait_for_the_conductor() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			IF length(current_setting('application_name')) = 1 THEN
+				PERFORM pg_advisory_xact_lock(ascii(current_setting('application_name')));
+			END IF;
+			RETURN NULL;
+		END $$;
+		CREATE CONSTRAINT TRIGGER wait_for_the_conductor AFTER UPDATE ON notification DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION wait_for_the_conductor()`)
+	conn, err := s.Pool.Acquire(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(conn.Release)
+	_, err = conn.Exec(t.Context(), "SELECT pg_advisory_lock(ascii('a')), pg_advisory_lock(ascii('b'))")
+	require.NoError(t, err)
+	return conductor{s, conn}
+}
+
+func (c conductor) start(t *testing.T, isolation, name, way, id string) *sender {
+	t.Helper()
+	each := &sender{name: name, next: make(chan struct{}), done: make(chan struct{})}
+	config := c.s.Pool.Config()
+	config.MaxConns = 1
+	config.ConnConfig.RuntimeParams["application_name"] = name
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = isolation
+	config.ConnConfig.Tracer = each
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	go func() {
+		defer close(each.done)
+		defer pool.Close()
+		each.attempts, each.err = ways[way](t.Context(), &postgres.Store{Pool: pool}, id, name)
+	}()
+	return each
+}
+
+// play runs two senders to their ends. Where either may go on, it goes by choices, and then by
+// the first of the two; it returns the choices of the next run, or nil after the last one.
+func (c conductor) play(t *testing.T, senders [2]*sender, choices []int) []int {
+	t.Helper()
+	choices = slices.Clone(choices)
+	for at := 0; ; {
+		first, second := c.rests(t, senders[0]), c.rests(t, senders[1])
+		switch {
+		case first == hasEnded && second == hasEnded:
+			for len(choices) > 0 && choices[len(choices)-1] == 1 {
+				choices = choices[:len(choices)-1]
+			}
+			if len(choices) == 0 {
+				return nil
+			}
+			choices[len(choices)-1] = 1
+			return choices
+		case first < mayGoOn:
+			c.step(t, senders[1], second)
+		case second < mayGoOn:
+			c.step(t, senders[0], first)
+		default:
+			if at == len(choices) {
+				choices = append(choices, 0)
+			}
+			c.step(t, senders[choices[at]], [2]state{first, second}[choices[at]])
+			at++
+		}
+	}
+}
+
+// state is where a sender rests.
+type state int
+
+const (
+	running state = iota
+	hasEnded
+	blocked // by the other
+	mayGoOn
+	mayCommit
+)
+
+// rests waits until a sender rests, and says where.
+func (c conductor) rests(t *testing.T, each *sender) (at state) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		at = c.state(t, each)
+		return at != running
+	}, time.Minute, time.Millisecond)
+	return at
+}
+
+func (c conductor) state(t *testing.T, each *sender) state {
+	select {
+	case <-each.done:
+		return hasEnded
+	default:
+	}
+	if each.waiting.Load() {
+		return mayGoOn
+	}
+	return state(get[int](t, c.s, `
+		SELECT coalesce(max(CASE WHEN $2 = ANY (pg_blocking_pids(pid)) THEN $5::int WHEN cardinality(pg_blocking_pids(pid)) > 0 THEN $4::int ELSE $3::int END), $3::int)
+		FROM   pg_stat_activity
+		WHERE  datname = current_database()
+		AND    application_name = $1`, each.name, c.conn.Conn().PgConn().PID(), int(running), int(blocked), int(mayCommit)))
+}
+
+// step lets a sender begin its next statement, or commit.
+func (c conductor) step(t *testing.T, each *sender, at state) {
+	t.Helper()
+	if at == mayGoOn {
+		each.waiting.Store(false)
+		each.next <- struct{}{}
+		return
+	}
+	_, err := c.conn.Exec(t.Context(), "SELECT pg_advisory_unlock(ascii($1))", each.name)
+	require.NoError(t, err)
+	_, err = c.conn.Exec(t.Context(), "SELECT pg_advisory_lock(ascii($1))", each.name)
+	require.NoError(t, err)
+}
