@@ -20,21 +20,17 @@ const endedAtOnce = 16
 // that has ended still knows its children, so a repetition finds what an interruption left.
 //
 // Parents come first: a parent whose child is terminated would start the next one.
-func (l *Launcher) EndEvent(ctx context.Context, eventID, runID, reason string) error {
-	return l.endTree(ctx, eventID, runID, reason)
-}
-
-func (l *Launcher) endTree(ctx context.Context, id, runID, reason string) error {
-	if err := l.terminate(ctx, id, runID, reason); err != nil {
+func (l *Launcher) EndEvent(ctx context.Context, workflowID, runID, reason string) error {
+	if err := l.terminate(ctx, workflowID, runID, reason); err != nil {
 		return err
 	}
-	described, err := l.Client.DescribeWorkflowExecution(ctx, id, runID)
+	described, err := l.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
 	var unknown *serviceerror.NotFound
 	if errors.As(err, &unknown) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("describe %s: %w", id, err)
+		return fmt.Errorf("describe %s: %w", workflowID, err)
 	}
 	return l.endChildren(ctx, described.GetPendingChildren(), reason)
 }
@@ -48,7 +44,7 @@ func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.Pendi
 		id := child.GetWorkflowId()
 		if child.GetWorkflowTypeName() == workflows.DeliverNotificationType {
 			deliveries.Go(func() error { return l.terminate(within, id, "", reason) })
-		} else if err := l.endTree(ctx, id, "", reason); err != nil {
+		} else if err := l.EndEvent(ctx, id, "", reason); err != nil {
 			_ = deliveries.Wait() // the first error is enough
 			return err
 		}
