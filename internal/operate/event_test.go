@@ -291,7 +291,7 @@ func TestRetryFailedEvents(t *testing.T) {
 	d.exec("DELETE FROM event_outbox")
 	d.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message)
 		SELECT 'evt-' || i, 'T', 'CUSTOMER', '1', '{}', 'FAILED', 'claimed 10 times' FROM generate_series(1, 150) AS i`)
-	d.exec(`UPDATE event_outbox SET error_message = $1 WHERE event_id = 'evt-7'`, postgres.CancelledByOperator)
+	d.exec(`UPDATE event_outbox SET withdrawn_at = now() WHERE event_id = 'evt-7'`)
 	for i := range 150 {
 		d.workflow(fmt.Sprintf("evt-%d", i+1), unknown)
 	}

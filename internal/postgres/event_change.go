@@ -65,6 +65,7 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 			       attempt_count = 0,
 			       sink_attempts = 0,
 			       error_message = NULL,
+			       withdrawn_at  = NULL,
 			       published_at  = NULL,
 			       row_failed_at = NULL,
 			       lease_owner   = NULL,
@@ -120,6 +121,7 @@ func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error)
 		UPDATE event_outbox
 		SET    status        = 'FAILED',
 		       error_message = $2,
+		       withdrawn_at  = now(),
 		       lease_owner   = NULL,
 		       lease_until   = NULL
 		WHERE  event_id = $1

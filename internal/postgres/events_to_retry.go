@@ -21,12 +21,12 @@ type RetryFilter struct {
 
 // failedEvents reads up to $6 events behind $5 that could not be started or failed
 // after that, or that their topic has refused, and whether a [RetryFilter] means each; its parameters are $1 to
-// $4, and $7. An event that an operator withdrew did not fail. Each half is read by an index
+// $4. An event that an operator withdrew did not fail. Each half is read by an index
 // of failed rows, in its order, and no condition of the filter makes it read more.
 const failedEvents = `
 	SELECT event_id, bool_or(meant) AS meant
 	FROM   ((
-		SELECT n.event_id, n.error_message <> $4 AND ` + eventMeant + `
+		SELECT n.event_id, n.withdrawn_at IS NULL AND ` + eventMeant + `
 		       AND coalesce((SELECT p.status FROM processed_event p WHERE p.event_id = n.event_id), 'PROCESSING') = 'PROCESSING' AS meant
 		FROM   event_outbox n
 		WHERE  n.status = 'FAILED'
@@ -45,11 +45,11 @@ const failedEvents = `
 	ORDER BY event_id
 	LIMIT  $6`
 
-// eventsWithOutcome is like failedEvents, for the events whose outcome is $4.
+// eventsWithOutcome is like failedEvents, for the events whose outcome is $7.
 const eventsWithOutcome = `
 	SELECT event_id, (SELECT ` + eventMeant + ` FROM event_outbox n WHERE n.event_id = p.event_id) AS meant
 	FROM   processed_event p
-	WHERE  p.outcome = $4
+	WHERE  p.outcome = $7
 	AND    p.event_id > $5
 	ORDER BY p.event_id
 	LIMIT  $6`
@@ -58,7 +58,7 @@ const eventsWithOutcome = `
 const eventMeant = `($1::text IS NULL OR n.event_type = $1)
 		       AND ($2::timestamptz IS NULL OR n.created_at >= $2)
 		       AND ($3::timestamptz IS NULL OR n.created_at <= $3)
-		       AND ($7::text IS NULL OR n.source = $7)
+		       AND ($4::text IS NULL OR n.source = $4)
 		       AND ` + canceller + ` IS NULL`
 
 // lookedAtOnce is how many events one query looks at, of each half. It takes a
@@ -92,13 +92,12 @@ func (s *Store) EventsToRetry(ctx context.Context, filter RetryFilter, after str
 // retryPage looks at the next events, and returns those that filter
 // names, the last one that it looked at, and whether there may be more behind it.
 func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string) (ids []string, last string, more bool, err error) {
-	query, fourth := failedEvents, CancelledByOperator
+	query, args := failedEvents, []any{optional(filter.EventType), optional(filter.Since), optional(filter.Until), optional(filter.Source), after, lookedAtOnce}
 	if filter.Outcome != "" {
-		query, fourth = eventsWithOutcome, string(filter.Outcome)
+		query, args = eventsWithOutcome, append(args, filter.Outcome)
 	}
-	rows, _ := s.Pool.Query(ctx, query, optional(filter.EventType), optional(filter.Since), optional(filter.Until),
-		fourth, after, lookedAtOnce, optional(filter.Source)) // ForEachRow returns its error
-	var meant *bool // null: its row in event_outbox was purged
+	rows, _ := s.Pool.Query(ctx, query, args...) // ForEachRow returns its error
+	var meant *bool                              // null: its row in event_outbox was purged
 	looked, err := pgx.ForEachRow(rows, []any{&last, &meant}, func() error {
 		if meant != nil && *meant {
 			ids = append(ids, last)

@@ -23,7 +23,8 @@ func TestEventsToRetry(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 11)
 	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
-	exec(t, s, "UPDATE event_outbox SET error_message = $1 WHERE event_id = 'evt-3'", postgres.CancelledByOperator) // withdrawn
+	exec(t, s, "UPDATE event_outbox SET withdrawn_at = now() WHERE event_id = 'evt-3'")
+	exec(t, s, "UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the words do not count
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
 	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
