@@ -55,8 +55,13 @@ var unrecorded = []string{"output", "yes", "dry-run", "no-wait", "payload", "add
 // orderOf is a command as it was called. Its actor is not known yet.
 func orderOf(cmd *cobra.Command) operate.Order {
 	var flags []string
+	var reason string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(unrecorded, f.Name) {
+			return
+		}
+		if f.Usage == reasonUsage {
+			reason = recorded(f.Value.String())
 			return
 		}
 		text := "--" + f.Name
@@ -66,7 +71,27 @@ func orderOf(cmd *cobra.Command) operate.Order {
 		flags = append(flags, text)
 	})
 	_, command, _ := strings.Cut(cmd.CommandPath(), " ")
-	return operate.Order{Command: command, Flags: recorded(strings.Join(flags, " "))}
+	return operate.Order{Command: command, Flags: recorded(strings.Join(flags, " ")), Reason: reason}
+}
+
+// reasonUsage marks the flag of [addReasons]: starter suppression has another --reason.
+const reasonUsage = "why you do it, for `TEXT` in starter audit"
+
+// changing are the commands that change something.
+var changing = []string{
+	"event cancel", "event retry", "delivery cancel", "delivery send-now", "delivery reschedule", "delivery retry",
+	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey",
+}
+
+// addReasons gives every command that changes something the flag --reason.
+func addReasons(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		_, path, _ := strings.Cut(sub.CommandPath(), " ")
+		if slices.Contains(changing, path) {
+			console.TextFlag(sub.Flags(), new(string), "reason", reasonUsage)
+		}
+		addReasons(sub)
+	}
 }
 
 // maxDetail bounds what is kept of a detail, in characters.

@@ -24,7 +24,7 @@ as well. It does not have what was done in Temporal's own UI: Temporal's histori
   starter audit --actor ada@ops --since 24h -o json`,
 	}
 	flags := cmd.Flags()
-	console.TextFlag(flags, &filter.Target, "target", "only what was done to this: an id of an event, a delivery or a poller, a table")
+	console.TextFlag(flags, &filter.Target, "target", "only what was done to this: an id of an event or a poller, a table, or a delivery, with what was done to its event")
 	console.TextFlag(flags, &filter.Actor, "actor", "only what this actor did")
 	console.TextFlag(flags, &filter.Command, "command", `only this command: "event retry"`)
 	console.TimeFlag(flags, &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")

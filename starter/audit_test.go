@@ -51,7 +51,8 @@ func TestAudit(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(c.must(t, append([]string{"audit", "-o", "json"}, args...)...)), &list))
 		for i := range list.Actions {
 			require.False(t, list.Actions[i].At.IsZero())
-			list.Actions[i].ID, list.Actions[i].At = 0, list.Actions[0].At
+			require.NotEmpty(t, list.Actions[i].DBUser)
+			list.Actions[i].ID, list.Actions[i].At, list.Actions[i].DBUser = 0, list.Actions[0].At, ""
 		}
 		return list.Actions
 	}
@@ -67,11 +68,44 @@ func TestAudit(t *testing.T) {
 	require.Regexp(t, `(?m)^WHAT OPERATORS DID\nAT +ACTOR +COMMAND +DETAIL\n.+ada@ops +emit +T of ADMIN/1, 1$`, c.must(t, "event", "show", "evt-1"))
 	require.Contains(t, c.must(t, "audit", "--limit", "1"), "… and more")
 
-	for c.run(t, "audit").code == succeeded { // down to a schema without a place for it
+	db := c.store(t)
+	for there := true; there; { // down to a schema without a place for it
 		c.must(t, "migrate", "down", "--yes")
+		require.NoError(t, db.Pool.QueryRow(t.Context(), "SELECT to_regclass('operator_action') IS NOT NULL").Scan(&there))
 	}
 	c.must(t, "migrate", "up")
 	require.Equal(t, "0007_facts.sql", read("--target", "0007_facts.sql")[0].Target)
+}
+
+// What was done to its event concerns a delivery too, and the record says why it was done.
+func TestAuditOfADelivery(t *testing.T) {
+	t.Parallel()
+
+	c := withDatabase(t)
+	emit := []string{"emit", "--event-id", "evt-1", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}", "--reason", "asked on the phone"}
+	c.must(t, emit...)
+	c.exec(t, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status)
+		VALUES ('evt-1', 'T', 'ADMIN', '1', 'EMAIL', 'evt-1-admin1-EMAIL', 'x', 'x', 'CANCELLED')`)
+	c.exec(t, "INSERT INTO operator_action (actor, command, target, detail) VALUES ('ada', 'event cancel', 'evt-1', '--reason wrong restaurant')")
+
+	require.Regexp(t, `(?s)ada +event cancel +evt-1 +--reason wrong restaurant.*emit +evt-1 +T of ADMIN/1, 1 --reason asked on the phone`, c.must(t, "audit", "--target", "evt-1-admin1-EMAIL"))
+	shown := c.must(t, "delivery", "show", "evt-1-admin1-EMAIL")
+	require.Regexp(t, `ada +event cancel +--reason wrong restaurant`, shown)
+	require.NotContains(t, shown, "Temporal does not know it")
+}
+
+// Every command that is in the list of changing ones exists, and takes a reason.
+func TestChangesTakeAReason(t *testing.T) {
+	t.Parallel()
+
+	root := (&app{}).command()
+	for _, path := range changing {
+		cmd, rest, err := root.Find(strings.Fields(path))
+		require.NoError(t, err, path)
+		require.Empty(t, rest, path)
+		require.NotNil(t, cmd.Flags().Lookup("reason"), path)
+	}
 }
 
 // What cannot be recorded is not done.

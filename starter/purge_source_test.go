@@ -34,7 +34,8 @@ func TestPurgeSource(t *testing.T) {
 	require.Regexp(t, `(?m)^orders.outbox +30d .+ 0 +0$`, c.must(t, append(args, "--yes")...))
 
 	require.Regexp(t, `purge +orders.outbox +--older-than 30d --source orders`, c.must(t, "audit"))
-	require.Len(t, c.actions(t, "purge"), 1, "the others deleted nothing")
+	require.Len(t, c.actions(t, "purge"), 2, "the others deleted nothing")
+	require.Regexp(t, `purge +orders.outbox +changed 2 rows`, c.must(t, "audit"))
 }
 
 // What is called wrong, or cannot be done, deletes nothing and says what to do.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,6 +72,9 @@ func (a *app) rekey(ctx context.Context, o *operate.Operator, dryRun bool) error
 			console.Grouped(r.Recipients), console.Grouped(r.Notifications), console.Grouped(r.Moved)))
 	})
 	stop()
+	if !dryRun {
+		err = cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d suppressions", done.Moved), "recipient_suppression"))
+	}
 	if err != nil {
 		return advice.With(fmt.Errorf("stopped: %w", err), "what moved has moved; run it again, and it goes on with the rest")
 	}

@@ -24,6 +24,7 @@ notification_template it comes: of an event in the outbox, or of a payload that 
 written yet. A mail has the HTML and the plain part that would be sent. If the text cannot
 be written, the error is what the delivery would fail with. It sends and changes nothing.`,
 		Example: `  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email
+  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email --digest
   starter template preview --type PROMOTION --payload promotion.json --recipient CUSTOMER/42 --channel sms --locale it`,
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
 			return a.previewTemplate(ctx, in, payload)
@@ -35,6 +36,7 @@ be written, the error is what the delivery would fail with. It sends and changes
 	a.recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
 	console.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
 	console.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
+	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest that lists this one")
 	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that there is not
 	_ = cmd.MarkFlagRequired("channel")
 	return cmd

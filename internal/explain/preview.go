@@ -20,6 +20,7 @@ type PreviewRequest struct {
 	UserID   string
 	Channel  notification.Channel
 	Locale   string // empty: the recipient's
+	Digest   bool   // the text of a digest that lists this one
 }
 
 // Preview is a text as planning would write it now, and where it comes from.
@@ -64,20 +65,44 @@ func (e Explainer) Preview(ctx context.Context, in PreviewRequest) (Preview, err
 	if in.Locale != "" {
 		person.Recipient.Locale = in.Locale
 	}
+	return e.write(ctx, in, setup, person)
+}
+
+func (e Explainer) write(ctx context.Context, in PreviewRequest, setup notification.EventSetup, person notification.DirectoryEntry) (Preview, error) {
 	set := template.NewSet(setup.Event, setup.Templates)
 	row, found := set.Chosen(in.Channel, person.Recipient.Locale)
 	text, err := set.Render(ctx, in.Channel, person.Recipient)
 	if err != nil {
 		return Preview{}, advice.With(err, mendTemplate(row, found, setup.Event.Type, in.Channel))
 	}
+	if in.Digest {
+		if row, text, err = e.digest(ctx, in.Channel, setup.Event, person.Recipient, text); err != nil {
+			return Preview{}, err
+		}
+	}
 	p := Preview{
-		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: name, Channel: in.Channel, Locale: person.Recipient.Locale,
+		EventID: setup.Event.ID, EventType: setup.Event.Type, Recipient: string(in.UserType) + "/" + in.UserID, Channel: in.Channel, Locale: person.Recipient.Locale,
 		Template: TemplateKey{row.EventType, row.Channel, row.Locale}, Title: text.Title, Body: text.Body, Notes: previewNotes(setup, person, in.Channel),
 	}
 	if in.Channel.HTML() {
 		p.Plain = mailtext.Plain(text.Title, text.Body)
 	}
 	return p, nil
+}
+
+// digest writes the text of a digest with one item, and returns the row that it comes from.
+func (e Explainer) digest(ctx context.Context, channel notification.Channel, event notification.Event, recipient notification.Recipient, item notification.Text) (notification.Template, notification.Text, error) {
+	rows, err := e.reader().Templates(ctx)
+	if err != nil {
+		return notification.Template{}, notification.Text{}, err
+	}
+	row, found := template.ChosenDigest(rows, event.Type, channel, recipient.Locale)
+	items := []notification.DigestItem{{EventID: event.ID, Title: item.Title, Body: item.Body, CreatedAt: event.CreatedAt}}
+	text, err := template.Digest(rows, event.Type, channel, recipient, items)
+	if err != nil {
+		return row, text, advice.With(err, mendTemplate(row, found, template.DigestType(event.Type), channel))
+	}
+	return row, text, nil
 }
 
 func (e Explainer) previewed(ctx context.Context, in PreviewRequest) (notification.EventSetup, error) {
@@ -108,7 +133,7 @@ func previewNotes(setup notification.EventSetup, person notification.DirectoryEn
 		switch {
 		case route.Channel != channel:
 		case route.Strategy == notification.Aggregate:
-			return append(notes, "it is sent as an item of a digest, whose own text is the template of the event type digest")
+			return append(notes, "it is sent as an item of a digest, whose own text --digest shows")
 		default:
 			return notes
 		}

@@ -99,6 +99,9 @@ func (e Explainer) DeliveryWorkflow(ctx context.Context, d report.DeliveryDetail
 	if sending.Status != Running && d.Status == notification.Pending {
 		e.readBatch(ctx, d, &sending)
 	}
+	if sending.Status == Unknown && d.Status == notification.Cancelled && d.Attempts == 0 {
+		sending.Note = "it has none: it was cancelled before one began, with its event or with the batch that was to send it"
+	}
 	if sending.Status == Unknown && sending.Batch == nil && d.Status == notification.Pending {
 		e.readStarter(ctx, d.EventID, &sending)
 	}

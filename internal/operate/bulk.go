@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -94,13 +95,23 @@ func (o *Operator) Do(ctx context.Context, verb Verb, to Selection, progress fun
 			return b.summary, err
 		}
 	}
+	err := b.pages(ctx, to)
+	if to.Matched > 0 {
+		changed := fmt.Sprintf("%d of %s", b.summary.Done, verb.Noun.count(to.Matched))
+		err = cmp.Or(err, o.RecordChanged(ctx, changed, o.Order.Flags))
+	}
+	return b.summary, err
+}
+
+// pages does the verb to all pages of a selection.
+func (b *bulk) pages(ctx context.Context, to Selection) error {
 	for {
 		page, err := to.page(ctx, b.summary.Through, bulkPage)
 		if err == nil && len(page) > 0 {
 			err = b.all(ctx, page)
 		}
 		if err != nil || len(page) == 0 {
-			return b.summary, err
+			return err
 		}
 	}
 }

@@ -238,6 +238,7 @@ func TestChangesAreRecorded(t *testing.T) {
 		{Actor: "ada", Command: "delivery change", Target: "--channel SMS", Detail: "matched 4 deliveries"},
 		{Actor: "ada", Command: "delivery change", Target: "d1", Detail: "--channel SMS"},
 		{Actor: "ada", Command: "delivery change", Target: "d4", Detail: "--channel SMS"},
+		{Actor: "ada", Command: "delivery change", Target: "--channel SMS", Detail: "changed 2 of 4 deliveries"},
 	}, w.recorded(t))
 
 	w.done, w.Order.Flags = nil, "d3" // the order itself

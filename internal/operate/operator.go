@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ type Order struct {
 	Actor   string
 	Command string // delivery cancel
 	Flags   string // --channel SMS
+	Reason  string // in the actor's words; empty: none was given
 }
 
 // Operator carries out one order. The database says what deliveries and events
@@ -44,9 +46,24 @@ type Operator struct {
 func (o *Operator) temporal() client.Client { return o.Launcher.Client }
 
 // Record writes down that the targets are about to change. What cannot be recorded
-// is not done.
+// is not done. The reason of the order follows the detail.
 func (o *Operator) Record(ctx context.Context, detail string, targets ...string) error {
+	if o.Order.Reason != "" {
+		detail = strings.TrimSpace(detail + " --reason " + o.Order.Reason)
+	}
 	return o.Store.RecordActions(ctx, o.Order.Actor, o.Order.Command, detail, targets)
+}
+
+// recordTimeout bounds the record of what a bulk action changed, also of one that was
+// interrupted.
+const recordTimeout = 5 * time.Second
+
+// RecordChanged writes down how much a bulk action has changed: a second record, since the
+// first comes before the change. An interruption does not keep it from being written.
+func (o *Operator) RecordChanged(ctx context.Context, changed string, targets ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return o.Record(ctx, "changed "+changed, targets...)
 }
 
 func (o *Operator) delivery(ctx context.Context, id string) (postgres.DeliveryState, error) {

@@ -20,7 +20,7 @@ func (o *Operator) StartPollers(ctx context.Context, sources []notification.Sour
 			ids = append(ids, workflows.PollerID(o.Launcher.Prefix, source.Name, n))
 		}
 	}
-	if err := o.Record(ctx, "", ids...); err != nil {
+	if err := o.Record(ctx, o.Order.Flags, ids...); err != nil {
 		return err
 	}
 	for _, source := range sources {
@@ -45,7 +45,7 @@ func (o *Operator) startPoller(ctx context.Context, source string, n int) error 
 
 // StopPollers cancels pollers, and waits until they have ended.
 func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
-	if err := o.Record(ctx, "", ids...); err != nil {
+	if err := o.Record(ctx, o.Order.Flags, ids...); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -78,7 +78,7 @@ func (o *Operator) signalPollers(ctx context.Context, sources []notification.Sou
 	if ids = pollers.IDs(); len(ids) == 0 {
 		return nil, advice.With(errors.New("no poller runs"), "`starter poller start` starts them; `starter poller status` shows how they ended")
 	}
-	if err := o.Record(ctx, "", ids...); err != nil {
+	if err := o.Record(ctx, o.Order.Flags, ids...); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {

@@ -1,7 +1,9 @@
 package operate
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"herald/internal/postgres"
@@ -58,6 +60,16 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 	if err := o.Record(ctx, o.Order.Flags, names...); err != nil {
 		return err
 	}
+	err := o.purge(ctx, tables, progress)
+	for _, t := range tables {
+		if t.Matched > 0 {
+			err = cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows", t.Deleted), string(t.Table)))
+		}
+	}
+	return err
+}
+
+func (o *Operator) purge(ctx context.Context, tables []PurgedTable, progress func(PurgedTable)) error {
 	for i := range tables {
 		t := &tables[i]
 		for from, more := (*time.Time)(nil), true; more; {

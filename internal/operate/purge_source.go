@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (o *Operator) PurgeSource(ctx context.Context, source notification.SourceCo
 		progress(*table)
 		return true
 	})
-	return unpurged(source, err)
+	return cmp.Or(unpurged(source, err), o.RecordChanged(ctx, fmt.Sprintf("%d rows", table.Deleted), string(table.Table)))
 }
 
 func (o *Operator) outbox(source notification.SourceConfig) cleaning.Outbox {

@@ -133,6 +133,12 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 	return wrap(err, "store preferences")
 }
 
+// queueChangedBy names who changes preferences in the rest of the transaction: a trigger
+// records it.
+func queueChangedBy(batch *pgx.Batch, how string) {
+	batch.Queue("SELECT set_config('herald.changed_by', $1, true)", how)
+}
+
 // storePreferences writes rows in the order of their keys, so that two requests of one
 // recipient do not wait for each other in a circle.
 func storePreferences(who notification.RecipientKey, wanted notification.Preferences) *pgx.Batch {
@@ -167,6 +173,7 @@ func storePreferences(who notification.RecipientKey, wanted notification.Prefere
 		SET    enabled = excluded.enabled`
 
 	batch := &pgx.Batch{}
+	queueChangedBy(batch, "inbox")
 	batch.Queue(timezone, who.UserType, who.UserID, wanted.Timezone)
 	if len(wanted.Channels) > 0 {
 		batch.Queue(channels, who.UserType, who.UserID, wanted.Channels)

@@ -71,7 +71,7 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	queueMoves(batch, c.moves)
 	c.followUps.queue(batch)
 	c.suppressions.queue(batch)
-	c.unsubscribed.queue(batch)
+	c.unsubscribed.queue(batch, "sendgrid")
 	if batch.Len() == 0 {
 		return nil
 	}

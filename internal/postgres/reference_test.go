@@ -81,9 +81,9 @@ func (r relation) text(all []relation) string {
 	for _, key := range r.keys {
 		text += " One row per `" + strings.ReplaceAll(key, ", ", "`, `") + "`."
 	}
-	text += "\n\n| column | type | default | meaning |\n|---|---|---|---|\n"
+	text += "\n\n| column | type | null | default | meaning |\n|---|---|---|---|---|\n"
 	for _, c := range r.columns {
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", c.Name, typeNames.Replace(c.Type), c.unset(r.view), escaped(c.Comment))
+		text += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", c.Name, typeNames.Replace(c.Type), c.nullable(r.view), c.unset(r.view), escaped(c.Comment))
 	}
 	return text
 }
@@ -109,6 +109,18 @@ var (
 	typeNames = strings.NewReplacer("timestamp with time zone", "timestamptz", "time without time zone", "time")
 	cast      = regexp.MustCompile(`::[a-z ]+$`)
 )
+
+// nullable says whether a column may be null.
+func (c column) nullable(ofView bool) string {
+	switch {
+	case ofView:
+		return ""
+	case c.Required:
+		return "no"
+	default:
+		return "yes"
+	}
+}
 
 // unset is what a column holds where an INSERT does not name it.
 func (c column) unset(ofView bool) string {

@@ -22,7 +22,7 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 	var rows unsubscriptions
 	rows.add(who, category, channel)
 	batch := &pgx.Batch{}
-	rows.queue(batch)
+	rows.queue(batch, "unsubscribe link")
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }
 
@@ -40,8 +40,8 @@ func (u *unsubscriptions) add(who notification.RecipientKey, category string, ch
 }
 
 // queue switches off the categories, or the channels, in the order of their keys, as
-// [Store.SetPreferences] does.
-func (u unsubscriptions) queue(batch *pgx.Batch) {
+// [Store.SetPreferences] does. how is recorded with them.
+func (u unsubscriptions) queue(batch *pgx.Batch, how string) {
 	const channels = `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)
 		SELECT DISTINCT user_type, user_id, channel, false
@@ -67,6 +67,7 @@ func (u unsubscriptions) queue(batch *pgx.Batch) {
 		names, over = append(names, one.category), append(over, string(one.channel))
 	}
 	if len(u) > 0 {
+		queueChangedBy(batch, how)
 		batch.Queue(channels, types, ids, names, over)
 		batch.Queue(categories, types, ids, names, over)
 	}

@@ -21,6 +21,25 @@ func words(channel, locale, title, body string) notification.Template {
 	return notification.Template{EventType: "digest", Channel: channel, Locale: locale, Title: title, Body: body}
 }
 
+// The words of an event type's own digests come before those of every digest.
+func TestDigestOfAType(t *testing.T) {
+	t.Parallel()
+
+	rows := []notification.Template{
+		{EventType: "digest", Channel: "*", Locale: "en", Title: "all", Body: "all"},
+		{EventType: "REVIEW_POSTED.digest", Channel: "*", Locale: "en", Title: "reviews", Body: "{{len .Items}} reviews"},
+	}
+	items := []notification.DigestItem{{EventID: "evt-1"}}
+	for eventType, want := range map[string]string{"REVIEW_POSTED": "1 reviews", "ORDER_PAID": "all"} {
+		text, err := template.Digest(rows, eventType, notification.SMS, notification.Recipient{Locale: "en"}, items)
+		require.NoError(t, err)
+		require.Equal(t, want, text.Body)
+	}
+	row, found := template.ChosenDigest(rows, "REVIEW_POSTED", notification.SMS, "it")
+	require.True(t, found)
+	require.Equal(t, "REVIEW_POSTED.digest", row.EventType)
+}
+
 func TestDigest(t *testing.T) {
 	t.Parallel()
 

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/console"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	var filter report.RecipientFilter
+	cmd := &cobra.Command{
+		Use:   "why --recipient TYPE/ID",
+		Short: "Show what somebody was sent and not sent, and why",
+		Long: `Show what somebody was sent and not sent, the latest first: each decision about an event
+and a channel, with its reason, and what became of the delivery. It shows no address and
+no text. starter delivery why explains one of them at length.`,
+		Example: `  starter why --recipient CUSTOMER/42
+  starter why --recipient CUSTOMER/42 --channel sms --since 7d
+  starter why --recipient RESTAURANT_USER/10 -o json`,
+	}
+	a.recipientFlag(cmd, &filter.UserType, &filter.UserID, "the recipient: CUSTOMER/42")
+	console.TimeFlag(cmd.Flags(), &filter.Since, "since", "only since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	console.WordFlag(cmd, &filter.Channel, "channel", notification.Channels(), "only this channel")
+	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that does not exist
+	return listCommand(a, cmd, list[report.RecipientDecision]{
+		name: "decisions", none: "nothing was decided about them: no event named them, or it was purged",
+		header: []string{"DECIDED", "EVENT", "TYPE", "CHANNEL", "DECISION", "STATUS", "WHY"},
+		cells: func(d report.RecipientDecision) []string {
+			return []string{console.Clock(&d.DecidedAt), d.EventID, console.Dash(d.EventType), string(d.Channel), string(d.Decision), string(console.Dash(d.Status)), console.Dash(d.Reason)}
+		},
+		read: func(ctx context.Context, r report.Reader, limit int) ([]report.RecipientDecision, error) {
+			found, err := r.RecipientDecisions(ctx, filter, limit)
+			for i := range found {
+				found[i].Reason = reasonOf(found[i], filter.UserType)
+			}
+			return found, err
+		},
+	})
+}
+
+// reasonOf returns the reason of a decision against somebody, else of the delivery's end.
+func reasonOf(d report.RecipientDecision, userType notification.UserType) string {
+	switch {
+	case d.Decision != notification.DecisionSelected:
+		return d.Decision.Meaning(d.Channel, userType)
+	case d.Status == notification.Pending && d.SendAfter != nil:
+		return "waits until " + console.Clock(d.SendAfter)
+	case d.SentAt != nil && d.LastError == "":
+		return "sent at " + console.Clock(d.SentAt)
+	default:
+		return d.LastError
+	}
+}
