@@ -89,7 +89,8 @@ func TestAuditOfADelivery(t *testing.T) {
 		VALUES ('evt-1', 'T', 'ADMIN', '1', 'EMAIL', 'evt-1-admin1-EMAIL', 'x', 'x', 'CANCELLED')`)
 	c.exec(t, "INSERT INTO operator_action (actor, command, target, detail) VALUES ('ada', 'event cancel', 'evt-1', '--reason wrong restaurant')")
 
-	require.Regexp(t, `(?s)ada +event cancel +evt-1 +--reason wrong restaurant.*emit +evt-1 +T of ADMIN/1, 1 --reason asked on the phone`, c.must(t, "audit", "--target", "evt-1-admin1-EMAIL"))
+	require.Regexp(t, `emit +evt-1 +T of ADMIN/1, 1 --reason asked on the phone`, c.must(t, "audit", "--target", "evt-1"))
+	require.Regexp(t, `ada +event cancel +evt-1 +--reason wrong restaurant`, c.must(t, "audit", "--target", "evt-1-admin1-EMAIL"))
 	shown := c.must(t, "delivery", "show", "evt-1-admin1-EMAIL")
 	require.Regexp(t, `ada +event cancel +--reason wrong restaurant`, shown)
 	require.NotContains(t, shown, "Temporal does not know it")

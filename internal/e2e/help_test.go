@@ -203,9 +203,11 @@ func (h *help) try(example string) {
 }
 
 // helpPreviews are the examples that need --yes and otherwise print what they would do, or a
-// gateway, which the test's sandbox has not.
+// gateway, which the test's sandbox does not have, or a second secret.
 var helpPreviews = map[string]string{
-	"starter migrate down": "to do it add --yes",
+	"starter migrate down":           "to do it add --yes",
+	"starter secret rekey":           "HERALD_SECRET_PREVIOUS is not set",
+	"starter secret rekey --dry-run": "HERALD_SECRET_PREVIOUS is not set",
 	"starter sandbox text --sandbox-url http://127.0.0.1:9090 --from +393331234567 STOP": "start it with --gateway",
 	"starter suppression remove --channel EMAIL --address ada@example.com":               "to let the address be written to again add --yes",
 }

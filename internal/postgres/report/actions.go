@@ -19,7 +19,7 @@ type Action struct {
 }
 
 // ActionFilter selects actions. A zero field is no condition. A target that is a delivery
-// selects what was done to its event as well.
+// selects what the commands of `starter event` did to its event as well.
 type ActionFilter struct {
 	Target, Actor, Command string
 	Since                  time.Time // when ordered, at the earliest
@@ -31,7 +31,8 @@ func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]
 	const query = `
 		SELECT id, at, actor, coalesce(db_user, '') AS db_user, command, target, detail
 		FROM   operator_action
-		WHERE  ($1::text IS NULL OR target = ANY (ARRAY (SELECT $1 UNION ALL SELECT n.event_id FROM notification n WHERE n.delivery_id = $1)))
+		WHERE  ($1::text IS NULL OR target = $1
+		    OR  target = (SELECT n.event_id FROM notification n WHERE n.delivery_id = $1) AND starts_with(command, 'event '))
 		AND    ($2::text IS NULL OR actor = $2)
 		AND    ($3::text IS NULL OR command = $3)
 		AND    ($4::timestamptz IS NULL OR at >= $4)
