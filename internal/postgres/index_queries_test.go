@@ -115,6 +115,10 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			_, _, err := s.StuckEvents(ctx, "", false, time.Minute, 20)
 			return err
 		},
+		"processed_event_restarting": func(ctx context.Context) error {
+			_, err := s.RestartingEvents(ctx, "", 20)
+			return err
+		},
 		"recipient_in_order": recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
 		"recipient_suppression_since": func(ctx context.Context) error {
 			_, err := r.Suppressions(ctx, report.SuppressionFilter{}, 20)

@@ -64,10 +64,10 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - $2::interval
-		AND    (e.restarting_at IS NULL OR e.restarting_at < now() - $2::interval)
+		AND    (e.restarting_at IS NULL OR e.restarting_at < now() - $2::interval) -- a restart that was interrupted waits for nothing
 		AND    e.event_id > $1
 		AND    (e.event_id <= $3 OR $3 = '')
-		AND    ` + waitsByDesign + ` = $4
+		AND    (e.restarting_at IS NULL AND ` + waitsByDesign + `) = $4
 		ORDER BY e.event_id
 		LIMIT  $5`
 
