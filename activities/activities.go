@@ -18,8 +18,10 @@ type Activities struct {
 	Launcher    EventLauncher
 	Plans       PlanStore
 	Attempts    AttemptStore
+	Lanes       LaneStore
 	Deliveries  DeliveryStore
 	Batches     BatchStore
+	Failures    FailedStore
 	Digests     DigestStore
 	Joiner      DigestJoiner
 	Cancels     CancelStore
@@ -45,8 +47,8 @@ type Activities struct {
 	Policies       map[notification.Channel]DeliveryPolicy
 	RateLimits     map[notification.Channel]float64 // messages a second over all workers; 0, or no entry: none
 	Turns          TurnStore                        // of the channels that have a rate limit
-	// BulkThreshold is how many deliveries of a lane go as a workflow each. More go in
-	// batches; 0: they never do.
+	// BulkThreshold is the most recipients of an event whose deliveries are a workflow each.
+	// The deliveries of a larger event go in batches; 0: never.
 	BulkThreshold int
 
 	warnings   warnings

@@ -12,12 +12,17 @@ import (
 
 // executions is an Executions with one workflow.
 type executions struct {
-	found activities.Execution
-	err   error
+	found      activities.Execution
+	terminated bool // each of its runs
+	err        error
 }
 
 func (e executions) Execution(context.Context, string) (activities.Execution, error) {
 	return e.found, e.err
+}
+
+func (e executions) Terminated(context.Context, string, string) (bool, error) {
+	return e.terminated, e.err
 }
 
 func TestAwaitHolder(t *testing.T) {

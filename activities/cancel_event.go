@@ -8,11 +8,14 @@ import (
 	"herald/internal/notification"
 )
 
-// CancelStore is what cancelling an event for another needs of the database.
+// CancelStore is what cancelling many deliveries needs of the database.
 type CancelStore interface {
 	// CancelDeliveries cancels up to limit deliveries of an event that were not sent
 	// yet, and returns how many.
 	CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error)
+	// CancelPart cancels the first deliveries of a part of an event, up to limit. next is the
+	// first notification.id to look at after them; 0: that was all.
+	CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error)
 	EventCounts(ctx context.Context, eventID string) (map[notification.Status]int, error)
 }
 

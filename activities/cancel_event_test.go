@@ -16,6 +16,7 @@ type cancelling struct {
 	waiting    int
 	reason     string
 	statements int
+	from       []int64  // at which ids the chunks of a part began
 	asked      []string // the workflows that were asked to end
 	err        error    // of Temporal
 }
@@ -26,6 +27,14 @@ func (c *cancelling) CancelDeliveries(_ context.Context, _, reason string, limit
 	c.reason = reason
 	c.statements++
 	return cancelled, nil
+}
+
+func (c *cancelling) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
+	c.from = append(c.from, part.IDs.First)
+	if cancelled, err = c.CancelDeliveries(ctx, part.EventID, string(reason), limit); cancelled == limit {
+		next = part.IDs.First + int64(limit)
+	}
+	return cancelled, next, err
 }
 
 func (c *cancelling) EventCounts(context.Context, string) (map[notification.Status]int, error) {

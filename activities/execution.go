@@ -6,6 +6,8 @@ import "context"
 type Executions interface {
 	// Execution describes the last run of a workflow; the zero value: there is none.
 	Execution(ctx context.Context, workflowID string) (Execution, error)
+	// Terminated reports whether one run of a workflow was terminated or deleted.
+	Terminated(ctx context.Context, workflowID, runID string) (bool, error)
 }
 
 // Execution is the last run of a workflow.

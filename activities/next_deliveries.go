@@ -6,96 +6,92 @@ import (
 	"herald/internal/notification"
 )
 
-// LaneSize says how the deliveries of a lane are made.
-type LaneSize string
+// LaneStore is what handing out the deliveries of lanes needs of the database.
+type LaneStore interface {
+	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
+	// LaneDeliveries reads the first deliveries of a part, with the status only or, if it is
+	// empty, PENDING and FAILED. next is the first notification.id to read after them; 0: that was all.
+	LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error)
+	// ReopenFailed makes the FAILED deliveries of a part PENDING, except those that failed by a receipt.
+	ReopenFailed(ctx context.Context, part notification.Part) error
+}
 
 const (
-	// LaneSmall: a workflow each. A result without a size means the same: it is of a release
-	// that knew no other.
-	LaneSmall LaneSize = "SMALL"
-	// LaneBulk: many at once, in batches.
-	LaneBulk LaneSize = "BULK"
-	// LaneOpen: that is not known yet, since recipients are still planned.
-	LaneOpen LaneSize = "OPEN"
+	// batchDeliveries is the most deliveries that one batch sends.
+	batchDeliveries = 2000
+	// listedAtOnce is the most deliveries that one result lists: at most 250 KB of history.
+	listedAtOnce = 250
 )
 
 // NextInput is the input of [Activities.NextDeliveries].
 type NextInput struct {
 	EventID string
 	Lane    notification.Lane
-	After   int64    // a notification.id
-	Left    bool     `json:",omitempty"` // only what is PENDING; else also what FAILED before
-	Planned bool     `json:",omitempty"` // all recipients are planned
-	Fewer   bool     `json:",omitempty"` // of a lane in batches: also less than a whole batch
-	Size    LaneSize `json:",omitempty"` // of the lane, as far as it was told
+	After   int64 // a notification.id
+	Pending bool  `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
+	Bulk    bool  `json:",omitempty"` // for a batch
+}
+
+// limit is the most deliveries of a stretch.
+func (in NextInput) limit() int {
+	switch {
+	case in.Bulk:
+		return batchDeliveries
+	case in.Lane.Waiting:
+		return pageDeliveries
+	default:
+		return listedAtOnce
+	}
 }
 
 // NextResult is the result of [Activities.NextDeliveries].
 type NextResult struct {
-	notification.IDRange          // the zero value: there is none, for now
-	Size                 LaneSize `json:",omitempty"`
+	notification.IDRange      // the zero value: there is none, for now
+	Partial              bool `json:",omitempty"` // there may soon be more
 
-	// Of a lane in batches only:
-	Policy   *DeliveryPolicy       `json:",omitempty"` // how the deliveries are made
-	Priority notification.Priority `json:",omitempty"` // that most of the stretch have
-	Failed   bool                  `json:",omitempty"` // some of the stretch FAILED before
+	// For a batch only:
+	Policy   *DeliveryPolicy       `json:",omitempty"`
+	Priority notification.Priority `json:",omitempty"` // of most of the stretch
 }
 
-// NextDeliveries finds the next stretch of rows of a lane that are to be
-// delivered: a page of them at most. It also says how they are made, from the number of
-// deliveries that the lane has by now.
+// NextDeliveries finds the next stretch of a lane's deliveries to make. For a batch, it
+// first makes FAILED deliveries PENDING again: an event that is started again repeats them.
 func (a *Activities) NextDeliveries(ctx context.Context, in NextInput) (NextResult, error) {
-	size, err := a.laneSize(ctx, in)
-	if err != nil {
-		return NextResult{}, err
-	}
-	found, err := a.Plans.NextDeliveries(ctx, in.EventID, in.Lane, in.After, onlyOf(in.Left, false), pageDeliveries)
-	next := NextResult{IDRange: found.IDRange, Size: size}
-	switch {
-	case err != nil || size != LaneBulk || found.Count == 0:
+	found, err := a.Lanes.NextDeliveries(ctx, in.EventID, in.Lane, in.After, pendingOnly(in.Pending), in.limit())
+	next := NextResult{IDRange: found.IDRange, Partial: found.Count < in.limit()}
+	if err != nil || !in.Bulk || found.Count == 0 {
 		return next, err
-	case found.Count < pageDeliveries && !in.Fewer:
-		return NextResult{Size: size}, nil
+	}
+	if found.Failed {
+		err = a.Lanes.ReopenFailed(ctx, notification.Part{EventID: in.EventID, Lane: in.Lane, IDs: found.IDRange})
 	}
 	policy := a.Policies[in.Lane.Channel]
-	next.Policy, next.Priority, next.Failed = &policy, found.Priority, found.Failed
-	return next, nil
+	next.Policy, next.Priority = &policy, found.Priority
+	return next, err
 }
 
-// laneSize is what the lane was told before, if it was. Else it counts, and is known as
-// soon as the lane has many deliveries, or all recipients are planned.
-func (a *Activities) laneSize(ctx context.Context, in NextInput) (LaneSize, error) {
-	switch {
-	case in.Size != "":
-		return in.Size, nil
-	case in.Lane.Waiting || a.BulkThreshold == 0:
-		return LaneSmall, nil
+// pendingOnly is the status to look for; empty: PENDING and FAILED.
+func pendingOnly(pending bool) notification.Status {
+	if pending {
+		return notification.Pending
 	}
-	many, err := a.Plans.LaneExceeds(ctx, in.EventID, in.Lane, a.BulkThreshold)
-	switch {
-	case many:
-		return LaneBulk, err
-	case in.Planned:
-		return LaneSmall, err
-	default:
-		return LaneOpen, err
-	}
+	return ""
 }
 
-// anyBulk says that a channel has so many deliveries to be sent at once that they go in
-// batches.
-func (a *Activities) anyBulk(deliveries []notification.Delivery) bool {
-	if a.BulkThreshold == 0 {
-		return false
-	}
-	count := map[notification.Channel]int{}
-	for _, d := range deliveries {
-		if !d.Waits() {
-			count[d.Channel]++
-		}
-		if count[d.Channel] > a.BulkThreshold {
-			return true
-		}
-	}
-	return false
+// ListInput is the input of [Activities.ListDeliveries].
+type ListInput struct {
+	notification.Part
+	Pending bool `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
+}
+
+// ListResult is the result of [Activities.ListDeliveries].
+type ListResult struct {
+	DeliveryBatch
+	Next int64 `json:",omitempty"` // the first notification.id of the next list; 0: this was the last one
+}
+
+// ListDeliveries returns the first deliveries of a part that are still to be made.
+func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (ListResult, error) {
+	deliveries, next, err := a.Lanes.LaneDeliveries(ctx, in.Part, pendingOnly(in.Pending), listedAtOnce)
+	return ListResult{DeliveryBatch: a.batch(deliveries), Next: next}, err
 }

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,81 +10,139 @@ import (
 	"herald/internal/notification"
 )
 
-// The number of deliveries in a lane decides how they are made, as soon as it can.
-func TestNextDeliveriesSizes(t *testing.T) {
+// laneStore is a LaneStore that finds one stretch, and keeps what it was asked for.
+type laneStore struct {
+	stretch    notification.Stretch
+	deliveries []notification.Delivery
+	next       int64
+
+	after    int64
+	only     notification.Status
+	limit    int
+	part     notification.Part
+	reopened notification.Part
+}
+
+func (s *laneStore) NextDeliveries(_ context.Context, _ string, _ notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
+	s.after, s.only, s.limit = after, only, limit
+	return s.stretch, nil
+}
+
+func (s *laneStore) LaneDeliveries(_ context.Context, part notification.Part, only notification.Status, limit int) ([]notification.Delivery, int64, error) {
+	s.part, s.only, s.limit = part, only, limit
+	return s.deliveries, s.next, nil
+}
+
+func (s *laneStore) ReopenFailed(_ context.Context, part notification.Part) error {
+	s.reopened = part
+	return nil
+}
+
+// The kind of lane decides how many deliveries one workflow gets.
+func TestNextDeliveries(t *testing.T) {
 	t.Parallel()
 
-	whole := notification.IDRange{First: 8, Last: 507}
+	mail := policies[notification.Email]
 	now, later := notification.Lane{Channel: notification.Email}, notification.Lane{Channel: notification.Email, Waiting: true}
+	ids := notification.IDRange{First: 8, Last: 307}
+	tests := []struct {
+		name  string
+		in    activities.NextInput
+		found notification.Stretch
+		limit int
+		only  notification.Status
+		want  activities.NextResult
+	}{
+		{name: "a workflow each", in: activities.NextInput{Lane: now}, found: notification.Stretch{IDRange: ids, Count: 250, Failed: true}, limit: 250, want: activities.NextResult{IDRange: ids}},
+		{name: "a page", in: activities.NextInput{Lane: later}, found: notification.Stretch{IDRange: ids, Count: 500}, limit: 500, want: activities.NextResult{IDRange: ids}},
+		{name: "a batch", in: activities.NextInput{Lane: now, Bulk: true}, found: notification.Stretch{IDRange: ids, Count: 2000, Priority: notification.Low}, limit: 2000, want: activities.NextResult{IDRange: ids, Policy: &mail, Priority: notification.Low}},
+		{name: "a part of a batch", in: activities.NextInput{Lane: now, Bulk: true}, found: notification.Stretch{IDRange: ids, Count: 300, Priority: notification.High}, limit: 2000, want: activities.NextResult{IDRange: ids, Partial: true, Policy: &mail, Priority: notification.High}},
+		{name: "nothing", in: activities.NextInput{Lane: now, Bulk: true}, limit: 2000, want: activities.NextResult{Partial: true}},
+		{name: "what is left", in: activities.NextInput{Lane: now, Bulk: true, Pending: true}, limit: 2000, only: notification.Pending, want: activities.NextResult{Partial: true}},
+	}
+	for _, tt := range tests {
+		db := &laneStore{stretch: tt.found}
+		a := &activities.Activities{Lanes: db, Policies: policies}
+		tt.in.EventID, tt.in.After = "evt-1", 7
+
+		got, err := run[activities.NextResult](a, a.NextDeliveries, tt.in)
+
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, got, tt.name)
+		require.Equal(t, []any{int64(7), tt.limit, tt.only}, []any{db.after, db.limit, db.only}, tt.name)
+		require.Zero(t, db.reopened, tt.name)
+	}
+}
+
+// A batch of an event that is started again repeats what FAILED before.
+func TestNextDeliveriesReopensWhatFailed(t *testing.T) {
+	t.Parallel()
+
+	lane, ids := notification.Lane{Channel: notification.Email}, notification.IDRange{First: 8, Last: 9}
+	db := &laneStore{stretch: notification.Stretch{IDRange: ids, Count: 2, Failed: true}}
+	a := &activities.Activities{Lanes: db, Policies: policies}
+
+	_, err := run[activities.NextResult](a, a.NextDeliveries, activities.NextInput{EventID: "evt-1", Lane: lane, Bulk: true})
+
+	require.NoError(t, err)
+	require.Equal(t, notification.Part{EventID: "evt-1", Lane: lane, IDs: ids}, db.reopened)
+}
+
+func TestListDeliveries(t *testing.T) {
+	t.Parallel()
+
+	part := notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email, Waiting: true}, IDs: notification.IDRange{First: 1, Last: 100}}
+	mails := []notification.Delivery{{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email}}
+	for _, pending := range []bool{false, true} {
+		db := &laneStore{deliveries: mails, next: 70}
+		a := &activities.Activities{Lanes: db, Policies: policies}
+		got, err := run[activities.ListResult](a, a.ListDeliveries, activities.ListInput{Part: part, Pending: pending})
+		require.NoError(t, err)
+		own := map[notification.Channel]activities.DeliveryPolicy{notification.Email: policies[notification.Email]}
+		require.Equal(t, activities.ListResult{DeliveryBatch: activities.DeliveryBatch{Deliveries: mails, Policies: own}, Next: 70}, got)
+		require.Equal(t, part, db.part)
+		require.Equal(t, pending, db.only == notification.Pending)
+		require.Equal(t, 250, db.limit)
+	}
+}
+
+// The number of recipients decides once, before the first page is planned, whether an event
+// goes in batches. It is counted no further than the threshold, and not at all if the
+// first page shows the answer.
+func TestPlanDeliveriesDecidesOnce(t *testing.T) {
+	t.Parallel()
+
+	further := &notification.Cursor{UserID: "11"}
 	tests := []struct {
 		name      string
 		threshold int
-		inLane    int
-		in        activities.NextInput
-		want      activities.LaneSize
+		people    int
+		next      *notification.Cursor
+		after     notification.Cursor
+		counted   []int
+		bulk      bool
 	}{
-		{name: "more than the threshold", threshold: 1000, inLane: 1001, in: activities.NextInput{Lane: now}, want: activities.LaneBulk},
-		{name: "as many as the threshold, and all planned", threshold: 1000, inLane: 1000, in: activities.NextInput{Lane: now, Planned: true}, want: activities.LaneSmall},
-		{name: "as many as the threshold, and more may come", threshold: 1000, inLane: 1000, in: activities.NextInput{Lane: now}, want: activities.LaneOpen},
-		{name: "no threshold", inLane: 1_000_000, in: activities.NextInput{Lane: now}, want: activities.LaneSmall},
-		{name: "a lane that waits", threshold: 1000, inLane: 1_000_000, in: activities.NextInput{Lane: later}, want: activities.LaneSmall},
-		{name: "it was large when it had more to do", threshold: 1000, inLane: 3, in: activities.NextInput{Lane: now, Planned: true, Left: true, Size: activities.LaneBulk}, want: activities.LaneBulk},
-		{name: "it was small when the threshold was another", threshold: 10, inLane: 1000, in: activities.NextInput{Lane: now, Size: activities.LaneSmall}, want: activities.LaneSmall},
+		{name: "never", people: 1_000_000, next: further},
+		{name: "all on a page", threshold: 2, people: 2},
+		{name: "all on a page, and too many", threshold: 1, people: 2, bulk: true},
+		{name: "the page alone is too many", threshold: 1, people: 2000, next: further, bulk: true},
+		{name: "as many as the threshold", threshold: 1000, people: 1000, next: further, counted: []int{1001}},
+		{name: "more than the threshold", threshold: 1000, people: 1_000_000, next: further, counted: []int{1001}, bulk: true},
+		{name: "a later page", threshold: 1000, people: 1_000_000, next: further, after: *further},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			db := reservation()
-			db.inLane = tt.inLane
-			tt.in.EventID, tt.in.After = "evt-1", 7
-			a := &activities.Activities{Plans: db, Policies: policies, BulkThreshold: tt.threshold}
-
-			got, err := run[activities.NextResult](a, a.NextDeliveries, tt.in)
-
-			require.NoError(t, err)
-			want := activities.NextResult{IDRange: whole, Size: tt.want}
-			if tt.want == activities.LaneBulk {
-				mail := policies[notification.Email]
-				want.Policy, want.Priority = &mail, notification.Low
-			}
-			require.Equal(t, want, got)
-			require.Equal(t, activities.NextInput{EventID: "evt-1", Lane: tt.in.Lane, After: 7, Left: tt.in.Left}, db.next)
-		})
-	}
-}
-
-// A lane in batches gets less than a whole one only where it asks for that.
-func TestNextDeliveriesFillsBatches(t *testing.T) {
-	t.Parallel()
-
-	for _, fewer := range []bool{false, true} {
 		db := reservation()
-		db.stretch = notification.Stretch{IDRange: notification.IDRange{First: 8, Last: 9}, Count: 2, Failed: true}
-		a := &activities.Activities{Plans: db, Policies: policies, BulkThreshold: 1}
-		in := activities.NextInput{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, Size: activities.LaneBulk, Fewer: fewer}
-
-		got, err := run[activities.NextResult](a, a.NextDeliveries, in)
-
-		require.NoError(t, err)
-		require.Equal(t, fewer, got.Last == 9)
-		require.Equal(t, fewer, got.Failed)
-		require.Equal(t, activities.LaneBulk, got.Size)
-	}
-}
-
-// An event with few recipients, of whom more than the threshold are told over one channel at
-// once, has lanes, which send them in batches.
-func TestPlanDeliveriesInBatches(t *testing.T) {
-	t.Parallel()
-
-	for threshold, inBatches := range map[int]bool{0: false, 1: true, 2: false} {
-		db := reservation()
+		db.people, db.page.Next = tt.people, tt.next
 		a := planner(db)
-		a.BulkThreshold = threshold
-		planned, err := run[activities.PlanResult](a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1})
-		require.NoError(t, err)
-		require.Equal(t, inBatches, len(planned.Lanes) > 0)
-		require.Equal(t, inBatches, len(planned.Batch.Deliveries) == 0)
+		a.BulkThreshold = tt.threshold
+
+		planned, err := run[activities.PlanResult](a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", After: tt.after, Pages: 1})
+
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.bulk, planned.Bulk, tt.name)
+		require.Equal(t, tt.counted, db.counted, tt.name)
+		inLanes := tt.bulk || tt.next != nil
+		require.Equal(t, inLanes, len(planned.Lanes) > 0, tt.name)
+		require.Equal(t, inLanes, len(planned.Batch.Deliveries) == 0, tt.name)
 	}
 }

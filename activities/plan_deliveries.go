@@ -17,19 +17,16 @@ type PlanStore interface {
 	SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error
 	Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error)
 	Lanes(ctx context.Context, eventID string) ([]notification.Lane, error)
-	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
-	// LaneExceeds says that more than n deliveries of a lane are still to be made.
-	LaneExceeds(ctx context.Context, eventID string, lane notification.Lane, n int) (bool, error)
-	LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error)
+	// CountRecipients counts the recipients of targets, up to limit.
+	CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error)
 }
 
 const (
 	// pageSize is how many recipients are planned at once. Where many pages are asked for,
 	// the event is large: then it is largePageSize, which takes a fifth less time for each.
 	pageSize, largePageSize = 100, 250
-	// pageDeliveries is how many deliveries one workflow makes, which is what a
-	// page of recipients has at most: a quarter of what Temporal allows one
-	// workflow as open children, and about 5,000 events of history.
+	// pageDeliveries is the most deliveries that an event, or a page of deliveries that wait,
+	// starts as children: a quarter of Temporal's limit, and about 5,000 events of history.
 	pageDeliveries = 500
 )
 
@@ -48,7 +45,8 @@ type PlanResult struct {
 	Outcome   notification.EventOutcome `json:",omitempty"` // NO_RECIPIENTS, NO_ROUTING, or CANCELLED by another event; empty: there may be deliveries
 	Problem   string                    `json:",omitempty"` // why, or what was wrong with some of the recipients' rules
 
-	Batch DeliveryBatch        // all that is to be delivered, where that is little; else empty
+	Bulk  bool                 `json:",omitempty"` // of the first page: the event has more recipients than BULK_THRESHOLD
+	Batch DeliveryBatch        // all deliveries to make, if one workflow can make them; else empty
 	Lanes []notification.Lane  `json:",omitempty"` // which there are deliveries for by now; with an empty Batch
 	Next  *notification.Cursor `json:",omitempty"` // nil: that was the last page
 }
@@ -101,6 +99,11 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 			p.result.Outcome, p.result.Problem = notification.NoRecipients, cmp.Or(p.result.Problem, "nobody in the directory is an active recipient of it")
 			return nil
 		}
+		if after.UserID == "" {
+			if p.result.Bulk, err = a.isBulk(ctx, p.targets, found); err != nil {
+				return err
+			}
+		}
 		if err := a.planPage(ctx, p, found, after.Used); err != nil {
 			return err
 		}
@@ -110,6 +113,18 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 		after = *p.result.Next
 		a.singles.letPass(ctx)
 	}
+}
+
+// isBulk reports whether an event has more recipients than BULK_THRESHOLD. It counts no
+// further than that, and counts nothing if the first page shows the answer.
+func (a *Activities) isBulk(ctx context.Context, targets []notification.Target, first notification.RecipientPage) (bool, error) {
+	onPage := len(first.Recipients)
+	if a.BulkThreshold == 0 || onPage > a.BulkThreshold || first.Next == nil {
+		return a.BulkThreshold > 0 && onPage > a.BulkThreshold, nil
+	}
+	count, err := a.Plans.CountRecipients(ctx, targets, a.BulkThreshold+1)
+	activity.RecordHeartbeat(ctx)
+	return count > a.BulkThreshold, err
 }
 
 // halfOver says that half of the time is used that ctx gave a work at its start.
@@ -140,12 +155,12 @@ func (a *Activities) planPage(ctx context.Context, p *planning, found notificati
 // those of an earlier planning for recipients who have left since.
 func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (PlanResult, error) {
 	result, eventID := p.result, p.setup.Event.ID
-	if in.After.UserID == "" && result.Next == nil {
+	if in.After.UserID == "" && result.Next == nil && !result.Bulk {
 		deliveries, err := a.Plans.Undelivered(ctx, eventID, pageDeliveries+1)
 		if err != nil {
 			return PlanResult{}, err
 		}
-		if len(deliveries) <= pageDeliveries && !a.anyBulk(deliveries) {
+		if len(deliveries) <= pageDeliveries {
 			result.Batch = a.batch(deliveries)
 			return result, nil
 		}
@@ -153,39 +168,6 @@ func (a *Activities) handOut(ctx context.Context, p *planning, in PlanInput) (Pl
 	lanes, err := a.Plans.Lanes(ctx, eventID)
 	result.Lanes = lanes
 	return result, err
-}
-
-// ListInput is the input of [Activities.ListDeliveries].
-type ListInput struct {
-	EventID string
-	IDs     notification.IDRange
-	Waiting bool // those that wait for a time of their own; else those to be sent at once
-	Channel notification.Channel
-	Left    bool `json:",omitempty"` // only what is PENDING; else also what FAILED before
-	Failed  bool `json:",omitempty"` // only what FAILED before
-}
-
-// ListDeliveries returns the deliveries of one planned page.
-func (a *Activities) ListDeliveries(ctx context.Context, in ListInput) (DeliveryBatch, error) {
-	lane := notification.Lane{Channel: in.Channel, Waiting: in.Waiting}
-	deliveries, err := a.Plans.LaneDeliveries(ctx, in.EventID, lane, in.IDs, onlyOf(in.Left, in.Failed))
-	if err != nil {
-		return DeliveryBatch{}, err
-	}
-	return a.batch(deliveries), nil
-}
-
-// onlyOf is the status of the deliveries that are looked for; empty: whatever is still to
-// be made.
-func onlyOf(left, failed bool) notification.Status {
-	switch {
-	case left:
-		return notification.Pending
-	case failed:
-		return notification.Failed
-	default:
-		return ""
-	}
 }
 
 func (a *Activities) batch(deliveries []notification.Delivery) DeliveryBatch {

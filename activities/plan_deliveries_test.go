@@ -125,21 +125,3 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		})
 	}
 }
-
-func TestListDeliveries(t *testing.T) {
-	t.Parallel()
-
-	db := reservation()
-	_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-	require.NoError(t, err)
-	a := &activities.Activities{Plans: db, EventTexts: eventTexts, Policies: policies}
-	ids := notification.IDRange{First: 1, Last: 100}
-	for _, in := range []activities.ListInput{
-		{EventID: "evt-1", IDs: ids, Channel: notification.SMS}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Failed: true}, {EventID: "evt-1", IDs: ids, Channel: notification.SMS, Waiting: true, Left: true},
-	} {
-		batch, err := run[activities.DeliveryBatch](a, a.ListDeliveries, in)
-		require.NoError(t, err)
-		require.Equal(t, in, db.listed)
-		require.Equal(t, activities.DeliveryBatch{Deliveries: stored(db.decided), Policies: policies}, batch)
-	}
-}

@@ -21,10 +21,8 @@ type plans struct {
 	after   notification.Cursor
 	limit   int
 	decided []notification.DecidedRecipient
-	listed  activities.ListInput    // as deliveries were asked for
-	next    activities.NextInput    // as NextDeliveries was asked for
-	stretch notification.Stretch    // that NextDeliveries finds; zero: a whole one
-	inLane  int                     // deliveries in each lane
+	people  int                     // recipients of the event
+	counted []int                   // limits of the counts of recipients
 	left    []notification.Delivery // by an earlier planning
 	pages   int                     // how many were read
 }
@@ -53,21 +51,9 @@ func (p *plans) Lanes(context.Context, string) ([]notification.Lane, error) {
 	return lanes, p.later
 }
 
-func (p *plans) NextDeliveries(_ context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
-	p.next = activities.NextInput{EventID: eventID, Lane: lane, After: after, Left: only == notification.Pending}
-	if p.stretch.Last > 0 {
-		return p.stretch, p.later
-	}
-	return notification.Stretch{IDRange: notification.IDRange{First: after + 1, Last: after + int64(limit)}, Count: limit, Priority: notification.Low}, p.later
-}
-
-func (p *plans) LaneExceeds(_ context.Context, _ string, _ notification.Lane, n int) (bool, error) {
-	return p.inLane > n, p.later
-}
-
-func (p *plans) LaneDeliveries(_ context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error) {
-	p.listed = activities.ListInput{EventID: eventID, IDs: ids, Waiting: lane.Waiting, Channel: lane.Channel, Left: only == notification.Pending, Failed: only == notification.Failed}
-	return stored(p.decided), p.later
+func (p *plans) CountRecipients(_ context.Context, targets []notification.Target, limit int) (int, error) {
+	p.counted = append(p.counted, limit)
+	return min(p.people, limit), p.later
 }
 
 var lanes = []notification.Lane{{Channel: notification.WebSocket}, {Channel: notification.Email, Waiting: true}}

@@ -13,7 +13,8 @@ import (
 type BatchStore interface {
 	// BatchDeliveries reads which deliveries of a batch were never attempted.
 	BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error)
-	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
+	// BatchLeft reports whether deliveries of a batch are PENDING.
+	BatchLeft(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error)
 }
 
 const (
@@ -114,9 +115,7 @@ func (b *batch) end(ctx context.Context) (SendBatchResult, error) {
 func (b *batch) left(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	lane := notification.Lane{Channel: b.in.Channel}
-	next, err := b.activities.Batches.NextDeliveries(ctx, b.in.EventID, lane, b.in.IDs.First-1, notification.Pending, 1)
-	return next.First > 0 && next.First <= b.in.IDs.Last, err
+	return b.activities.Batches.BatchLeft(ctx, b.in.EventID, b.in.Channel, b.in.IDs)
 }
 
 // RecordBatch writes down what [Activities.SendBatch] could not.

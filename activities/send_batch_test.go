@@ -152,7 +152,8 @@ func TestSendBatchInQuietHours(t *testing.T) {
 		again, err := s.BatchDeliveries(t.Context(), "evt-1", notification.Email, in.IDs)
 		require.NoError(t, err)
 		require.Empty(t, again, "no execution of the batch takes them again")
-		waiting, err := s.LaneDeliveries(t.Context(), "evt-1", notification.Lane{Channel: notification.Email}, in.IDs, notification.Pending)
+		part := notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: in.IDs}
+		waiting, _, err := s.LaneDeliveries(t.Context(), part, notification.Pending, 100)
 		require.NoError(t, err)
 		for _, each := range waiting {
 			require.True(t, each.SendAfter.After(time.Now()), "its workflow waits")

@@ -70,12 +70,15 @@ func totalsText(totals report.DeliveryTotals) string {
 	text := strings.Join(parts, ", ")
 	switch totals.ReadBy {
 	case 0:
-		return text
 	case 1:
-		return text + "; read by 1 recipient"
+		text += "; read by 1 recipient"
 	default:
-		return fmt.Sprintf("%s; read by %d recipients", text, totals.ReadBy)
+		text += fmt.Sprintf("; read by %d recipients", totals.ReadBy)
 	}
+	if more := totals.FailedWithoutWorkflow; more > 0 {
+		text += fmt.Sprintf("; %d more failed deliveries have no workflow in Temporal", more)
+	}
+	return text
 }
 
 // processedText is what processed_event says, with the outcome where that says more

@@ -46,7 +46,7 @@ func TestPrintEvent(t *testing.T) {
 			EventID:    "evt-1",
 			Outbox:     &report.LeasedRow{Source: notification.HeraldSource, OutboxRow: report.OutboxRow{EventType: "T", AggregateType: "RESTAURANT", AggregateID: "5", Status: "PROCESSED", CreatedAt: at, AttemptCount: 2}},
 			Processed:  &report.ProcessedRow{Status: "PROCESSING", UpdatedAt: at},
-			Deliveries: report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Delivered: 2, notification.Pending: 1}, ReadBy: 1},
+			Deliveries: report.DeliveryTotals{ByStatus: map[notification.Status]int{notification.Delivered: 2, notification.Pending: 1}, ReadBy: 1, FailedWithoutWorkflow: 7},
 			Recipients: []report.RecipientDetail{{
 				UserType: notification.RestaurantUser, UserID: "10",
 				Decisions: map[notification.Channel]notification.Decision{
@@ -71,7 +71,7 @@ published        -
 processed_event  PROCESSING, since 2026-11-21 08:00:00.000Z
 workflow         RUNNING
 run id           run-1
-deliveries       1 PENDING, 2 DELIVERED; read by 1 recipient
+deliveries       1 PENDING, 2 DELIVERED; read by 1 recipient; 7 more failed deliveries have no workflow in Temporal
 
 RECIPIENT           CHANNEL  DECISION     STATUS           ATTEMPTS  SEND AFTER                LAST ERROR
 RESTAURANT_USER/10  EMAIL    SELECTED     DELIVERED, read  1         -                         -

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
@@ -20,7 +19,6 @@ type BatchInput struct {
 	Channel   notification.Channel
 	IDs       notification.IDRange
 	Number    int                       // as [BatchID] has it
-	Failed    bool                      `json:",omitempty"` // some FAILED before, when the event was started for the first time
 	Priority  notification.Priority     // that most of them have
 	Policy    activities.DeliveryPolicy // of the channel
 }
@@ -32,43 +30,39 @@ type BatchResult struct {
 	Alone  int `json:",omitempty"` // had a workflow of their own
 }
 
-// DeliverBatch makes up to 500 deliveries over one channel: the first attempts in one
-// activity, which sends many at once. A delivery that fails for now leaves the batch and
-// becomes a [DeliverNotification], as do those that were attempted before.
+// DeliverBatch makes up to 2,000 deliveries over one channel: the first attempts in one
+// activity, which sends many concurrently. A delivery that fails for now leaves the batch and
+// becomes a [DeliverNotification], as do deliveries that were attempted before. A delivery
+// that fails for good gets one that fails, so that operators find it in Temporal.
 func DeliverBatch(ctx workflow.Context, in BatchInput) (BatchResult, error) {
-	failed, err := failedBefore(ctx, in)
-	if err != nil {
-		return BatchResult{}, err
-	}
+	result, err := deliverBatchOf(ctx, in)
+	return result, endPart(ctx, in.part(), err)
+}
+
+func deliverBatchOf(ctx workflow.Context, in BatchInput) (BatchResult, error) {
 	sent, err := sendBatch(ctx, in)
 	result := BatchResult{Sent: sent.sent, Failed: sent.failed}
 	if err != nil {
 		return result, err
 	}
-	alone := failed.Deliveries
-	if sent.left {
-		left, err := listBatch(ctx, in, activities.ListInput{Left: true})
-		if err != nil {
-			return result, err
-		}
-		alone = append(alone, left.Deliveries...)
+	b := batchRest{in: in, sent: sent, open: newLimiter(ctx, openAlone)}
+	err = b.showFailed(ctx)
+	if err == nil && sent.left {
+		result.Alone, err = b.deliverLeft(ctx)
 	}
-	result.Alone = len(alone)
-	return result, deliverAfterBatch(ctx, in, alone, sent)
+	if waitErr := b.open.wait(ctx); err == nil {
+		err = waitErr
+	}
+	return result, err
 }
 
-// failedBefore are deliveries that get another run, since their event does. They are read
-// before the batch is sent, which may fail others.
-func failedBefore(ctx workflow.Context, in BatchInput) (activities.DeliveryBatch, error) {
-	if !in.Failed {
-		return activities.DeliveryBatch{}, nil
-	}
-	return listBatch(ctx, in, activities.ListInput{Failed: true})
+// part is the deliveries of the batch.
+func (in BatchInput) part() notification.Part {
+	return notification.Part{EventID: in.EventID, Lane: notification.Lane{Channel: in.Channel}, IDs: in.IDs}
 }
 
-func listBatch(ctx workflow.Context, in BatchInput, list activities.ListInput) (activities.DeliveryBatch, error) {
-	list.EventID, list.IDs, list.Channel = in.EventID, in.IDs, in.Channel
-	return execute[activities.DeliveryBatch](ctx, listOptions, acts.ListDeliveries, list)
+func (in BatchInput) event() batchEvent {
+	return batchEvent{in.EventID, in.EventType, in.Aggregate}
 }
 
 // sentBatch is what the executions of a batch's activity came to.
@@ -122,38 +116,5 @@ func sendBatch(ctx workflow.Context, in BatchInput) (all sentBatch, err error) {
 func sendBatchOptions(in BatchInput) workflow.ActivityOptions {
 	options := heartbeating(5*time.Minute, activities.BatchHeartbeat, fmt.Sprintf("send batch %d by %s", in.Number, in.Channel))
 	options.TaskQueue = BatchesQueue(in.Policy.TaskQueue)
-	return options
-}
-
-// deliverAfterBatch runs the workflows of what has left the batch. Those whose next attempt
-// is due later wait without holding up the others.
-func deliverAfterBatch(ctx workflow.Context, in BatchInput, deliveries []notification.Delivery, sent sentBatch) error {
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("the batch is sent; %d deliveries have a workflow of their own", len(deliveries)))
-	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
-	open := newLimiter(ctx, openDeliveries)
-	for _, d := range deliveries {
-		input := deliverInput(d, in.Policy)
-		input.Next = cmp.Or(sent.due(d.DeliveryID), input.Next)
-		one := func(ctx workflow.Context) { runDelivery(ctx, event, d, input) }
-		if now := workflow.Now(ctx); input.Next.After(now) || input.SendAfter.After(now) {
-			open.start(ctx, one)
-		} else if err := open.run(ctx, one); err != nil {
-			break
-		}
-	}
-	return open.wait(ctx)
-}
-
-// batchOptions let a batch run again, as pageOptions do: only what was never attempted is
-// sent by it.
-func batchOptions(in BatchInput) workflow.ChildWorkflowOptions {
-	options := partOptions(BatchID(in.EventID, in.Channel, in.Number), fmt.Sprintf("batch %d of the deliveries by %s", in.Number, in.Channel), false)
-	options.Priority = Priority(in.Priority, in.Aggregate)
-	options.Memo = map[string]any{"event_id": in.EventID}
-	options.TypedSearchAttributes = temporal.NewSearchAttributes(
-		EventTypeAttribute.ValueSet(in.EventType),
-		AggregateAttribute.ValueSet(in.Aggregate.String()),
-		ChannelAttribute.ValueSet(string(in.Channel)),
-	)
 	return options
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -27,10 +29,16 @@ func (e *environment) sendsBatch(answers ...activities.SendBatchResult) {
 	}
 }
 
-// listsOfBatch expects a look at the deliveries of the batch.
-func (e *environment) listsOfBatch(left bool, b activities.DeliveryBatch) {
-	in := activities.ListInput{EventID: eventID, IDs: stored(1), Channel: notification.Email, Left: left, Failed: !left}
-	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(b, nil).Once()
+// listsLeft expects a look at the deliveries that are left of the batch.
+func (e *environment) listsLeft(b activities.DeliveryBatch) {
+	in := activities.ListInput{Part: partOf(mails, 1), Pending: true}
+	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: b}, nil).Once()
+}
+
+// claims expects that the batch asks which failed deliveries get a workflow.
+func (e *environment) claims(failed ...notification.FailedDelivery) {
+	in := activities.ClaimFailedInput{Part: partOf(mails, 1)}
+	e.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: failed}, nil).Once()
 }
 
 func (e *environment) requireBatch(t *testing.T, want workflows.BatchResult) {
@@ -50,11 +58,53 @@ func TestDeliverBatch(t *testing.T) {
 
 	env := newPageEnv(t)
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 2, nil)})
+	env.claims()
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
 	env.requireBatch(t, workflows.BatchResult{Sent: 98, Failed: 2})
 	require.Empty(t, env.deliveries.started)
+}
+
+// A delivery that failed for good gets a workflow that fails, so that operators find it. If
+// the delivery has a workflow already, the batch leaves that alone.
+func TestDeliverBatchShowsWhatFailed(t *testing.T) {
+	t.Parallel()
+
+	env := newPageEnv(t)
+	env.deliveries.end = func(workflow.Context, workflows.DeliverInput) error {
+		return temporal.NewApplicationError("sendgrid refused: 400", workflows.DeliveryFailed)
+	}
+	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(97, 3, nil)})
+	d := batch(2).Deliveries
+	first, second := notification.FailedDelivery{Delivery: d[0], Reason: "sendgrid refused: 400"}, notification.FailedDelivery{Delivery: d[1], Reason: "too large"}
+	in := activities.ClaimFailedInput{Part: partOf(mails, 1)}
+	env.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: []notification.FailedDelivery{first}, Next: 5}, nil).Once()
+	in.IDs.First = 5
+	env.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: []notification.FailedDelivery{second}}, nil).Once()
+
+	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
+
+	env.requireBatch(t, workflows.BatchResult{Sent: 97, Failed: 3})
+	var want []workflows.DeliverInput
+	for _, f := range []notification.FailedDelivery{first, second} {
+		want = append(want, workflows.DeliverInput{DeliveryID: f.DeliveryID, Channel: f.Channel, Policy: policy(f.Channel), Failed: f.Reason})
+	}
+	require.ElementsMatch(t, want, env.deliveries.started)
+	require.Equal(t, "RESTAURANT_USER/1", env.deliveries.found[0]["HeraldRecipient"])
+}
+
+// The workflow of a delivery that failed in a batch ends as a delivery that failed alone,
+// and does nothing else.
+func TestDeliverNotificationThatFailedInABatch(t *testing.T) {
+	t.Parallel()
+
+	for channel, failure := range map[notification.Channel]string{notification.Email: workflows.DeliveryFailed, notification.Slack: ""} {
+		env := newEnv(t)
+		env.ExecuteWorkflow(workflows.DeliverNotification, workflows.DeliverInput{DeliveryID: "evt-1-staff1-EMAIL", Channel: channel, Policy: local(channel), Failed: "refused: 400"})
+		env.requireFailure(t, failure)
+		env.requireOutcome(t, "FAILED")
+	}
 }
 
 // An execution that ended early is followed by another, and what failed for now in any of
@@ -69,7 +119,8 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 		activities.SendBatchResult{BatchProgress: progress(50, 0, map[string]time.Time{left.Deliveries[0].DeliveryID: first}), More: true},
 		activities.SendBatchResult{BatchProgress: progress(47, 0, map[string]time.Time{left.Deliveries[1].DeliveryID: second}), Left: true},
 	)
-	env.listsOfBatch(true, left)
+	env.claims()
+	env.listsLeft(left)
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
@@ -80,22 +131,24 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 	require.Equal(t, "herald-email", env.deliveries.queues[0])
 }
 
-// Deliveries whose next attempt is due later do not hold up those that are due.
-func TestDeliverBatchWaitsForAll(t *testing.T) {
+// After an outage, thousands leave the batch. The batch starts no more of them than Temporal
+// allows.
+func TestDeliverBatchHandsOnMany(t *testing.T) {
 	t.Parallel()
 
-	env, left, later := newPageEnv(t), batch(300), map[string]time.Time{}
-	for _, d := range left.Deliveries[:150] {
+	env, left, later := newPageEnv(t), batch(600), map[string]time.Time{}
+	for _, d := range left.Deliveries {
 		later[d.DeliveryID] = env.Now().Add(time.Hour)
 	}
 	env.deliveries.end = takes[workflows.DeliverInput](time.Minute)
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(0, 0, later), Left: true})
-	env.listsOfBatch(true, left)
+	env.claims()
+	env.listsLeft(left)
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	env.requireBatch(t, workflows.BatchResult{Alone: 300})
-	require.Equal(t, 250, env.deliveries.mostOpen)
+	env.requireBatch(t, workflows.BatchResult{Alone: 600})
+	require.Equal(t, 400, env.deliveries.mostOpen)
 }
 
 // What the provider has taken and the database has not is recorded before anything else is
@@ -113,28 +166,14 @@ func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
 	env.OnActivity(acts.SendBatch, mock.Anything, sendBatchInput).Return(activities.SendBatchResult{BatchProgress: progress(99, 0, nil)}, nil).Once().Run(func(mock.Arguments) {
 		require.False(t, recorded.IsZero())
 	})
+	env.claims()
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
 	env.requireBatch(t, workflows.BatchResult{Sent: 100})
 }
 
-// An event that is started again repeats what FAILED, as it was before the batch is sent.
-func TestDeliverBatchRepeatsWhatFailed(t *testing.T) {
-	t.Parallel()
-
-	env, in := newPageEnv(t), batchInput(1)
-	in.Failed = true
-	env.listsOfBatch(false, batch(2))
-	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(0, 98, nil)})
-
-	env.ExecuteWorkflow(workflows.DeliverBatch, in)
-
-	env.requireBatch(t, workflows.BatchResult{Failed: 98, Alone: 2})
-	require.Equal(t, inputs(batch(2)), env.deliveries.started)
-}
-
-// A cancelled batch sends nothing more, and records all that was sent. That it waits for
+// A cancelled batch sends nothing more, records all that was sent, and cancels the rest. That it waits for
 // its activity, which this environment does not do, is in the recorded histories.
 func TestDeliverBatchCancelled(t *testing.T) {
 	t.Parallel()
@@ -147,6 +186,7 @@ func TestDeliverBatchCancelled(t *testing.T) {
 		return errors.New("database out of reach")
 	}).Once()
 	env.OnActivity(acts.RecordBatch, mock.Anything, activities.RecordBatchInput{Channel: notification.Email, Results: unrecorded}).Return(nil).Once()
+	env.cancelsUnsent(partOf(mails, 1))
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
@@ -161,7 +201,9 @@ func TestDeliverBatchCancelledAfterwards(t *testing.T) {
 	env := newPageEnv(t)
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	env.sendsBatch(activities.SendBatchResult{BatchProgress: progress(98, 0, nil), Left: true})
-	env.listsOfBatch(true, batch(2))
+	env.claims()
+	env.listsLeft(batch(2))
+	env.cancelsUnsent(partOf(mails, 1))
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))

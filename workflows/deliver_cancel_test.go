@@ -42,7 +42,7 @@ func TestDeliverNotificationCancelled(t *testing.T) {
 			}
 			env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
 			env.sends(wantSend, tt.sends...)
-			env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(notification.Cancelled, nil).Once()
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, in)
 
@@ -66,7 +66,7 @@ func TestDeliverNotificationCancelledDuringAnAttempt(t *testing.T) {
 				env.CancelWorkflow()
 				return outage.result, outage.err
 			}).Once()
-			env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(status, nil).Once()
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
 

@@ -192,7 +192,7 @@ func TestDeliverInDigestCancelled(t *testing.T) {
 				env.signals(time.Minute+tt.ended, digestEnded, workflows.DigestEnded{Status: notification.Sent})
 			}
 			for _, status := range tt.found {
-				env.givesUp(notification.Email, cancelled, "cancelled").Return(status, nil).Once()
+				env.givesUp(notification.Email, cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
 			}
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
@@ -215,7 +215,7 @@ func TestDeliverInDigestCancelledWhileItJoins(t *testing.T) {
 		env.CancelWorkflow()
 		return waitsInDigest, nil
 	})
-	env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(notification.Cancelled, nil).Once()
+	env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
 
 	env.ExecuteWorkflow(workflows.DeliverNotification, inDigest(notification.Email))
 

@@ -84,7 +84,7 @@ func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
 				env.signals(10*time.Second, tt.signal, until)
 				env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second+tt.later)
 			}
-			env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(notification.Cancelled, nil).Once()
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
 

@@ -25,6 +25,7 @@ type DeliverInput struct {
 	Retry      bool                      `json:",omitempty"` // a fresh run, for which an operator asked
 	Again      bool                      `json:",omitempty"` // also where it was sent, or another event takes its event back
 	Next       time.Time                 `json:",omitzero"`  // its first attempt was made elsewhere and failed for now; the next one is due then
+	Failed     string                    `json:",omitempty"` // it failed for good in a batch, for this reason: its workflow only shows that
 	OwnTime    bool                      `json:",omitempty"` // a retry waits until the delivery's own time again; those of release 0.2 do not
 }
 
@@ -54,6 +55,9 @@ var (
 // When a delivery cannot be made, the workflow fails, so that operators find it and
 // can run it again. On a best-effort channel it completes with status FAILED.
 func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
+	if in.Failed != "" {
+		return failedInBatch(ctx, in)
+	}
 	ctx = onRecordsQueue(ctx)
 	result, err := deliver(ctx, in)
 	switch {
@@ -72,6 +76,17 @@ func DeliverNotification(ctx workflow.Context, in DeliverInput) (DeliverResult, 
 		return result, recordErr
 	}
 	return result, temporal.NewApplicationErrorWithCause(result.Reason, DeliveryFailed, err)
+}
+
+// failedInBatch ends a delivery that failed for good in a batch, as it would have ended in a
+// workflow of its own.
+func failedInBatch(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
+	setOutcome(ctx, string(notification.Failed))
+	result := DeliverResult{Status: notification.Failed, Reason: in.Failed}
+	if in.Channel.BestEffort() {
+		return result, nil
+	}
+	return result, temporal.NewApplicationError(in.Failed, DeliveryFailed)
 }
 
 // deliver waits and sends until the delivery has ended. Status PENDING means
@@ -171,7 +186,7 @@ func sendOptions(ctx workflow.Context, policy activities.DeliveryPolicy, summary
 // as sent. While an attempt at the digest that lists it is under way, it waits.
 func cancelled(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 	for {
-		result, err := giveUp(ctx, in, notification.Cancelled, "cancelled")
+		result, err := giveUp(ctx, in, notification.Cancelled, string(notification.CancelledInTemporal))
 		switch {
 		case err != nil:
 			return result, err

@@ -118,7 +118,7 @@ func TestRetriedDeliveryCancelled(t *testing.T) {
 			env.CancelWorkflow()
 			return activities.ReopenResult{}, panicky.err
 		})
-		env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(status, nil).Once()
+		env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
 
 		env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(true))
 

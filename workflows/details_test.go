@@ -72,7 +72,7 @@ func TestDeliverNotificationDetails(t *testing.T) {
 
 			env := newEnv(t)
 			in := tt.begin(env)
-			env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(notification.Cancelled, nil).Maybe()
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Maybe()
 
 			require.Equal(t, tt.want, detailsOf(env, workflows.DeliverNotification, in, tt.after))
 		})

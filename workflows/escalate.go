@@ -103,7 +103,7 @@ func settled(ctx workflow.Context) (told bool) {
 // was planned, the delivery is cancelled too: nothing else would.
 func deliverFollower(ctx workflow.Context, in EscalateInput, found activities.EscalateResult) error {
 	if ctx.Err() != nil {
-		end := activities.GiveUpInput{DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled, Reason: "cancelled"}
+		end := activities.GiveUpInput{DeliveryID: found.Delivery.DeliveryID, Channel: found.Delivery.Channel, Status: notification.Cancelled, Reason: string(notification.CancelledInTemporal)}
 		_ = record(ctx, acts.GiveUp, end, nil)
 		return ctx.Err()
 	}
@@ -119,7 +119,7 @@ func escalateBeside(ctx workflow.Context, event batchEvent, d notification.Deliv
 	beside := newLimiter(ctx, 0)
 	beside.start(ctx, func(ctx workflow.Context) {
 		options := escalationOptions(event, d)
-		stranger := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+		stranger, _ := runChild(ctx, options, EscalateType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 			child := workflow.ExecuteChildWorkflow(ctx, Escalate, escalateInput(event, d))
 			workflow.Go(ctx, func(ctx workflow.Context) {
 				if err := workflow.Await(ctx, func() bool { return ended || child.IsReady() }); err == nil && !child.IsReady() {

@@ -1,6 +1,10 @@
 package workflows
 
-import "go.temporal.io/sdk/workflow"
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"herald/internal/notification"
+)
 
 // limiter runs functions side by side: run waits for one of size slots, start
 // does not.
@@ -25,6 +29,15 @@ func (l *limiter) run(ctx workflow.Context, f func(ctx workflow.Context)) error 
 		f(ctx)
 	})
 	return nil
+}
+
+// deliver makes a delivery: at once if it waits, which needs no slot, otherwise with a slot.
+func (l *limiter) deliver(ctx workflow.Context, d notification.Delivery, one func(ctx workflow.Context)) error {
+	if d.Waits() {
+		l.start(ctx, one)
+		return nil
+	}
+	return l.run(ctx, one)
 }
 
 // start starts f at once, without a slot.

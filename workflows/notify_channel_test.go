@@ -15,69 +15,91 @@ import (
 
 func newLaneEnv(t *testing.T) *environment {
 	t.Helper()
-	return newEnv(t, notifyPage, deliverBatch)
+	return newEnv(t, deliverNotification, notifyPage, deliverBatch)
 }
 
-// looks is a look behind a row, whatever the lane knows of its planning and of its size.
-func looks(lane notification.Lane, after int64, left bool) any {
-	return mock.MatchedBy(func(in activities.NextInput) bool {
-		return in.EventID == eventID && in.Lane == lane && in.After == after && in.Left == left
-	})
+// looks is a look behind a row.
+func looks(lane notification.Lane, after int64, pending bool) activities.NextInput {
+	return activities.NextInput{EventID: eventID, Lane: lane, After: after, Pending: pending}
 }
 
 // finds expects that the lane looks behind a row, and finds a stretch.
-func (e *environment) finds(lane notification.Lane, after int64, left bool, found notification.IDRange) {
-	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after, left)).Return(activities.NextResult{IDRange: found}, nil).Once()
+func (e *environment) finds(lane notification.Lane, after int64, pending bool, found notification.IDRange) {
+	e.OnActivity(acts.NextDeliveries, mock.Anything, looks(lane, after, pending)).Return(activities.NextResult{IDRange: found}, nil).Once()
 }
 
-// findsPages expects that a lane finds n pages, then nothing, and nothing left.
-func (e *environment) findsPages(lane notification.Lane, n int) {
-	for page := 1; page <= n; page++ {
-		e.finds(lane, int64((page-1)*100), false, stored(page))
+// findsStretches expects that a lane finds n stretches, then nothing, and nothing left.
+func (e *environment) findsStretches(lane notification.Lane, n int) {
+	for i := range n {
+		e.finds(lane, int64(i*100), false, stored(i+1))
 	}
 	e.finds(lane, int64(n*100), false, notification.IDRange{})
 	e.finds(lane, 0, true, notification.IDRange{})
 }
 
-func pageOf(lane notification.Lane, n int) workflows.PageInput {
-	in := pageInput(n)
-	in.Channel, in.Waiting = lane.Channel, lane.Waiting
-	return in
+// listsStretch expects that the lane of e-mails reads its n-th stretch.
+func (e *environment) listsStretch(n int, pending bool, deliveries activities.DeliveryBatch) {
+	in := activities.ListInput{Part: partOf(mails, n), Pending: pending}
+	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: deliveries}, nil).Once()
 }
 
-// A lane hands on its rows in pages, a few at a time; those that wait, many.
-func TestNotifyChannel(t *testing.T) {
+// to is one delivery by e-mail.
+func to(user string) activities.DeliveryBatch {
+	one := batch(1)
+	one.Deliveries[0].UserID, one.Deliveries[0].DeliveryID = user, notification.DeliveryID(eventID, "staff", user, notification.Email)
+	return one
+}
+
+// wholeLane is all deliveries of a lane.
+func wholeLane(lane notification.Lane) notification.Part {
+	return notification.Part{EventID: eventID, Lane: lane}
+}
+
+// A lane starts a workflow per delivery, up to 400 concurrently.
+func TestNotifyChannelStartsDeliveries(t *testing.T) {
 	t.Parallel()
 
-	for _, tt := range []struct {
-		lane notification.Lane
-		id   string
-		open int
-	}{
-		{lane: mails, id: "evt-1-page-EMAIL-%d", open: 4},
-		{lane: laterSMS, id: "evt-1-page-SMS-%d-waiting", open: 12},
-	} {
-		t.Run(tt.id, func(t *testing.T) {
-			t.Parallel()
+	env, in := newLaneEnv(t), laneInput(mails)
+	in.Planned = true
+	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+	env.findsStretches(mails, 2)
+	all := batch(450)
+	head, tail := all, all
+	head.Deliveries, tail.Deliveries = all.Deliveries[:250], all.Deliveries[250:]
+	env.listsStretch(1, false, head)
+	env.listsStretch(2, false, tail)
 
-			env, in := newLaneEnv(t), laneInput(tt.lane)
-			in.Planned = true
-			env.pages.end = takes[workflows.PageInput](time.Hour)
-			env.findsPages(tt.lane, 12)
-			var want []workflows.PageInput
-			var ids []string
-			for n := 1; n <= 12; n++ {
-				want, ids = append(want, pageOf(tt.lane, n)), append(ids, fmt.Sprintf(tt.id, n))
-			}
+	env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
-			env.ExecuteWorkflow(workflows.NotifyChannel, in)
+	require.NoError(t, env.GetWorkflowError())
+	require.ElementsMatch(t, inputs(all), env.deliveries.started)
+	require.Equal(t, 400, env.deliveries.mostOpen)
+	require.Empty(t, env.pages.started)
+}
 
-			require.NoError(t, env.GetWorkflowError())
-			require.ElementsMatch(t, want, env.pages.started)
-			require.ElementsMatch(t, ids, env.pages.ids)
-			require.Equal(t, tt.open, env.pages.mostOpen)
-		})
+// A lane that waits hands on its rows in pages, which operators can find.
+func TestNotifyChannelThatWaits(t *testing.T) {
+	t.Parallel()
+
+	env, in := newLaneEnv(t), laneInput(laterSMS)
+	in.Planned = true
+	env.pages.end = takes[workflows.PageInput](time.Hour)
+	env.findsStretches(laterSMS, 12)
+	var want []workflows.PageInput
+	var ids []string
+	for n := 1; n <= 12; n++ {
+		page := pageInput(n)
+		page.Lane = laterSMS
+		want, ids = append(want, page), append(ids, fmt.Sprintf("evt-1-page-SMS-%d-waiting", n))
 	}
+
+	env.ExecuteWorkflow(workflows.NotifyChannel, in)
+
+	require.NoError(t, env.GetWorkflowError())
+	require.ElementsMatch(t, want, env.pages.started)
+	require.ElementsMatch(t, ids, env.pages.ids)
+	require.Equal(t, 12, env.pages.mostOpen)
+	require.Equal(t, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"}, env.pages.found[0])
 }
 
 // While the event plans, a lane that has nothing to do looks again, ever more
@@ -97,10 +119,12 @@ func TestNotifyChannelFollowsThePlanning(t *testing.T) {
 		nothing(0)
 	}
 	env.finds(mails, 0, false, stored(1))
+	env.listsStretch(1, false, to("1"))
 	for range 3 {
 		nothing(100)
 	}
 	env.finds(mails, 100, false, stored(2))
+	env.listsStretch(2, false, to("2"))
 	nothing(200)
 	env.finds(mails, 0, true, notification.IDRange{})
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 40*time.Second)
@@ -108,11 +132,16 @@ func TestNotifyChannelFollowsThePlanning(t *testing.T) {
 	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(mails))
 
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, env.pages.started, 2)
-	seconds := []int{0, 1, 3, 7, 15, 25, 35, 36, 38, 40}
-	for i, at := range seconds {
-		require.Equal(t, time.Duration(at)*time.Second, looked[i].Round(time.Second))
+	require.Len(t, env.deliveries.started, 2)
+	require.Equal(t, []time.Duration{0, 1, 3, 7, 15, 25}, seconds(looked[:6]))
+}
+
+// seconds rounds to seconds.
+func seconds(all []time.Duration) (rounded []time.Duration) {
+	for _, d := range all {
+		rounded = append(rounded, d.Round(time.Second)/time.Second)
 	}
+	return rounded
 }
 
 // Rows that were stored late, behind the last that was read, are found at the end.
@@ -122,80 +151,88 @@ func TestNotifyChannelFindsWhatWasLeft(t *testing.T) {
 	env, in := newLaneEnv(t), laneInput(mails)
 	in.Planned = true
 	env.finds(mails, 0, false, stored(2))
+	env.listsStretch(2, false, to("2"))
 	env.finds(mails, 200, false, notification.IDRange{})
 	env.finds(mails, 0, true, stored(1))
+	env.listsStretch(1, true, to("1"))
 	env.finds(mails, 100, true, notification.IDRange{})
 
 	env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
 	require.NoError(t, env.GetWorkflowError())
-	left := pageOf(mails, 1)
-	left.Left = true
-	require.Equal(t, []workflows.PageInput{pageOf(mails, 2), left}, env.pages.started)
-	require.Equal(t, []string{"evt-1-page-EMAIL-1", "evt-1-page-EMAIL-2"}, env.pages.ids)
+	require.Equal(t, append(inputs(to("2")), inputs(to("1"))...), env.deliveries.started)
 }
 
-// A lane that is long goes on in a new run, once its pages have ended; one that
-// waits only when it must.
+// A long lane goes on in a new run, with its decision, once its children have ended. While
+// children run, it puts that off until its history is very long.
 func TestNotifyChannelContinuesAsNew(t *testing.T) {
 	t.Parallel()
 
-	tests := []struct {
-		name    string
-		lane    notification.Lane
-		history int
-		planned bool
-		pages   int
-	}{
-		{name: "sending", lane: mails, history: 5_000, pages: 1},
-		{name: "all planned", lane: mails, history: 5_000, planned: true, pages: 1},
-		{name: "waiting", lane: laterSMS, history: 9_000, planned: true},
-		{name: "waiting, and very long", lane: laterSMS, history: 9_001, planned: true, pages: 1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+	for _, lane := range []notification.Lane{mails, laterSMS} {
+		for history, continues := range map[int]bool{9_000: false, 9_001: true} {
+			for _, planned := range []bool{false, true} {
+				t.Run(fmt.Sprint(lane, history, planned), func(t *testing.T) {
+					t.Parallel()
 
-			env, in := newLaneEnv(t), laneInput(tt.lane)
-			env.SetContinueAsNewSuggested(true)
-			env.SetCurrentHistoryLength(tt.history)
-			env.pages.end = takes[workflows.PageInput](time.Hour)
-			in.Planned = tt.planned
-			if tt.pages == 0 {
-				env.finds(tt.lane, 0, false, stored(1))
-				env.finds(tt.lane, 100, false, stored(2))
-				env.finds(tt.lane, 200, false, notification.IDRange{})
-				env.finds(tt.lane, 0, true, notification.IDRange{})
-			} else {
-				env.finds(tt.lane, 0, false, stored(1))
+					env, in := newLaneEnv(t), laneInput(lane)
+					env.SetContinueAsNewSuggested(true)
+					env.SetCurrentHistoryLength(history)
+					env.pages.end = takes[workflows.PageInput](time.Hour)
+					env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+					in.Planned = planned
+					env.RegisterDelayedCallback(func() { env.SignalWorkflow("all-planned", nil) }, 500*time.Millisecond)
+					env.finds(lane, 0, false, stored(1))
+					if lane == mails {
+						env.listsStretch(1, false, to("1"))
+					}
+					if !continues {
+						env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
+					}
+
+					env.ExecuteWorkflow(workflows.NotifyChannel, in)
+
+					require.Zero(t, env.pages.open+env.deliveries.open)
+					if !continues {
+						require.NoError(t, env.GetWorkflowError())
+						return
+					}
+					in.After, in.Planned, in.Parts = 100, true, len(env.pages.started)
+					require.Equal(t, in, nextRun[workflows.ChannelInput](t, env, notifyChannel))
+				})
 			}
-
-			env.ExecuteWorkflow(workflows.NotifyChannel, in)
-
-			require.Zero(t, env.pages.open)
-			if tt.pages == 0 {
-				require.NoError(t, env.GetWorkflowError())
-				return
-			}
-			in.After, in.Pages = 100, 1
-			require.Equal(t, in, nextRun[workflows.ChannelInput](t, env, notifyChannel))
-		})
+		}
 	}
 }
 
+// A cancelled lane ends its children, and cancels the rows that had none.
 func TestNotifyChannelCancelled(t *testing.T) {
 	t.Parallel()
 
-	env := newLaneEnv(t)
-	env.pages.end = takes[workflows.PageInput](time.Hour)
-	for n := 1; n <= 5; n++ { // the fifth waits for a slot
-		env.finds(mails, int64((n-1)*100), false, stored(n))
-	}
+	env, in := newLaneEnv(t), laneInput(mails)
+	in.Planned = true
+	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
+	env.finds(mails, 0, false, stored(1))
+	env.listsStretch(1, false, batch(500))
+	env.cancelsUnsent(wholeLane(mails))
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
-	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(mails))
+	env.ExecuteWorkflow(workflows.NotifyChannel, in)
 
 	env.requireStopped(t)
-	require.Len(t, env.pages.started, 4)
-	require.Equal(t, 4, env.pages.cancelled)
+	require.Len(t, env.deliveries.started, 400)
+	require.Equal(t, 400, env.deliveries.cancelled)
+}
+
+// A lane that is cancelled while it waits for the planning cancels its rows, too.
+func TestNotifyChannelCancelledWhileItLooks(t *testing.T) {
+	t.Parallel()
+
+	env := newLaneEnv(t)
+	env.OnActivity(acts.NextDeliveries, mock.Anything, mock.Anything).Return(activities.NextResult{}, nil)
+	env.cancelsUnsent(wholeLane(laterSMS))
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+
+	env.ExecuteWorkflow(workflows.NotifyChannel, laneInput(laterSMS))
+
+	env.requireStopped(t)
 }

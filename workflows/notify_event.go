@@ -192,7 +192,7 @@ func publishEvent(ctx workflow.Context, in NotifyInput) workflow.Future {
 // deliverAll plans the deliveries to all recipients, and waits until every one
 // has ended.
 func deliverAll(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
-	lanes := newLanes(ctx, in.EventID)
+	lanes := newLanes(ctx)
 	result, err := plan(ctx, in, lanes)
 	if waitErr := lanes.wait(ctx); err == nil {
 		err = waitErr
@@ -210,7 +210,11 @@ func plan(ctx workflow.Context, notify NotifyInput, lanes *lanes) (result Notify
 		if err != nil {
 			return result, cmp.Or(ctx.Err(), err) // a statement that was cancelled is an error of its own
 		}
-		result.Outcome, result.Problem = planned.Outcome, planned.Problem
+		result.Outcome = planned.Outcome
+		if result.Problem == "" || planned.Outcome != "" { // only the first page knows the people that it passes over
+			result.Problem = planned.Problem
+		}
+		lanes.bulk = lanes.bulk || planned.Bulk
 		event := batchEvent{notify.EventID, planned.EventType, planned.Aggregate}
 		if len(planned.Batch.Deliveries) > 0 {
 			return result, deliverBatch(ctx, event, planned.Batch)

@@ -15,9 +15,10 @@ import (
 )
 
 var (
-	mails     = notification.Lane{Channel: notification.Email}
-	laterSMS  = notification.Lane{Channel: notification.SMS, Waiting: true}
-	websocket = notification.Lane{Channel: notification.WebSocket}
+	mails      = notification.Lane{Channel: notification.Email}
+	laterMails = notification.Lane{Channel: notification.Email, Waiting: true}
+	laterSMS   = notification.Lane{Channel: notification.SMS, Waiting: true}
+	websocket  = notification.Lane{Channel: notification.WebSocket}
 )
 
 // inLanes is the plan of the pages up to the n-th of last.
@@ -62,6 +63,78 @@ func TestNotifyEventStartsLanes(t *testing.T) {
 	last.Planned = true // by then
 	require.ElementsMatch(t, []workflows.ChannelInput{laneInput(mails), laneInput(laterSMS), last}, env.lanes.started)
 	require.Empty(t, env.deliveries.started)
+	require.Contains(t, env.lanes.found, map[string]string{"HeraldEventType": "RESERVATION_REQUESTED", "HeraldAggregate": "RESTAURANT/5", "HeraldChannel": "SMS"})
+}
+
+// The first planning decides for all lanes whether they go in batches, also for a lane that
+// begins later. Deliveries that wait never do.
+func TestNotifyEventDecidesOnce(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.lanes.end = untilPlanned
+	first := inLanes(1, 2, mails)
+	first.Bulk = true
+	env.plans(cursor(0), first)
+	env.plans(cursor(1), inLanes(2, 2, mails, laterSMS, websocket))
+	env.finishes("")
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	bulk := map[notification.Lane]bool{}
+	for _, in := range env.lanes.started {
+		bulk[in.Lane] = in.Bulk
+	}
+	require.Equal(t, map[notification.Lane]bool{mails: true, laterSMS: false, websocket: true}, bulk)
+}
+
+// The first page alone knows the people that it passes over. Later pages do not overwrite
+// its problem, unless another event cancels this one.
+func TestNotifyEventKeepsTheProblemOfItsFirstPage(t *testing.T) {
+	t.Parallel()
+
+	for outcome, want := range map[notification.EventOutcome]string{"": "two members have no user type", notification.EventCancelled: "cancelled by event evt-2"} {
+		env := newEventEnv(t)
+		env.lanes.end = untilPlanned
+		first, last := inLanes(1, 2, mails), inLanes(2, 2, mails)
+		first.Problem = "two members have no user type"
+		if last.Outcome = outcome; outcome != "" {
+			last.Problem = want
+		}
+		env.plans(cursor(0), first)
+		env.plans(cursor(1), last)
+		env.finishesWith(outcome, "PROBLEM", want)
+
+		env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+		env.requireNotified(t, workflows.NotifyResult{Outcome: "PROBLEM", Problem: want})
+	}
+}
+
+// A lane that an operator cancels stays cancelled: what the event plans for it afterwards is
+// cancelled too. The other lanes go on, and the event ends well.
+func TestNotifyEventWithACancelledLane(t *testing.T) {
+	t.Parallel()
+
+	env := newEventEnv(t)
+	env.lanes.end = func(ctx workflow.Context, in workflows.ChannelInput) error {
+		if in.Lane == mails {
+			return temporal.NewCanceledError()
+		}
+		return untilPlanned(ctx, in)
+	}
+	env.plans(cursor(0), inLanes(1, 2, mails, websocket))
+	planned := false
+	env.OnActivity(acts.PlanDeliveries, mock.Anything, mock.Anything).After(time.Minute).Return(inLanes(2, 2, mails, websocket), nil).Once().Run(func(mock.Arguments) { planned = true })
+	in := activities.CancelPartInput{Part: notification.Part{EventID: eventID, Lane: mails}, Reason: notification.CancelledInTemporal}
+	env.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{}, nil).Once().Run(func(mock.Arguments) { require.True(t, planned) })
+	env.finishes("")
+
+	env.ExecuteWorkflow(workflows.NotifyEvent, notifyInput)
+
+	env.requireNotified(t, workflows.NotifyResult{})
+	require.Len(t, env.lanes.started, 2, "the cancelled lane is not started again")
 }
 
 // A page of recipients may be followed by a great many rows of an earlier planning.

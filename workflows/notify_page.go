@@ -11,31 +11,36 @@ import (
 	"herald/internal/notification"
 )
 
-// PageInput names one page of a broadcast's planned deliveries.
+// PageInput is the input of [NotifyPage].
 type PageInput struct {
-	EventID   string
+	notification.Part
 	EventType string
 	Aggregate notification.Entity
-	IDs       notification.IDRange
-	Waiting   bool `json:",omitempty"` // its deliveries that wait: see [notification.Delivery.Waits]; otherwise those to be sent at once
-	Channel   notification.Channel
-	Left      bool `json:",omitempty"` // only what is PENDING; otherwise what FAILED before, too
+	Pending   bool `json:",omitempty"` // only PENDING deliveries; otherwise also FAILED ones
 }
 
-// openDeliveries bounds the deliveries of one workflow over one channel that are
-// being sent at once. Those that wait for a delay or for the end of quiet hours do
+// openDeliveries limits the deliveries of one workflow over one channel that are
+// being sent concurrently. Deliveries that wait for a delay or for the end of quiet hours do
 // not count: they would hold up the others until the morning. A page has at most 500.
 const openDeliveries = 100
 
-// NotifyPage delivers one page of a broadcast, so that no history grows with
-// the number of its recipients.
+// NotifyPage makes one page of deliveries that wait, so that no history grows with
+// the number of an event's recipients.
 func NotifyPage(ctx workflow.Context, in PageInput) error {
-	list := activities.ListInput{EventID: in.EventID, IDs: in.IDs, Channel: in.Channel, Waiting: in.Waiting, Left: in.Left}
-	batch, err := execute[activities.DeliveryBatch](ctx, listOptions, acts.ListDeliveries, list)
-	if err != nil {
-		return err
+	return endPart(ctx, in.Part, deliverPage(ctx, in))
+}
+
+func deliverPage(ctx workflow.Context, in PageInput) error {
+	event := batchEvent{in.EventID, in.EventType, in.Aggregate}
+	open := newLimiter(ctx, openDeliveries)
+	err := eachListed(ctx, activities.ListInput{Part: in.Part, Pending: in.Pending}, func(d notification.Delivery, policy activities.DeliveryPolicy) error {
+		return open.deliver(ctx, d, func(ctx workflow.Context) { deliverOne(ctx, event, d, policy) })
+	})
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries wait; each is a child workflow", open.open))
+	if waitErr := open.wait(ctx); err == nil {
+		err = waitErr
 	}
-	return deliverBatch(ctx, batchEvent{in.EventID, in.EventType, in.Aggregate}, batch)
+	return err
 }
 
 // batchEvent is the event whose deliveries a batch is.
@@ -79,10 +84,7 @@ func byChannel(all []notification.Delivery) [][]notification.Delivery {
 func deliverEach(ctx workflow.Context, deliveries []notification.Delivery, deliver func(workflow.Context, notification.Delivery)) error {
 	open := newLimiter(ctx, openDeliveries)
 	for _, d := range deliveries {
-		one := func(ctx workflow.Context) { deliver(ctx, d) }
-		if d.Waits() {
-			open.start(ctx, one)
-		} else if err := open.run(ctx, one); err != nil {
+		if err := open.deliver(ctx, d, func(ctx workflow.Context) { deliver(ctx, d) }); err != nil {
 			break
 		}
 	}
@@ -108,7 +110,7 @@ func deliverAlone(ctx workflow.Context, event batchEvent, d notification.Deliver
 // runDelivery runs a delivery's workflow. If a workflow of another kind has its id,
 // the delivery fails.
 func runDelivery(ctx workflow.Context, event batchEvent, d notification.Delivery, in DeliverInput) {
-	stranger := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+	stranger, _ := runChild(ctx, deliveryOptions(event, d, in.Policy), DeliverNotificationType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
 		return workflow.ExecuteChildWorkflow(ctx, DeliverNotification, in)
 	})
 	if stranger != "" {

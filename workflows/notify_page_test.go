@@ -33,6 +33,24 @@ func TestNotifyPage(t *testing.T) {
 	}
 }
 
+// A page with more rows than one list has reads the next one.
+func TestNotifyPageReadsListAfterList(t *testing.T) {
+	t.Parallel()
+
+	env, second := newPageEnv(t), activities.ListInput{Part: partOf(laterMails, 3)}
+	all := batch(5)
+	head, tail := activities.ListResult{DeliveryBatch: all, Next: 204}, activities.ListResult{DeliveryBatch: all}
+	head.Deliveries, tail.Deliveries = all.Deliveries[:3], all.Deliveries[3:]
+	env.OnActivity(acts.ListDeliveries, mock.Anything, second).Return(head, nil).Once()
+	second.IDs.First = 204
+	env.OnActivity(acts.ListDeliveries, mock.Anything, second).Return(tail, nil).Once()
+
+	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
+
+	require.NoError(t, env.GetWorkflowError())
+	require.ElementsMatch(t, inputs(all), env.deliveries.started)
+}
+
 func TestNotifyPageOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
 
@@ -101,12 +119,14 @@ func TestNotifyPageRepeatsOnlyWhatFailed(t *testing.T) {
 	}
 }
 
+// A page that is cancelled cancels its deliveries, and the rows that had no workflow yet.
 func TestNotifyPageCancelled(t *testing.T) {
 	t.Parallel()
 
 	env := newPageEnv(t)
 	env.deliveries.end = takes[workflows.DeliverInput](time.Hour)
 	env.lists(batch(150), nil)
+	env.cancelsUnsent(partOf(laterMails, 3))
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
 
 	env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
@@ -170,12 +190,24 @@ func (e *environment) holder(d notification.Delivery) *testsuite.MockCallWrapper
 	return e.OnActivity(acts.AwaitHolder, mock.Anything, activities.HolderInput{WorkflowID: d.DeliveryID, Type: deliverNotification, TaskQueue: "herald-email"})
 }
 
-// pageInput is the n-th page of a lane.
+// pageInput is the n-th page of a lane that waits.
 func pageInput(n int) workflows.PageInput {
-	return workflows.PageInput{EventID: eventID, EventType: "RESERVATION_REQUESTED", Aggregate: aggregate, IDs: stored(n), Channel: notification.Email}
+	return workflows.PageInput{Part: partOf(laterMails, n), EventType: "RESERVATION_REQUESTED", Aggregate: aggregate}
+}
+
+// partOf is the n-th stretch of a lane.
+func partOf(lane notification.Lane, n int) notification.Part {
+	return notification.Part{EventID: eventID, Lane: lane, IDs: stored(n)}
 }
 
 // lists expects that the third page is read.
 func (e *environment) lists(b activities.DeliveryBatch, err error) {
-	e.OnActivity(acts.ListDeliveries, mock.Anything, activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email}).Return(b, err).Once()
+	in := activities.ListInput{Part: partOf(laterMails, 3)}
+	e.OnActivity(acts.ListDeliveries, mock.Anything, in).Return(activities.ListResult{DeliveryBatch: b}, err).Once()
+}
+
+// cancelsUnsent expects that a part of the event cancels its unsent deliveries.
+func (e *environment) cancelsUnsent(part notification.Part) {
+	in := activities.CancelPartInput{Part: part, Reason: notification.CancelledInTemporal}
+	e.OnActivity(acts.CancelPart, mock.Anything, in).Return(activities.CancelPartResult{Cancelled: 50}, nil).Once()
 }

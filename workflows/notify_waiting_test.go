@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/workflow"
 
@@ -69,13 +68,11 @@ func TestNotifyPageThatWaits(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 
-			env, in, later := newPageEnv(t), pageInput(3), waiting(batch(n))
-			in.Waiting = true
+			env, later := newPageEnv(t), waiting(batch(n))
 			env.deliveries.end = takes[workflows.DeliverInput](10 * time.Hour)
-			what := activities.ListInput{EventID: eventID, IDs: stored(3), Channel: notification.Email, Waiting: true}
-			env.OnActivity(acts.ListDeliveries, mock.Anything, what).Return(later, nil).Once()
+			env.lists(later, nil)
 
-			env.ExecuteWorkflow(workflows.NotifyPage, in)
+			env.ExecuteWorkflow(workflows.NotifyPage, pageInput(3))
 
 			require.NoError(t, env.GetWorkflowError())
 			require.ElementsMatch(t, inputs(later), env.deliveries.started)

@@ -19,28 +19,28 @@ var holderOptions = workflow.ActivityOptions{
 	Summary:             "wait for the workflow that has the id",
 }
 
-// runChild runs a child to its end. How it ended is in the rows of its
-// deliveries, so its error is of no use here.
+// runChild runs a child to its end and returns its error. What became of its deliveries
+// is in their rows.
 //
 // An earlier run of the event, or an operator, may have started the same child
-// already. Then it waits until that one has ended and starts its own, unless that
-// one completed and the options allow no duplicate. If a workflow of another kind
-// has the id, nothing is started, and it returns what that is.
-func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (stranger string) {
+// already. Then runChild waits until that child has ended and starts its own, unless that
+// child completed and the options allow no duplicate. If a workflow of another kind
+// has the id, it starts nothing and returns that workflow's description.
+func runChild(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) (stranger string, err error) {
 	ctx = workflow.WithChildOptions(ctx, options)
 	holder := activities.HolderInput{
 		WorkflowID: options.WorkflowID, Type: workflowType, TaskQueue: cmp.Or(options.TaskQueue, workflow.GetInfo(ctx).TaskQueueName),
 	}
 	for {
 		if err := start(ctx).Get(ctx, nil); !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-			return ""
+			return "", err
 		}
 		held, err := execute[activities.HolderResult](ctx, holderOptions, acts.AwaitHolder, holder)
 		if err != nil {
-			return "" // ctx was cancelled
+			return "", err // ctx was cancelled
 		}
 		if held.Stranger != "" || (held.Completed && options.WorkflowIDReusePolicy != allowDuplicate) {
-			return held.Stranger
+			return held.Stranger, nil
 		}
 	}
 }

@@ -133,7 +133,7 @@ func TestCancelledDuringTheFirstAttempt(t *testing.T) {
 				return tt.first.result, cmp.Or(ctx.Err(), tt.first.err)
 			}).Once()
 			if tt.row != "" {
-				env.givesUp(notification.Email, notification.Cancelled, "cancelled").Return(tt.row, nil).Once()
+				env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(tt.row, nil).Once()
 			}
 
 			env.ExecuteWorkflow(workflows.DeliverNotification, localInput(notification.Email))

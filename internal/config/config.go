@@ -34,7 +34,7 @@ type Config struct {
 	QueueLength    int                `env:"RABBITMQ_QUEUE_LENGTH"` // messages in each queue for others, where Herald creates it; 0: any number
 	QueueTTL       time.Duration      `env:"RABBITMQ_QUEUE_TTL"`    // of their messages, 1 s to 45 days; 0: for ever
 	PublishEvents  bool               `env:"PUBLISH_EVENTS" envDefault:"true"`
-	BulkThreshold  int                `env:"BULK_THRESHOLD" envDefault:"1000"` // deliveries of an event over a channel; more go in batches; 0: none ever do
+	BulkThreshold  int                `env:"BULK_THRESHOLD" envDefault:"1000"` // recipients of an event; the deliveries of a larger event go in batches; 0: never
 	PublicURL      string             `env:"PUBLIC_URL"`                       // where providers reach the gateway; empty: nowhere
 	WorkerHTTPAddr string             `env:"WORKER_HTTP_ADDR" envDefault:":8081"`
 	WorkerPromote  Promotion          `env:"WORKER_PROMOTE" envDefault:"auto"` // auto or manual

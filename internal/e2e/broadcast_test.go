@@ -3,12 +3,12 @@ package e2e_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -48,18 +48,17 @@ func (s *system) broadcast(recipients int, within time.Duration) {
 	for delivery, times := range accepted {
 		require.Equal(s.t, 1, times, delivery)
 	}
-	part := "page"
-	if recipients > 1000 { // BULK_THRESHOLD
-		part = "batch"
-	}
-	s.requireShortHistories(id, part, "EMAIL", "SMS")
+	s.requireShortHistories(id, recipients > 1000, "EMAIL", "SMS")
 	s.t.Logf("%d deliveries in %s: %.0f/s", 2*recipients, took.Round(time.Millisecond), float64(2*recipients)/took.Seconds())
 }
 
-func (s *system) requireShortHistories(eventID, part string, channels ...string) {
+func (s *system) requireShortHistories(eventID string, bulk bool, channels ...notification.Channel) {
 	ids := []string{eventID}
 	for _, channel := range channels {
-		ids = append(ids, eventID+"-lane-"+channel, fmt.Sprintf("%s-%s-%s-1", eventID, part, channel))
+		ids = append(ids, workflows.LaneID(eventID, channel))
+		if bulk {
+			ids = append(ids, workflows.BatchID(eventID, channel, 1))
+		}
 	}
 	longest := int64(0)
 	for _, id := range ids {

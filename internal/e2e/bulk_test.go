@@ -1,11 +1,16 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -58,6 +63,14 @@ func TestBatch(t *testing.T) {
 	for _, letter := range letters {
 		require.Regexp(t, `"delivery_id":"`+event+`-customer[12]-SMS"`, string(letter.Body))
 	}
+	var failed *temporal.ApplicationError
+	require.ErrorAs(t, s.temporal.GetWorkflow(t.Context(), text("1"), "").Get(t.Context(), nil), &failed, "what failed in the batch has a failed workflow")
+	require.Equal(t, workflows.DeliveryFailed, failed.Type())
+	s.eventually(func() bool {
+		query := fmt.Sprintf(`HeraldOutcome="FAILED" AND WorkflowId="%s"`, text("2"))
+		found, err := s.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: client.DefaultNamespace, Query: query})
+		return err == nil && found.GetCount() == 1
+	}, "operators do not find what failed in the batch")
 	require.Regexp(t, `deliveries +.*57 SENT.* 2 FAILED`, s.starter("event", "show", event))
 	require.Contains(t, s.starter("delivery", "why", text("1")), "21614")
 
@@ -131,8 +144,7 @@ func TestCancelOfABatch(t *testing.T) {
 	s.awaitSome(1, `SELECT count(*) FROM delivery_attempt`)
 	last := s.deliveries(`SELECT delivery_id FROM notification ORDER BY id DESC LIMIT 1`)[0]
 
-	batch := workflows.BatchID(event, notification.Email, 1)
-	require.Contains(t, s.starter("delivery", "why", last), "is sent in the batch "+batch)
+	batch := regexp.MustCompile(`is sent in the batch (` + event + `-batch-EMAIL-\d+)`).FindStringSubmatch(s.starter("delivery", "why", last))[1]
 	s.fails(1, batch, "delivery", "send-now", last)
 	require.Contains(t, s.starter("event", "show", event), batch)
 	require.Contains(t, s.starter("delivery", "cancel", last), "cancelled")

@@ -46,18 +46,18 @@ func TestChannelsDoNotWaitForEachOther(t *testing.T) {
 func TestTerminatedEventIsRetried(t *testing.T) {
 	t.Parallel()
 
-	const recipients = 150
+	const recipients = 410
 	s := newSystem(t)
 	s.prepareNews(recipients, "EMAIL")
 	s.fault("email", `{"status":429,"rate":1,"retry_after":"5m"}`)
 	s.startWorker("--events")
 	mails := s.startWorker("--channels", "email")
 	id := s.emitNews()
-	const open = 100 // deliveries at a time
+	const open = 400 // deliveries of a lane at a time
 	s.awaitCount(open, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
 	s.eventually(s.noneIsSending, "an attempt does not end") // what a kill cuts off is made again at once
 	mails.kill()                                             // so that none of them can close
-	s.exec(`UPDATE recipient SET active = false WHERE user_id = '150'`)
+	s.exec(`UPDATE recipient SET active = false WHERE user_id = '410'`)
 	s.exec(`UPDATE notification SET created_at = created_at - interval '2 minutes'`) // so that membership is asked for again
 
 	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), id, "", "an operator's word"))
@@ -70,8 +70,8 @@ func TestTerminatedEventIsRetried(t *testing.T) {
 	require.NoError(t, s.temporal.GetWorkflow(t.Context(), id, "").Get(t.Context(), &result))
 	require.Empty(t, result.Outcome)
 	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE status = 'PENDING'`))
-	require.Equal(t, 49, s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
-	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE user_id = '150' AND status = 'CANCELLED'`))
+	require.Equal(t, recipients-open-1, s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE user_id = '410' AND status = 'CANCELLED'`))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'SUCCESS' AND outcome IS NULL`))
 }
 

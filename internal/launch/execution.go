@@ -29,6 +29,19 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 	}, nil
 }
 
+// Terminated reports whether one run of a workflow was terminated or deleted.
+func (l *Launcher) Terminated(ctx context.Context, workflowID, runID string) (bool, error) {
+	described, err := l.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe workflow: %w", err)
+	}
+	return described.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, nil
+}
+
 func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {
 	switch status {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_PAUSED, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:

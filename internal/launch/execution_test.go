@@ -65,3 +65,30 @@ func stateOf(t *testing.T, found *workflowservice.DescribeWorkflowExecutionRespo
 	launcher := launch.Launcher{Client: server, Prefix: "herald"}
 	return launcher.DeliveryWorkflow(t.Context(), "evt-1-staff10-EMAIL", notification.Email)
 }
+
+// Only one run of a workflow counts, also after the next one has begun.
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+
+	down := serviceerror.NewUnavailable("no connection")
+	tests := []struct {
+		status enums.WorkflowExecutionStatus
+		err    error
+		want   bool
+	}{
+		{status: enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, want: true},
+		{status: enums.WORKFLOW_EXECUTION_STATUS_CANCELED},
+		{status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING},
+		{err: serviceerror.NewNotFound("deleted"), want: true},
+		{err: down},
+	}
+	for _, tt := range tests {
+		server := &mocks.Client{}
+		found := described("NotifyEvent", "herald-events")
+		found.WorkflowExecutionInfo.Status = tt.status
+		server.On("DescribeWorkflowExecution", mock.Anything, "evt-1", "run-1").Return(found, tt.err)
+		got, err := (&launch.Launcher{Client: server}).Terminated(t.Context(), "evt-1", "run-1")
+		require.Equal(t, tt.err == down, err != nil)
+		require.Equal(t, tt.want, got)
+	}
+}

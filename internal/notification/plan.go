@@ -88,6 +88,12 @@ func (d Delivery) Later() bool { return d.Digest || !d.SendAfter.IsZero() }
 // has a time of its own, or something waits whether it gets there.
 func (d Delivery) Waits() bool { return d.Later() || d.Escalation != nil }
 
+// FailedDelivery is a delivery that failed for good.
+type FailedDelivery struct {
+	Delivery
+	Reason string // never an address or a text
+}
+
 // IDRange is a stretch of notification.id, both ends included.
 type IDRange struct {
 	First, Last int64
@@ -97,8 +103,15 @@ type IDRange struct {
 type Stretch struct {
 	IDRange  // the zero value: there are none
 	Count    int
-	Priority Priority // that most of them have
-	Failed   bool     // some of them FAILED before
+	Priority Priority // of most of them
+	Failed   bool     // some of them are FAILED, and not by a receipt
+}
+
+// Part is the deliveries of an event that one workflow makes: a lane, or a stretch of a lane.
+type Part struct {
+	EventID string
+	Lane    Lane
+	IDs     IDRange // Last 0: to the end of the lane
 }
 
 // Lane is the deliveries of an event over one channel that are to be sent at once,

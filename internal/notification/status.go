@@ -17,6 +17,16 @@ const (
 	Cancelled Status = "CANCELLED"
 )
 
+// EndReason is why a delivery was not sent. Operators read it in last_error.
+type EndReason string
+
+// The reasons of deliveries that ended with a workflow or an event.
+const (
+	CancelledInTemporal EndReason = "cancelled in Temporal" // its own workflow, or its page's, batch's, lane's or event's
+	EventWithdrawn      EndReason = "event cancelled"       // before its workflow was started
+	EventHasFailed      EndReason = "event failed"          // it could not be planned
+)
+
 // CountsText says what became of deliveries: "3 cancelled; 2 sent, and stay sent";
 // empty: there are none.
 func CountsText(counts map[Status]int) string {

@@ -19,6 +19,7 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 
 	const few = 300 // blocks; the table alone has more than a thousand
 	group := []string{"d25000", "d25001", "d25002", "d25003", "d25004"}
+	part := notification.Part{EventID: event1.ID, Lane: mails, IDs: notification.IDRange{First: 25_000, Last: 25_010}}
 	plan := func(s *postgres.Store) error {
 		return s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("new", planned(notification.Email))})
 	}
@@ -28,10 +29,6 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	}{
 		{name: "plan", ask: plan},
 		{name: "plan again", ask: plan},
-		{name: "deliveries to one", ask: func(s *postgres.Store) error {
-			_, _, err := s.DeliveriesTo(t.Context(), event1.ID, []notification.DecidedRecipient{decided("new")})
-			return err
-		}},
 		{name: "what is to be made", ask: func(s *postgres.Store) error { _, err := s.Undelivered(t.Context(), event1.ID, 10); return err }},
 		{name: "what is to be made of another", ask: func(s *postgres.Store) error { _, err := s.Undelivered(t.Context(), "evt-9", 10); return err }},
 		{name: "lanes", ask: func(s *postgres.Store) error { _, err := s.Lanes(t.Context(), event1.ID); return err }},
@@ -40,11 +37,20 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			return err
 		}},
 		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
-			_, err := s.LaneDeliveries(t.Context(), event1.ID, mails, notification.IDRange{First: 25_000, Last: 25_010}, notification.Pending)
+			_, _, err := s.LaneDeliveries(t.Context(), part, notification.Pending, 10)
 			return err
 		}},
-		{name: "is there more than a batch", ask: func(s *postgres.Store) error {
-			_, err := s.LaneExceeds(t.Context(), event1.ID, mails, 100)
+		{name: "is anything left of a batch", ask: func(s *postgres.Store) error {
+			_, err := s.BatchLeft(t.Context(), event1.ID, notification.Email, part.IDs)
+			return err
+		}},
+		{name: "failures of a batch", ask: func(s *postgres.Store) error {
+			_, _, err := s.ClaimFailed(t.Context(), part, 1000, 10)
+			return err
+		}},
+		{name: "reopen what failed", ask: func(s *postgres.Store) error { return s.ReopenFailed(t.Context(), part) }},
+		{name: "cancel a part", ask: func(s *postgres.Store) error {
+			_, _, err := s.CancelPart(t.Context(), notification.Part{EventID: event1.ID, Lane: mails}, notification.CancelledInTemporal, 5)
 			return err
 		}},
 		{name: "deliveries of a batch", ask: func(s *postgres.Store) error {

@@ -165,6 +165,33 @@ func TestCancelDeliveriesInBatches(t *testing.T) {
 	}
 }
 
+// Cancelling a part leaves alone the rest of the event, and deliveries that have a workflow
+// elsewhere.
+func TestCancelPart(t *testing.T) {
+	t.Parallel()
+
+	s := largeEvent(t)
+	savePlan(t, s, decided("12", planned(notification.Email)), decided("16", planned(notification.Email)))
+	exec(t, s, "UPDATE notification SET escalated_from = 'evt-1-staff4-PUSH' WHERE delivery_id = $1", staffMail(12))
+	exec(t, s, "INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'run-1', false, 'FAILED')", staffMail(16))
+	id := func(n int) int64 {
+		return get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", staffMail(n))
+	}
+	cancelled := func(part notification.Part, limit int) []string {
+		_, next, err := s.CancelPart(t.Context(), part, notification.CancelledInTemporal, limit)
+		require.NoError(t, err)
+		require.Equal(t, limit == 1, next > 0)
+		return list(t, s, "SELECT user_id FROM notification WHERE last_error = 'cancelled in Temporal' AND status = 'CANCELLED' ORDER BY id")
+	}
+	batch := notification.Part{EventID: "evt-1", Lane: mails, IDs: notification.IDRange{First: id(0), Last: id(6)}}
+
+	require.Equal(t, []string{"4"}, cancelled(batch, 1))
+	require.Equal(t, []string{"4", "6"}, cancelled(batch, 10))
+	require.Equal(t, []string{"4", "6"}, cancelled(batch, 10))
+	require.Equal(t, []string{"4", "6", "8"}, cancelled(notification.Part{EventID: "evt-1", Lane: mails}, 10))
+	require.Equal(t, []string{"1", "4", "5", "6", "7", "8", "9"}, cancelled(notification.Part{EventID: "evt-1", Lane: laterMails}, 10))
+}
+
 // Whoever ends a delivery that was taken back, its reason is that.
 func TestEndsOfACancelledEvent(t *testing.T) {
 	t.Parallel()

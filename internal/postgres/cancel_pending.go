@@ -14,14 +14,15 @@ const chunk = 1000
 // cancelPending cancels the PENDING deliveries of an event whose workflow has ended or never
 // starts, in chunks. It leaves out a delivery that an operator retries, since the retry has
 // its own workflow. If it is interrupted, a repeat cancels the rest.
-func (s *Store) cancelPending(ctx context.Context, eventID string) error {
+func (s *Store) cancelPending(ctx context.Context, eventID string, reason notification.EndReason) error {
 	lanes, err := s.Lanes(ctx, eventID)
 	if err != nil {
 		return err
 	}
 	for _, lane := range lanes {
-		for last, more := int64(0), true; more; {
-			if last, more, err = s.cancelChunk(ctx, eventID, lane, last); err != nil {
+		part := notification.Part{EventID: eventID, Lane: lane}
+		for next := int64(1); next > 0; part.IDs.First = next {
+			if _, next, err = s.cancelChunk(ctx, part, true, reason, chunk); err != nil {
 				return wrap(err, "cancel deliveries")
 			}
 		}
@@ -29,40 +30,47 @@ func (s *Store) cancelPending(ctx context.Context, eventID string) error {
 	return nil
 }
 
-// cancelChunk cancels the next deliveries of a lane, whose notification.id is above after. It
-// returns the last id that it read, and whether there may be more.
-func (s *Store) cancelChunk(ctx context.Context, eventID string, lane notification.Lane, after int64) (last int64, more bool, err error) {
+// CancelPart cancels PENDING deliveries of a part of an event: the first ones, up to limit,
+// in the order of their notification.id. It leaves out a delivery that an operator retries, and one that
+// follows another delivery: the workflow that waits for the other one makes it. next is the
+// first id to look at after them; 0: that was all.
+func (s *Store) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
+	cancelled, next, err = s.cancelChunk(ctx, part, false, reason, limit)
+	return cancelled, next, wrap(err, "cancel a part of an event")
+}
+
+// cancelChunk is [Store.CancelPart]; followers says that deliveries that follow others count.
+func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followers bool, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
 	const lock = `
 		SELECT n.id
 		FROM   notification n
-		WHERE  n.event_id = $1
-		AND    n.channel = $2
-		AND    ` + laneKind + ` = $3
+		WHERE  ` + inPart + `
 		AND    ` + undelivered + `
 		AND    n.status = (SELECT 'PENDING') -- keeps the planner to the index of the lane
-		AND    n.id > $4
+		AND    ($6 OR n.escalated_from IS NULL)
 		ORDER BY n.id
-		LIMIT  $5
+		LIMIT  $7
 		FOR UPDATE`
 	// A second statement sees a retry that committed while the first one waited for its row.
 	const cancel = `
 		UPDATE notification n
 		SET    status     = 'CANCELLED',
-		       last_error = coalesce(` + cancellation + `, 'event cancelled')
+		       last_error = coalesce(` + cancellation + `, $2)
 		WHERE  n.id = ANY ($1)
 		AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
-	var ids []int64
 	err = pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, lock, eventID, lane.Channel, kindOf(lane), after, chunk) // CollectRows returns its error
-		if ids, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil || len(ids) == 0 {
+		rows, _ := tx.Query(ctx, lock, append(partArgs(part), followers, limit)...) // CollectRows returns its error
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil || len(ids) == 0 {
 			return err
 		}
-		_, err := tx.Exec(ctx, cancel, ids)
+		if len(ids) == limit {
+			next = ids[limit-1] + 1
+		}
+		done, err := tx.Exec(ctx, cancel, ids, reason)
+		cancelled = int(done.RowsAffected())
 		return err
 	})
-	if err != nil || len(ids) == 0 {
-		return 0, false, err
-	}
-	return ids[len(ids)-1], len(ids) == chunk, nil
+	return cancelled, next, err
 }

@@ -273,8 +273,7 @@ func TestDeliveriesInDigests(t *testing.T) {
 		{DeliveryID: "evt-1-staff2-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "2", Priority: notification.Normal, Digest: true},
 	}
 	require.Subset(t, saved, digests)
-	waiting, err := s.Deliveries(t.Context(), "evt-1", ids, true)
-	require.NoError(t, err)
+	waiting := inRange(t, s, ids, true)
 	require.ElementsMatch(t, digests, waiting)
 	require.Equal(t, []string{"evt-1-staff1-EMAIL"}, read(t, s, ids, false))
 }
@@ -300,7 +299,6 @@ func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
 	require.Equal(t, map[notification.Channel]string{
 		notification.Email: "2099-11-22 08:00 Europe/Rome: delay", notification.SMS: "2099-11-22 08:00 Europe/Rome: quiet hours",
 	}, words)
-	waiting, err := s.Deliveries(t.Context(), "evt-1", ids, true)
-	require.NoError(t, err)
-	require.Equal(t, saved, waiting)
+	waiting := inRange(t, s, ids, true)
+	require.ElementsMatch(t, saved, waiting)
 }

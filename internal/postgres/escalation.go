@@ -118,7 +118,7 @@ func (s *Store) follower(ctx context.Context, key notification.EscalationKey) (*
 		WHERE  n.channel = $2
 		AND    n.escalated_from = $1`
 
-	found, err := s.readDeliveries(ctx, query, key.DeliveryID, key.To)
+	found, _, err := s.readDeliveries(ctx, 1, query, key.DeliveryID, key.To)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

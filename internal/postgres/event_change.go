@@ -128,7 +128,7 @@ func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error)
 		AND    status = 'PENDING'
 		AND    (lease_until IS NULL OR lease_until < now())`
 
-	if err := s.cancelPending(ctx, eventID); err != nil {
+	if err := s.cancelPending(ctx, eventID, notification.EventWithdrawn); err != nil {
 		return false, wrap(err, "withdraw event")
 	}
 	done, err := s.Pool.Exec(ctx, query, eventID, CancelledByOperator)

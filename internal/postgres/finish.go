@@ -48,7 +48,11 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 
 	counts := notification.Counts{Deliveries: map[notification.Status]int{}, Decisions: map[notification.Decision]int{}}
 	if !end.Success {
-		if err := s.cancelPending(ctx, end.EventID); err != nil {
+		reason := notification.CancelledInTemporal
+		if end.Outcome == notification.EventFailed {
+			reason = notification.EventHasFailed
+		}
+		if err := s.cancelPending(ctx, end.EventID, reason); err != nil {
 			return counts, wrap(err, "finish event")
 		}
 	}

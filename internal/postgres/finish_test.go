@@ -56,7 +56,7 @@ func TestFinishEvent(t *testing.T) {
 			require.Equal(t, "PENDING", delivery(t, s, "evt-2-customer7-EMAIL").Status)
 			require.Equal(t, ptr("before"), delivery(t, s, "evt-1-staff10-SMS").Error, "it had failed by itself")
 			if !tt.success {
-				require.Equal(t, ptr("event cancelled"), delivery(t, s, "evt-1-staff11-PUSH").Error)
+				require.Equal(t, ptr("cancelled in Temporal"), delivery(t, s, "evt-1-staff11-PUSH").Error)
 			}
 		})
 	}

@@ -106,16 +106,14 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	require.NoError(t, err)
 	page := []notification.DecidedRecipient{toCustomer(eventID, "1"), toCustomer(eventID, "2"), toCustomer(eventID, "3")}
 	require.NoError(t, s.SavePlan(ctx, notification.Event{ID: eventID, Type: "T"}, page))
-	_, ids, err := s.DeliveriesTo(ctx, eventID, page)
-	require.NoError(t, err)
 	stored, err := s.Undelivered(ctx, eventID, 500)
 	require.NoError(t, err)
 	require.Len(t, stored, 3)
-	_, err = s.NextDeliveries(ctx, eventID, mails, 0, "", 500)
+	next, err := s.NextDeliveries(ctx, eventID, mails, 0, "", 500)
 	require.NoError(t, err)
-	_, err = s.LaneDeliveries(ctx, eventID, mails, ids, "")
-	require.NoError(t, err)
-	_, err = s.LaneExceeds(ctx, eventID, mails, 1000)
+	ids := next.IDRange
+	part := notification.Part{EventID: eventID, Lane: mails, IDs: ids}
+	_, _, err = s.LaneDeliveries(ctx, part, "", 250)
 	require.NoError(t, err)
 	alone := stored[0].DeliveryID
 	endAs(t, s, sentAt(beginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
@@ -124,6 +122,12 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	require.Len(t, batch, 2)
 	beginBatch(t, s, batch)
 	endGroup(t, s, sentAt(1, batch...))
+	_, err = s.BatchLeft(ctx, eventID, notification.Email, ids)
+	require.NoError(t, err)
+	_, _, err = s.ClaimFailed(ctx, part, 1000, 250)
+	require.NoError(t, err)
+	_, _, err = s.CancelPart(ctx, part, notification.CancelledInTemporal, 1000)
+	require.NoError(t, err)
 	_, err = s.FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true})
 	require.NoError(t, err)
 }

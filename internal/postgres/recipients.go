@@ -39,6 +39,18 @@ func (s *Store) Recipients(ctx context.Context, eventType string, targets []noti
 	return page, s.readSuppressions(ctx, s.Pool, people)
 }
 
+// CountRecipients counts the recipients of targets, up to limit.
+func (s *Store) CountRecipients(ctx context.Context, targets []notification.Target, limit int) (int, error) {
+	const query = pageOfRecipients + `
+	SELECT count(*) FROM page`
+
+	var count int
+	batch := &pgx.Batch{}
+	batch.Queue("SELECT set_config('jit', 'off', true)")
+	batch.Queue(query, recipientsArgs(targetRows(targets), notification.Cursor{}, limit-1)...).QueryRow(func(row pgx.Row) error { return row.Scan(&count) })
+	return count, wrap(s.Pool.SendBatch(ctx, batch).Close(), "count recipients")
+}
+
 // namedPage is more than most installations have user types that may share one user id.
 const namedPage = 20
 
@@ -117,13 +129,12 @@ func userNumber(userID string) int64 {
 	return int64(number)
 }
 
-// recipientsQuery names everybody once, in the order of [notification.Cursor], and
-// reads the details of one page. Of each target it reads no more than the page
+// pageOfRecipients names everybody once, in the order of [notification.Cursor], up to one page. Of each target it reads no more than the page
 // may hold, in the order of an index, from the cursor on; so the last page costs
 // what the first one does. OFFSET 0 keeps the planner from joining whole tables.
 // Where the directory is views, a member may come with several roles; the best that
 // the target names is for their place in the order, and the rules look at all of them.
-const recipientsQuery = `
+const pageOfRecipients = `
 	WITH target AS (
 		SELECT *
 		FROM   jsonb_to_recordset($1) AS t (ord int, user_type text, entity_type text, entity_id text, roles text[])
@@ -200,7 +211,10 @@ const recipientsQuery = `
 		FROM   named
 		ORDER BY rank, number, user_id, user_type
 		LIMIT  $6
-	)
+	)`
+
+// recipientsQuery reads the details of one page.
+const recipientsQuery = pageOfRecipients + `
 	SELECT ` + recipientFacts + `, (SELECT jsonb_object_agg(u.user_type, u.who) FROM user_type u) ->> n.user_type,
 	       m.roles, n.entity_type, n.entity_id, n.rank, n.number
 	FROM   page n

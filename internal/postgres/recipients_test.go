@@ -96,6 +96,9 @@ func TestRecipients(t *testing.T) {
 			require.Equal(t, tt.want, names(page.Recipients))
 			for _, limit := range []int{1, 2, 3} {
 				require.Equal(t, tt.want, names(allPages(t, s, tt.targets, limit)), "in pages of %d", limit)
+				count, err := s.CountRecipients(t.Context(), tt.targets, limit)
+				require.NoError(t, err)
+				require.Equal(t, min(limit, len(tt.want)), count)
 			}
 		})
 	}

@@ -63,20 +63,6 @@ const (
 		       ) o
 		       OFFSET 0) AS taken
 		WHERE  n.id = taken.id`
-	ofRecipients = `
-		SELECT ` + deliveryFacts + `
-		FROM   jsonb_to_recordset($2) AS d (user_type text, user_id text)
-		CROSS JOIN LATERAL (
-			SELECT *
-			FROM   notification
-			WHERE  event_id = (SELECT $1::text) -- so that the plan is kept: making one takes ten times as long as running it
-			AND    user_type = d.user_type
-			AND    user_id = d.user_id
-			OFFSET 0 -- keeps the planner from reading a whole broadcast for one page of it
-		) n
-		` + recipientOf + `
-		` + escalationOf + `
-		ORDER BY n.id`
 )
 
 // SavePlan stores the decisions about a page of recipients, and their
@@ -96,15 +82,6 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
 	batch.Queue(numberTaken, idsOf(deliveries))
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "save plan")
-}
-
-// DeliveriesTo reads the deliveries of an event to recipients, and where they are in
-// notification.
-func (s *Store) DeliveriesTo(ctx context.Context, eventID string, recipients []notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange, error) {
-	recipients = append([]notification.DecidedRecipient{}, recipients...)
-	rows, _ := s.Pool.Query(ctx, ofRecipients, eventID, recipients) // collectDeliveries returns its error
-	deliveries, ids, err := collectDeliveries(rows)
-	return deliveries, ids, wrap(err, "read deliveries to recipients")
 }
 
 // plannedRow is the JSON form in which a delivery travels to the database.

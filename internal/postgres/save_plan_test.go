@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,9 +29,24 @@ func toCustomer(eventID, userID string) notification.DecidedRecipient {
 func saveOf(t *testing.T, s *postgres.Store, eventID string, page ...notification.DecidedRecipient) []notification.Delivery {
 	t.Helper()
 	require.NoError(t, s.SavePlan(t.Context(), notification.Event{ID: eventID, Type: "T"}, page))
-	deliveries, _, err := s.DeliveriesTo(t.Context(), eventID, page)
-	require.NoError(t, err)
+	deliveries, _ := storedFor(t, s, eventID, page)
 	return deliveries
+}
+
+// storedFor reads the deliveries of an event to recipients that are still to be made, and
+// where they are in notification.
+func storedFor(t *testing.T, s *postgres.Store, eventID string, page []notification.DecidedRecipient) (deliveries []notification.Delivery, ids notification.IDRange) {
+	t.Helper()
+	all, err := s.Undelivered(t.Context(), eventID, 1000)
+	require.NoError(t, err)
+	for _, d := range all {
+		if slices.ContainsFunc(page, func(r notification.DecidedRecipient) bool { return r.UserType == d.UserType && r.UserID == d.UserID }) {
+			deliveries = append(deliveries, d)
+			ids.Last = get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", d.DeliveryID)
+			ids.First = cmp.Or(ids.First, ids.Last)
+		}
+	}
+	return deliveries, ids
 }
 
 func TestSavePlanStoresFacts(t *testing.T) {
@@ -136,9 +153,7 @@ func planned(channel notification.Channel) notification.PlannedDelivery {
 func savePlan(t *testing.T, s *postgres.Store, page ...notification.DecidedRecipient) ([]notification.Delivery, notification.IDRange) {
 	t.Helper()
 	require.NoError(t, s.SavePlan(t.Context(), event1, page))
-	deliveries, ids, err := s.DeliveriesTo(t.Context(), event1.ID, page)
-	require.NoError(t, err)
-	return deliveries, ids
+	return storedFor(t, s, event1.ID, page)
 }
 
 func TestSavePlan(t *testing.T) {
@@ -230,7 +245,7 @@ func TestSavePlanSideBySide(t *testing.T) {
 		}
 		group.Go(func() (err error) {
 			if err = s.SavePlan(t.Context(), event1, page); err == nil {
-				plans[i], _, err = s.DeliveriesTo(t.Context(), event1.ID, page)
+				plans[i], err = s.Undelivered(t.Context(), event1.ID, 1000)
 			}
 			return err
 		})
@@ -266,15 +281,24 @@ func TestSavePlanOfNobody(t *testing.T) {
 }
 
 // read returns the ids of a page's deliveries that wait, or that do not.
-func read(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) []string {
+func read(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) (read []string) {
 	t.Helper()
-	deliveries, err := s.Deliveries(t.Context(), "evt-1", ids, waiting)
-	require.NoError(t, err)
-	var read []string
-	for _, d := range deliveries {
+	for _, d := range inRange(t, s, ids, waiting) {
 		read = append(read, d.DeliveryID)
 	}
 	return read
+}
+
+// inRange reads the deliveries of evt-1 in a range that wait, or that do not.
+func inRange(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting bool) (found []notification.Delivery) {
+	t.Helper()
+	for _, channel := range notification.Channels() {
+		part := notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: channel, Waiting: waiting}, IDs: ids}
+		deliveries, _, err := s.LaneDeliveries(t.Context(), part, "", 1000)
+		require.NoError(t, err)
+		found = append(found, deliveries...)
+	}
+	return found
 }
 
 // row is what a test looks at of a delivery.

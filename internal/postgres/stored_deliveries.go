@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,36 +52,48 @@ func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]n
 			LIMIT  $2))
 		ORDER BY n.id`
 
-	return s.readDeliveries(ctx, query, eventID, limit)
+	deliveries, _, err := s.readDeliveries(ctx, limit, query, eventID, limit)
+	return deliveries, err
 }
 
-// LaneDeliveries reads the deliveries of a lane that are still to be made, whose
-// notification.id is in ids: those with a status, or with any where it is empty.
-func (s *Store) LaneDeliveries(ctx context.Context, eventID string, lane notification.Lane, ids notification.IDRange, only notification.Status) ([]notification.Delivery, error) {
+// LaneDeliveries reads the first deliveries of a part that are still to be made, up to
+// limit: those with a status, or with any if it is empty. next is the first notification.id
+// to read after them; 0: that was all.
+func (s *Store) LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error) {
 	const query = selectDeliveries + `
-		WHERE  n.event_id = $1
-		AND    n.channel = $2
-		AND    ` + laneKind + ` = $3
+		WHERE  ` + inPart + `
 		AND    ` + undelivered + `
-		AND    $4 IN ('', n.status)
-		AND    n.id BETWEEN $5 AND $6
+		AND    $6 IN ('', n.status)
 		ORDER BY n.id
 		LIMIT  $7`
 
-	return s.readDeliveries(ctx, query, eventID, lane.Channel, kindOf(lane), only, ids.First, ids.Last, maxPage)
+	return s.readDeliveries(ctx, limit, query, append(partArgs(part), only, limit)...)
 }
 
-// maxPage bounds a page whose range has got more rows since it was found. The lane's
-// last look finds those beyond.
-const maxPage = 1000
+// inPart holds for the deliveries n of the part that partArgs names.
+const inPart = `n.event_id = $1
+		AND    n.channel = $2
+		AND    ` + laneKind + ` = $3
+		AND    n.id BETWEEN $4 AND $5`
 
-func (s *Store) readDeliveries(ctx context.Context, query string, args ...any) ([]notification.Delivery, error) {
+func partArgs(part notification.Part) []any {
+	if part.IDs.Last == 0 {
+		part.IDs.Last = math.MaxInt64
+	}
+	return []any{part.EventID, part.Lane.Channel, kindOf(part.Lane), part.IDs.First, part.IDs.Last}
+}
+
+// readDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
+func (s *Store) readDeliveries(ctx context.Context, limit int, query string, args ...any) (deliveries []notification.Delivery, next int64, err error) {
 	rows, _ := s.Pool.Query(ctx, query, args...) // collectDeliveries returns its error
-	deliveries, _, err := collectDeliveries(rows)
+	deliveries, ids, err := collectDeliveries(rows)
 	if err == nil {
 		err = s.lookAhead(ctx, deliveries)
 	}
-	return deliveries, wrap(err, "read deliveries")
+	if len(deliveries) == limit {
+		next = ids.Last + 1
+	}
+	return deliveries, next, wrap(err, "read deliveries")
 }
 
 // lookAhead adds what quiet hours will do when a wait ends to what deliveries wait for.
@@ -117,8 +130,8 @@ func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Deliver
 func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
 	const query = `
 		SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*),
-		       coalesce(mode() WITHIN GROUP (ORDER BY priority), ''), coalesce(bool_or(status = 'FAILED'), false)
-		FROM  (SELECT n.id, n.priority, n.status
+		       coalesce(mode() WITHIN GROUP (ORDER BY priority), ''), coalesce(bool_or(status = 'FAILED' AND NOT receipt_failed), false)
+		FROM  (SELECT n.id, n.priority, n.status, n.receipt_failed
 		       FROM   notification n
 		       WHERE  n.event_id = $1
 		       AND    n.channel = $2
@@ -150,18 +163,6 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 		ORDER BY c.place, waiting`
 
 	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
-}
-
-// Deliveries reads the deliveries of an event whose notification.id is in ids: those that
-// wait, or those that are to be sent at once.
-func (s *Store) Deliveries(ctx context.Context, eventID string, ids notification.IDRange, waiting bool) ([]notification.Delivery, error) {
-	const query = selectDeliveries + `
-		WHERE  n.event_id = $1
-		AND    n.id BETWEEN $2 AND $3
-		AND    (` + laneKind + ` = 'LATER') = $4
-		ORDER BY n.id`
-
-	return s.readDeliveries(ctx, query, eventID, ids.First, ids.Last, waiting)
 }
 
 func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDRange, error) {

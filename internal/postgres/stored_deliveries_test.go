@@ -82,8 +82,10 @@ func TestNextDeliveries(t *testing.T) {
 					require.Zero(t, next)
 					break
 				}
-				found, err := s.LaneDeliveries(t.Context(), "evt-1", tt.lane, next.IDRange, tt.only)
+				part := notification.Part{EventID: "evt-1", Lane: tt.lane, IDs: next.IDRange}
+				found, more, err := s.LaneDeliveries(t.Context(), part, tt.only, 100)
 				require.NoError(t, err)
+				require.Zero(t, more)
 				require.LessOrEqual(t, len(found), limit)
 				require.Len(t, found, next.Count)
 				require.Equal(t, slices.ContainsFunc(found, func(d notification.Delivery) bool { return d.UserID == "2" }), next.Failed)
@@ -97,6 +99,28 @@ func TestNextDeliveries(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		}
 	}
+}
+
+// A list of a part goes on where the one before it ended.
+func TestLaneDeliveriesInLists(t *testing.T) {
+	t.Parallel()
+
+	s := largeEvent(t)
+	part := notification.Part{EventID: "evt-1", Lane: laterMails}
+	var got []string
+	for lists := 1; ; lists++ {
+		found, next, err := s.LaneDeliveries(t.Context(), part, "", 3)
+		require.NoError(t, err)
+		for _, d := range found {
+			got = append(got, d.UserID)
+		}
+		if next == 0 {
+			require.Equal(t, 2, lists)
+			break
+		}
+		part.IDs.First, part.IDs.Last = next, 1<<40
+	}
+	require.Equal(t, []string{"1", "5", "7", "9"}, got)
 }
 
 func TestUndelivered(t *testing.T) {
@@ -141,31 +165,6 @@ func TestNextDeliveriesReadsAnIndex(t *testing.T) {
 		AND    (n.status IN ('PENDING', 'FAILED') OR n.escalates) AND n.id > 0 ORDER BY n.id LIMIT 500`)
 	require.Contains(t, string(text), "notification_to_deliver")
 	require.NotContains(t, string(text), "Sort")
-}
-
-// The pages of one event, and other events between them, do not mix.
-func TestDeliveriesByRange(t *testing.T) {
-	t.Parallel()
-
-	s := postgrestest.New(t)
-	first, firstIDs := savePlan(t, s, decided("1", planned(notification.Email), planned(notification.SMS)))
-	saveOf(t, s, "evt-2", toCustomer("evt-2", "1"))
-	second, secondIDs := savePlan(t, s, decided("2", planned(notification.Email)))
-
-	for _, tt := range []struct {
-		ids  notification.IDRange
-		want []notification.Delivery
-	}{
-		{firstIDs, first},
-		{secondIDs, second},
-		{notification.IDRange{First: firstIDs.First, Last: secondIDs.Last}, append(first, second...)},
-		{notification.IDRange{First: secondIDs.Last + 1, Last: secondIDs.Last + 10}, nil},
-		{notification.IDRange{}, nil},
-	} {
-		got, err := s.Deliveries(t.Context(), "evt-1", tt.ids, false)
-		require.NoError(t, err)
-		require.Equal(t, tt.want, got)
-	}
 }
 
 // A page is read in two parts, which together are all of it.

@@ -118,8 +118,8 @@ func beatUntilCancelled(ctx context.Context) {
 // nothing left over.
 func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (activities.NextResult, error) {
 	s := a.of(in.EventID)
-	found := activities.NextResult{Size: s.sizeOf()}
-	if s.idle > 0 && in.After == 0 && !in.Left {
+	var found activities.NextResult
+	if s.idle > 0 && in.After == 0 && !in.Pending {
 		switch looks := s.polls.Add(1); {
 		case looks == s.idle+1:
 			close(s.reached)
@@ -127,23 +127,32 @@ func (a *actors) NextDeliveries(_ context.Context, in activities.NextInput) (act
 			return found, nil
 		}
 	}
-	if next := in.After/10 + 1; next <= s.stretches && !in.Left {
+	if next := in.After/10 + 1; next <= s.stretches && !in.Pending {
 		found.IDRange = notification.IDRange{First: next * 10, Last: next*10 + 1}
+		if in.Bulk {
+			mail := policy(in.Lane.Channel)
+			found.Policy, found.Priority = &mail, notification.Normal
+		}
 	}
-	return inBatches(found, in), nil
+	return found, nil
 }
 
-// ListDeliveries returns a delivery to each of two recipients of the page's own.
-func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (activities.DeliveryBatch, error) {
-	channels := []notification.Channel{in.Channel}
+// ListDeliveries returns a delivery to each of two recipients of the part's own.
+func (a *actors) ListDeliveries(_ context.Context, in activities.ListInput) (activities.ListResult, error) {
+	channels := []notification.Channel{in.Lane.Channel}
 	all := batch(in.EventID, strconv.FormatInt(in.IDs.First, 10), channels)
 	all.Deliveries = append(all.Deliveries, batch(in.EventID, strconv.FormatInt(in.IDs.Last, 10), channels).Deliveries...)
 	for i := range all.Deliveries {
-		if in.Waiting {
+		if in.Lane.Waiting {
 			all.Deliveries[i].SendAfter = time.Now().UTC().Add(a.of(in.EventID).waits)
 		}
 	}
-	return all, nil
+	return activities.ListResult{DeliveryBatch: all}, nil
+}
+
+// CancelPart cancels nothing more.
+func (a *actors) CancelPart(context.Context, activities.CancelPartInput) (activities.CancelPartResult, error) {
+	return activities.CancelPartResult{}, nil
 }
 
 // AwaitHolder asks the server, as the activity itself does.

@@ -8,40 +8,24 @@ import (
 	"herald/internal/notification"
 )
 
-// batchedEvents are the outcomes of events whose lanes go in batches.
+// batchedEvents are the outcomes of bulk events.
 func batchedEvents() []*scenario {
-	mails := activities.PlanResult{Lanes: []notification.Lane{{Channel: notification.Email}}}
+	mails := activities.PlanResult{Bulk: true, Lanes: []notification.Lane{{Channel: notification.Email}}}
 	sent := large("notify_batched", 2, mails, mails)
-	sent.also = map[string]string{"-lane-EMAIL": "lane_batched", "-batch-EMAIL-1": "batch_sent", "-batch-EMAIL-2": "batch_repeated"}
+	sent.also = map[string]string{"-lane-EMAIL": "lane_batched", "-batch-EMAIL-1": "batch_sent", "-batch-EMAIL-2": "batch_failed", "-staff29-EMAIL": "deliver_failed_in_batch"}
 	cancelled := large("notify_batched_cancelled", 1, mails)
 	cancelled.holds, cancelled.meanwhile = true, []step{underWay, cancel}
 	cancelled.also = map[string]string{"-lane-EMAIL": "lane_batched_cancelled", "-batch-EMAIL-1": "batch_cancelled"}
-	for _, s := range []*scenario{sent, cancelled} {
-		s.batched = true
-	}
 	return []*scenario{sent, cancelled}
 }
 
-// sizeOf is what a lane learns of its size: at first nothing, where its event still plans.
-func (s *scenario) sizeOf() activities.LaneSize {
-	switch {
-	case !s.batched:
-		return activities.LaneSmall
-	case len(s.pages) > 1 && s.polls.Add(1) == 1:
-		return activities.LaneOpen
-	default:
-		return activities.LaneBulk
+// ClaimFailed finds a delivery of the second batch that failed for good.
+func (a *actors) ClaimFailed(_ context.Context, in activities.ClaimFailedInput) (activities.ClaimFailedResult, error) {
+	if in.IDs.First == 10 {
+		return activities.ClaimFailedResult{}, nil
 	}
-}
-
-// inBatches adds what a lane in batches is told of a stretch: that some of the second FAILED
-// before.
-func inBatches(next activities.NextResult, in activities.NextInput) activities.NextResult {
-	if next.Size == activities.LaneBulk && next.Last > 0 {
-		mail := policy(in.Lane.Channel)
-		next.Policy, next.Priority, next.Failed = &mail, notification.Normal, next.First > 10
-	}
-	return next
+	failed := batch(in.EventID, "29", []notification.Channel{in.Lane.Channel}).Deliveries[0]
+	return activities.ClaimFailedResult{Failed: []notification.FailedDelivery{{Delivery: failed, Reason: "sendgrid refused: 400"}}}, nil
 }
 
 // SendBatch ends early in the first batch of an event, with a record to be made, and leaves
@@ -55,7 +39,7 @@ func (a *actors) SendBatch(ctx context.Context, in activities.SendBatchInput) (a
 		return activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 1}, More: true, Unrecorded: unrecorded}, nil
 	}
 	if in.Number > 1 {
-		return activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 500}}, nil
+		return activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 1999, Failed: 1}}, nil
 	}
 	later := map[string]time.Time{notification.DeliveryID(in.EventID, "staff", "10", in.Channel): time.Now().UTC().Add(time.Second)}
 	if s.giveUps.Add(1) == 1 {

@@ -22,20 +22,22 @@ var (
 // largeEvents are the outcomes of events with lanes and pages.
 func largeEvents() []*scenario {
 	paged := large("notify_paged", 5, now(), now(), now())
-	paged.also = map[string]string{"-lane-EMAIL": "lane_sent", "-page-EMAIL-1": "page_sent"}
+	paged.also = map[string]string{"-lane-EMAIL": "lane_sent"}
 	later := large("notify_paged_waiting", 2, now(), both())
 	later.waits, later.also = 2*time.Second, map[string]string{"-lane-SMS-waiting": "lane_waiting", "-page-SMS-1-waiting": "page_waiting"}
 	followed := large("notify_paged_followed", 1, activities.PlanResult{Lanes: now().Lanes[1:]}, now())
 	followed.idle, followed.also = 2, map[string]string{"-lane-EMAIL": "lane_followed"}
 	cancelled := large("notify_paged_cancelled", 1, now(), now())
-	cancelled.send, cancelled.meanwhile = outage, []step{withOpenPage, cancel}
-	cancelled.also = map[string]string{"-lane-EMAIL": "lane_cancelled", "-page-EMAIL-1": "page_cancelled"}
+	cancelled.send, cancelled.meanwhile = outage, []step{withOpenLane, cancel}
+	cancelled.also = map[string]string{"-lane-EMAIL": "lane_cancelled"}
+	cancelledLane := large("notify_lane_cancelled", 1, now(), now())
+	cancelledLane.send, cancelledLane.meanwhile = emailOutage, []step{withOpenLane, cancelLane}
 	cancelledWaiting := large("notify_paged_cancelled_waiting", 2, both(), both())
 	cancelledWaiting.waits, cancelledWaiting.meanwhile = 24*time.Hour, []step{withWaitingPages, showing(enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED), cancel}
 	cancelledWaiting.also = map[string]string{"-lane-SMS-waiting": "lane_cancelled_waiting", "-page-SMS-1-waiting": "page_cancelled_waiting"}
 	late := large("notify_paged_cancelled_late", 1, now(), now())
 	late.send, late.meanwhile = emailWhenReleased, cancelLate
-	return []*scenario{paged, later, followed, cancelled, cancelledWaiting, late}
+	return []*scenario{paged, later, followed, cancelled, cancelledLane, cancelledWaiting, late}
 }
 
 // large is an event whose lanes have so many stretches each.
@@ -63,9 +65,22 @@ func both() activities.PlanResult {
 	return planned
 }
 
-// withOpenPage is when a delivery of one of the event's pages was begun.
-func withOpenPage(ctx context.Context, temporal client.Client, s *scenario) error {
-	return openChild(ctx, temporal, s.id+"-page-EMAIL-1", emailOf(s))
+// withOpenLane is when a delivery of one of the event's lanes was begun.
+func withOpenLane(ctx context.Context, temporal client.Client, s *scenario) error {
+	return openChild(ctx, temporal, s.id+"-lane-EMAIL", emailOf(s))
+}
+
+// cancelLane cancels one of the event's lanes.
+func cancelLane(ctx context.Context, temporal client.Client, s *scenario) error {
+	return temporal.CancelWorkflow(ctx, s.id+"-lane-EMAIL", "")
+}
+
+// emailOutage fails the e-mails, and sends the rest.
+func emailOutage(ctx context.Context, s *scenario, in activities.SendInput) (activities.SendResult, error) {
+	if in.Channel != notification.Email {
+		return activities.SendResult{Status: notification.Sent}, nil
+	}
+	return outage(ctx, s, in)
 }
 
 // withWaitingPages is when the deliveries of the event's waiting pages wait.

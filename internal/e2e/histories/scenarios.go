@@ -29,7 +29,6 @@ type scenario struct {
 	finishing bool                      // the local activity that records its end waits until it is released
 	away      bool                      // its local activities fail
 	stretches int64                     // of each lane
-	batched   bool                      // its lanes go in batches
 	idle      int32                     // looks of its lane that find nothing, while the second page is planned
 	outcome   notification.EventOutcome // that its end finds; empty: what the event knows
 	waits     time.Duration             // how long its deliveries that wait do

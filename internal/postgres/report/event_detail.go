@@ -51,6 +51,8 @@ type ProcessedRow struct {
 type DeliveryTotals struct {
 	ByStatus map[notification.Status]int `json:"by_status"`
 	ReadBy   int                         `json:"read_by"` // recipients who have read any of theirs
+
+	FailedWithoutWorkflow int `json:"failed_without_workflow"` // deliveries that failed in batches after the first 1,000
 }
 
 // RecipientDetail is what was decided about one recipient, and their deliveries.
@@ -131,7 +133,8 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 	queueRow(batch, &detail.Processed, query, detail.EventID)
 }
 
-// queueTotals counts all deliveries of the event, and those who have read any.
+// queueTotals counts all deliveries of the event, the recipients who have read any, and the
+// failed deliveries that Temporal has no workflow of.
 func queueTotals(batch *pgx.Batch, detail *EventDetail) {
 	const byStatus = `
 		SELECT status, count(*)
@@ -144,9 +147,17 @@ func queueTotals(batch *pgx.Batch, detail *EventDetail) {
 		WHERE  event_id = $1
 		AND    read_at IS NOT NULL`
 
+	const withoutWorkflow = `
+		SELECT count(*)
+		FROM   notification n
+		WHERE  n.event_id = $1
+		AND    n.status = 'FAILED'
+		AND    NOT n.failed_child`
+
 	detail.Deliveries.ByStatus = map[notification.Status]int{}
 	queueCounts(batch, detail.Deliveries.ByStatus, byStatus, detail.EventID)
 	batch.Queue(readBy, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.ReadBy) })
+	batch.Queue(withoutWorkflow, detail.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&detail.Deliveries.FailedWithoutWorkflow) })
 }
 
 // queueCounts adds a query that counts deliveries by status.

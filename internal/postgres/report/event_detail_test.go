@@ -80,6 +80,20 @@ func TestEventDetailCountsDeliveries(t *testing.T) {
 	require.Nil(t, got.Recipients[2].Deliveries[notification.SMS].ReadAt)
 }
 
+// What failed in a batch has a workflow up to a limit. The rest is counted.
+func TestEventDetailCountsFailuresWithoutAWorkflow(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, `
+		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error, attempt_count, failed_child)
+		OVERRIDING SYSTEM VALUE
+		SELECT n, 'evt-1', 'T', 'CUSTOMER', n::text, 'SMS', 'd' || n, 'a', 'b', 'FAILED', 'refused', 1, CASE n WHEN 11 THEN true WHEN 12 THEN NULL ELSE false END
+		FROM   generate_series(11, 14) AS n`)
+
+	require.Equal(t, 2, eventDetail(t, r, 1).Deliveries.FailedWithoutWorkflow, "not 11, which has one; not 12, which failed in a workflow")
+}
+
 func TestEventDetailIsBounded(t *testing.T) {
 	t.Parallel()
 

@@ -1,0 +1,173 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// openLane is a running [NotifyChannel].
+type openLane struct {
+	in   ChannelInput // of the next run
+	open *limiter     // batches, pages or deliveries
+}
+
+func newOpenLane(ctx workflow.Context, in ChannelInput) *openLane {
+	size := int64(laneDeliveries)
+	switch {
+	case in.Bulk:
+		size = openBatches
+	case in.Lane.Waiting:
+		size = waitingPages
+	}
+	return &openLane{in: in, open: newLimiter(ctx, size)}
+}
+
+// part is a stretch of the lane.
+func (l *openLane) part(ids notification.IDRange) notification.Part {
+	return notification.Part{EventID: l.in.EventID, Lane: l.in.Lane, IDs: ids}
+}
+
+// listen receives the signal that all recipients are planned.
+func (l *openLane) listen(ctx workflow.Context) {
+	signals := workflow.GetSignalChannel(ctx, allPlanned)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		signals.Receive(ctx, nil)
+		l.in.Planned = true
+	})
+}
+
+// run hands on all rows, and then the rows that a late planning stored behind the last id.
+func (l *openLane) run(ctx workflow.Context) error {
+	for {
+		through, err := l.handOn(ctx)
+		if waitErr := l.open.wait(ctx); err == nil {
+			err = waitErr
+		}
+		switch {
+		case err != nil:
+			return err
+		case !through:
+			return l.continueAsNew(ctx)
+		case l.in.Pending:
+			return nil
+		}
+		l.in.Pending, l.in.After = true, 0
+	}
+}
+
+// handOn starts a workflow for each stretch of rows. It returns when there
+// are no more (through), or when the history has become long.
+func (l *openLane) handOn(ctx workflow.Context) (through bool, err error) {
+	for interval := l.firstLook(); ; {
+		planned := l.in.Planned // before the look, which then sees all rows
+		next, err := l.look(ctx)
+		switch {
+		case err != nil:
+			return false, err
+		case next.Last > 0 && (planned || l.takes(next)):
+			interval = l.firstLook()
+			err = l.start(ctx, next)
+		case planned:
+			return true, nil
+		default:
+			err = l.untilMore(ctx, interval)
+			interval = min(2*interval, seldomLook)
+		}
+		if err != nil || l.isLong(ctx) {
+			return false, err
+		}
+	}
+}
+
+func (l *openLane) firstLook() time.Duration {
+	if l.in.Bulk {
+		return batchLook
+	}
+	return firstLook
+}
+
+// takes reports whether a stretch is handed on while the event plans. A partial batch waits
+// until no batch is open, so that most batches are full.
+func (l *openLane) takes(next activities.NextResult) bool {
+	return !l.in.Bulk || !next.Partial || l.open.open == 0
+}
+
+// untilMore waits until all recipients are planned or the last child has ended, but no longer than d.
+func (l *openLane) untilMore(ctx workflow.Context, d time.Duration) error {
+	busy := l.open.open > 0
+	_, err := workflow.AwaitWithTimeout(ctx, d, func() bool { return l.in.Planned || busy && l.open.open == 0 })
+	return err
+}
+
+func (l *openLane) look(ctx workflow.Context) (activities.NextResult, error) {
+	return execute[activities.NextResult](ctx, listOptions, acts.NextDeliveries, activities.NextInput{
+		EventID: l.in.EventID, Lane: l.in.Lane, After: l.in.After, Pending: l.in.Pending, Bulk: l.in.Bulk,
+	})
+}
+
+// start starts the workflows of a stretch as soon as there are slots. Its only error is
+// that ctx was cancelled.
+func (l *openLane) start(ctx workflow.Context, next activities.NextResult) error {
+	l.in.After = next.Last
+	switch {
+	case l.in.Bulk:
+		return l.startBatch(ctx, next)
+	case l.in.Lane.Waiting:
+		return l.startPage(ctx, next.IDRange)
+	default:
+		return l.startEach(ctx, next.IDRange)
+	}
+}
+
+func (l *openLane) startEach(ctx workflow.Context, ids notification.IDRange) error {
+	workflow.SetCurrentDetails(ctx, "each delivery is a child workflow")
+	list := activities.ListInput{Part: l.part(ids), Pending: l.in.Pending}
+	return eachListed(ctx, list, func(d notification.Delivery, policy activities.DeliveryPolicy) error {
+		return l.open.run(ctx, func(ctx workflow.Context) { deliverOne(ctx, l.in.event(), d, policy) })
+	})
+}
+
+func (l *openLane) startPage(ctx workflow.Context, ids notification.IDRange) error {
+	l.in.Parts++
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d pages of deliveries begun; each is a child workflow", l.in.Parts))
+	options := pageOptions(l.in.event(), l.in.Lane, l.in.Parts)
+	page := PageInput{Part: l.part(ids), EventType: l.in.EventType, Aggregate: l.in.Aggregate, Pending: l.in.Pending}
+	return l.open.run(ctx, func(ctx workflow.Context) {
+		_ = runPart(ctx, options, NotifyPageType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+			return workflow.ExecuteChildWorkflow(ctx, NotifyPage, page)
+		})
+	})
+}
+
+func (l *openLane) startBatch(ctx workflow.Context, next activities.NextResult) error {
+	l.in.Parts++
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d batches of deliveries begun; each is a child workflow", l.in.Parts))
+	batch := BatchInput{
+		EventID: l.in.EventID, EventType: l.in.EventType, Aggregate: l.in.Aggregate, Channel: l.in.Lane.Channel,
+		IDs: next.IDRange, Number: l.in.Parts, Priority: next.Priority, Policy: *next.Policy,
+	}
+	options := batchOptions(l.in.event(), batch)
+	return l.open.run(ctx, func(ctx workflow.Context) {
+		_ = runPart(ctx, options, DeliverBatchType, func(ctx workflow.Context) workflow.ChildWorkflowFuture {
+			return workflow.ExecuteChildWorkflow(ctx, DeliverBatch, batch)
+		})
+	})
+}
+
+// isLong reports whether the lane goes on in a new run.
+func (l *openLane) isLong(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.GetContinueAsNewSuggested() && (l.open.open == 0 || info.GetCurrentHistoryLength() > waitedHistory)
+}
+
+func (l *openLane) continueAsNew(ctx workflow.Context) error {
+	if workflow.GetSignalChannel(ctx, allPlanned).ReceiveAsync(nil) {
+		l.in.Planned = true
+	}
+	return workflow.NewContinueAsNewError(ctx, NotifyChannel, l.in)
+}

@@ -1,0 +1,111 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"herald/activities"
+	"herald/internal/notification"
+)
+
+// cancelPartOptions let cancelling a million deliveries take its time.
+var cancelPartOptions = heartbeating(5*time.Minute, time.Minute, "cancel the deliveries that were not sent yet")
+
+// endPart returns the error with which the workflow of a part ends. If the workflow was
+// cancelled, it first cancels the deliveries of the part that were not sent, so that neither
+// the event nor the sweep sends them.
+func endPart(ctx workflow.Context, part notification.Part, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	disconnected, release := workflow.NewDisconnectedContext(ctx)
+	defer release()
+	if err := cancelUnsent(disconnected, part); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func cancelUnsent(ctx workflow.Context, part notification.Part) error {
+	workflow.SetCurrentDetails(ctx, "cancelled in Temporal: marking the deliveries that were not sent")
+	in := activities.CancelPartInput{Part: part, Reason: notification.CancelledInTemporal}
+	if event := workflow.GetInfo(ctx).RootWorkflowExecution; event != nil {
+		in.EventRun = event.RunID
+	}
+	_, err := execute[activities.CancelPartResult](ctx, cancelPartOptions, acts.CancelPart, in)
+	return err
+}
+
+// eachListed calls deliver for each delivery that a list names, in lists of a bounded size.
+func eachListed(ctx workflow.Context, list activities.ListInput, deliver func(notification.Delivery, activities.DeliveryPolicy) error) error {
+	for {
+		found, err := execute[activities.ListResult](ctx, listOptions, acts.ListDeliveries, list)
+		if err != nil {
+			return err
+		}
+		for _, d := range found.Deliveries {
+			if err := deliver(d, found.Policies[d.Channel]); err != nil {
+				return err
+			}
+		}
+		if found.Next == 0 {
+			return nil
+		}
+		list.IDs.First = found.Next
+	}
+}
+
+// runPart runs the workflow of a part of an event's deliveries and returns its error. If a
+// workflow of another kind has its id, the deliveries stay PENDING, and the event's outcome
+// is INCOMPLETE.
+func runPart(ctx workflow.Context, options workflow.ChildWorkflowOptions, workflowType string, start func(ctx workflow.Context) workflow.ChildWorkflowFuture) error {
+	stranger, err := runChild(ctx, options, workflowType, start)
+	if stranger != "" {
+		workflow.GetLogger(ctx).Error("a part of the deliveries cannot be started: the id is taken", "workflow_id", options.WorkflowID, "by", stranger)
+	}
+	return err
+}
+
+const allowDuplicate = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+
+// partOptions let a lane, page or batch run again when its event does. No delivery is sent
+// twice: the rows and the deliveries' own workflow IDs prevent it. Its search attributes are
+// the event's and the channel's, so that a query finds every part.
+func partOptions(event batchEvent, lane notification.Lane, id, summary string) workflow.ChildWorkflowOptions {
+	if lane.Waiting {
+		id, summary = id+"-waiting", summary+": what is sent later"
+	}
+	return workflow.ChildWorkflowOptions{
+		WorkflowID:            id,
+		WorkflowIDReusePolicy: allowDuplicate,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
+		WaitForCancellation:   true,
+		Memo:                  map[string]any{"event_id": event.id},
+		StaticSummary:         summary,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			EventTypeAttribute.ValueSet(event.eventType),
+			AggregateAttribute.ValueSet(event.aggregate.String()),
+			ChannelAttribute.ValueSet(string(lane.Channel)),
+		),
+	}
+}
+
+func laneOptions(event batchEvent, lane notification.Lane) workflow.ChildWorkflowOptions {
+	return partOptions(event, lane, LaneID(event.id, lane.Channel), fmt.Sprintf("all deliveries by %s", lane.Channel))
+}
+
+func pageOptions(event batchEvent, lane notification.Lane, n int) workflow.ChildWorkflowOptions {
+	id := fmt.Sprintf("%s-page-%s-%d", event.id, lane.Channel, n)
+	return partOptions(event, lane, id, fmt.Sprintf("page %d of the deliveries by %s", n, lane.Channel))
+}
+
+func batchOptions(event batchEvent, in BatchInput) workflow.ChildWorkflowOptions {
+	lane := notification.Lane{Channel: in.Channel}
+	options := partOptions(event, lane, BatchID(event.id, in.Channel, in.Number), fmt.Sprintf("batch %d of the deliveries by %s", in.Number, in.Channel))
+	options.Priority = Priority(in.Priority, in.Aggregate)
+	return options
+}
