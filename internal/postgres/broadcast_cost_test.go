@@ -91,6 +91,9 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 				require.NoError(t, tt.ask(listening), tt.name)
 				require.NotEmpty(t, asked.heard, tt.name)
 				for _, statement := range asked.heard {
+					if statement.SQL == "begin" || statement.SQL == "commit" {
+						continue
+					}
 					require.Less(t, blocksOf(t, s, statement), few, "%s: %s", tt.name, statement.SQL)
 				}
 			}
