@@ -29,7 +29,7 @@ type Activities struct {
 	Retries     RetryStore
 	Followers   EscalationStore
 	Events      EventStore
-	Sinks       SinkStore
+	Messages    EventPublisher
 	Sweeps      SweepStore
 	Sweeper     Sweeper
 	SweepTime   time.Duration // how long one sweep looks; 0: 8 minutes

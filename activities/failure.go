@@ -22,8 +22,6 @@ const (
 	NoText               = "NoText"               // it cannot be written, or its recipient cannot be reached
 	AttemptsExhausted    = "AttemptsExhausted"    // the provider failed as often as the policy allows
 	RateLimited          = "RateLimited"          // the channel's rate limit left no turn for it; nothing was sent
-	SinkRefused          = "SinkRefused"          // the broker of its topic refused the event
-	SinkUnavailable      = "SinkUnavailable"      // the broker of its topic judged nothing: it is away, or not ready
 )
 
 // failure turns err into one that Temporal can act on. Return its result as it
@@ -67,47 +65,6 @@ func retried(err error) error {
 		return err
 	}
 	return later(provider, provider.RetryAfter)
-}
-
-// maxSinkRetry bounds the time between two attempts at a topic that refuses a record.
-const maxSinkRetry = 5 * time.Minute
-
-// refusal is the failure of a record that its topic has refused so often by now, made
-// permanent where no other attempt follows.
-func (p TopicPolicy) refusal(refused *notification.SinkRefusedError, refusals int) error {
-	delay, again := p.next(refused, refusals)
-	if !again {
-		return permanent(refused, SinkRefused)
-	}
-	return temporal.NewApplicationErrorWithOptions(refused.Error(), SinkRefused, temporal.ApplicationErrorOptions{
-		NextRetryDelay: delay,
-		Category:       temporal.ApplicationErrorCategoryBenign,
-	})
-}
-
-// next says when a record is tried again that its topic has refused so often by now, if
-// ever.
-func (p TopicPolicy) next(refused *notification.SinkRefusedError, refusals int) (delay time.Duration, again bool) {
-	if refused.Permanent || (p.Retries != notification.RetryForever && refusals > p.Retries) {
-		return 0, false
-	}
-	delay = p.RetryInterval
-	for range refusals - 1 {
-		delay = min(2*delay, maxSinkRetry)
-	}
-	return delay, true
-}
-
-// unjudged is the failure of a record that no broker has judged. While one is away, a
-// thousand events wait for it: that is benign, and /readyz tells of the broker, once.
-func unjudged(err error) error {
-	var unavailable *notification.SinkUnavailableError
-	if !errors.As(err, &unavailable) {
-		return failure(err)
-	}
-	return temporal.NewApplicationErrorWithOptions(unavailable.Error(), SinkUnavailable, temporal.ApplicationErrorOptions{
-		Category: temporal.ApplicationErrorCategoryBenign,
-	})
 }
 
 // isPermanent says whether a failure is never retried.

@@ -30,7 +30,7 @@ const (
 	CommitToSentMetric    = "herald_commit_to_sent"   // a timer
 	TurnWaitMetric        = "herald_turn_wait"        // a timer
 	SinkRefusalsMetric    = "herald_sink_refusals"
-	NoJSONMetric          = "herald_payloads_no_json"
+	UntoldRowsMetric      = "herald_rows_untold"
 	CommitToTopicMetric   = "herald_commit_to_acknowledged" // a timer
 	RowsDeletedMetric     = "herald_outbox_deleted"
 	EscalationsMetric     = "herald_escalations"
@@ -89,7 +89,7 @@ func ZeroMetrics(metrics client.MetricsHandler, channels []notification.Channel,
 		labelled := metrics.WithTags(map[string]string{SourceLabel: source})
 		labelled.Counter(RowsDeletedMetric).Inc(0)
 		labelled.Counter(SinkRefusalsMetric).Inc(0)
-		labelled.Counter(NoJSONMetric).Inc(0)
+		labelled.Counter(UntoldRowsMetric).Inc(0)
 	}
 	for _, from := range channels {
 		for _, to := range channels {

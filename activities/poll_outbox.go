@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 const (
@@ -35,13 +36,12 @@ type PollOutboxResult struct {
 	Started  int // workflows started, or found started
 	Failed   int // events marked FAILED
 	Released int // events given back: Temporal is out of reach, or starts nothing
-	Sent     int `json:",omitempty"` // rows that their topics have, in notification.BatchMode
+	Sent     int `json:",omitempty"` // rows that were adopted and produced, as their source wants
 }
 
-// PollOutbox starts the workflows of a source's pending events for about a minute, or in
-// notification.BatchMode sends its pending rows.
-// It still ends the claims that it holds when it is told to stop. When its process
-// dies, the leases run out and another poller takes over.
+// PollOutbox walks through the pending rows of a source for about a minute, and starts the
+// workflows of its events, side by side. It still ends the claims that it holds when it is
+// told to stop. When its process dies, the leases run out and another poller takes over.
 func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOutboxResult, error) {
 	source, err := a.source(in.Source)
 	if err != nil {
@@ -55,16 +55,24 @@ func (a *Activities) PollOutbox(ctx context.Context, in PollOutboxInput) (PollOu
 	defer cancel()
 	background.Go(func() { heartbeat(working) })
 
-	if source.Relay != nil {
-		return source.Relay.poll(ctx), nil
+	var walked outboxes.PollResult
+	var walking sync.WaitGroup
+	if source.Walk != nil {
+		walking.Go(func() { walked = walk(ctx, source.Walk.Source.Name, source.Walk) })
 	}
-	wake := make(chan struct{}, 1)
-	background.Go(func() { source.Outbox.ListenEvents(ctx, waker(wake)) })
-	p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake, backoff: firstBackoff}
-	for ctx.Err() == nil && !stopping(ctx) {
-		p.step(ctx)
+	var total PollOutboxResult
+	if source.Outbox != nil {
+		wake := make(chan struct{}, 1)
+		background.Go(func() { source.Outbox.ListenEvents(ctx, waker(wake)) })
+		p := &outboxPoll{Source: source, name: in.Source, launcher: a.Launcher, wake: wake, backoff: firstBackoff}
+		for ctx.Err() == nil && !stopping(ctx) {
+			p.step(ctx)
+		}
+		total = p.total
 	}
-	return p.total, nil
+	walking.Wait()
+	total.Sent, total.Failed = walked.Sent, total.Failed+walked.Failed
+	return total, nil
 }
 
 // outboxPoll is the state of one [Activities.PollOutbox].

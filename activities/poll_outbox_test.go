@@ -20,6 +20,7 @@ import (
 	"herald/activities"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
@@ -87,7 +88,7 @@ func TestPollOutboxAlreadyStarted(t *testing.T) {
 		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: "test-events"}},
 	}, nil)
 	emit(t, s, 1, 3)
-	p := poll(t, s, &launch.Launcher{Client: temporal, Prefix: "test", Sources: map[string]notification.SourceConfig{"orders": {}}}, eager)
+	p := poll(t, s, &launch.Launcher{Client: temporal, Prefix: "test", Sources: map[string]outboxes.Source{"orders": {}}}, eager)
 	await(t, s, 3, "status = 'PROCESSED'")
 
 	require.Equal(t, activities.PollOutboxResult{Started: 3}, p.stop(t))

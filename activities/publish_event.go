@@ -12,10 +12,15 @@ type EventStore interface {
 	FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error)
 }
 
+// EventPublisher takes the messages of events. A nil error means that it has the message.
+type EventPublisher interface {
+	PublishEvent(ctx context.Context, event notification.Event, audiences []string) error
+}
+
 // PublishEventInput is the input of [Activities.PublishEvent].
 type PublishEventInput struct {
 	EventID string
-	Source  string `json:",omitempty"` // empty: notification.HeraldSource
+	Source  string `json:",omitempty"` // of the event; the histories hold it
 }
 
 // PublishEventResult is the result of [Activities.PublishEvent].
@@ -23,22 +28,16 @@ type PublishEventResult struct {
 	Audiences []string // whose queues the message went to; empty: the event concerns none
 }
 
-// PublishEvent publishes an event's message to every sink of its source. A repeat
-// publishes to all of them again, with the same message id.
+// PublishEvent publishes an event's message to RabbitMQ. A repeat publishes it again, with
+// the same message id.
 func (a *Activities) PublishEvent(ctx context.Context, in PublishEventInput) (PublishEventResult, error) {
-	source, err := a.source(in.Source)
-	if err != nil {
-		return PublishEventResult{}, err
-	}
 	event, rules, err := a.Events.Event(ctx, in.EventID)
 	if err != nil {
 		return PublishEventResult{}, failure(err)
 	}
 	audiences := notification.Audiences(event, rules)
-	for _, sink := range source.Sinks {
-		if err := sink.PublishEvent(ctx, event, audiences); err != nil {
-			return PublishEventResult{}, retried(err)
-		}
+	if err := a.Messages.PublishEvent(ctx, event, audiences); err != nil {
+		return PublishEventResult{}, retried(err)
 	}
 	return PublishEventResult{Audiences: audiences}, nil
 }

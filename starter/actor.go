@@ -125,7 +125,7 @@ func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operat
 		return err
 	}
 	defer db.Close()
-	launcher, cfg, err := a.launcher(ctx)
+	launcher, _, err := a.launcher(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,9 +134,6 @@ func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operat
 	if err != nil {
 		return err
 	}
-	tables := newSourceTables(cfg.BySource())
-	defer tables.close()
-	o.Reopen = tables.reopen
 	return f(ctx, o)
 }
 

@@ -18,6 +18,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 )
 
 // demoTimeout leaves time to look at what came of the deliveries.
@@ -119,7 +120,7 @@ func (a *app) playDemo(ctx context.Context, d *demo.Demo) error {
 func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) error {
 	launcher := &launch.Launcher{Client: d.Explainer.Temporal, Namespace: d.Explainer.Namespace, Prefix: cfg.TaskQueuePrefix}
 	for _, name := range d.Sources() {
-		state, err := operate.RunningPollers(ctx, launcher, []notification.SourceConfig{cfg.BySource()[name]})
+		state, err := operate.RunningPollers(ctx, launcher, []outboxes.Source{cfg.BySource()[name]})
 		switch {
 		case err != nil:
 			return err

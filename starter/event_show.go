@@ -117,27 +117,13 @@ func printOutbox(w io.Writer, o *report.LeasedRow) {
 	}
 }
 
-// printSource prints where the event came from and whether its topic has it, unless it is
+// printSource prints where the event came from, and when its topic got it, unless it is
 // Herald's own and goes to none.
 func printSource(w io.Writer, o *report.LeasedRow) {
 	if o.Source != notification.HeraldSource {
 		console.Row(w, "source", o.Source)
 	}
-	printSet(w, fact{"acknowledged", console.Clock(o.AcknowledgedAt)}, fact{"its own row", ownRow(o)})
-	if o.SinkAttempts > 0 {
-		console.Row(w, "refused by its topic", fmt.Sprintf("%d×", o.SinkAttempts))
-	}
-	if o.NoPayload {
-		console.Row(w, "payload", "is no JSON object of at most 256 KiB: its topic gets it as it is, and people cannot be told by it")
-	}
-}
-
-// ownRow says that the event's own table was told that it was cancelled.
-func ownRow(o *report.LeasedRow) string {
-	if o.RowFailedAt == nil {
-		return ""
-	}
-	return "FAILED since " + console.Clock(o.RowFailedAt) + ", as the event was cancelled; its service may set it back"
+	printSet(w, fact{"produced", console.Clock(o.ProducedAt)})
 }
 
 // fact is a line of what is known.

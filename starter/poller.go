@@ -10,8 +10,8 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/launch"
-	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 )
 
 // pollerTimeout is far longer than a poller needs to start what it has claimed.
@@ -52,7 +52,7 @@ pause outlasts workers and their restarts; `+"`starter poller resume`"+` ends it
 }
 
 // order is what the pollers of some sources are ordered.
-type order func(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error
+type order func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error
 
 // orderCommand is a command that orders the pollers something. Its help is the short
 // one, and what more there is to say.
@@ -70,8 +70,8 @@ func (a *app) orderCommand(name, short, more string, source *string, give order)
 }
 
 // carriedOut gives an order, and prints which pollers have carried it out.
-func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []notification.SourceConfig) ([]string, error)) order {
-	return func(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error {
+func (a *app) carriedOut(done string, give func(*operate.Operator, context.Context, []outboxes.Source) ([]string, error)) order {
+	return func(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
 		ids, err := give(o, ctx, sources)
 		if err != nil {
 			return err
@@ -80,14 +80,14 @@ func (a *app) carriedOut(done string, give func(*operate.Operator, context.Conte
 	}
 }
 
-func (a *app) startPollers(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error {
+func (a *app) startPollers(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
 	if err := o.StartPollers(ctx, sources); err != nil {
 		return err
 	}
 	return a.showPollers(ctx, o.Launcher, sources)
 }
 
-func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []notification.SourceConfig) error {
+func (a *app) stopPollers(ctx context.Context, o *operate.Operator, sources []outboxes.Source) error {
 	pollers, err := operate.RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (a *app) printPollerIDs(done string, ids []string) error {
 	})
 }
 
-func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []notification.SourceConfig) error {
+func (a *app) showPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) error {
 	pollers, err := operate.ReadPollers(ctx, launcher, sources)
 	if err != nil {
 		return err

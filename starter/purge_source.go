@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 )
 
 // purgeSource deletes the rows of one outbox that are done.
@@ -36,21 +36,21 @@ func (a *app) purgeSource(ctx context.Context, flags purgeFlags) error {
 }
 
 // purgedSource is the source that the flags name.
-func (a *app) purgedSource(flags purgeFlags) (notification.SourceConfig, error) {
+func (a *app) purgedSource(flags purgeFlags) (outboxes.Source, error) {
 	for i, t := range purgeTables() {
 		if flags.ages[i].Duration != 0 {
-			return notification.SourceConfig{}, misused(fmt.Errorf("--%s is for %s; --source goes with --older-than alone", t.flag, t.table))
+			return outboxes.Source{}, misused(fmt.Errorf("--%s is for %s; --source goes with --older-than alone", t.flag, t.table))
 		}
 	}
 	switch age := flags.olderThan; {
 	case age.Duration == 0:
-		return notification.SourceConfig{}, misused(errors.New("name an age: --source " + flags.source + " --older-than AGE"))
+		return outboxes.Source{}, misused(errors.New("name an age: --source " + flags.source + " --older-than AGE"))
 	case age.Duration < minRetention:
-		return notification.SourceConfig{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, flags.source))
+		return outboxes.Source{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, flags.source))
 	}
 	named, err := a.sourcesNamed(flags.source)
 	if err != nil {
-		return notification.SourceConfig{}, err
+		return outboxes.Source{}, err
 	}
 	return named[0], nil
 }

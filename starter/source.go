@@ -12,6 +12,7 @@ import (
 	"herald/internal/check"
 	"herald/internal/console"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 func (a *app) sourceCommand() *cobra.Command {
@@ -36,7 +37,7 @@ is missing is named with what to do about it, and the exit code is 1. It changes
 		ValidArgsFunction: a.completeSources(),
 		RunE:              a.within(checkTimeout, a.checkSources),
 	}
-	return group("source", "List, check and migrate the outboxes of other services", list, checked, a.migrateSourceCommand())
+	return group("source", "List, check, migrate and mend the outboxes that events come from", list, checked, a.migrateSourceCommand(), a.sourceRowsCommand(), a.sourceRetryCommand())
 }
 
 // sourceFlag adds the flag --source.
@@ -46,7 +47,7 @@ func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
 }
 
 // sourcesNamed is the source with a name, or all of them, Herald's own included.
-func (a *app) sourcesNamed(name string) ([]notification.SourceConfig, error) {
+func (a *app) sourcesNamed(name string) ([]outboxes.Source, error) {
 	cfg, err := a.settings()
 	if err != nil || name == "" {
 		return cfg.Sources, err
@@ -54,7 +55,7 @@ func (a *app) sourcesNamed(name string) ([]notification.SourceConfig, error) {
 	var listed []string
 	for _, source := range cfg.Sources {
 		if source.Name == name {
-			return []notification.SourceConfig{source}, nil
+			return []outboxes.Source{source}, nil
 		}
 		listed = append(listed, source.Name)
 	}
@@ -62,7 +63,7 @@ func (a *app) sourcesNamed(name string) ([]notification.SourceConfig, error) {
 }
 
 // others are the sources that the command names, or all but Herald's own.
-func (a *app) others(names []string) ([]notification.SourceConfig, error) {
+func (a *app) others(names []string) ([]outboxes.Source, error) {
 	cfg, err := a.settings()
 	if err != nil {
 		return nil, err
@@ -71,12 +72,12 @@ func (a *app) others(names []string) ([]notification.SourceConfig, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	known := map[string]notification.SourceConfig{}
+	known := map[string]outboxes.Source{}
 	var listed []string
 	for _, source := range all {
 		known[source.Name], listed = source, append(listed, source.Name)
 	}
-	var named []notification.SourceConfig
+	var named []outboxes.Source
 	for _, name := range names {
 		source, found := known[name]
 		switch {

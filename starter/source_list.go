@@ -7,29 +7,29 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 // sourceView is a source as `starter source list` prints it: without the URL of its
 // database, which is a secret.
 type sourceView struct {
-	Name         string               `json:"name"`
-	Dialect      notification.Dialect `json:"dialect,omitempty"` // none: it is Herald's own
-	Table        string               `json:"table"`
-	Topic        string               `json:"topic,omitempty"`
-	Key          string               `json:"key,omitempty"`
-	Mode         string               `json:"mode,omitempty"` // batch: no workflow for each row
-	Retries      string               `json:"retries,omitempty"`
-	People       bool                 `json:"people"`
-	PollInterval string               `json:"poll_interval"`
-	BatchSize    int                  `json:"batch_size"`
-	Pollers      int                  `json:"pollers"`
-	Timezone     string               `json:"timezone,omitempty"`
-	Retention    string               `json:"retention,omitempty"` // none: rows are kept
+	Name         string           `json:"name"`
+	Dialect      outboxes.Dialect `json:"dialect,omitempty"` // none: it is Herald's own
+	Table        string           `json:"table"`
+	Topic        string           `json:"topic,omitempty"`
+	Key          string           `json:"key,omitempty"`
+	Retries      string           `json:"retries,omitempty"`
+	People       bool             `json:"people"`
+	PollInterval string           `json:"poll_interval"`
+	BatchSize    int              `json:"batch_size"`
+	Pollers      int              `json:"pollers"`
+	Timezone     string           `json:"timezone,omitempty"`
+	Retention    string           `json:"retention,omitempty"` // none: rows are kept
 }
 
-func viewOf(source notification.SourceConfig) sourceView {
+func viewOf(source outboxes.Source) sourceView {
 	view := sourceView{
-		Name: source.Name, Dialect: source.Dialect, Table: source.Table, People: source.People, Mode: string(source.Mode),
+		Name: source.Name, Dialect: source.Dialect, Table: source.Table, People: source.People,
 		PollInterval: source.PollInterval.String(), BatchSize: source.BatchSize, Pollers: source.Pollers,
 	}
 	if source.Name == notification.HeraldSource {
@@ -48,8 +48,8 @@ func viewOf(source notification.SourceConfig) sourceView {
 }
 
 // retriesOf is 5 (100ms … 1.6s), or forever.
-func retriesOf(source notification.SourceConfig) string {
-	if source.Retries == notification.RetryForever {
+func retriesOf(source outboxes.Source) string {
+	if source.Retries == outboxes.RetryForever {
 		return "forever"
 	}
 	return fmt.Sprintf("%d from %s on", source.Retries, source.RetryInterval.Round(time.Millisecond))
@@ -63,11 +63,11 @@ func printSources(w io.Writer, views []sourceView) {
 			people = "told"
 		}
 		rows[i] = []string{
-			view.Name, string(console.Dash(view.Dialect)), view.Table, console.Dash(view.Mode), console.Dash(view.Retries), people,
+			view.Name, string(console.Dash(view.Dialect)), view.Table, console.Dash(view.Retries), people,
 			fmt.Sprintf("%s, %d × %d", view.PollInterval, view.Pollers, view.BatchSize), console.Dash(view.Retention), topicOf(view),
 		}
 	}
-	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "MODE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
+	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
 }
 
 // topicOf is the topic's template, with that of the key.

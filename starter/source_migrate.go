@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
-	"herald/internal/source"
+	"herald/internal/outboxes/dialects"
 )
 
 func (a *app) migrateSourceCommand() *cobra.Command {
@@ -42,12 +42,12 @@ func (a *app) migrateSource(ctx context.Context, name string) error {
 	var doing atomic.Value
 	doing.Store("looking at " + named[0].Table)
 	stop := a.Progress(func() string { return doing.Load().(string) })
-	created, err := o.MigrateSource(ctx, named[0], func(i source.Index) { doing.Store("creating " + i.Name) })
+	created, err := o.MigrateSource(ctx, named[0], func(i dialects.Index) { doing.Store("creating " + i.Name) })
 	stop()
 	if err != nil {
 		return err
 	}
-	return a.Print(map[string]any{"created": append([]source.Index{}, created...)}, func(w io.Writer) {
+	return a.Print(map[string]any{"created": append([]dialects.Index{}, created...)}, func(w io.Writer) {
 		for _, index := range created {
 			console.Row(w, "created", index.Name)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/source/sourcetest"
+	"herald/internal/outboxes/dialects/dialecttest"
 )
 
 // withSources is a terminal whose database has an order service's outbox beside Herald's,
@@ -16,7 +16,7 @@ import (
 func withSources(t *testing.T) terminal {
 	t.Helper()
 	c := withDatabase(t)
-	c.exec(t, "CREATE SCHEMA orders; "+sourcetest.Orders("orders.outbox"))
+	c.exec(t, "CREATE SCHEMA orders; "+dialecttest.Orders("orders.outbox"))
 	c.environment["WALLET_DATABASE_URL"] = "postgres://herald:verysecret@" + unreachable + "/wallet"
 	c.environment["OUTBOX_SOURCES"] = filepath.Join(t.TempDir(), "sources.yaml")
 	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte(`

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"herald/internal/console"
-	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 )
 
 // sourcesView is what `starter status --source` prints.
@@ -52,7 +52,7 @@ func (a *app) warnOfSources(states []operate.SourceState) {
 }
 
 // addPollers adds the pollers of sources, unless Temporal is out of reach.
-func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []notification.SourceConfig) {
+func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []outboxes.Source) {
 	pollers, err := a.pollersNow(ctx, sources)
 	if err != nil {
 		view.PollerProblem = err.Error()
@@ -63,7 +63,7 @@ func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []notif
 	a.warnOfPollers(*pollers)
 }
 
-func (a *app) pollersNow(ctx context.Context, sources []notification.SourceConfig) (*operate.Pollers, error) {
+func (a *app) pollersNow(ctx context.Context, sources []outboxes.Source) (*operate.Pollers, error) {
 	launcher, _, err := a.launcher(ctx)
 	if err != nil {
 		return nil, err
@@ -88,16 +88,13 @@ func printPollersOf(w io.Writer, view sourcesView) {
 }
 
 func printSourceStates(w io.Writer, states []operate.SourceState) {
-	console.Row(w, "SOURCE", "PENDING", "OLDEST", "FAILED", "OPEN")
+	console.Row(w, "SOURCE", "PENDING", "OLDEST", "FAILED", "RESTING TOPICS")
 	for _, state := range states {
-		pending, oldest, open := "unknown", "-", "-"
+		pending, oldest := "unknown", "-"
 		if state.Problem == "" {
 			pending, oldest = strconv.Itoa(*state.Pending), oldestOf(state)
 		}
-		if state.Open != nil {
-			open = strconv.Itoa(*state.Open)
-		}
-		console.Row(w, state.Name, pending, oldest, state.Failed, open)
+		console.Row(w, state.Name, pending, oldest, state.Failed, state.Resting)
 	}
 }
 

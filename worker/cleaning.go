@@ -1,17 +1,23 @@
 package main
 
 import (
+	"context"
+
 	"herald/activities"
-	"herald/internal/cleaning"
 	"herald/internal/config"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
 )
 
 // newCleaners has one for each source: which of them clean, and when, is in the schedule.
 func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
+	open := func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		return dialects.Open(ctx, source)
+	}
 	cleaners := map[string]activities.Cleaner{}
 	for _, source := range cfg.Sources {
-		cleaners[source.Name] = cleaning.Outbox{Source: source, Store: db}
+		cleaners[source.Name] = outboxes.Cleaner{Source: source, Store: db, Open: open}
 	}
 	return cleaners
 }

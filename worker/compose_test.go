@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"herald/internal/config"
-	"herald/internal/kafka"
 	"herald/internal/notification"
+	"herald/internal/outboxes/kafka"
 	"herald/internal/signin"
 	"herald/internal/wiring"
 )

@@ -21,9 +21,9 @@ import (
 	"herald/internal/config"
 	"herald/internal/environment"
 	"herald/internal/health"
-	"herald/internal/kafka"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
 	"herald/internal/secret"
@@ -78,9 +78,9 @@ func run(ctx context.Context, part part) error {
 	}
 	defer closeTopics(topics)
 	launcher := &launch.Launcher{Namespace: options.Namespace, Prefix: cfg.TaskQueuePrefix, PublishEvents: cfg.PublishEvents, Sources: cfg.BySource()}
-	outboxes := sourcesWiring{cfg: cfg, events: events, broker: broker, topics: topics, orders: launcher}
-	defer outboxes.close()
-	sources, err := outboxes.sources(ctx)
+	wiring := sourcesWiring{cfg: cfg, events: events, topics: topics}
+	defer wiring.close()
+	sources, err := wiring.sources(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func run(ctx context.Context, part part) error {
 	if acts.Senders, acts.Off, err = newSenders(wired, cfg, broker, part.channels); err != nil {
 		return err
 	}
-	running := &workers{temporal: temporal, namespace: options.Namespace, operator: newOperator(events, launcher), cfg: cfg, part: part, activities: acts, topics: topics != nil}
+	running := &workers{temporal: temporal, namespace: options.Namespace, operator: newOperator(events, launcher), cfg: cfg, part: part, activities: acts}
 	activities.ZeroMetrics(metrics.temporal, part.channels, slices.Collect(maps.Keys(sources)))
 	group, ctx := errgroup.WithContext(ctx)
 	page := health.Handler(checks(events, broker, topics, temporal, running), metrics.page)
@@ -159,7 +159,7 @@ func newActivities(cfg config.Config, events, deliveries *postgres.Store, broker
 		Retries:     deliveries,
 		Followers:   events,
 		Events:      events,
-		Sinks:       events,
+		Messages:    broker,
 		Sweeps:      events,
 		Sweeper:     launcher,
 		Executions:  launcher,

@@ -102,7 +102,7 @@ var meanings = map[string]string{
 	activities.TurnWaitMetric:        "Time that a message, or some of a batch, waited for its turn under the channel's rate limit.",
 	activities.RestsMetric:           "Rests of batches, and of the planning of large events, since a single message was late.",
 	activities.SinkRefusalsMetric:    "Records that the broker of a topic refused.",
-	activities.NoJSONMetric:          "Events of another outbox that people cannot be told of: their payload is no JSON object of 256 KiB.",
+	activities.UntoldRowsMetric:      "Rows of outboxes that tell no people: their payload is no JSON object of 256 KiB, or their event id is taken.",
 	activities.CommitToTopicMetric:   "Time from an event's creation to the acknowledgement by the broker of its topic.",
 	activities.CommitToSentMetric:    "Time from an event's transaction to the record that a message of it was sent.",
 }
@@ -123,6 +123,7 @@ func (w watched) register(meter metric.Meter) error {
 	oldest := gauge("herald_outbox_oldest_pending", "Age of the oldest event that waits; 0: none does.", metric.WithUnit("s"))
 	followUps := gauge("herald_follow_ups_pending", "Deliveries about which something is still to be done after a receipt, counted up to 100,000.")
 	oldestFollowUp := gauge("herald_follow_ups_oldest_pending", "Age of the oldest of these; 0: there is none.", metric.WithUnit("s"))
+	resting := gauge("herald_source_topics_resting", "Topics of a source that take no records: they do not exist, Herald may not write them, or they have no leader.")
 	depth := gauge("herald_queue_depth", "Messages that wait in a queue for a consumer.")
 	_, err := meter.RegisterCallback(func(ctx context.Context, observer metric.Observer) error {
 		observer.ObserveFloat64(brokerUp, number(w.broker() == nil))
@@ -141,13 +142,14 @@ func (w watched) register(meter metric.Meter) error {
 			observer.ObserveFloat64(pending, float64(outbox.Pending), label)
 			observer.ObserveFloat64(rejected, float64(outbox.Failed), label)
 			observer.ObserveFloat64(oldest, outbox.OldestPending.Seconds(), label)
+			observer.ObserveFloat64(resting, float64(outbox.Resting), label)
 		}
 		return nil
-	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, depth)
+	}, brokerUp, kafkaUp, databaseUp, pending, rejected, oldest, followUps, oldestFollowUp, resting, depth)
 	return errors.Join(append(failed, err)...)
 }
 
-func (s wiredSource) look(ctx context.Context) (notification.OutboxState, error) {
+func (s wiredSource) look(ctx context.Context) (outboxState, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	return s.state(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
-	"herald/internal/kafka"
 	"herald/internal/notification"
+	"herald/internal/outboxes/kafka"
 	"herald/internal/signin"
 	"herald/internal/wiring"
 )

@@ -3,88 +3,134 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"herald/activities"
 	"herald/internal/config"
-	"herald/internal/kafka"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
+	"herald/internal/outboxes/kafka"
 	"herald/internal/postgres"
-	"herald/internal/rabbitmq"
-	"herald/internal/source"
 )
 
 // wiredSource is an outbox that pollers poll, and that gauges watch.
 type wiredSource struct {
 	activities.Source
-	state func(ctx context.Context) (notification.OutboxState, error)
+	state func(ctx context.Context) (outboxState, error)
 }
 
-// wiring of the sources: what they share.
+// outboxState is how far behind an outbox is, and how many of its topics rest.
+type outboxState struct {
+	notification.OutboxState
+	Resting int
+}
+
+// sourcesWiring is what the sources share.
 type sourcesWiring struct {
 	cfg    config.Config
 	events *postgres.Store
-	broker *rabbitmq.Broker
 	topics *kafka.Producer // nil: KAFKA_BROKERS is not set
-	orders activities.TopicOrders
-	tables []*source.Table
+	tables []*dialects.Table
 }
 
 // sources has one entry for each source, under the name that its pollers, its metrics and
 // the histories of its events have. A source whose topics nobody can reach is off.
 func (w *sourcesWiring) sources(ctx context.Context) (map[string]wiredSource, error) {
 	wired := map[string]wiredSource{}
-	for _, cfg := range w.cfg.Sources {
-		if cfg.Kafka != nil && w.topics == nil {
-			slog.Warn("KAFKA_BROKERS is not set: the events of a source wait for a worker that has it", "source", cfg.Name)
-			if cfg.Name != notification.HeraldSource {
+	for _, source := range w.cfg.Sources {
+		if source.Kafka != nil && w.topics == nil {
+			slog.Warn("KAFKA_BROKERS is not set: the rows of a source wait for a worker that has it", "source", source.Name)
+			if !source.IsHerald() {
 				continue
 			}
+			source.Kafka = nil
 		}
-		if cfg.Name == notification.HeraldSource {
-			wired[cfg.Name] = w.heralds(cfg)
-			continue
-		}
-		other, err := w.other(ctx, cfg)
+		each, err := w.wire(ctx, source)
 		if err != nil {
 			return nil, err
 		}
-		wired[cfg.Name] = other
+		wired[source.Name] = each
 	}
 	return wired, nil
 }
 
-// heralds is Herald's own outbox.
-func (w *sourcesWiring) heralds(cfg notification.SourceConfig) wiredSource {
-	return wiredSource{w.sourceOf(cfg, w.events), w.events.OutboxState}
+// adoptedEvents are the events that the rows of another outbox became.
+type adoptedEvents struct {
+	*postgres.Store
+	source string
+	hints  chan struct{}
 }
 
-// other is the outbox of another service.
-func (w *sourcesWiring) other(ctx context.Context, cfg notification.SourceConfig) (wiredSource, error) {
-	table, err := source.Open(ctx, cfg)
+// ClaimEvents claims events of the source.
+func (e *adoptedEvents) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+	return e.ClaimEventsOf(ctx, e.source, owner, limit, lease)
+}
+
+// ListenEvents calls wake when rows were adopted by this process.
+func (e *adoptedEvents) ListenEvents(ctx context.Context, wake func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.hints:
+			wake()
+		}
+	}
+}
+
+func (e *adoptedEvents) hint() {
+	select {
+	case e.hints <- struct{}{}:
+	default: // one is enough
+	}
+}
+
+// wire connects a source. Herald's own outbox needs no walk unless it has a topic.
+func (w *sourcesWiring) wire(ctx context.Context, source outboxes.Source) (wiredSource, error) {
+	wired := wiredSource{Source: activities.Source{Interval: source.PollInterval, BatchSize: w.cfg.OutboxBatchSize}}
+	if source.IsHerald() {
+		wired.Outbox = w.events
+		wired.state = w.withRows(source.Name, w.events.OutboxState)
+		if source.Kafka == nil {
+			return wired, nil
+		}
+	}
+	table, err := dialects.Open(ctx, source)
 	if err != nil {
-		return wiredSource{}, err
+		return wired, err
 	}
 	w.tables = append(w.tables, table)
-	polled := w.sourceOf(cfg, &activities.AdoptedOutbox{Source: cfg, Table: table, Store: w.events, Topics: w.orders})
-	polled.Table = table
-	if cfg.Mode == notification.BatchMode {
-		polled.Relay = &activities.Relay{Source: cfg, Table: relayTable{table}, Store: w.events, Topics: w.topics}
+	wired.Walk = &outboxes.Walk{Source: source, Table: table, Memory: w.events}
+	if source.Kafka != nil {
+		wired.Walk.Topics = w.topics
 	}
-	return wiredSource{polled, func(ctx context.Context) (notification.OutboxState, error) {
-		state, err := table.State(ctx)
-		if err == nil {
-			state.Failed, err = w.events.FailedEvents(ctx, cfg.Name)
-		}
-		return state, err
-	}}, nil
+	if source.IsHerald() {
+		wired.Walk.Source.People = false // its events are there
+		return wired, nil
+	}
+	if source.People {
+		events := &adoptedEvents{w.events, source.Name, make(chan struct{}, 1)}
+		wired.Outbox, wired.Walk.Adopted = events, events.hint
+	}
+	wired.state = w.withRows(source.Name, table.State)
+	return wired, nil
 }
 
-func (w *sourcesWiring) sourceOf(cfg notification.SourceConfig, outbox activities.Outbox) activities.Source {
-	wired := activities.Source{Config: cfg, Outbox: outbox, Sinks: []activities.Sink{w.broker}, Interval: cfg.PollInterval, BatchSize: cfg.BatchSize}
-	if cfg.Kafka != nil && w.topics != nil {
-		wired.Topics = w.topics
+// withRows adds what Herald's own database knows of the rows of a source.
+func (w *sourcesWiring) withRows(name string, read func(context.Context) (notification.OutboxState, error)) func(context.Context) (outboxState, error) {
+	return func(ctx context.Context) (outboxState, error) {
+		state, err := read(ctx)
+		if err != nil {
+			return outboxState{}, err
+		}
+		failed, resting, err := w.events.SourceState(ctx, name)
+		if name != notification.HeraldSource {
+			state.Failed = 0 // the rows that failed are known to Herald
+		}
+		state.Failed += failed
+		return outboxState{state, resting}, err
 	}
-	return wired
 }
 
 // close ends the connections to the tables of other services.
@@ -101,11 +147,4 @@ func polled(sources map[string]wiredSource) map[string]activities.Source {
 		polled[name] = source.Source
 	}
 	return polled
-}
-
-// relayTable is a table as a relay reads it.
-type relayTable struct{ *source.Table }
-
-func (t relayTable) Snapshot(ctx context.Context) (activities.RelaySnapshot, error) {
-	return t.Table.Snapshot(ctx)
 }

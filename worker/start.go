@@ -7,7 +7,7 @@ import (
 
 	"herald/internal/check"
 	"herald/internal/health"
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/rabbitmq"
 	"herald/internal/wiring"
@@ -39,7 +39,7 @@ func declareQueues(ctx context.Context, db *postgres.Store, broker *rabbitmq.Bro
 
 // warnOfMistakes says what `starter check` would say of this part of the work. It holds up
 // nothing.
-func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part, sources []notification.SourceConfig) {
+func warnOfMistakes(ctx context.Context, db *postgres.Store, wired wiring.Wiring, part part, sources []outboxes.Source) {
 	senders := check.Senders{Wired: wired, Channels: part.channels}
 	schema, _ := check.Schema(ctx, db, migrations.FS)
 	subjects := append([]check.Subject{schema}, check.Sending(db, senders)...)

@@ -5,8 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/kafka"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/kafka"
 )
 
 // A worker needs Kafka only where a source has a topic: KAFKA_BROKERS may be set for others.
@@ -14,19 +15,19 @@ func TestConnectTopics(t *testing.T) {
 	t.Parallel()
 
 	brokers := []string{"localhost:1"}
-	people := notification.SourceConfig{Name: notification.HeraldSource, People: true}
-	topic := notification.SourceConfig{Name: "orders", Kafka: &notification.KafkaRoute{Topic: "orders"}}
+	people := outboxes.Source{Name: notification.HeraldSource, People: true}
+	topic := outboxes.Source{Name: "orders", Kafka: &outboxes.KafkaRoute{Topic: "orders"}}
 	tests := []struct {
 		name      string
 		brokers   []string
-		sources   []notification.SourceConfig
+		sources   []outboxes.Source
 		part      part
 		connected bool
 	}{
-		{"a source has a topic", brokers, []notification.SourceConfig{people, topic}, part{events: true}, true},
-		{"no source has one", brokers, []notification.SourceConfig{people}, part{events: true}, false},
-		{"no broker", nil, []notification.SourceConfig{people, topic}, part{events: true}, false},
-		{"no events", brokers, []notification.SourceConfig{people, topic}, part{}, false},
+		{"a source has a topic", brokers, []outboxes.Source{people, topic}, part{events: true}, true},
+		{"no source has one", brokers, []outboxes.Source{people}, part{events: true}, false},
+		{"no broker", nil, []outboxes.Source{people, topic}, part{events: true}, false},
+		{"no events", brokers, []outboxes.Source{people, topic}, part{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -26,9 +26,6 @@ import (
 // take to record its result before the process ends.
 const stopTimeout = 10 * time.Second
 
-// topicSlots bounds the events that wait for the broker of their topic at the same time.
-const topicSlots = 256
-
 // workers are the Temporal workers of this process, one per task queue. So a
 // provider that hangs uses up only the slots of its own channel, and a rate limit
 // slows down only the sends.
@@ -39,7 +36,6 @@ type workers struct {
 	cfg        config.Config
 	part       part
 	activities *activities.Activities
-	topics     bool // there is a broker for topics
 
 	settled atomic.Bool // they poll, and their generation is promoted or is not to be
 	fatal   chan error
@@ -108,13 +104,6 @@ func (w *workers) addEvents() {
 		WorkerStopTimeout:            stopTimeout,
 		MaxHeartbeatThrottleInterval: activities.PollHeartbeat / 5, // a heartbeat's answer is how a poller hears that it is to pause
 	})
-	if w.topics {
-		w.add(workflows.TopicsQueue(workflows.EventsQueue(w.cfg.TaskQueuePrefix)), nil, worker.Options{
-			MaxConcurrentActivityExecutionSize: topicSlots,
-			DisableWorkflowWorker:              true,
-			WorkerStopTimeout:                  stopTimeout,
-		})
-	}
 }
 
 func (w *workers) addChannel(channel notification.Channel) {

@@ -16,11 +16,6 @@ const (
 	Reschedule = "reschedule" // a time.Time: send then
 )
 
-// RetryTopic is the signal, without arguments, by which operators and pollers have an event
-// sent to its topic again, after that has refused it for good. Where people are still told of
-// the event, its workflow waits for it.
-const RetryTopic = "retry-topic"
-
 // Settled is the signal, without arguments, by which an [EscalationID] is told that its
 // delivery has ended, or that a receipt, an acknowledgement or a reader has changed its row.
 const Settled = "settled"
@@ -85,10 +80,6 @@ func BatchID(eventID string, channel notification.Channel, n int) string {
 func LaneID(eventID string, channel notification.Channel) string {
 	return fmt.Sprintf("%s-lane-%s", eventID, channel)
 }
-
-// TopicsQueue is the task queue of the activities that send events to topics. Only workers
-// that have a broker for topics serve it: events wait for one.
-func TopicsQueue(eventsQueue string) string { return eventsQueue + "-topics" }
 
 // onRecordsQueue sends the activities of a delivery or digest to [RecordsQueue],
 // unless their options name another queue.

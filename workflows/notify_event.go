@@ -15,12 +15,9 @@ import (
 type NotifyInput struct {
 	EventID  string
 	Source   string `json:",omitempty"` // where the event was claimed; empty: notification.HeraldSource
-	Publish  bool   // publish the event's message to the sinks of its source
+	Publish  bool   // publish the event's message to RabbitMQ
 	Commands int    `json:",omitempty"` // [Commands] as of the start
 	Cancels  string `json:",omitempty"` // the event that it takes back; empty: none
-
-	Topic     *activities.TopicPolicy `json:",omitempty"` // the event goes to the topic of its source; nil: its source has none
-	TopicOnly bool                    `json:",omitempty"` // nobody is told of it
 }
 
 // NotifyResult is the result of [NotifyEvent].
@@ -86,27 +83,22 @@ const Commands = 4
 const pagesAtOnce = 100
 
 // NotifyEvent tells everybody who should hear of one event. If the event takes back
-// another, it cancels that one first. It publishes the event's message, and sends the
-// event to the topic of its source, beside the deliveries, and plans them. Where the recipients fit
+// another, it cancels that one first. It publishes the event's message while it plans the
+// deliveries. Where the recipients fit
 // on a page, it starts one child per recipient and channel. Otherwise it starts
 // one [NotifyChannel] per channel, so that each goes at its own pace. It ends
 // when all of them have. A delivery that fails does not fail its siblings or the
 // event.
 func NotifyEvent(ctx workflow.Context, in NotifyInput) (NotifyResult, error) {
-	told, settleTold := workflow.NewFuture(ctx)
-	published, produced := publishEvent(ctx, in), produceEvent(ctx, in, told)
+	published := publishEvent(ctx, in)
 	cancelled, err := cancelOther(ctx, in)
 	var result NotifyResult
-	if err == nil && !in.TopicOnly {
+	if err == nil {
 		result, err = deliverAll(ctx, in)
 	}
-	settleTold.Set(nil, nil)
 	result.Cancelled = cancelled
 	if publishErr := awaitPublished(ctx, in, published); err == nil {
 		err = publishErr
-	}
-	if produceErr := produced.Get(ctx, nil); err == nil {
-		err = produceErr
 	}
 	result, err = finishEvent(ctx, in, result, err)
 	_ = published.Get(ctx, nil) // not ready only if the event was cancelled

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 )
 
@@ -50,7 +50,7 @@ type Subject struct {
 // Planning is what planning reads: who is told of what, in which words. Events count if
 // they were written in the time since, and are of a source that concerns people: others
 // only go to topics, which these rules say nothing of.
-func Planning(db *postgres.Store, senders Senders, since time.Duration, sources []notification.SourceConfig) []Subject {
+func Planning(db *postgres.Store, senders Senders, since time.Duration, sources []outboxes.Source) []Subject {
 	recent := &recentEvents{db: db, since: since}
 	for _, source := range sources {
 		if source.People {

@@ -16,6 +16,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/example"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/sandbox"
@@ -25,7 +26,7 @@ import (
 
 // sources are Herald's own, another one that concerns people, and one that only goes to a
 // topic.
-var sources = []notification.SourceConfig{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
+var sources = []outboxes.Source{{Name: notification.HeraldSource, People: true}, {Name: "orders", People: true}, {Name: "ledger"}}
 
 // installation is the example directory in a database of its own, with the sandbox for
 // its providers. It has no mistakes.

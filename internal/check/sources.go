@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"herald/internal/notification"
-	"herald/internal/source"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 )
 
 // Sources check that the outboxes of other services have what their dialects need: one
 // subject for each. Herald's own is a part of the schema.
-func Sources(sources []notification.SourceConfig) []Subject {
+func Sources(sources []outboxes.Source) []Subject {
 	var subjects []Subject
 	for _, config := range sources {
 		if config.Name != notification.HeraldSource {
@@ -19,12 +20,12 @@ func Sources(sources []notification.SourceConfig) []Subject {
 	return subjects
 }
 
-func sourceOf(config notification.SourceConfig) Subject {
+func sourceOf(config outboxes.Source) Subject {
 	place := "source " + config.Name
 	return Subject{place, func(ctx context.Context) ([]Mistake, error) {
 		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 		defer cancel()
-		table, err := source.Open(ctx, config)
+		table, err := dialects.Open(ctx, config)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 	"herald/workflows"
@@ -23,7 +24,7 @@ type Engine struct {
 	Launcher  *launch.Launcher // nil: Temporal is out of reach
 	Problem   error            // why
 	Namespace string
-	Sources   []notification.SourceConfig // whose pollers should run
+	Sources   []outboxes.Source // whose pollers should run
 }
 
 const temporalPlace = "Temporal"

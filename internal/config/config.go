@@ -8,6 +8,7 @@ import (
 
 	"herald/internal/environment"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 // Starter is the settings of commands that neither send nor publish.
@@ -22,8 +23,8 @@ type Starter struct {
 	OutboxBatchSize    int           `env:"OUTBOX_BATCH_SIZE" envDefault:"100"`   // events, 1 to 1000
 	OutboxPollers      int           `env:"OUTBOX_POLLERS" envDefault:"1"`        // 1 to 16
 
-	OutboxSources string                      `env:"OUTBOX_SOURCES"` // a file; empty: there are no other outboxes
-	Sources       []notification.SourceConfig `env:"-"`              // the first is Herald's own
+	OutboxSources string            `env:"OUTBOX_SOURCES"` // a file; empty: there are no other outboxes
+	Sources       []outboxes.Source `env:"-"`              // the first is Herald's own
 }
 
 // Config is the settings of the worker, without those of its senders.
@@ -106,8 +107,8 @@ func SendersFrom(values map[string]string, readSenders func(*environment.Reader)
 }
 
 // BySource is the sources by their names.
-func (c Starter) BySource() map[string]notification.SourceConfig {
-	sources := map[string]notification.SourceConfig{}
+func (c Starter) BySource() map[string]outboxes.Source {
+	sources := map[string]outboxes.Source{}
 	for _, source := range c.Sources {
 		sources[source.Name] = source
 	}

@@ -11,6 +11,7 @@ import (
 	"herald/internal/config"
 	"herald/internal/environment"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 func TestDefaults(t *testing.T) {
@@ -26,7 +27,7 @@ func TestDefaults(t *testing.T) {
 			OutboxPollInterval: time.Second,
 			OutboxBatchSize:    100,
 			OutboxPollers:      1,
-			Sources:            []notification.SourceConfig{herald()},
+			Sources:            []outboxes.Source{herald()},
 		},
 		RabbitMQURL:    "amqp://guest:guest@localhost:5672/",
 		PublishEvents:  true,

@@ -11,17 +11,18 @@ import (
 
 	"herald/internal/environment"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 const sourcesSetting = "OUTBOX_SOURCES"
 
 // sources are Herald's own outbox, which is the first, and those of the file.
-func (c *Starter) sources(r *environment.Reader) []notification.SourceConfig {
-	herald := notification.SourceConfig{
-		Name: notification.HeraldSource, PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
+func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
+	herald := outboxes.Source{
+		Name: notification.HeraldSource, DatabaseURL: string(c.DatabaseURL), PollInterval: c.OutboxPollInterval, BatchSize: c.OutboxBatchSize, Pollers: c.OutboxPollers,
 		Retries: defaultSourceRetries, RetryInterval: defaultSourceRetry, People: true,
 	}
-	all := []notification.SourceConfig{herald}
+	all := []outboxes.Source{herald}
 	if c.OutboxSources == "" {
 		return all
 	}
@@ -58,7 +59,7 @@ type sourcesFile struct {
 }
 
 // add reads an entry. That of Herald's own outbox adds to what is there.
-func (f *sourcesFile) add(all *[]notification.SourceConfig, node ast.Node) {
+func (f *sourcesFile) add(all *[]outboxes.Source, node ast.Node) {
 	m, ok := f.mapping(node, "a source", entryKeys)
 	if !ok {
 		return
@@ -89,7 +90,7 @@ func (f *sourcesFile) add(all *[]notification.SourceConfig, node ast.Node) {
 }
 
 // herald reads the entry of Herald's own outbox.
-func (f *sourcesFile) herald(source *notification.SourceConfig, m mapping) {
+func (f *sourcesFile) herald(source *outboxes.Source, m mapping) {
 	for key, line := range m.lines {
 		if !slices.Contains(heraldKeys, key) {
 			f.refuse(line, "%s is Herald's own outbox: its entry may have %s, and OUTBOX_* settings say the rest", source.Name, strings.Join(heraldKeys, ", "))
@@ -100,10 +101,10 @@ func (f *sourcesFile) herald(source *notification.SourceConfig, m mapping) {
 }
 
 // other reads the entry of an outbox that is not ours.
-func (f *sourcesFile) other(m mapping) notification.SourceConfig {
+func (f *sourcesFile) other(m mapping) outboxes.Source {
 	m.need("the source", "dialect", "table")
-	source := notification.SourceConfig{
-		Dialect:      notification.Dialect(m.string("dialect")),
+	source := outboxes.Source{
+		Dialect:      outboxes.Dialect(m.string("dialect")),
 		DatabaseURL:  f.database(m),
 		Table:        m.string("table"),
 		Zone:         f.zone(m),
@@ -113,14 +114,14 @@ func (f *sourcesFile) other(m mapping) notification.SourceConfig {
 		People:       m.bool("people"),
 		Retention:    m.duration("retention", 0, minSourceRetention, maxSourceRetention),
 	}
-	if source.Dialect != "" && !slices.Contains(notification.Dialects(), source.Dialect) {
-		f.refuse(m.lineOf("dialect"), "dialect must be %s", strings.Join(words(notification.Dialects()), " or "))
+	if source.Dialect != "" && !slices.Contains(outboxes.Dialects(), source.Dialect) {
+		f.refuse(m.lineOf("dialect"), "dialect must be %s", strings.Join(words(outboxes.Dialects()), " or "))
 	}
 	if source.Table != "" && !sourceTable.MatchString(source.Table) {
 		f.refuse(m.lineOf("table"), "table must be schema.table, such as orders.outbox, without quotes")
 	}
 	f.topic(&source, m)
-	f.mode(&source, m)
+	f.modeRemoved(m)
 	f.aggregate(&source, m)
 	if !source.People && !m.has("kafka") {
 		f.refuse(m.line, "the source does nothing: give it `kafka:` or `people: true`, or both")
@@ -128,22 +129,11 @@ func (f *sourcesFile) other(m mapping) notification.SourceConfig {
 	return source
 }
 
-// mode reads whether the poller itself sends the rows.
-func (f *sourcesFile) mode(source *notification.SourceConfig, m mapping) {
-	if !m.has("mode") {
-		return
+// modeRemoved says what to do about a key of release 0.2.
+func (f *sourcesFile) modeRemoved(m mapping) {
+	if m.has("mode") {
+		f.refuse(m.lineOf("mode"), "mode is no longer needed: remove the line, and every source is sent in pages, in the order of its keys, to people as well")
 	}
-	source.Mode = notification.SourceMode(m.string("mode"))
-	switch line := m.lineOf("mode"); {
-	case source.Mode == "": // it is no text, which is said already
-	case source.Mode != notification.BatchMode:
-		f.refuse(line, "mode must be %s, or left out: then each row has a workflow", notification.BatchMode)
-	case source.People:
-		f.refuse(line, "in mode %s a source goes to Kafka alone: people need a workflow for each row, so leave out `mode:` or `people:`", notification.BatchMode)
-	case !m.has("kafka"):
-		f.refuse(line, "mode %s is how rows are sent to Kafka, but there is no `kafka:`", notification.BatchMode)
-	}
-	source.BatchSize = m.number("batch_size", defaultBatchMode, 1, maxBatchSize)
 }
 
 // words are the texts of words of any type.

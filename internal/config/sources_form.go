@@ -28,8 +28,7 @@ var (
 
 // The defaults and limits of sources, where they are not those of an OUTBOX_* setting.
 const (
-	defaultSourceBatch   = 100
-	defaultBatchMode     = 500 // rows at once, in batch mode
+	defaultSourceBatch   = 500 // rows of a page
 	defaultSourceRetries = 5
 	defaultSourceRetry   = 100 * time.Millisecond
 	minSourceRetention   = time.Hour

@@ -6,14 +6,14 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
-// forever is the word for [notification.RetryForever].
+// forever is the word for [outboxes.RetryForever].
 const forever = "forever"
 
 // topic reads where the events of a source go, and how often that is tried.
-func (f *sourcesFile) topic(source *notification.SourceConfig, m mapping) {
+func (f *sourcesFile) topic(source *outboxes.Source, m mapping) {
 	source.Retries, source.RetryInterval = f.retries(m), m.duration("retry_interval", defaultSourceRetry, 10*time.Millisecond, time.Hour)
 	node, there := m.values["kafka"]
 	if !there {
@@ -29,7 +29,7 @@ func (f *sourcesFile) topic(source *notification.SourceConfig, m mapping) {
 		return
 	}
 	kafka.need("kafka", "topic")
-	source.Kafka = &notification.KafkaRoute{Topic: kafka.string("topic"), Key: kafka.string("key")}
+	source.Kafka = &outboxes.KafkaRoute{Topic: kafka.string("topic"), Key: kafka.string("key")}
 	if source.Kafka.Topic == "" {
 		return
 	}
@@ -44,19 +44,19 @@ func (f *sourcesFile) retries(m mapping) int {
 		if word.Value != forever {
 			f.refuse(m.lineOf("retries"), "retries must be a whole number from 0 to 100, or %s", forever)
 		}
-		return notification.RetryForever
+		return outboxes.RetryForever
 	}
 	return m.number("retries", defaultSourceRetries, 0, 100)
 }
 
 // aggregate reads what an event is about, for a dialect whose table does not say.
-func (f *sourcesFile) aggregate(source *notification.SourceConfig, m mapping) {
+func (f *sourcesFile) aggregate(source *outboxes.Source, m mapping) {
 	node, there := m.values["aggregate"]
 	switch {
 	case there && source.Dialect.HasAggregate():
 		f.refuse(m.lineOf("aggregate"), "tables of %s have an aggregate of their own", source.Dialect)
 		return
-	case !there && source.People && slices.Contains(notification.Dialects(), source.Dialect) && !source.Dialect.HasAggregate():
+	case !there && source.People && slices.Contains(outboxes.Dialects(), source.Dialect) && !source.Dialect.HasAggregate():
 		f.refuse(m.lineOf("people"), "people are found by the aggregate, which tables of %s do not have: give the source `aggregate:`", source.Dialect)
 		return
 	case !there:
@@ -67,7 +67,7 @@ func (f *sourcesFile) aggregate(source *notification.SourceConfig, m mapping) {
 		return
 	}
 	a.need("aggregate", aggregateKeys...)
-	source.Aggregate = &notification.SourceAggregate{Type: a.string("type"), IDPath: a.string("id_path")}
+	source.Aggregate = &outboxes.Aggregate{Type: a.string("type"), IDPath: a.string("id_path")}
 	if text := source.Aggregate.Type; text != "" && !aggregateType.MatchString(text) {
 		f.refuse(a.lineOf("type"), "type must be a word such as CUSTOMER, 100 characters at most")
 	}

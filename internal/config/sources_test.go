@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/config"
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 // withSources are the settings of a starter whose file of sources has this text.
@@ -25,9 +25,9 @@ func withSources(t *testing.T, text string) map[string]string {
 }
 
 // herald is Herald's own outbox, which is always a source.
-func herald() notification.SourceConfig {
-	return notification.SourceConfig{
-		Name: "herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, People: true,
+func herald() outboxes.Source {
+	return outboxes.Source{
+		Name: "herald", DatabaseURL: "postgres://herald@localhost/herald", PollInterval: time.Second, BatchSize: 100, Pollers: 1, Retries: 5, RetryInterval: 100 * time.Millisecond, People: true,
 	}
 }
 
@@ -42,7 +42,6 @@ func TestSources(t *testing.T) {
   dialect: order-service
   table: orders.outbox
   kafka: { topic: order-events }
-- { name: fast, dialect: order-service, table: orders.fast, kafka: { topic: order-events }, mode: batch }
 - name: wallet-2
   dialect: wallet-hub
   database_url_env: ORDERS_DATABASE_URL
@@ -67,23 +66,18 @@ func TestSources(t *testing.T) {
 	require.NoError(t, err)
 	own := herald()
 	own.PollInterval = 2 * time.Second
-	require.Equal(t, []notification.SourceConfig{
+	require.Equal(t, []outboxes.Source{
 		own,
 		{
-			Name: "orders", Dialect: notification.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.outbox", Zone: time.UTC,
-			PollInterval: 2 * time.Second, BatchSize: 100, Pollers: 1,
-			Kafka: &notification.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
+			Name: "orders", Dialect: outboxes.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.outbox", Zone: time.UTC,
+			PollInterval: 2 * time.Second, BatchSize: 500, Pollers: 1,
+			Kafka: &outboxes.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
 		},
 		{
-			Name: "fast", Dialect: notification.OrderService, DatabaseURL: values["DATABASE_URL"], Table: "orders.fast", Zone: time.UTC,
-			PollInterval: 2 * time.Second, BatchSize: 500, Pollers: 1, Mode: notification.BatchMode,
-			Kafka: &notification.KafkaRoute{Topic: "order-events"}, Retries: 5, RetryInterval: 100 * time.Millisecond,
-		},
-		{
-			Name: "wallet-2", Dialect: notification.WalletHub, DatabaseURL: values["ORDERS_DATABASE_URL"], Table: "public.Outbox_1", Zone: rome,
+			Name: "wallet-2", Dialect: outboxes.WalletHub, DatabaseURL: values["ORDERS_DATABASE_URL"], Table: "public.Outbox_1", Zone: rome,
 			PollInterval: 5 * time.Second, BatchSize: 10, Pollers: 2,
-			Kafka: &notification.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: notification.RetryForever, RetryInterval: time.Second,
-			People: true, Aggregate: &notification.SourceAggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
+			Kafka: &outboxes.KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"}, Retries: outboxes.RetryForever, RetryInterval: time.Second,
+			People: true, Aggregate: &outboxes.Aggregate{Type: "CUSTOMER", IDPath: "customer.id, customerId"}, Retention: 720 * time.Hour,
 		},
 	}, cfg.Sources)
 }
@@ -95,8 +89,8 @@ func TestOwnOutboxAsSource(t *testing.T) {
 
 	require.NoError(t, err)
 	want := herald()
-	want.Kafka, want.Retries, want.Retention = &notification.KafkaRoute{Topic: "herald.{{.event_type}}"}, 0, 48*time.Hour
-	require.Equal(t, []notification.SourceConfig{want}, cfg.Sources)
+	want.Kafka, want.Retries, want.Retention = &outboxes.KafkaRoute{Topic: "herald.{{.event_type}}"}, 0, 48*time.Hour
+	require.Equal(t, []outboxes.Source{want}, cfg.Sources)
 }
 
 // Each mistake is named by its line.
@@ -114,11 +108,9 @@ func TestBadSources(t *testing.T) {
 		{"a word", "- orders", "line 1: a source must be keys and values"},
 		{"an unknown key", orders + "  kakfa: {}", `line 5: a source has no key "kakfa"; it may have name, dialect, `},
 		{"an unknown key of kafka", orders + "- { name: b, dialect: wallet-hub, table: a.b, kafka: { topic: t, partition: 1 } }", `line 5: kafka has no key "partition"; it may have topic, key`},
-		{"another mode", orders + "  mode: fast", "line 5: mode must be batch, or left out"},
-		{"a mode that is a number", orders + "  mode: 1", "line 5: mode must be text"},
-		{"people in batches", orders + "  people: true\n  mode: batch", "line 6: in mode batch a source goes to Kafka alone"},
-		{"batches for nobody", "- { name: b, dialect: order-service, table: a.b, people: true }\n- name: c\n  dialect: order-service\n  table: a.c\n  mode: batch", "line 2: the source does nothing: give it `kafka:` or `people: true`, or both\nline 5: mode batch is how rows are sent to Kafka, but there is no `kafka:`"},
-		{"herald in batches", "- name: herald\n  kafka: { topic: t }\n  mode: batch", "line 3: herald is Herald's own outbox: its entry may have name, kafka, retries"},
+		{"a mode", orders + "  mode: batch", "line 5: mode is no longer needed: remove the line"},
+		{"a source that does nothing", "- name: c\n  dialect: order-service\n  table: a.c", "line 1: the source does nothing: give it `kafka:` or `people: true`, or both"},
+		{"herald with a mode", "- name: herald\n  kafka: { topic: t }\n  mode: batch", "line 3: herald is Herald's own outbox: its entry may have name, kafka, retries"},
 		{"a key twice", orders + "  table: a.b", "line 5: table is there twice: before in line 3"},
 		{"a name twice", orders + "\n" + strings.Replace(orders, "orders.o", "b.o", 1), "line 6: the source of line 1 has the same name"},
 		{"herald twice", "- name: herald\n- name: herald", "line 2: the source of line 1 has the same name"},

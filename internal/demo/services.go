@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/example"
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 )
 
@@ -22,7 +22,7 @@ type Services struct {
 
 // FindServices returns the services of the example if both are among the sources, in
 // Herald's own database; else nil.
-func FindServices(sources []notification.SourceConfig, databaseURL, brokers string) (*Services, error) {
+func FindServices(sources []outboxes.Source, databaseURL, brokers string) (*Services, error) {
 	names := map[string]string{}
 	for _, source := range sources {
 		if source.DatabaseURL == databaseURL && source.Kafka != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"herald/internal/kafka/kafkatest"
+	"herald/internal/outboxes/kafka/kafkatest"
 )
 
 const batchSource = `

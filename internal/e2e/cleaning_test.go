@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
-	"herald/internal/source/sourcetest"
+	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/workflows"
 )
 
@@ -29,7 +29,7 @@ func TestCleaning(t *testing.T) {
 		defer cancel()
 		_ = schedule.Delete(ctx) // the test has, if it passed
 	})
-	s.exec("CREATE SCHEMA orders; " + sourcetest.Orders("orders.outbox"))
+	s.exec("CREATE SCHEMA orders; " + dialecttest.Orders("orders.outbox"))
 	s.exec(`
 		INSERT INTO orders.outbox
 		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', status, timezone('UTC', now()) - age, CASE status WHEN 'SENT' THEN timezone('UTC', now()) - age END

@@ -13,7 +13,7 @@ import (
 	"herald/internal/demo"
 	"herald/internal/example"
 	"herald/internal/explain"
-	"herald/internal/kafka/kafkatest"
+	"herald/internal/outboxes/kafka/kafkatest"
 )
 
 // TestExample runs the demo, which compares every decision, row and ledger line with what

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/kafka/kafkatest"
 	"herald/internal/notification"
+	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/internal/receipts/receiptstest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/kafka/kafkatest"
+	"herald/internal/outboxes/kafka/kafkatest"
 )
 
 // adopter follows docs/outboxes.md with two services of one database, where Herald has a

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/kafka/kafkatest"
+	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/internal/stacktest"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/kafka/kafkatest"
+	"herald/internal/outboxes/kafka/kafkatest"
 )
 
 // While a reminder of an order waits, its topic refuses it for good. It is sent again as soon

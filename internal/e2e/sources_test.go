@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"herald/internal/kafka/kafkatest"
+	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
-	"herald/internal/source/sourcetest"
 )
 
 // otherOutboxes are the tables of the order service and of the wallet hub.
-var otherOutboxes = "CREATE SCHEMA orders; " + sourcetest.Orders("orders.outbox") + sourcetest.Wallets("public.wallet_outbox")
+var otherOutboxes = "CREATE SCHEMA orders; " + dialecttest.Orders("orders.outbox") + dialecttest.Wallets("public.wallet_outbox")
 
 const sourcesFile = `
 - name: orders

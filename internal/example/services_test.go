@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/example"
+	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/postgres"
-	"herald/internal/source/sourcetest"
 	"herald/outbox"
 )
 
@@ -34,7 +34,7 @@ func TestOutboxesAreTheDocuments(t *testing.T) {
 	t.Parallel()
 
 	db := services(t)
-	_, err := db.Pool.Exec(t.Context(), sourcetest.Orders("orders.document")+sourcetest.Wallets("wallet.document"))
+	_, err := db.Pool.Exec(t.Context(), dialecttest.Orders("orders.document")+dialecttest.Wallets("wallet.document"))
 	require.NoError(t, err)
 	columns := func(table string) []column {
 		return collect[column](t, db, `

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 
 	"herald/internal/advice"
@@ -12,21 +11,12 @@ import (
 // there is nothing to say.
 func (v EventView) next() string {
 	if v.Workflow.Status == Running {
-		return cmp.Or(v.nextOfRefused(), nextOfFailing(v.Pending))
+		return nextOfFailing(v.Pending)
 	}
 	if v.Processed == nil || v.Outbox == nil || v.Outbox.CancelledBy != "" {
 		return ""
 	}
 	return nextOfOutcome(v.EventID, v.Processed.Outcome)
-}
-
-// nextOfRefused says what to do about an event that its topic has refused for good while
-// people still wait for it; empty: it has not.
-func (v EventView) nextOfRefused() string {
-	if v.Outbox == nil || v.Outbox.Status != notification.OutboxFailed || v.Outbox.SinkAttempts == 0 {
-		return ""
-	}
-	return fmt.Sprintf("its topic does not get it any more, and its deliveries go on. Mend what the error says; then `starter event retry %s` sends it again", advice.Quote(v.EventID))
 }
 
 // nextOfOutcome says what to do about an event that ended so; empty: nothing.
@@ -65,10 +55,6 @@ func stepOf(activity string) string {
 		return "planning"
 	case registeredName(acts.PublishEvent):
 		return "publishing its message"
-	case registeredName(acts.ProduceEvent):
-		return "sending it to its topic"
-	case registeredName(acts.MarkProduced), registeredName(acts.ReopenAtTopic):
-		return "marking it for its topic"
 	case registeredName(acts.CancelEvent):
 		return "cancelling the other event"
 	case registeredName(acts.FinishEvent):

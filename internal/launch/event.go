@@ -63,11 +63,6 @@ func (l *Launcher) CancelEvent(ctx context.Context, eventID string) error {
 	return nil
 }
 
-// RetryTopic has the workflow of an event, which runs, send it to its topic again.
-func (l *Launcher) RetryTopic(ctx context.Context, eventID string) error {
-	return l.Client.SignalWorkflow(ctx, eventID, "", workflows.RetryTopic, nil)
-}
-
 // EventWorkflow tells what became of an event's workflow.
 func (l *Launcher) EventWorkflow(ctx context.Context, eventID string) (activities.WorkflowState, error) {
 	return l.state(ctx, eventID, workflows.NotifyEventType, workflows.EventsQueue(l.Prefix))

@@ -7,38 +7,31 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"herald/activities"
 	"herald/internal/notification"
 	"herald/workflows"
 )
 
-// notifyInput is what the workflow of an event does, by its source. An event of Herald's
-// own without a topic gets what it got before there were others.
+// notifyInput is what the workflow of an event does.
 func (l *Launcher) notifyInput(event notification.PendingEvent) (workflows.NotifyInput, error) {
 	in := workflows.NotifyInput{
 		EventID: event.ID, Source: event.Source, Publish: l.PublishEvents && !event.Published, Commands: cmp.Or(l.Generation, workflows.Commands), Cancels: event.Cancels,
 	}
-	name := cmp.Or(event.Source, notification.HeraldSource)
-	if err := l.CheckSource(name); err != nil {
-		return in, err
-	}
-	source := l.Sources[name]
-	if name != notification.HeraldSource && !source.People {
-		in.Publish, in.TopicOnly = false, true
-	}
-	if source.Kafka != nil {
-		in.Source = name
-		in.Topic = &activities.TopicPolicy{Retries: source.Retries, RetryInterval: source.RetryInterval}
-	}
-	return in, nil
+	return in, l.CheckSource(cmp.Or(event.Source, notification.HeraldSource))
 }
 
 // CheckSource says what keeps this process from starting events of a source.
 func (l *Launcher) CheckSource(name string) error {
-	if _, known := l.Sources[name]; !known && name != notification.HeraldSource {
+	source, known := l.Sources[name]
+	switch {
+	case name == notification.HeraldSource:
+		return nil
+	case !known:
 		return fmt.Errorf("OUTBOX_SOURCES has no source named %q here: give every process the same", name)
+	case !source.People:
+		return fmt.Errorf("the source %q tells no people: set `people: true` in OUTBOX_SOURCES if it is to", name)
+	default:
+		return nil
 	}
-	return nil
 }
 
 const (

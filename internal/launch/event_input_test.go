@@ -13,6 +13,7 @@ import (
 	"herald/activities"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/workflows"
 )
 
@@ -21,20 +22,20 @@ import (
 func TestStartEventOfASource(t *testing.T) {
 	t.Parallel()
 
-	kafka := &notification.KafkaRoute{Topic: "events"}
+	kafka := &outboxes.KafkaRoute{Topic: "events"}
 	topic := &activities.TopicPolicy{Retries: 5, RetryInterval: time.Second}
 	tests := []struct {
 		name   string
 		source string
-		config notification.SourceConfig
+		config outboxes.Source
 		want   workflows.NotifyInput
 	}{
-		{"Herald's own", "herald", notification.SourceConfig{}, workflows.NotifyInput{Source: "herald", Publish: true}},
-		{"Herald's own, of a history of before", "", notification.SourceConfig{}, workflows.NotifyInput{Publish: true}},
-		{"Herald's own with a topic", "", notification.SourceConfig{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true, Topic: topic}},
-		{"only people", "orders", notification.SourceConfig{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
-		{"only a topic", "orders", notification.SourceConfig{Name: "orders", Kafka: kafka}, workflows.NotifyInput{Source: "orders", Topic: topic, TopicOnly: true}},
-		{"both", "orders", notification.SourceConfig{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true, Topic: topic}},
+		{"Herald's own", "herald", outboxes.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
+		{"Herald's own, of a history of before", "", outboxes.Source{}, workflows.NotifyInput{Publish: true}},
+		{"Herald's own with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true, Topic: topic}},
+		{"only people", "orders", outboxes.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
+		{"only a topic", "orders", outboxes.Source{Name: "orders", Kafka: kafka}, workflows.NotifyInput{Source: "orders", Topic: topic, TopicOnly: true}},
+		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true, Topic: topic}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestStartEventOfASource(t *testing.T) {
 			server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
 			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true}
 			if tt.config.Name != "" {
-				launcher.Sources = map[string]notification.SourceConfig{tt.config.Name: tt.config}
+				launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
 			}
 
 			require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}))

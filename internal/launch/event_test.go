@@ -13,6 +13,7 @@ import (
 
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/workflows"
 )
 
@@ -115,7 +116,7 @@ func TestCancelEvent(t *testing.T) {
 	}
 }
 
-var sources = map[string]notification.SourceConfig{"orders": {Name: "orders", People: true}}
+var sources = map[string]outboxes.Source{"orders": {Name: "orders", People: true}}
 
 var event = notification.PendingEvent{
 	ID: "evt-1", Source: "orders", Type: "RESERVATION_REQUESTED", AggregateType: "RESTAURANT", AggregateID: "5", CorrelationID: "c1", Cancels: "evt-0",

@@ -12,6 +12,7 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
 // Launcher starts the workflows of one installation.
@@ -22,7 +23,7 @@ type Launcher struct {
 	PublishEvents bool   // PUBLISH_EVENTS
 	Generation    int    // of the commands that events issue; 0: [workflows.Commands]
 
-	Sources map[string]notification.SourceConfig // by name; without one for Herald's own, that goes to no topic
+	Sources map[string]outboxes.Source // by name; without one for Herald's own, that goes to no topic
 }
 
 // errForgotten is a failure that the caller tries again, as it does when Temporal

@@ -14,9 +14,6 @@ var ErrNoEvent = errors.New("no such event in event_outbox")
 // ErrEnded means that an end of the event is recorded already, where only the first was to be.
 var ErrEnded = errors.New("an end of the event is recorded already")
 
-// ErrNoSourceRow means that the table of a source has no such row, or no longer.
-var ErrNoSourceRow = errors.New("no such row in the table of its source")
-
 // ErrNoDelivery means that notification has no such row, or no longer.
 var ErrNoDelivery = errors.New("no such delivery in notification")
 
@@ -122,35 +119,4 @@ func (e *ProviderError) Error() string {
 	default:
 		return text
 	}
-}
-
-// SinkUnavailableError means that a broker could not be reached, or is not ready: the
-// record was not judged, and waits.
-type SinkUnavailableError struct {
-	Sink string // kafka
-	Err  error  // holds no address, key or value
-}
-
-func (e *SinkUnavailableError) Error() string {
-	return fmt.Sprintf("%s cannot be reached, or is not ready: %v", e.Sink, e.Err)
-}
-
-func (e *SinkUnavailableError) Unwrap() error { return e.Err }
-
-// ErrKeyHeld means that a record was not produced, since an earlier one, of its key or
-// beside it, was not acknowledged.
-var ErrKeyHeld = errors.New("an earlier record was not acknowledged")
-
-// SinkRefusedError means that a broker, or the form of the row itself, refused a record.
-type SinkRefusedError struct {
-	Topic     string // empty: the row leads to none
-	Code      string // the broker's own word, such as MESSAGE_TOO_LARGE
-	Permanent bool   // the same record will never be taken
-}
-
-func (e *SinkRefusedError) Error() string {
-	if e.Topic == "" {
-		return "the record was refused: " + e.Code
-	}
-	return fmt.Sprintf("the topic %q refused the record: %s", e.Topic, e.Code)
 }

@@ -41,9 +41,3 @@ type OutboxState struct {
 	Failed        int           `json:"failed"`  // likewise
 	OldestPending time.Duration `json:"-"`       // age, by the database's clock; zero: nothing is pending
 }
-
-// SinkState is how far an event has come on its way to its topic.
-type SinkState struct {
-	Acknowledged bool
-	Failed       string // why it is FAILED; empty: it is not
-}

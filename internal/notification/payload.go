@@ -88,3 +88,15 @@ func wholeNumber(number string) (digits string, whole bool) {
 	}
 	return value.Num().String(), true
 }
+
+// IDAt reads an id from a payload at the first of several paths, separated by commas, that
+// has one; empty: none has.
+func IDAt(payload json.RawMessage, paths string) string {
+	decoded := decodePayload(payload)
+	for _, path := range splitPaths(paths) {
+		if id, found := entityID(decoded, path); found {
+			return id
+		}
+	}
+	return ""
+}

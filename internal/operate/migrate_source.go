@@ -9,15 +9,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/advice"
-	"herald/internal/notification"
-	"herald/internal/source"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 )
 
 // MigrateSource creates the indexes that the outbox of another service lacks for its
 // dialect, and returns them. It calls begun before each, which takes its time on a large
 // table. It changes nothing else of the table.
-func (o *Operator) MigrateSource(ctx context.Context, config notification.SourceConfig, begun func(source.Index)) ([]source.Index, error) {
-	table, err := source.Open(ctx, config)
+func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, begun func(dialects.Index)) ([]dialects.Index, error) {
+	table, err := dialects.Open(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +40,13 @@ func (o *Operator) MigrateSource(ctx context.Context, config notification.Source
 }
 
 // unmigrated says what to do about an error of a source's database.
-func unmigrated(config notification.SourceConfig, missing []source.Index, err error) error {
+func unmigrated(config outboxes.Source, missing []dialects.Index, err error) error {
 	var refused *pgconn.PgError
 	var connect *pgconn.ConnectError
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, source.ErrMigrating):
+	case errors.Is(err, dialects.ErrMigrating):
 		return advice.With(err, "wait until it is done, and run it again")
 	case errors.As(err, &connect):
 		return advice.With(err, "start the database, or set the variable that `database_url_env:` names to where it is")

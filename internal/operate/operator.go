@@ -37,9 +37,6 @@ type Operator struct {
 	Store    *postgres.Store
 	Launcher *launch.Launcher
 
-	// Reopen makes the row of an event of another outbox pending in its own table.
-	Reopen func(ctx context.Context, source, eventID string) error
-
 	waited atomic.Int64 // see [Operator.awaitEnd]
 }
 

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"herald/internal/advice"
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/workflows"
 )
 
 // StartPollers starts the pollers that the sources should have, unless they run.
-func (o *Operator) StartPollers(ctx context.Context, sources []notification.SourceConfig) error {
+func (o *Operator) StartPollers(ctx context.Context, sources []outboxes.Source) error {
 	var ids []string
 	for _, source := range sources {
 		for n := 1; n <= source.Pollers; n++ {
@@ -59,18 +59,18 @@ func (o *Operator) StopPollers(ctx context.Context, ids []string) error {
 
 // PausePollers has all pollers of the sources start nothing more, and waits until they have
 // paused.
-func (o *Operator) PausePollers(ctx context.Context, sources []notification.SourceConfig) (ids []string, err error) {
+func (o *Operator) PausePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.PausePoller, PollerPaused, "not paused yet")
 }
 
 // ResumePollers lets paused pollers of the sources go on, and waits until they do.
-func (o *Operator) ResumePollers(ctx context.Context, sources []notification.SourceConfig) (ids []string, err error) {
+func (o *Operator) ResumePollers(ctx context.Context, sources []outboxes.Source) (ids []string, err error) {
 	return o.signalPollers(ctx, sources, workflows.ResumePoller, PollerRunning, "not resumed yet")
 }
 
 // signalPollers tells all pollers, also those that have the status already: the
 // opposite order may still wait for a worker.
-func (o *Operator) signalPollers(ctx context.Context, sources []notification.SourceConfig, signal string, status PollerStatus, missed string) (ids []string, err error) {
+func (o *Operator) signalPollers(ctx context.Context, sources []outboxes.Source, signal string, status PollerStatus, missed string) (ids []string, err error) {
 	pollers, err := RunningPollers(ctx, o.Launcher, sources)
 	if err != nil {
 		return nil, err

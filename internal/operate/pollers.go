@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"herald/internal/launch"
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/workflows"
 )
 
@@ -89,7 +89,7 @@ func (p Poller) hasEnded() bool { return !p.stays() && p.Status != PollerStoppin
 
 // ReadPollers looks at the pollers that the sources should have, and at all others of
 // theirs that have not ended.
-func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []notification.SourceConfig) (Pollers, error) {
+func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
 	pollers := Pollers{TaskQueue: workflows.EventsQueue(launcher.Prefix), Pollers: []Poller{}}
 	for _, source := range sources {
 		for n := 1; n <= maxPollers; n++ {
@@ -110,7 +110,7 @@ func ReadPollers(ctx context.Context, launcher *launch.Launcher, sources []notif
 }
 
 // RunningPollers looks at the pollers of the sources that have not ended.
-func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []notification.SourceConfig) (Pollers, error) {
+func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []outboxes.Source) (Pollers, error) {
 	sources = slices.Clone(sources)
 	for i := range sources {
 		sources[i].Pollers = 0

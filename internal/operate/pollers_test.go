@@ -24,6 +24,7 @@ import (
 	"herald/internal/advice"
 	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -158,8 +159,8 @@ func (s *server) ListWorkflow(_ context.Context, request *workflowservice.ListWo
 }
 
 // heralds is Herald's own outbox, with so many pollers.
-func heralds(pollers int) []notification.SourceConfig {
-	return []notification.SourceConfig{{Name: notification.HeraldSource, Pollers: pollers}}
+func heralds(pollers int) []outboxes.Source {
+	return []outboxes.Source{{Name: notification.HeraldSource, Pollers: pollers}}
 }
 
 func TestReadPollers(t *testing.T) {
@@ -273,7 +274,7 @@ func TestStartPollersThatWereToldToStop(t *testing.T) {
 		"test-outbox-poller-3": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, temporal.started)
 
-	found, err := ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), notification.SourceConfig{Name: "orders", Pollers: 1}))
+	found, err := ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), outboxes.Source{Name: "orders", Pollers: 1}))
 	require.NoError(t, err)
 	require.Equal(t, PollerStatus("STOPPING"), found.Pollers[0].Status)
 	require.False(t, found.Pollers[0].hasEnded(), "`poller stop` waits for it")

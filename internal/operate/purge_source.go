@@ -10,14 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"herald/internal/advice"
-	"herald/internal/cleaning"
 	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
 )
 
 // PlanSourcePurge counts the rows that may leave the table of an outbox: those that are
 // done for longer than an age, which is given as a text, too.
-func (o *Operator) PlanSourcePurge(ctx context.Context, source notification.SourceConfig, age time.Duration, text string) (PurgedTable, error) {
+func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, age time.Duration, text string) (PurgedTable, error) {
 	now, err := o.Store.Now(ctx)
 	if err != nil {
 		return PurgedTable{}, err
@@ -30,7 +31,7 @@ func (o *Operator) PlanSourcePurge(ctx context.Context, source notification.Sour
 
 // PurgeSource deletes what was planned, and counts it in table, as the schedule does. It
 // calls progress after each batch. What it deleted before an error stays deleted.
-func (o *Operator) PurgeSource(ctx context.Context, source notification.SourceConfig, age time.Duration, table *PurgedTable, progress func(PurgedTable)) error {
+func (o *Operator) PurgeSource(ctx context.Context, source outboxes.Source, age time.Duration, table *PurgedTable, progress func(PurgedTable)) error {
 	if table.Matched == 0 {
 		return nil
 	}
@@ -45,12 +46,14 @@ func (o *Operator) PurgeSource(ctx context.Context, source notification.SourceCo
 	return cmp.Or(unpurged(source, err), o.RecordChanged(ctx, fmt.Sprintf("%d rows", table.Deleted), string(table.Table)))
 }
 
-func (o *Operator) outbox(source notification.SourceConfig) cleaning.Outbox {
-	return cleaning.Outbox{Source: source, Store: o.Store}
+func (o *Operator) outbox(source outboxes.Source) outboxes.Cleaner {
+	return outboxes.Cleaner{Source: source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		return dialects.Open(ctx, source)
+	}}
 }
 
 // tableOf is the table of a source; Herald's own entry names none.
-func tableOf(source notification.SourceConfig) postgres.PurgeTable {
+func tableOf(source outboxes.Source) postgres.PurgeTable {
 	if source.Name == notification.HeraldSource {
 		return postgres.PurgeOutbox
 	}
@@ -58,7 +61,7 @@ func tableOf(source notification.SourceConfig) postgres.PurgeTable {
 }
 
 // unpurged says what to do about an error of a source's own database.
-func unpurged(source notification.SourceConfig, err error) error {
+func unpurged(source outboxes.Source, err error) error {
 	var refused *pgconn.PgError
 	var connect *pgconn.ConnectError
 	switch {

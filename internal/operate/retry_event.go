@@ -12,8 +12,7 @@ import (
 )
 
 // RetryEvent puts failed or cancelled events back into the outbox, and plans those anew
-// that told nobody, or not everybody, because of the rules. Those that their topic has
-// refused while people are still told are sent to it again. In bulk it leaves out those
+// that told nobody, or not everybody, because of the rules. In bulk it leaves out those
 // that an operator cancelled, which have to be named.
 func RetryEvent(bulk bool) Verb {
 	return Verb{Name: "retry", Noun: Events, plan: func(o *Operator, ctx context.Context, id string) (plan, error) {
@@ -40,12 +39,8 @@ func (o *Operator) planRetryEvent(ctx context.Context, id string, bulk bool) (pl
 		expected := Outcome{ID: id, Done: true, Result: "would be planned anew"}
 		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.planAnew(ctx, id) }}, nil
 	}
-	if refusedByTopic(state, status) {
-		expected := Outcome{ID: id, Done: true, Result: "would be sent to its topic again"}
-		return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryTopic(ctx, id) }}, nil
-	}
 	expected := Outcome{ID: id, Done: true, Result: "would be retried"}
-	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id, state.Source) }}, nil
+	return plan{expected, func(ctx context.Context) (Outcome, error) { return o.retryEvent(ctx, id) }}, nil
 }
 
 // mendable says that an event told nobody, or not everybody, because of the rules.
@@ -71,8 +66,6 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 		return "has succeeded", "it told everybody whom the rules named; `starter delivery retry` repeats single deliveries"
 	case state.CancelledBy != "":
 		return "cannot be retried", notification.CancelledBy(state.CancelledBy) + "; `starter delivery retry ID --again` sends a single delivery all the same"
-	case refusedByTopic(state, status):
-		return "", ""
 	case status == running:
 		return "is under way", "its workflow runs"
 	case beginsAnew(state, status):
@@ -90,7 +83,7 @@ func retryRefusal(state postgres.EventState, status enums.WorkflowExecutionStatu
 	}
 }
 
-func (o *Operator) retryEvent(ctx context.Context, id, source string) (Outcome, error) {
+func (o *Operator) retryEvent(ctx context.Context, id string) (Outcome, error) {
 	retried, err := o.Store.RetryEvent(ctx, id)
 	if err != nil {
 		return Outcome{}, err
@@ -99,12 +92,6 @@ func (o *Operator) retryEvent(ctx context.Context, id, source string) (Outcome, 
 		return changedMeanwhile(id), nil
 	}
 	outcome := Outcome{ID: id, Done: true, Result: "is pending again"}
-	if source != notification.HeraldSource {
-		if err := o.Reopen(ctx, source, id); err != nil { // its row is marked once its topic has it, all the same
-			outcome.Detail = "its row stays failed in the table of " + source + " until it is sent: " + err.Error()
-			return outcome, nil
-		}
-	}
 	counts, err := o.Store.EventCounts(ctx, id)
 	if count := counts[notification.Cancelled]; count > 0 {
 		outcome.Detail = fmt.Sprintf("%d of its deliveries stay cancelled; `starter delivery retry --event %s --status CANCELLED` sends them after all",
@@ -129,25 +116,6 @@ func (o *Operator) planAnew(ctx context.Context, id string) (Outcome, error) {
 			"run it again; if you do not, the sweep starts it within half an hour")
 	}
 	return Outcome{ID: id, Done: true, Result: "is planned anew"}, nil
-}
-
-// refusedByTopic says that the topic of an event has refused it for good, while its workflow
-// still waits for deliveries.
-func refusedByTopic(state postgres.EventState, status enums.WorkflowExecutionStatus) bool {
-	return status == running && state.Outbox == notification.OutboxFailed && state.Refusals > 0
-}
-
-// retryTopic tells the workflow of an event to send it to its topic again. The workflow
-// changes the rows, so that nothing is changed which nobody carries out.
-func (o *Operator) retryTopic(ctx context.Context, id string) (Outcome, error) {
-	err := o.Launcher.RetryTopic(ctx, id)
-	if isNotFound(err) { // it has ended meanwhile
-		return changedMeanwhile(id), nil
-	}
-	if err != nil {
-		return Outcome{}, fmt.Errorf("tell %s: %w", id, err)
-	}
-	return Outcome{ID: id, Done: true, Result: "is sent to its topic again", Detail: "by its workflow, which still waits for deliveries"}, nil
 }
 
 func changedMeanwhile(id string) Outcome {

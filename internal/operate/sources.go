@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
-	"herald/internal/source"
 )
 
 // SourceState is how far behind an outbox is, each figure up to a bound.
@@ -18,8 +19,8 @@ type SourceState struct {
 	Name          string   `json:"name"`
 	Pending       *int     `json:"pending"`                // in its own table; null: see Problem
 	OldestSeconds *float64 `json:"oldest_pending_seconds"` // 0: nothing is pending; null: see Problem
-	Failed        int      `json:"failed"`                 // in event_outbox, and not at its topic after all
-	Open          *int     `json:"open"`                   // adopted, and wait for their start or for their broker; null: Herald's own are not adopted
+	Failed        int      `json:"failed"`                 // rows that were given up, and events that cannot be started
+	Resting       int      `json:"resting_topics"`         // topics that take no records
 	Problem       string   `json:"problem,omitempty"`      // why its own table is not counted
 }
 
@@ -28,7 +29,7 @@ const sourceTimeout = 5 * time.Second
 
 // ReadSources looks at outboxes side by side. A database of another service that does not
 // answer costs the figures of its own outbox, and no others.
-func ReadSources(ctx context.Context, store *postgres.Store, sources []notification.SourceConfig) ([]SourceState, error) {
+func ReadSources(ctx context.Context, store *postgres.Store, sources []outboxes.Source) ([]SourceState, error) {
 	states := make([]SourceState, len(sources))
 	var group errgroup.Group
 	for i, config := range sources {
@@ -40,22 +41,17 @@ func ReadSources(ctx context.Context, store *postgres.Store, sources []notificat
 	return states, group.Wait()
 }
 
-func readSource(ctx context.Context, store *postgres.Store, config notification.SourceConfig) (state SourceState, err error) {
+func readSource(ctx context.Context, store *postgres.Store, config outboxes.Source) (state SourceState, err error) {
 	state.Name = config.Name
-	if config.Name == notification.HeraldSource {
+	if state.Failed, state.Resting, err = store.SourceState(ctx, config.Name); err != nil {
+		return state, err
+	}
+	if config.IsHerald() {
 		outbox, err := store.OutboxState(ctx)
-		state.Failed = outbox.Failed
+		state.Failed += outbox.Failed
 		state.counted(outbox)
 		return state, err
 	}
-	if state.Failed, err = store.FailedEvents(ctx, config.Name); err != nil {
-		return state, err
-	}
-	open, err := store.OpenEvents(ctx, config.Name)
-	if err != nil {
-		return state, err
-	}
-	state.Open = &open
 	switch outbox, err := readTable(ctx, config); {
 	case errors.Is(err, context.DeadlineExceeded):
 		state.Problem = fmt.Sprintf("its database did not answer within %s", sourceTimeout)
@@ -73,10 +69,10 @@ func (s *SourceState) counted(outbox notification.OutboxState) {
 }
 
 // readTable counts the rows of another service's table.
-func readTable(ctx context.Context, config notification.SourceConfig) (notification.OutboxState, error) {
+func readTable(ctx context.Context, config outboxes.Source) (notification.OutboxState, error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
-	table, err := source.Open(ctx, config)
+	table, err := dialects.Open(ctx, config)
 	if err != nil {
 		return notification.OutboxState{}, err
 	}

@@ -9,145 +9,85 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"herald/internal/notification"
+	"herald/internal/outboxes"
 )
 
-// cancelledEvent says that the event of the row n, which its topic may lack, was withdrawn
-// before its start, or that its workflow was cancelled, or has failed, after it: p is its
-// row in processed_event. What its topic has refused is FAILED for another reason.
-const cancelledEvent = `((n.status = 'FAILED' AND n.error_message = '` + CancelledByOperator + `')
-		            OR (n.status = 'PROCESSED' AND p.status = 'FAILED'))`
-
-// RowsFailed records that the rows of events were marked as failed in their own table, as
-// far as the events are still cancelled.
-func (s *Store) RowsFailed(ctx context.Context, ids []string) error {
-	const query = `
-		UPDATE event_outbox
-		SET    row_failed_at = now()
-		WHERE  event_id IN (
-			SELECT n.event_id
-			FROM   event_outbox n
-			LEFT JOIN processed_event p USING (event_id)
-			WHERE  n.event_id = ANY ($1)
-			AND    n.acknowledged_at IS NULL
-			AND    ` + cancelledEvent + `
-			FOR UPDATE OF n)`
-
-	_, err := s.Pool.Exec(ctx, query, ids)
-	return wrap(err, "record marked rows")
-}
-
-// KnownEvents reads what became of those of the events that event_outbox has.
-func (s *Store) KnownEvents(ctx context.Context, ids []string) (map[string]notification.KnownEvent, error) {
-	const query = `
-		SELECT n.event_id AS id,
-		       n.source,
-		       n.status,
-		       CASE WHEN ` + cancelledEvent + ` THEN coalesce(` + cancellation + `, '')
-		            WHEN n.status = 'FAILED' AND n.attempt_count = 0 THEN coalesce(n.error_message, '')
-		            ELSE '' END AS unfit,
-		       CASE WHEN ` + cancelledEvent + ` AND p.outcome = 'FAILED' THEN 'its workflow has failed'
-		            WHEN ` + cancelledEvent + ` THEN '` + CancelledByOperator + `'
-		            ELSE '' END AS cancelled,
-		       n.row_failed_at IS NOT NULL AS row_failed,
-		       n.status = 'FAILED' AND n.sink_attempts > 0 AND p.status IS NOT DISTINCT FROM 'PROCESSING' AS refused,
-		       n.acknowledged_at IS NOT NULL AS acknowledged,
-		       n.created_at,
-		       -- A workflow that has recorded its end still runs for a moment, in which it cannot be started.
-		       p.status IS NULL OR (p.status = 'FAILED' AND p.updated_at < now() - interval '15 seconds') AS ended,
-		       n.sink_attempts AS refusals,
-		       coalesce(greatest(n.lease_until - now(), '0'), '0') AS wait
-		FROM   event_outbox n
-		LEFT JOIN processed_event p USING (event_id)
-		WHERE  n.event_id = ANY ($1)`
-
-	found, err := collect(ctx, s.Pool, "read known events", pgx.RowToStructByName[notification.KnownEvent], query, ids)
-	known := map[string]notification.KnownEvent{}
-	for _, event := range found {
-		known[event.ID] = event
+// Adopt inserts the rows of another outbox as events, all that are new in one statement. It
+// returns why events cannot tell people, by id: the database refuses a value, or another
+// source, or an earlier row, has the id. The other events are in.
+func (s *Store) Adopt(ctx context.Context, source string, events []outboxes.AdoptedEvent) (problems map[string]string, err error) {
+	if len(events) == 0 {
+		return nil, nil
 	}
-	return known, err
-}
-
-// OpenEvents counts the events of another outbox that wait for their start or for their
-// broker, up to [notification.MaxOpenRows]. Those that an operator cancelled, or that
-// failed, are not open.
-func (s *Store) OpenEvents(ctx context.Context, source string) (int, error) {
-	const query = `
-		SELECT count(*)
-		FROM  (SELECT
-		       FROM   event_outbox o
-		       WHERE  source = $1
-		       AND    source <> 'herald'
-		       AND    acknowledged_at IS NULL
-		       AND    status IN ('PENDING', 'PROCESSED')
-		       AND    NOT EXISTS (SELECT FROM processed_event p WHERE p.event_id = o.event_id AND p.status <> 'PROCESSING')
-		       LIMIT  $2) AS open`
-
-	var count int
-	err := s.Pool.QueryRow(ctx, query, source, notification.MaxOpenRows).Scan(&count)
-	return count, wrap(err, "count open events")
-}
-
-// FailedEvents counts the events of another outbox that are FAILED, up to [MostCounted].
-func (s *Store) FailedEvents(ctx context.Context, source string) (int, error) {
-	const query = `
-		SELECT count(*)
-		FROM  (SELECT
-		       FROM   event_outbox
-		       WHERE  source = $1
-		       AND    source <> 'herald'
-		       AND    acknowledged_at IS NULL
-		       AND    status = 'FAILED'
-		       LIMIT  $2) AS failed`
-
-	var count int
-	err := s.Pool.QueryRow(ctx, query, source, MostCounted).Scan(&count)
-	return count, wrap(err, "count failed events")
-}
-
-// AdoptEvents inserts the events of another outbox, all that are new in one statement.
-// Where the database refuses a value that looked right, the event goes in without its
-// payload. It returns why it refuses events all the same, by id: the others are in.
-func (s *Store) AdoptEvents(ctx context.Context, source string, events []notification.AdoptedEvent) (refused map[string]string, err error) {
-	err = s.insertAdopted(ctx, source, events)
+	problems, err = s.insertAdopted(ctx, source, events)
 	if refusal(err) == "" {
-		return nil, err
+		return problems, err
 	}
-	refused = map[string]string{}
+	problems = map[string]string{}
 	for _, event := range events {
-		one := []notification.AdoptedEvent{event}
-		err := s.insertAdopted(ctx, source, one)
-		if refusal(err) != "" && event.Payload != nil {
-			one[0].Payload = nil
-			err = s.insertAdopted(ctx, source, one)
-		}
+		one, err := s.insertAdopted(ctx, source, []outboxes.AdoptedEvent{event})
 		if why := refusal(err); why != "" {
-			refused[event.ID] = why
+			problems[event.ID] = why
 		} else if err != nil {
 			return nil, err
+		} else if why, taken := one[event.ID]; taken {
+			problems[event.ID] = why
 		}
 	}
-	return refused, nil
+	return problems, nil
 }
 
-func (s *Store) insertAdopted(ctx context.Context, source string, events []notification.AdoptedEvent) error {
+func (s *Store) insertAdopted(ctx context.Context, source string, events []outboxes.AdoptedEvent) (taken map[string]string, err error) {
 	const query = `
-		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, status, error_message)
-		SELECT event_id, $1, event_type, nullif(aggregate_type, ''), nullif(aggregate_id, ''), nullif(correlation_id, ''), payload::jsonb, created_at,
-		       CASE WHEN problem = '' THEN 'PENDING' ELSE 'FAILED' END, nullif(problem, '')
-		FROM   unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::text[])
-		       WITH ORDINALITY AS r (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, problem, n)
+		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at)
+		SELECT event_id, $1, event_type, nullif(aggregate_type, ''), nullif(aggregate_id, ''), nullif(correlation_id, ''), payload::jsonb, coalesce(created_at, now())
+		FROM   unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[])
+		       WITH ORDINALITY AS r (event_id, event_type, aggregate_type, aggregate_id, correlation_id, payload, created_at, n)
 		ORDER BY n
-		ON CONFLICT DO NOTHING`
+		ON CONFLICT DO NOTHING
+		RETURNING event_id`
 
-	var columns adoptedColumns
-	for _, event := range events {
-		columns.add(event)
+	n := len(events)
+	ids, types, aggregateTypes, aggregateIDs := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	correlationIDs, payloads, createdAt := make([]string, n), make([]string, n), make([]*time.Time, n)
+	for i, event := range events {
+		ids[i], types[i], aggregateTypes[i], aggregateIDs[i] = event.ID, event.Type, event.AggregateType, event.AggregateID
+		correlationIDs[i], payloads[i], createdAt[i] = event.CorrelationID, string(event.Payload), event.CreatedAt
 	}
-	_, err := s.Pool.Exec(ctx, query, source, columns.ids, columns.types, columns.aggregateTypes, columns.aggregateIDs, columns.correlationIDs,
-		columns.payloads, columns.createdAt, columns.problems)
-	return wrap(err, "adopt events")
+	inserted, err := collect(ctx, s.Pool, "adopt events", pgx.RowTo[string], query, source, ids, types, aggregateTypes, aggregateIDs, correlationIDs, payloads, createdAt)
+	if err != nil || len(inserted) == n {
+		return nil, err
+	}
+	return s.takenIDs(ctx, source, ids, createdAt)
+}
+
+// takenIDs returns the ids that belong to events of other sources, or of rows that had the
+// key before: ids begin anew where a table is emptied.
+func (s *Store) takenIDs(ctx context.Context, source string, ids []string, createdAt []*time.Time) (map[string]string, error) {
+	const query = `
+		SELECT o.event_id
+		FROM   unnest($2::text[], $3::timestamptz[]) AS r (event_id, created_at)
+		JOIN   event_outbox o USING (event_id)
+		WHERE  o.source <> $1
+		OR     o.created_at <> r.created_at`
+
+	found, err := collect(ctx, s.Pool, "read the events of other sources", pgx.RowTo[string], query, source, ids, createdAt)
+	taken := map[string]string{}
+	for _, id := range found {
+		taken[id] = "another source, or an earlier row, has an event with the id " + id
+	}
+	return taken, err
+}
+
+// Unadopted returns those of the ids that belong to no event.
+func (s *Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
+	const query = `
+		SELECT r.event_id
+		FROM   unnest($1::text[]) AS r (event_id)
+		WHERE  NOT EXISTS (SELECT FROM event_outbox o WHERE o.event_id = r.event_id)
+		AND    NOT EXISTS (SELECT FROM processed_event p WHERE p.event_id = r.event_id)`
+
+	return collect(ctx, s.Pool, "read events", pgx.RowTo[string], query, ids)
 }
 
 // refusal says why the database refused a value, such as a payload with \u0000, or one
@@ -165,16 +105,41 @@ func refusal(err error) string {
 	}
 }
 
-// Acknowledge records that the topics of events have them, or that they go to none and
-// were started, unless that is recorded. It returns how old each of the events is; a
-// duration holds no 300 years, and the clocks of services may have any.
-func (s *Store) Acknowledge(ctx context.Context, ids []string) (ages []time.Duration, err error) {
-	const query = `
-		UPDATE event_outbox
-		SET    acknowledged_at = now()
-		WHERE  event_id = ANY ($1)
-		AND    acknowledged_at IS NULL
-		RETURNING least(greatest(now() - created_at, '0'), '100 years')`
+// BeginSource notes where the walk through Herald's own outbox begins, once. It closes the
+// events that release 0.2 kept of a source that tells no people: their rows are produced by
+// the walk.
+func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
+	const start = `
+		INSERT INTO source_start (source, seq)
+		SELECT 'herald', coalesce(max(seq), 0)
+		FROM  (SELECT seq FROM event_outbox ORDER BY seq DESC LIMIT 1) AS last
+		ON CONFLICT DO NOTHING`
+	const closeEvents = `
+		WITH closed AS (
+			UPDATE event_outbox
+			SET    status          = 'PROCESSED',
+			       published_at    = coalesce(published_at, now()),
+			       acknowledged_at = now(),
+			       error_message   = NULL,
+			       lease_owner     = NULL,
+			       lease_until     = NULL
+			WHERE  source = $1
+			AND    source <> 'herald' -- as the index has it
+			AND    acknowledged_at IS NULL
+			RETURNING event_id
+		)
+		INSERT INTO processed_event (event_id, status)
+		SELECT event_id, 'SUCCESS'
+		FROM   closed
+		ON CONFLICT (event_id) DO UPDATE
+		SET    status = 'SUCCESS'`
 
-	return collect(ctx, s.Pool, "acknowledge events", pgx.RowTo[time.Duration], query, ids)
+	var err error
+	switch {
+	case source.IsHerald():
+		_, err = s.Pool.Exec(ctx, start)
+	case !source.People:
+		_, err = s.Pool.Exec(ctx, closeEvents, source.Name)
+	}
+	return wrap(err, "begin the walk of a source")
 }

@@ -17,7 +17,6 @@ type EventState struct {
 	Source    string // of event_outbox; empty: there is no row
 	Outbox    notification.OutboxStatus
 	Error     string // error_message; empty: none
-	Refusals  int    // of its topic's broker, since it was last begun
 	Processed notification.ProcessedStatus
 	Outcome   notification.EventOutcome // of processed_event; empty: none
 
@@ -29,13 +28,13 @@ type EventState struct {
 // error is [notification.ErrNoEvent].
 func (s *Store) EventState(ctx context.Context, eventID string) (EventState, error) {
 	const query = `
-		SELECT coalesce(n.source, ''), coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(n.sink_attempts, 0), coalesce(p.status, ''), coalesce(p.outcome, ''),
+		SELECT coalesce(n.source, ''), coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, ''),
 		       coalesce(n.cancels, ''), coalesce(` + canceller + `, '')
 		FROM   (SELECT * FROM event_outbox WHERE event_id = $1) n
 		FULL JOIN (SELECT * FROM processed_event WHERE event_id = $1) p USING (event_id)`
 
 	var state EventState
-	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Source, &state.Outbox, &state.Error, &state.Refusals, &state.Processed, &state.Outcome, &state.Cancels, &state.CancelledBy)
+	err := s.Pool.QueryRow(ctx, query, eventID).Scan(&state.Source, &state.Outbox, &state.Error, &state.Processed, &state.Outcome, &state.Cancels, &state.CancelledBy)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return EventState{}, notification.ErrNoEvent
 	}
@@ -63,11 +62,9 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 			UPDATE event_outbox o
 			SET    status        = 'PENDING',
 			       attempt_count = 0,
-			       sink_attempts = 0,
 			       error_message = NULL,
 			       withdrawn_at  = NULL,
 			       published_at  = NULL,
-			       row_failed_at = NULL,
 			       lease_owner   = NULL,
 			       lease_until   = NULL
 			FROM   failed f

@@ -30,9 +30,10 @@ const purgeBatch = "1000"
 const (
 	notUnderWay = `(SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
-	// An event that was cancelled may be pending in its own table for ever. Without its row in processed_event it would count as open.
-	notUnsent = `(SELECT CASE WHEN o.source <> 'herald' AND o.acknowledged_at IS NULL THEN 'UNSENT' END FROM event_outbox o WHERE o.event_id = t.event_id)
-			IS DISTINCT FROM 'UNSENT'`
+	// A row that waits for its topic is known to have told people by its event.
+	notResting = `NOT EXISTS (SELECT FROM source_topic r WHERE r.source = t.source)`
+	// An event of Herald's own that its topic has yet to get.
+	notUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 )
 
 // rule returns the column that tells how old a row t is, and which rows may go.
@@ -42,9 +43,9 @@ const (
 func (table PurgeTable) rule() (age, mayGo string) {
 	switch table {
 	case PurgeOutbox:
-		return "created_at", `t.status = 'PROCESSED' AND (t.source = 'herald' OR t.acknowledged_at IS NOT NULL) AND ` + notUnderWay
+		return "created_at", `t.status = 'PROCESSED' AND ` + notUnproduced + ` AND ` + notResting + ` AND ` + notUnderWay
 	case PurgeProcessed:
-		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart + ` AND ` + notUnsent
+		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
 	case PurgeNotifications:
 		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
 	case PurgeReceipts:
@@ -128,4 +129,15 @@ func (s *Store) PurgeNext(ctx context.Context, table PurgeTable, before time.Tim
 		return PurgeResult{}, fmt.Errorf("purge %s: %w", table, err)
 	}
 	return result, nil
+}
+
+// PurgeOutbox is [Store.PurgeNext] of event_outbox.
+func (s *Store) PurgeOutbox(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
+	batch, err := s.PurgeNext(ctx, PurgeOutbox, before, from)
+	return batch.Deleted, batch.Through, err
+}
+
+// CountOutbox is [Store.CountPurgeable] of event_outbox.
+func (s *Store) CountOutbox(ctx context.Context, before time.Time, limit int) (int, error) {
+	return s.CountPurgeable(ctx, PurgeOutbox, before, limit)
 }

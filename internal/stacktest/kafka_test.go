@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/kafka"
-	"herald/internal/kafka/kafkatest"
-	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/kafka"
+	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/internal/stacktest"
 )
 
@@ -24,7 +24,7 @@ func TestKafkaIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	defer producer.Close(t.Context())
 	for _, value := range []string{"1", "2"} {
-		require.NoError(t, producer.Produce(t.Context(), notification.Record{Topic: "orders", Value: []byte(value)}))
+		require.NoError(t, producer.Produce(t.Context(), outboxes.Record{Topic: "orders", Value: []byte(value)}))
 		stack.Run(t, "kill", "kafka")
 		require.Error(t, producer.Ready(t.Context()))
 		stack.Run(t, "up", "kafka")

@@ -41,9 +41,6 @@ type scenario struct {
 	reopened   *activities.ReopenResult // of a delivery that is retried; nil: that cannot be
 	givenUp    []notification.Status    // by GiveUp, in turn; then what it was asked for
 
-	taken    []bool // by its topic, each time that it is sent
-	unmarked bool   // no table could be told of that at first
-
 	looks []activities.EscalateResult // of an escalation, in turn
 	holds bool                        // the first of them waits until it is released
 
@@ -70,7 +67,7 @@ func scenarios(stamp string) []*scenario {
 	all = append(all, events()...)
 	all = append(all, firstTries()...)
 	all = append(all, firstEnds()...)
-	all = append(all, topics()...)
+	all = append(all, takings()...)
 	all = append(all, largeEvents()...)
 	all = append(all, batchedEvents()...)
 	all = append(all, deliveries()...)

@@ -21,7 +21,7 @@ const prefix = "histories"
 func serve(temporal client.Client, all []*scenario) (stop func(), err error) {
 	worker.SetStickyWorkflowCacheSize(0)
 	events := workflows.EventsQueue(prefix)
-	queues := []string{events, workflows.TopicsQueue(events)}
+	queues := []string{events}
 	for _, channel := range notification.Channels() {
 		queue := workflows.ChannelQueue(prefix, channel)
 		queues = append(queues, queue, workflows.RecordsQueue(queue), workflows.BatchesQueue(queue))

@@ -27,10 +27,7 @@ type EventDetail struct {
 type LeasedRow struct {
 	OutboxRow
 	Source         string     `json:"source"`
-	SinkAttempts   int        `json:"sink_attempts"`   // how often the broker of its topic refused it
-	AcknowledgedAt *time.Time `json:"acknowledged_at"` // by that broker; nil: not yet, or it has no topic
-	RowFailedAt    *time.Time `json:"row_failed_at"`   // when its own table was told that it was cancelled; nil: it was not
-	NoPayload      bool       `json:"no_payload"`      // its payload is no JSON object of 256 KiB, and is in its own table alone
+	ProducedAt     *time.Time `json:"produced_at"` // when the topic of Herald's own outbox acknowledged it; nil: not yet, or there is no topic
 	LeaseUntil     *time.Time `json:"lease_until"`
 	Cancels        string     `json:"cancels"`         // the event that it takes back; empty: none
 	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
@@ -110,7 +107,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
 		SELECT ` + outboxColumns + `, e.lease_until,
-		       e.source, e.sink_attempts, e.acknowledged_at, e.row_failed_at, e.payload IS NULL AS no_payload,
+		       e.source, e.produced_at,
 		       coalesce(e.cancels, '') AS cancels,
 		       e.cancels IS NOT NULL
 		       AND NOT EXISTS (SELECT FROM event_outbox o WHERE o.event_id = e.cancels)

@@ -1,0 +1,141 @@
+package outboxes
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// adopt makes events of the rows of a page that are new, so that people are told. Rows that
+// wait for their topic were adopted when they were met first: only new ones are inserted.
+func (p *poll) adopt(ctx context.Context, page *page) error {
+	if !p.Source.People {
+		return nil
+	}
+	fresh, err := p.fresh(ctx, page)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	var events []AdoptedEvent
+	for _, row := range fresh {
+		var event AdoptedEvent
+		if event, row.PeopleError = p.Source.adopted(row.Row); row.PeopleError == "" {
+			events = append(events, event)
+		}
+	}
+	problems, err := p.Memory.Adopt(ctx, p.Source.Name, events)
+	if err != nil {
+		return err
+	}
+	var untold []KnownRow
+	for _, row := range fresh {
+		if problem, refused := problems[row.eventID]; refused {
+			row.PeopleError = problem
+		}
+		if row.PeopleError != "" {
+			row.known = true
+			untold = append(untold, row.KnownRow)
+			p.Log.Error("row tells no people", "event_id", row.eventID, "source", p.Source.Name, "error", row.PeopleError)
+		}
+	}
+	if p.Adopted != nil && len(events) > 0 {
+		p.Adopted()
+	}
+	if len(untold) == 0 {
+		return nil
+	}
+	p.Metrics.Untold(len(untold))
+	return p.Memory.KeepRows(ctx, p.Source.Name, untold)
+}
+
+// fresh returns the rows of a page that may be no events yet. Those that are not sent now may
+// have been adopted by an earlier look: they are asked for, without their payloads.
+func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err error) {
+	var waiting []*pageRow
+	var ids []string
+	for i := range page.rows {
+		switch row := &page.rows[i]; {
+		case row.known:
+		case row.err == nil && (p.rests.has(row.record.Topic) || page.held[row.hash]):
+			waiting, ids = append(waiting, row), append(ids, row.eventID)
+		default:
+			fresh = append(fresh, row)
+		}
+	}
+	if len(waiting) == 0 {
+		return fresh, nil
+	}
+	unadopted, err := p.Memory.Unadopted(ctx, ids)
+	isNew := map[string]bool{}
+	for _, id := range unadopted {
+		isNew[id] = true
+	}
+	for _, row := range waiting {
+		if isNew[row.eventID] {
+			fresh = append(fresh, row)
+		}
+	}
+	return fresh, err
+}
+
+// AdoptedEvent is a row of another outbox as event_outbox gets it.
+type AdoptedEvent struct {
+	ID            string
+	Type          string
+	AggregateType string // empty: null
+	AggregateID   string // empty: null
+	CorrelationID string // empty: null
+	Payload       []byte
+	CreatedAt     *time.Time // nil: the table does not say
+}
+
+// The limits of event_outbox for events of other outboxes.
+const (
+	maxAdoptedBytes = 255
+	maxPayloadBytes = 256 << 10
+)
+
+// adopted is the event of a row, or why the row can tell no people.
+func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
+	aggregateType, aggregateID := s.aggregateOf(row)
+	for _, field := range []struct{ name, text string }{
+		{"event type", row.EventType}, {"aggregate type", aggregateType}, {"aggregate id", aggregateID}, {"correlation id", row.CorrelationID},
+	} {
+		if storable(field.text) != field.text {
+			return event, "the " + field.name + " is longer than 255 bytes, or has control characters"
+		}
+	}
+	switch {
+	case row.EventType == "":
+		return event, "the event type is empty"
+	case !IsAdoptable(row.Payload):
+		return event, "the payload is no JSON object of 256 KiB at most"
+	}
+	return AdoptedEvent{
+		ID: s.EventID(row.Key), Type: row.EventType, AggregateType: aggregateType, AggregateID: aggregateID,
+		CorrelationID: row.CorrelationID, Payload: row.Payload, CreatedAt: row.CreatedAt,
+	}, ""
+}
+
+// IsAdoptable says whether event_outbox holds a payload, as far as it can be told
+// without the database: whether it is a JSON object of at most 256 KiB.
+func IsAdoptable(payload []byte) bool {
+	var object map[string]json.RawMessage
+	return len(payload) <= maxPayloadBytes && json.Unmarshal(payload, &object) == nil && object != nil
+}
+
+// storable is a text as event_outbox takes it, which may be shown on a terminal.
+func storable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || (r >= 0x2028 && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
+			return '?'
+		}
+		return r
+	}, text)
+	if len(text) > maxAdoptedBytes {
+		text = strings.ToValidUTF8(text[:maxAdoptedBytes], "")
+	}
+	return text
+}

@@ -1,0 +1,161 @@
+package outboxes
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Cleaner deletes the rows of an outbox that are done: sent, and their event ended. Rows
+// that are pending or failed stay.
+type Cleaner struct {
+	Source Source
+	Store  CleanStore
+	Open   func(ctx context.Context, source Source) (DoneTable, error) // unused for Herald's own outbox
+}
+
+// DoneTable is the table of another service's outbox.
+type DoneTable interface {
+	// Done returns rows that are done for longer than an age, behind a cursor.
+	Done(ctx context.Context, after string, age time.Duration, limit int) ([]Key, error)
+	DeleteDone(ctx context.Context, keys []string, age time.Duration) (deleted int, err error)
+	Close()
+}
+
+// CleanStore is Herald's own database.
+type CleanStore interface {
+	Now(ctx context.Context) (time.Time, error)
+	// HeldEvents returns those of the events whose rows must stay.
+	HeldEvents(ctx context.Context, source string, ids []string) ([]string, error)
+	ForgetRows(ctx context.Context, source string, keys []string) error
+	// PurgeOutbox deletes events of event_outbox from before a time, and from a time on; nil: from
+	// the oldest on. through is when the last of them was written.
+	PurgeOutbox(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error)
+	CountOutbox(ctx context.Context, before time.Time, limit int) (int, error)
+}
+
+const (
+	// batchSize is how many rows one statement deletes.
+	batchSize = 500
+	// batchTimeout bounds the statements of one batch, where a server does not answer.
+	batchTimeout = time.Minute
+)
+
+// Clean deletes rows that are done for longer than an age, the oldest first, behind a
+// cursor; empty: all of them. It says after each batch how many rows went, and the cursor
+// behind them, and ends where that returns false. What went before an error is gone.
+func (c Cleaner) Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
+	if c.Source.IsHerald() {
+		return c.cleanOwn(ctx, age, after, said)
+	}
+	return c.eachBatch(ctx, age, after, func(ctx context.Context, table DoneTable, keys []string, next string) (bool, error) {
+		if len(keys) == 0 {
+			return said(0, next), nil
+		}
+		deleted, err := table.DeleteDone(ctx, keys, age)
+		if err == nil {
+			err = c.Store.ForgetRows(ctx, c.Source.Name, keys)
+		}
+		return err == nil && said(deleted, next), err
+	})
+}
+
+// Count counts the rows that Clean would delete, up to a limit.
+func (c Cleaner) Count(ctx context.Context, age time.Duration, limit int) (count int, err error) {
+	if c.Source.IsHerald() {
+		now, err := c.Store.Now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return c.Store.CountOutbox(ctx, now.Add(-age), limit)
+	}
+	err = c.eachBatch(ctx, age, "", func(_ context.Context, _ DoneTable, keys []string, _ string) (bool, error) {
+		count += len(keys)
+		return count < limit, nil
+	})
+	return min(count, limit), err
+}
+
+// eachBatch calls see with the keys of rows that may go, batch by batch, until there are no
+// more or it returns false. The table is open for that time alone.
+func (c Cleaner) eachBatch(ctx context.Context, age time.Duration, after string, see func(ctx context.Context, table DoneTable, keys []string, next string) (more bool, err error)) error {
+	table, err := c.Open(ctx, c.Source)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	batch := func(ctx context.Context) (more bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+		defer cancel()
+		done, err := table.Done(ctx, after, age, batchSize)
+		if err != nil || len(done) == 0 {
+			return false, err
+		}
+		free, err := c.free(ctx, done)
+		if err != nil {
+			return false, err
+		}
+		after = done[len(done)-1].Cursor
+		return see(ctx, table, free, after)
+	}
+	for more := true; more; {
+		if more, err = batch(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free are the keys of the rows that no event holds.
+func (c Cleaner) free(ctx context.Context, done []Key) ([]string, error) {
+	ids := make([]string, len(done))
+	for i, row := range done {
+		ids[i] = c.Source.EventID(row.Key)
+	}
+	events, err := c.Store.HeldEvents(ctx, c.Source.Name, ids)
+	if err != nil {
+		return nil, err
+	}
+	held := map[string]bool{}
+	for _, id := range events {
+		held[c.Source.keyOf(id)] = true
+	}
+	var free []string
+	for _, row := range done {
+		if !held[row.Key] {
+			free = append(free, row.Key)
+		}
+	}
+	return free, nil
+}
+
+// cleanOwn purges event_outbox. Its cursor is the time that a row was written.
+func (c Cleaner) cleanOwn(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
+	now, err := c.Store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	var from *time.Time
+	if after != "" {
+		at, err := time.Parse(time.RFC3339Nano, after)
+		if err != nil {
+			return fmt.Errorf("read where to go on: %w", err)
+		}
+		from = &at
+	}
+	for {
+		deleted, through, err := c.purge(ctx, now.Add(-age), from)
+		if err != nil || deleted == 0 {
+			return err
+		}
+		if from = through; !said(deleted, from.Format(time.RFC3339Nano)) {
+			return nil
+		}
+	}
+}
+
+func (c Cleaner) purge(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	return c.Store.PurgeOutbox(ctx, before, from)
+}

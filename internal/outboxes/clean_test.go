@@ -1,0 +1,140 @@
+package outboxes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/cleaning"
+	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+const day = 24 * time.Hour
+
+func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+	t.Helper()
+	_, err := s.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+func texts(t *testing.T, s *postgres.Store, sql string) (text string) {
+	t.Helper()
+	require.NoError(t, s.Pool.QueryRow(t.Context(), sql).Scan(&text))
+	return text
+}
+
+// wallet is Herald's database, and the outbox of a wallet hub in a database of its own,
+// with so many rows that were sent two days ago.
+func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox cleaning.Outbox) {
+	t.Helper()
+	herald = postgrestest.New(t)
+	config := outboxes.Source{Name: "wallet", Dialect: outboxes.WalletHub, DatabaseURL: postgrestest.URL(t), Table: "public.outbox"}
+	business, err := postgres.Open(t.Context(), config.DatabaseURL, "business")
+	require.NoError(t, err)
+	t.Cleanup(business.Close)
+	exec(t, business, dialecttest.Wallets("outbox"))
+	exec(t, business, "INSERT INTO outbox SELECT i, 'FundsAdded', '{}', NULL, timezone('UTC', now()) - interval '48 hours', true FROM generate_series(1, $1::int) i", rows)
+	return herald, business, cleaning.Outbox{Source: config, Store: herald}
+}
+
+// event writes what Herald knows of a wallet's row.
+func event(t *testing.T, s *postgres.Store, id, status, processed string, acknowledged bool) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, source, event_type, status, error_message, published_at, acknowledged_at)
+		VALUES ($1, 'wallet', 'T', $2, CASE $2 WHEN 'FAILED' THEN 'refused' END, CASE $2 WHEN 'PROCESSED' THEN now() END, CASE WHEN $3 THEN now() END)`, id, status, acknowledged)
+	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT $1, $2 WHERE $2 <> ''", id, processed)
+}
+
+// A row whose event Herald has not done with stays, whatever its own table says. What is
+// counted is what goes.
+func TestClean(t *testing.T) {
+	t.Parallel()
+
+	herald, business, outbox := wallet(t, 8)
+	exec(t, business, "UPDATE outbox SET sent = false WHERE id = 7")
+	exec(t, business, "UPDATE outbox SET created_at = timezone('UTC', now()) WHERE id = 8")
+	event(t, herald, "wallet-1", "PROCESSED", "SUCCESS", true)
+	event(t, herald, "wallet-2", "PROCESSED", "PROCESSING", true)
+	event(t, herald, "wallet-3", "PROCESSED", "SUCCESS", false)
+	event(t, herald, "wallet-4", "FAILED", "FAILED", false)
+	event(t, herald, "wallet-5~wallet", "PENDING", "", false)
+
+	count, err := outbox.Count(t.Context(), day, 100)
+	require.NoError(t, err)
+	require.Equal(t, 2, count, "1, and 6, which was sent before Herald came")
+	deleted := 0
+	require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, _ string) bool {
+		deleted += n
+		return true
+	}))
+
+	require.Equal(t, 2, deleted)
+	require.Equal(t, "2 3 4 5 7 8", texts(t, business, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM outbox"))
+}
+
+// Rows go by batches. It stops when it is told to, and goes on from there.
+func TestCleanByBatches(t *testing.T) {
+	t.Parallel()
+
+	herald, business, outbox := wallet(t, 1200)
+	for _, id := range []string{"wallet-1", "wallet-700"} {
+		event(t, herald, id, "PENDING", "", false)
+	}
+	var batches []int
+	var cursor string
+	for _, stopped := range []bool{true, false} {
+		require.NoError(t, outbox.Clean(t.Context(), day, cursor, func(n int, after string) bool {
+			batches, cursor = append(batches, n), after
+			return !stopped
+		}))
+	}
+
+	require.Equal(t, []int{499, 499, 200}, batches)
+	require.Equal(t, "1 700", texts(t, business, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM outbox"))
+
+	count, err := outbox.Count(t.Context(), day, 100)
+	require.NoError(t, err)
+	require.Zero(t, count)
+}
+
+// Where Herald's own database is away, nobody knows what is open: nothing goes.
+func TestCleanWithoutHerald(t *testing.T) {
+	t.Parallel()
+
+	herald, business, outbox := wallet(t, 3)
+	herald.Close()
+
+	require.Error(t, outbox.Clean(t.Context(), day, "", func(int, string) bool { return true }))
+	require.Equal(t, "3", texts(t, business, "SELECT count(*)::text FROM outbox"))
+}
+
+// Herald's own outbox loses what `starter purge --outbox` deletes.
+func TestCleanOwn(t *testing.T) {
+	t.Parallel()
+
+	herald := postgrestest.New(t)
+	outbox := cleaning.Outbox{Source: outboxes.Source{Name: notification.HeraldSource}, Store: herald}
+	exec(t, herald, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message, published_at, created_at)
+		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', s, CASE s WHEN 'FAILED' THEN 'x' END, CASE s WHEN 'PROCESSED' THEN now() END, now() - (3000 - i) * interval '1 minute'
+		FROM   generate_series(1, 1502) i, LATERAL (SELECT CASE i WHEN 1 THEN 'FAILED' WHEN 2 THEN 'PENDING' ELSE 'PROCESSED' END) AS row (s)`)
+
+	count, err := outbox.Count(t.Context(), day, 5000)
+	require.NoError(t, err)
+	require.Equal(t, 1500, count)
+	var batches []int
+	require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, after string) bool {
+		batches = append(batches, n)
+		_, err := time.Parse(time.RFC3339Nano, after)
+		require.NoError(t, err)
+		return true
+	}))
+	require.Equal(t, []int{1000, 500}, batches)
+	require.Equal(t, "evt-1 evt-2", texts(t, herald, "SELECT string_agg(event_id, ' ' ORDER BY event_id) FROM event_outbox"))
+}

@@ -1,0 +1,131 @@
+package dialects
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// relation is what the catalog of a database says of a table.
+type relation struct {
+	oid      uint32
+	kind     string // r: a table
+	role     string // ours
+	usable   bool   // we may use its schema
+	readOnly bool   // the database: it is a standby, or set so
+	deletes  bool   // we may delete rows
+	columns  map[string]tableColumn
+	indexes  []tableIndex
+}
+
+type tableColumn struct {
+	Name             string
+	Type             string // without its length
+	NotNull          bool
+	Selects, Updates bool // we may
+}
+
+type tableIndex struct {
+	Name      string
+	Valid     bool
+	Unique    bool
+	Columns   []string // its keys; empty for one that is an expression
+	Condition string   // of a partial index, without brackets and casts; empty: it has all rows
+}
+
+// errNoTable means that a database has no such table.
+var errNoTable = errors.New("there is no such table")
+
+// relation reads the catalog. If there is no such table, the error is errNoTable.
+func (t *Table) relation(ctx context.Context) (relation, error) {
+	const query = `
+		SELECT c.oid,
+		       c.relkind::text,
+		       current_user::text,
+		       has_schema_privilege(n.oid, 'USAGE'),
+		       current_setting('transaction_read_only')::boolean,
+		       has_table_privilege(c.oid, 'DELETE')
+		FROM   pg_class c
+		JOIN   pg_namespace n ON n.oid = c.relnamespace
+		WHERE  c.oid = to_regclass($1)`
+
+	var r relation
+	err := t.pool.QueryRow(ctx, query, t.name.Sanitize()).Scan(&r.oid, &r.kind, &r.role, &r.usable, &r.readOnly, &r.deletes)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errNoTable
+	}
+	if err == nil {
+		err = t.readColumns(ctx, &r)
+	}
+	if err == nil {
+		r.indexes, err = t.readIndexes(ctx, r.oid)
+	}
+	return r, t.wrap(err, "look at")
+}
+
+func (t *Table) readColumns(ctx context.Context, r *relation) error {
+	const query = `
+		SELECT attname::text AS name,
+		       format_type(atttypid, NULL) AS type,
+		       attnotnull AS not_null,
+		       has_column_privilege(attrelid, attnum, 'SELECT') AS selects,
+		       has_column_privilege(attrelid, attnum, 'UPDATE') AS updates
+		FROM   pg_attribute
+		WHERE  attrelid = $1
+		AND    attnum > 0
+		AND    NOT attisdropped`
+
+	rows, _ := t.pool.Query(ctx, query, r.oid) // CollectRows returns its error
+	columns, err := pgx.CollectRows(rows, pgx.RowToStructByName[tableColumn])
+	r.columns = map[string]tableColumn{}
+	for _, c := range columns {
+		r.columns[c.Name] = c
+	}
+	return err
+}
+
+func (t *Table) readIndexes(ctx context.Context, oid uint32) ([]tableIndex, error) {
+	const query = `
+		SELECT c.relname::text AS name,
+		       i.indisvalid AS valid,
+		       i.indisunique AS unique,
+		       ARRAY(SELECT coalesce(a.attname::text, '')
+		             FROM   generate_series(0, i.indnkeyatts - 1) AS k
+		             LEFT   JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k]
+		             ORDER  BY k) AS columns,
+		       coalesce(pg_get_expr(i.indpred, i.indrelid), '') AS condition
+		FROM   pg_index i
+		JOIN   pg_class c ON c.oid = i.indexrelid
+		JOIN   pg_am m ON m.oid = c.relam
+		WHERE  i.indrelid = $1
+		AND    m.amname = 'btree'`
+
+	rows, _ := t.pool.Query(ctx, query, oid) // CollectRows returns its error
+	indexes, err := pgx.CollectRows(rows, pgx.RowToStructByName[tableIndex])
+	for i := range indexes {
+		indexes[i].Condition = bare.Replace(indexes[i].Condition)
+	}
+	return indexes, err
+}
+
+var bare = strings.NewReplacer("(", "", ")", "", "::text", "", "::character varying", "")
+
+// serves says whether a table's index does what one is needed for.
+func (i tableIndex) serves(need index) bool {
+	switch {
+	case !i.Valid:
+		return false
+	case i.Condition == "":
+		return len(i.Columns) >= need.leading && slices.Equal(i.Columns[:need.leading], need.columns[:need.leading])
+	default:
+		return need.partialOn != "" && i.Columns[0] == need.partialOn && slices.Contains(need.pending, i.Condition)
+	}
+}
+
+// identifies says whether an index keeps a column unique.
+func (i tableIndex) identifies(column string) bool {
+	return i.Valid && i.Unique && i.Condition == "" && slices.Equal(i.Columns, []string{column})
+}

@@ -1,0 +1,62 @@
+package dialects
+
+import "herald/internal/outboxes"
+
+// byName has one entry for each of [outboxes.Dialects].
+var byName = map[outboxes.Dialect]dialect{
+	outboxes.OrderService: orderService,
+	outboxes.WalletHub:    walletHub,
+}
+
+// dialect is what a table must have, and the statements over it. {table} in them stands
+// for its name.
+type dialect struct {
+	key     string // the column by which rows are marked; unique
+	columns []column
+	indexes []index
+
+	first   string // the cursor before all rows
+	pending string // $1 …: the parts of a cursor, which has slashes between them; last a limit
+	still   string // $1: keys, of which it returns those that are pending
+
+	sent   string // $1: keys
+	failed string // $1: keys, $2: message; empty: its table has no word for it
+	reopen string // $1: keys; empty likewise
+
+	state string // $1: how many rows it counts at most
+
+	done       string // $1 …: the parts of a cursor; then an age, and a limit
+	deleteDone string // $1: keys, $2: an age
+}
+
+// column is one that a dialect needs.
+type column struct {
+	name    string
+	types   []string // that it may have; the first is the one that the service documents
+	notNull bool     // a row with null there would never be read
+	written bool     // by Herald
+}
+
+// index is one that a dialect needs.
+type index struct {
+	name    string   // of the table with the name outbox
+	columns []string // that it is created on
+	leading int      // an index that begins with that many of them will do
+
+	// A partial index over the pending rows alone does as well.
+	partialOn string   // begins with this column; empty: none does
+	pending   []string // its condition is one of these, without brackets and casts
+	where     string   // of the index that is created; empty: it has all rows
+	finds     bool     // the rows that are done, too: a partial one will not do where they leave
+}
+
+// The types that columns of several dialects may have.
+var (
+	texts    = []string{"text", "character varying"}
+	payloads = []string{"text", "character varying", "json", "jsonb"}
+	times    = []string{"timestamp without time zone", "timestamp with time zone"}
+)
+
+// errorLength is how much of a message a table gets, in characters: as many as the usual
+// column of a service holds. Herald's own table has all of it.
+const errorLength = 255

@@ -1,0 +1,102 @@
+package dialects_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// done are the keys of all rows that are done for longer than a day, read by pages of two.
+func done(t *testing.T, table *source.Table) []string {
+	t.Helper()
+	var all []string
+	for after := ""; ; {
+		page, err := table.Done(t.Context(), after, 24*time.Hour, 2)
+		require.NoError(t, err)
+		if len(page) == 0 {
+			return all
+		}
+		require.LessOrEqual(t, len(page), 2)
+		all = append(all, keys(page)...)
+		after = page[len(page)-1].Cursor
+	}
+}
+
+// In the night, the clock of a service in Auckland is most of a day ahead of UTC: what it
+// sent 23 hours ago looks as if it were of the day before yesterday, or of tomorrow.
+func TestDoneOrders(t *testing.T) {
+	t.Parallel()
+
+	zone, err := time.LoadLocation("Pacific/Auckland")
+	require.NoError(t, err)
+	s := orders(t)
+	s.config.Zone = zone
+	add := func(digits, status, created, sent string) {
+		s.addOrder(t, digits, status, "2026-01-01", "{}")
+		s.exec(t, `
+			UPDATE orders.outbox
+			SET    created_at = timezone('Pacific/Auckland', now() - $2::interval),
+			       sent_at = timezone('Pacific/Auckland', now() - nullif($3, '')::interval)
+			WHERE  id = $1`, id(digits), created, sent)
+	}
+	add("01", "SENT", "50 hours", "49 hours")
+	add("02", "SENT", "40 hours", "25 hours")
+	add("03", "SENT", "60 hours", "23 hours")
+	add("04", "SENT", "23 hours", "23 hours")
+	add("05", "NEW", "60 hours", "")
+	add("06", "FAILED", "60 hours", "")
+	add("07", "SENT", "30 hours", "") // by a publisher that did not say when
+	table := s.table(t)
+
+	require.Equal(t, []string{id("01"), id("02"), id("07")}, done(t, table))
+	gone, err := table.DeleteDone(t.Context(), []string{id("01"), id("03"), id("04"), id("05"), id("06"), id("99")}, 24*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, 1, gone)
+	require.Equal(t, "02 03 04 05 06 07", s.text(t, "SELECT string_agg(right(id::text, 2), ' ' ORDER BY id) FROM orders.outbox"))
+}
+
+// What is not sent stays, and so does what nobody knows the age of.
+func TestDoneWallets(t *testing.T) {
+	t.Parallel()
+
+	s := wallet(t)
+	s.exec(t, "ALTER TABLE public.outbox ALTER COLUMN created_at DROP NOT NULL")
+	s.addWallet(t, 9)
+	s.exec(t, `UPDATE public.outbox SET sent = id <> 2, created_at = CASE WHEN id IN (3, 4) THEN NULL ELSE now() - CASE WHEN id > 7 THEN 1 ELSE 25 END * interval '1 hour' END`)
+	table := s.table(t)
+
+	require.Equal(t, []string{"1", "5", "6", "7"}, done(t, table))
+	gone, err := table.DeleteDone(t.Context(), []string{"1", "2", "3", "8"}, 24*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, 1, gone)
+	require.Equal(t, "2 3 4 5 6 7 8 9", s.text(t, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM public.outbox"))
+}
+
+// An index on the pending rows alone finds none that may leave.
+func TestIndexesOfRetention(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		name      string
+		open      func(*testing.T) service
+		index     string
+		retention time.Duration
+		missing   int
+	}{
+		{"orders that stay", orders, "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id)", 0, 0},
+		{"orders that leave", orders, "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id)", time.Hour, 1},
+		{"wallets that leave by their ids", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent", time.Hour, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := tt.open(t)
+			s.exec(t, tt.index)
+			s.config.Retention = tt.retention
+			missing, err := s.table(t).MissingIndexes(t.Context())
+			require.NoError(t, err)
+			require.Len(t, missing, tt.missing)
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package dialects_test
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/postgres/postgrestest"
+)
+
+// service is a business database of the test's own.
+type service struct {
+	config outboxes.Source
+	conn   *pgx.Conn
+}
+
+func newService(t *testing.T, config outboxes.Source, table string) service {
+	t.Helper()
+	config.DatabaseURL = single(t, postgrestest.URL(t))
+	conn, err := pgx.Connect(t.Context(), config.DatabaseURL)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	s := service{config, conn}
+	s.exec(t, table)
+	return s
+}
+
+// single is a URL without the size of a pool, which a single connection does not know.
+func single(t *testing.T, pooled string) string {
+	t.Helper()
+	u, err := url.Parse(pooled)
+	require.NoError(t, err)
+	query := u.Query()
+	query.Del("pool_max_conns")
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func orders(t *testing.T) service {
+	return newService(t, outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, Table: "orders.outbox", Zone: time.UTC}, "CREATE SCHEMA orders; "+dialecttest.Orders("orders.outbox"))
+}
+
+func wallet(t *testing.T) service {
+	return newService(t, outboxes.Source{Name: "wallet", Dialect: outboxes.WalletHub, Table: "public.outbox"}, dialecttest.Wallets("public.outbox"))
+}
+
+func (s service) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := s.conn.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+// table opens the service's outbox as Herald does.
+func (s service) table(t *testing.T) *source.Table {
+	t.Helper()
+	table, err := source.Open(t.Context(), s.config)
+	require.NoError(t, err)
+	t.Cleanup(table.Close)
+	return table
+}
+
+// text reads one value of the service's table.
+func (s service) text(t *testing.T, sql string, args ...any) (value string) {
+	t.Helper()
+	require.NoError(t, s.conn.QueryRow(t.Context(), sql, args...).Scan(&value))
+	return value
+}
+
+// id is a uuid that ends in two digits.
+func id(digits string) string { return "00000000-0000-4000-8000-0000000000" + digits }
+
+// addOrder writes a row as the order service does.
+func (s service) addOrder(t *testing.T, digits, status, createdAt, payload string) {
+	t.Helper()
+	s.exec(t, `
+		INSERT INTO orders.outbox (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
+		VALUES ($1, 'Order', $2, 'OrderCreated', $3, $4, $5::text::timestamp)`, id(digits), id("99"), payload, status, createdAt)
+}
+
+// keys are those of pending rows.
+func keys(rows []outboxes.Key) []string {
+	var keys []string
+	for _, row := range rows {
+		keys = append(keys, row.Key)
+	}
+	return keys
+}
+
+// found are the keys of all pending rows, read by pages of two.
+func found(t *testing.T, table *source.Table) []string {
+	t.Helper()
+	var all []string
+	for after := ""; ; {
+		page, err := table.Pending(t.Context(), after, 2)
+		require.NoError(t, err)
+		if len(page) == 0 {
+			return all
+		}
+		require.LessOrEqual(t, len(page), 2)
+		all = append(all, keys(page)...)
+		after = page[len(page)-1].Cursor
+	}
+}

@@ -1,0 +1,228 @@
+package dialects_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes"
+)
+
+// Tables as the documents describe them lack nothing but the indexes.
+func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		service func(*testing.T) service
+		indexes map[string]string // by what they are on
+	}{
+		{"order-service", orders, map[string]string{"status, created_at": "idx_outbox_status_created", "aggregate_id": "idx_outbox_aggregate"}},
+		{"wallet-hub", wallet, map[string]string{"sent, id": "idx_outbox_sent"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := tt.service(t)
+			table := s.table(t)
+			found, err := table.Missing(t.Context())
+			require.NoError(t, err)
+			require.Len(t, found, len(tt.indexes))
+			for _, f := range found {
+				on := strings.TrimPrefix(f.What, "there is no index on ")
+				require.Contains(t, f.Remedy, "`starter source migrate "+s.config.Name+"`")
+				require.Contains(t, f.Remedy, `CREATE INDEX CONCURRENTLY "`+tt.indexes[on]+`" ON`)
+			}
+
+			missing, err := table.MissingIndexes(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, table.CreateIndexes(t.Context(), missing, func(source.Index) {}))
+
+			found, err = table.Missing(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found)
+		})
+	}
+}
+
+// Each mistake is named alone, with what to do about it.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name         string
+		service      func(*testing.T) service
+		sql          string
+		what, remedy string
+	}{
+		{"no table", orders, "DROP TABLE orders.outbox", "no table orders.outbox", "correct `table:`"},
+		{"a view", orders, "ALTER TABLE orders.outbox RENAME TO o; CREATE VIEW orders.outbox AS SELECT * FROM orders.o", "not an ordinary table", "name the table itself"},
+		{"no column", orders, "ALTER TABLE orders.outbox DROP COLUMN error_message", "no column error_message, of type text", "ADD COLUMN error_message text"},
+		{"a large object", wallet, "ALTER TABLE public.outbox ALTER COLUMN payload TYPE oid USING 0", "column payload is of type oid; it must be text or", "change its type"},
+		{"status may be null", orders, "ALTER TABLE orders.outbox ALTER COLUMN status DROP NOT NULL", "column status may be null", "ALTER COLUMN status SET NOT NULL"},
+		{"sent may be null", wallet, "ALTER TABLE public.outbox ALTER COLUMN sent DROP NOT NULL", "column sent may be null", "ALTER COLUMN sent SET NOT NULL"},
+		{"no key", wallet, "ALTER TABLE public.outbox DROP CONSTRAINT outbox_pkey", "column id is not unique", "ADD PRIMARY KEY (id)"},
+		{"an index that is half built", wallet, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'public.idx_outbox_sent'::regclass", "no index on sent, id", "source migrate wallet"},
+		{"an index on other rows", wallet, "DROP INDEX public.idx_outbox_sent; CREATE INDEX ON public.outbox (id) WHERE sent", "no index on sent, id", "source migrate wallet"},
+		{"another dialect's table", wallet, "ALTER TABLE public.outbox RENAME COLUMN sent TO done", "no column sent, of type boolean", "name another dialect"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := tt.service(t)
+			table := s.migrated(t)
+			s.exec(t, tt.sql)
+
+			found, err := table.Missing(t.Context())
+
+			require.NoError(t, err)
+			require.NotEmpty(t, found)
+			require.Contains(t, found[0].What, tt.what)
+			require.Contains(t, found[0].Remedy, tt.remedy)
+			if tt.name != "another dialect's table" { // which has another index, too
+				require.Len(t, found, 1)
+			}
+		})
+	}
+}
+
+// What the findings say can be run as it stands, whatever the table is called.
+func TestRemediesOfQuotedNames(t *testing.T) {
+	t.Parallel()
+
+	s := orders(t)
+	s.exec(t, `ALTER SCHEMA orders RENAME TO "Sales"; ALTER TABLE "Sales".outbox RENAME TO "OutBox"; ALTER TABLE "Sales"."OutBox"
+		DROP CONSTRAINT outbox_pkey, ALTER COLUMN status DROP NOT NULL, DROP COLUMN sent_at`)
+	s.config.Table = "Sales.OutBox"
+	table := s.table(t)
+
+	found, err := table.Missing(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 5)
+	for _, f := range found {
+		_, statement, _ := strings.Cut(f.Remedy, "as the table's owner: ")
+		statement, _, _ = strings.Cut(cmp.Or(statement, f.Remedy), ", or name")
+		s.exec(t, statement)
+	}
+
+	found, err = table.Missing(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
+// Other indexes than those of the documents may do the same.
+func TestIndexesThatServe(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		service func(*testing.T) service
+		sql     string
+	}{
+		{"on sent alone", wallet, "CREATE INDEX ON public.outbox (sent)"},
+		{"on sent and the time", wallet, "CREATE INDEX ON public.outbox (sent, created_at)"},
+		{"on rows that are not sent", wallet, "CREATE INDEX ON public.outbox (id) WHERE NOT sent"},
+		{"on rows that are not sent, said otherwise", wallet, "CREATE INDEX ON public.outbox (id) WHERE sent = false"},
+		{"on new rows", orders, "CREATE INDEX ON orders.outbox (created_at) WHERE status = 'NEW'; CREATE INDEX ON orders.outbox (aggregate_id, created_at)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := tt.service(t)
+			s.exec(t, tt.sql)
+			found, err := s.table(t).Missing(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found)
+		})
+	}
+}
+
+// migrated is the table with its indexes.
+func (s service) migrated(t *testing.T) *source.Table {
+	t.Helper()
+	table := s.table(t)
+	missing, err := table.MissingIndexes(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(source.Index) {}))
+	return table
+}
+
+// A role gets what it needs by doing what the findings say, and no more.
+func TestMissingRights(t *testing.T) {
+	t.Parallel()
+
+	s := orders(t)
+	s.migrated(t)
+	role := "Herald " + rand.Text()
+	quoted := pgx.Identifier{role}.Sanitize()
+	s.exec(t, "CREATE ROLE "+quoted)
+	t.Cleanup(func() {
+		_, err := s.conn.Exec(context.Background(), "DROP OWNED BY "+quoted+"; DROP ROLE "+quoted)
+		require.NoError(t, err)
+	})
+	s.config.DatabaseURL += "&role=" + strings.ReplaceAll(quoted[1:len(quoted)-1], " ", "%20")
+	s.config.Retention = 1
+	table := s.table(t)
+
+	found, err := table.Missing(t.Context())
+	require.NoError(t, err)
+	var whats []string
+	for _, f := range found {
+		whats = append(whats, f.What)
+		require.Contains(t, f.Remedy, "GRANT ")
+		s.exec(t, f.Remedy)
+	}
+	require.Len(t, whats, 4)
+	for i, what := range []string{"use the schema orders", "read id, aggregate_type", "update status, sent_at, error_message", "delete rows"} {
+		require.Contains(t, whats[i], "the role "+role+" may not "+what)
+	}
+
+	found, err = table.Missing(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found)
+	s.addOrder(t, "01", "NEW", "2026-11-22 10:00:00", "{}")
+	require.NoError(t, table.MarkSent(t.Context(), []string{id("01")}))
+	require.Equal(t, "SENT", s.text(t, "SELECT status FROM orders.outbox"))
+}
+
+func TestReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
+
+	s := wallet(t)
+	s.migrated(t)
+	s.config.DatabaseURL += "&default_transaction_read_only=on"
+	found, err := s.table(t).Missing(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].What, "read-only")
+	require.Contains(t, found[0].Remedy, "primary server")
+}
+
+// A database that does not answer is an error that names the source and no secret.
+func TestDatabaseOutOfReach(t *testing.T) {
+	t.Parallel()
+
+	config := outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, Table: "orders.outbox", DatabaseURL: "postgres://u:verysecret@127.0.0.1:1/d"}
+	table, err := source.Open(t.Context(), config)
+	require.NoError(t, err)
+	defer table.Close()
+	_, err = table.Missing(t.Context())
+	require.ErrorContains(t, err, "source orders: look at orders.outbox:")
+	require.NotContains(t, err.Error(), "verysecret")
+
+	config.DatabaseURL = "postgres://u:verysecret@h:port/d"
+	_, err = source.Open(t.Context(), config)
+	require.ErrorContains(t, err, "source orders: the URL")
+	require.NotContains(t, err.Error(), "verysecret")
+	config.Dialect = "cobol"
+	_, err = source.Open(t.Context(), config)
+	require.ErrorContains(t, err, `no dialect "cobol"`)
+}

@@ -1,0 +1,63 @@
+package dialects
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/postgres/postgrestest"
+)
+
+// A page of a backlog is read and marked by indexes, from wherever it begins: no statement
+// looks at more rows than the page has.
+func TestPagesAreReadByIndexes(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		dialect outboxes.Dialect
+		create  string
+		fill    string
+	}{
+		{outboxes.OrderService, dialecttest.Orders("outbox"), `INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at)
+			SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() + n * interval '1 ms' FROM generate_series(1, 20000) AS n; CREATE INDEX ON outbox (status, created_at)`},
+		{outboxes.WalletHub, dialecttest.Wallets("outbox"), `INSERT INTO outbox (event_type, payload) SELECT 'FundsAdded', '{}' FROM generate_series(1, 20000); CREATE INDEX ON outbox (sent, id)`},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.dialect), func(t *testing.T) {
+			t.Parallel()
+
+			table, err := Open(t.Context(), outboxes.Source{Name: "a", Dialect: tt.dialect, Table: "public.outbox", DatabaseURL: postgrestest.URL(t)})
+			require.NoError(t, err)
+			t.Cleanup(table.Close)
+			for _, sql := range []string{tt.create, tt.fill, "ANALYZE outbox"} {
+				_, err := table.pool.Exec(t.Context(), sql)
+				require.NoError(t, err)
+			}
+			page, err := table.Pending(t.Context(), "", 10_000)
+			require.NoError(t, err)
+			var keys []string
+			for _, row := range page[:500] {
+				keys = append(keys, row.Key)
+			}
+			statements := []struct {
+				sql    string
+				params []any
+			}{
+				{table.dialect.pending, append(table.cursor(""), 500)},
+				{table.dialect.pending, append(table.cursor(page[len(page)-1].Cursor), 500)},
+				{table.dialect.rows, []any{keys}},
+				{table.dialect.sent, []any{keys}},
+			}
+			for _, statement := range statements {
+				rows, _ := table.pool.Query(t.Context(), "EXPLAIN "+table.sql(statement.sql), statement.params...) // CollectRows returns its error
+				plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+				require.NoError(t, err)
+				require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan", "%s", strings.Join(plan, "\n"))
+			}
+		})
+	}
+}

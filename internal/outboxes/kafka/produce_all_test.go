@@ -1,0 +1,219 @@
+package kafka_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/kafka"
+	"herald/internal/outboxes/kafka/kafkatest"
+)
+
+// numbered are records of a topic, whose values are their numbers, with these keys.
+func numbered(topic string, keys ...string) []outboxes.Record {
+	var records []outboxes.Record
+	for n, key := range keys {
+		record := outboxes.Record{Topic: topic, Value: fmt.Append(nil, n)}
+		if key != "" {
+			record.Key = []byte(key)
+		}
+		records = append(records, record)
+	}
+	return records
+}
+
+func arrived(t *testing.T, broker, topic string, number int) []string {
+	t.Helper()
+	var values []string
+	for _, record := range kafkatest.Records(t, broker, topic, number) {
+		values = append(values, string(record.Value))
+	}
+	return values
+}
+
+// In one partition, records come in their order, whether each has a key of its own, all
+// have the same, or none.
+func TestProduceAll(t *testing.T) {
+	t.Parallel()
+
+	var own, few, none []string
+	for n := range 700 {
+		own, few, none = append(own, fmt.Sprint(n)), append(few, fmt.Sprint(n%3)), append(none, "")
+	}
+	for where, broker := range brokers(t) {
+		for name, keys := range map[string][]string{"a key each": own, "three keys": few, "no key": none} {
+			t.Run(where+"/"+name, func(t *testing.T) {
+				t.Parallel()
+
+				producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
+				kafkatest.CreateTopic(t, broker, topic, nil)
+				for range 2 {
+					for _, err := range producer.ProduceAll(within(t, patience), numbered(topic, keys...)) {
+						require.NoError(t, err)
+					}
+				}
+				byKey := map[string][]string{}
+				for _, record := range kafkatest.Records(t, broker, topic, 2*len(keys)) {
+					byKey[string(record.Key)] = append(byKey[string(record.Key)], string(record.Value))
+				}
+				for n, key := range keys {
+					if key != "" {
+						require.Equal(t, fmt.Sprint(n), byKey[key][0])
+						byKey[key] = append(byKey[key][1:], byKey[key][0])
+					}
+				}
+			})
+		}
+	}
+}
+
+// A record that a broker will never take holds those behind it of its key, wherever it is
+// among them. All others are taken.
+func TestProduceAllAroundARefusedRecord(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		bytes int
+	}{
+		{"too large for the topic", 4000},
+		{"too large for a batch with others", 950_000},
+		{"too large for the client", 2_000_000},
+	}
+	for where, broker := range brokers(t) {
+		for _, tt := range tests {
+			t.Run(where+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+
+				producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
+				kafkatest.CreateTopic(t, broker, topic, map[string]string{"max.message.bytes": "2000"})
+				for round := range 2 { // to a topic that is not known, and to one that is
+					records := numbered(topic, "a", "b", "a", "a", "b", "", "a", "c")
+					records[2].Value = noise(tt.bytes)
+					errs := producer.ProduceAll(within(t, patience), records)
+
+					var refused *outboxes.RefusedError
+					require.ErrorAs(t, errs[2], &refused)
+					require.True(t, refused.Permanent)
+					require.ErrorIs(t, errs[3], outboxes.ErrKeyHeld)
+					require.ErrorIs(t, errs[6], outboxes.ErrKeyHeld)
+					for _, n := range []int{0, 1, 4, 5, 7} {
+						require.NoError(t, errs[n], n)
+					}
+					values := arrived(t, broker, topic, 5*(round+1))
+					require.ElementsMatch(t, []string{"0", "1", "4", "5", "7"}, values[5*round:])
+					require.Less(t, slices.Index(values, "1"), slices.Index(values, "4"))
+				}
+			})
+		}
+	}
+}
+
+// Many records in one batch are too large together, and each is taken.
+// Flushes follow each other at once, and each looks for a record that is too large: nothing
+// overtakes a record of its key.
+func TestProduceAllIsNotOvertaken(t *testing.T) {
+	t.Parallel()
+
+	cluster := kafkatest.NewCluster(t)
+	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
+	for n := range 40 {
+		topic := fmt.Sprintf("small-%d", n)
+		kafkatest.CreateTopic(t, cluster.Address, topic, map[string]string{"max.message.bytes": "5000"})
+		var want []string
+		for page := range 3 {
+			records := numbered(topic, slices.Repeat([]string{"a"}, 20)...)
+			for i := range records {
+				records[i].Value = fmt.Append(nil, 20*page+i)
+				if page == 0 || i < 10 {
+					want = append(want, string(records[i].Value))
+				}
+			}
+			if page > 0 {
+				records[10].Value = noise(9000)
+			}
+			producer.ProduceAll(t.Context(), records)
+		}
+		require.Equal(t, want, arrived(t, cluster.Address, topic, len(want)))
+	}
+}
+
+func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
+	t.Parallel()
+
+	for where, broker := range brokers(t) {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+
+			producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
+			kafkatest.CreateTopic(t, broker, topic, map[string]string{"max.message.bytes": "2000"})
+			records := numbered(topic, slices.Repeat([]string{"a"}, 50)...)
+			for n := range records {
+				records[n].Headers = []outboxes.Header{{Name: "filler", Value: string(noise(150))}}
+			}
+			for _, err := range producer.ProduceAll(within(t, patience), records) {
+				require.NoError(t, err)
+			}
+			for n, value := range arrived(t, broker, topic, 50) {
+				require.Equal(t, fmt.Sprint(n), value)
+			}
+		})
+	}
+}
+
+// A topic that does not exist costs the others nothing, and each of its keys one refusal.
+func TestProduceAllToAnUnknownTopic(t *testing.T) {
+	t.Parallel()
+
+	for where, broker := range brokers(t) {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+
+			producer, topic, unknown := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName(), topicName()
+			kafkatest.CreateTopic(t, broker, topic, nil)
+			records := append(numbered(unknown, "a", "b", "a"), numbered(topic, "c", "a", "d")...)
+			require.NoError(t, producer.ProduceAll(within(t, patience), numbered(topic, "a"))[0])
+			errs := producer.ProduceAll(within(t, patience), records)
+
+			for _, n := range []int{0, 1} {
+				var refused *outboxes.RefusedError
+				require.ErrorAs(t, errs[n], &refused)
+				require.False(t, refused.Permanent)
+			}
+			require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
+			require.NoError(t, errs[3])
+			require.ErrorIs(t, errs[4], outboxes.ErrKeyHeld, "of a key that is held, in whichever topic")
+			require.NoError(t, errs[5])
+			require.Equal(t, []string{"0", "0", "2"}, arrived(t, broker, topic, 3))
+		})
+	}
+}
+
+// A broker that is away judges nothing. Once it is back, records come in their order.
+func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
+	t.Parallel()
+
+	cluster, topic := kafkatest.NewCluster(t), topicName()
+	kafkatest.CreateTopic(t, cluster.Address, topic, nil)
+	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
+	records := numbered(topic, "a", "b", "a", "a")
+	require.NoError(t, producer.ProduceAll(within(t, patience), records[:1])[0])
+
+	cluster.Stop()
+	errs := producer.ProduceAll(within(t, 2*time.Second), records[1:])
+	requireUnavailable(t, errs[0], "connection refused")
+	requireUnavailable(t, errs[1], "connection refused")
+	require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
+
+	cluster.Start(t)
+	require.Eventually(t, func() bool {
+		return !slices.ContainsFunc(producer.ProduceAll(within(t, patience), records[1:]), func(err error) bool { return err != nil })
+	}, patience, time.Millisecond)
+	values := arrived(t, cluster.Address, topic, 4)
+	require.Equal(t, "0", values[0])
+	require.Less(t, slices.Index(values, "2"), slices.Index(values, "3"))
+}

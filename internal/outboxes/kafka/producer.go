@@ -1,0 +1,149 @@
+// Package kafka produces records so that a nil error is a promise: all in-sync replicas
+// have the record. Any other end says whether the record waits or was refused.
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+// Bounds of one flush.
+const (
+	maxOpen      = 1000     // records of one flush
+	maxOpenBytes = 32 << 20 // of their keys, values and headers
+	// maxBatchBytes is what brokers take where nobody has set max.message.bytes. It is
+	// compared before compression.
+	maxBatchBytes = 1<<20 + 12
+	dialTimeout   = 5 * time.Second
+	// A topic that is not there is asked for once more: the first answer may come from a
+	// broker that has not heard of it yet.
+	topicRetries  = 1
+	topicInterval = 250 * time.Millisecond
+)
+
+// Producer is a client of the brokers, for any number of goroutines. It finds brokers that
+// come back by itself.
+type Producer struct {
+	options []kgo.Opt
+	client  *kgo.Client // asks whether brokers answer, and produces nothing
+	dial    dial
+
+	mu    sync.Mutex
+	idle  []*kgo.Client   // of flushes that have ended: two flushes at once share no client, and no batches
+	calls sync.WaitGroup  // of ProduceAll that are under way
+	taken map[string]bool // topics that have taken a record
+}
+
+// New returns a producer, and connects when the first record is produced. A broker that is
+// down is no error. The settings must have a broker.
+func New(s Settings) (*Producer, error) {
+	p := &Producer{taken: map[string]bool{}}
+	p.options = []kgo.Opt{
+		kgo.SeedBrokers(s.Brokers...),
+		kgo.ClientID(s.ClientID),
+		kgo.DialTimeout(dialTimeout),
+		kgo.WithHooks(&p.dial),
+		kgo.RequiredAcks(kgo.AllISRAcks()), // and idempotent, the client's default
+		// A record ends with its context. If the broker has it already, and its answer was
+		// lost, the next attempt repeats it.
+		kgo.AllowIdempotentProduceCancellation(),
+		kgo.MaxBufferedRecords(maxOpen),
+		kgo.MaxBufferedBytes(maxOpenBytes),
+		kgo.ProducerBatchMaxBytes(maxBatchBytes),
+		kgo.UnknownTopicRetries(topicRetries),
+		kgo.MetadataMinAge(topicInterval),
+		kgo.ManualFlushing(),
+	}
+	if s.TLS {
+		p.options = append(p.options, kgo.DialTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	if mechanism := s.mechanism(); mechanism != nil {
+		p.options = append(p.options, kgo.SASL(mechanism))
+	}
+	var err error
+	if p.client, err = kgo.NewClient(p.options...); err != nil {
+		return nil, errors.New("the settings of Kafka are refused by its client") // err would quote them
+	}
+	return p, nil
+}
+
+// mechanism is nil where we do not say who we are.
+func (s *Settings) mechanism() sasl.Mechanism {
+	scrammed := scram.Auth{User: s.Username, Pass: string(s.Password)}
+	switch s.Mechanism {
+	case "PLAIN":
+		return plain.Auth{User: s.Username, Pass: string(s.Password)}.AsMechanism()
+	case "SCRAM-SHA-256":
+		return scrammed.AsSha256Mechanism()
+	case "SCRAM-SHA-512":
+		return scrammed.AsSha512Mechanism()
+	default:
+		return nil
+	}
+}
+
+// Ready returns nil if a broker answers, and knows us, or else a
+// outboxes.UnavailableError.
+func (p *Producer) Ready(ctx context.Context) error {
+	return p.failure("", p.client.Ping(ctx))
+}
+
+// Close waits for the flushes under way, until ctx ends, and then closes the connections.
+// Records that did not end are produced again by the next worker.
+func (p *Producer) Close(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		p.calls.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	p.client.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, client := range p.idle {
+		client.Close()
+	}
+	p.idle = nil
+}
+
+// take returns a client for one call of [Producer.ProduceAll], and what gives it back.
+func (p *Producer) take() (client *kgo.Client, give func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.idle) - 1; last >= 0 {
+		client, p.idle = p.idle[last], p.idle[:last]
+	} else if client, err = kgo.NewClient(p.options...); err != nil {
+		return nil, nil, errors.New("the settings of Kafka are refused by its client") // err would quote them
+	}
+	p.calls.Add(1)
+	return client, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.idle = append(p.idle, client)
+		p.calls.Done()
+	}, nil
+}
+
+// hasTaken reports whether a topic has taken a record.
+func (p *Producer) hasTaken(topic string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken[topic]
+}
+
+func (p *Producer) noteTaken(topic string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken[topic] = true
+}

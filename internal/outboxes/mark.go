@@ -1,0 +1,164 @@
+package outboxes
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// A row that cannot be marked is tried again after as long as it has waited, within these bounds.
+	firstRemark, maxRemark = 5 * time.Second, 5 * time.Minute
+)
+
+// mark marks rows as sent, with those of this process that could not be marked before. A row
+// that waited for its topic is kept as sent first: it holds its key no longer.
+func (w *Walk) mark(ctx context.Context, more []pageRow) error {
+	w.marking.Lock()
+	defer w.marking.Unlock()
+	w.unmarked = append(w.unmarked, more...)
+	if len(w.unmarked) == 0 {
+		return nil
+	}
+	var keys []string
+	var known []KnownRow
+	for _, row := range w.unmarked {
+		keys = append(keys, row.Row.Key)
+		if row.known {
+			kept := row.KnownRow
+			kept.Sent, kept.Wait = true, 0
+			known = append(known, kept)
+		}
+	}
+	if err := w.keep(ctx, known); err != nil {
+		return err
+	}
+	unmarkable := map[string]error{}
+	err := w.Table.MarkSent(ctx, keys)
+	if errors.As(err, new(*UnmarkableError)) {
+		unmarkable, err = w.Table.MarkEachSent(ctx, keys)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.keepMarks(ctx, known, unmarkable); err != nil {
+		return err
+	}
+	w.unmarked = nil
+	return nil
+}
+
+// keepMarks keeps the rows that cannot be marked, and forgets those that are done. A row that
+// told no people stays known.
+func (w *Walk) keepMarks(ctx context.Context, known []KnownRow, unmarkable map[string]error) error {
+	var kept []KnownRow
+	var forgotten []string
+	for _, row := range known {
+		switch unmarkable[row.Key] != nil {
+		case true:
+		case row.PeopleError == "":
+			forgotten = append(forgotten, row.Key)
+		default:
+			row.Marked = true
+			kept = append(kept, row)
+		}
+	}
+	for _, row := range w.unmarked {
+		if why := unmarkable[row.Row.Key]; why != nil {
+			row.KnownRow.Sent, row.Wait, row.Error = true, firstRemark, why.Error()
+			kept = append(kept, row.KnownRow)
+		}
+	}
+	if err := w.keep(ctx, kept); err != nil || len(forgotten) == 0 {
+		return err
+	}
+	return w.Memory.ForgetRows(ctx, w.Source.Name, forgotten)
+}
+
+func (w *Walk) keep(ctx context.Context, rows []KnownRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return w.Memory.KeepRows(ctx, w.Source.Name, rows)
+}
+
+// awaitMarks waits until the page before is marked. Rows that could not be marked are marked
+// with the next page.
+func (p *poll) awaitMarks() error {
+	if p.marks == nil {
+		return nil
+	}
+	err := <-p.marks
+	p.marks = nil
+	return err
+}
+
+// settle makes the marks of a page that could not be made before.
+func (p *poll) settle(ctx context.Context, page page) error {
+	var sent []pageRow
+	for _, row := range page.rows {
+		switch row.step(p.Table.MarksFailed()) {
+		case markSent:
+			sent = append(sent, row)
+		case markFailed:
+			if err := p.markFailed(ctx, row.KnownRow); err != nil {
+				return err
+			}
+		}
+	}
+	if len(sent) == 0 {
+		return nil
+	}
+	return p.remark(ctx, sent)
+}
+
+// remark marks rows one by one that could not be marked before.
+func (p *poll) remark(ctx context.Context, rows []pageRow) error {
+	keys := make([]string, len(rows))
+	for i, row := range rows {
+		keys[i] = row.Row.Key
+	}
+	unmarkable, err := p.Table.MarkEachSent(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var kept []KnownRow
+	var forgotten []string
+	for _, row := range rows {
+		switch why := unmarkable[row.Row.Key]; {
+		case why != nil:
+			row.Wait, row.Error = min(max(row.SentFor, firstRemark), maxRemark), why.Error()
+			p.dueIn(row.Wait)
+			kept = append(kept, row.KnownRow)
+		case row.PeopleError != "":
+			row.Marked = true
+			kept = append(kept, row.KnownRow)
+		default:
+			forgotten = append(forgotten, row.Row.Key)
+		}
+	}
+	if err := p.keep(ctx, kept); err != nil || len(forgotten) == 0 {
+		return err
+	}
+	return p.Memory.ForgetRows(ctx, p.Source.Name, forgotten)
+}
+
+// markFailed marks a row as failed in its own table, and keeps that it is marked. Where the
+// table refuses that, the row is marked at a later look.
+func (p *poll) markFailed(ctx context.Context, row KnownRow) error {
+	if !p.Table.MarksFailed() {
+		return nil
+	}
+	err := p.Table.MarkFailed(ctx, row.Key, row.Error)
+	switch {
+	case errors.As(err, new(*UnmarkableError)):
+		p.Log.Warn("row cannot be marked as failed", "event_id", row.EventID, "source", p.Source.Name, "error", p.Unquoted(err))
+		row.Wait = firstRemark
+		p.dueIn(row.Wait)
+	case err != nil:
+		return err
+	default:
+		row.Marked = true
+	}
+	return p.keep(ctx, []KnownRow{row})
+}

@@ -1,0 +1,176 @@
+package outboxes
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Run is what a poller has from the activity that it runs in.
+type Run struct {
+	Log     Logger
+	Metrics Metrics
+	// Stopped reports whether the poller is to end the page that it is at, and return.
+	Stopped func() bool
+	// Sleep waits, but no longer than the poller is to run.
+	Sleep func(time.Duration)
+	// Unquoted takes the values of rows out of an error.
+	Unquoted func(error) error
+}
+
+// Logger is a structured log.
+type Logger interface {
+	Info(message string, keyvals ...any)
+	Warn(message string, keyvals ...any)
+	Error(message string, keyvals ...any)
+}
+
+// Metrics count what happens to the rows of a source.
+type Metrics interface {
+	Refused(records int)
+	Untold(rows int)
+	Acknowledged(age time.Duration) // since the row was created
+}
+
+// PollResult says what a poller did.
+type PollResult struct {
+	Sent   int // rows that were adopted and produced, as their source wants
+	Failed int
+}
+
+const (
+	// ownInterval is the time between two tries to take slots that others have.
+	ownInterval = time.Second
+	// alertInterval is the time between two looks while rows keep coming.
+	alertInterval = 25 * time.Millisecond
+	// sweepShare keeps the sweeps of the back to a fifth of the time.
+	sweepShare = 4
+	// Back-off while a database or the broker is out of reach.
+	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
+)
+
+// poll is one poller's state.
+type poll struct {
+	*Walk
+	Run
+	recorder *recorder // nil: there is no topic
+	slots    map[int]bool
+	rests    *rests
+
+	front, back lane
+	sweptAt     time.Time
+	checkedAt   time.Time // whether rows are gone
+	sweepTook   time.Duration
+	due         time.Time      // when a row or a topic is tried again, at the earliest; zero: none is
+	held        map[int64]bool // keys of rows that were refused at this look
+	freed       map[int64]bool // keys whose waiting row this look has ended, or tries now
+	released    map[int64]bool // keys whose waiting row the back has ended: the front leaves their rows to it
+	marks       chan error     // the end of marking the page before; nil: it has ended
+
+	backoff time.Duration
+	total   PollResult
+}
+
+// Poll sends rows until the run is stopped.
+func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
+	p := &poll{Walk: w, Run: run, backoff: firstBackoff}
+	if w.Source.Kafka != nil {
+		p.recorder = newRecorder(w.Source)
+	}
+	for !p.stopped() {
+		p.own(ctx)
+	}
+	return p.total
+}
+
+func (p *poll) stopped() bool { return p.Stopped() }
+
+// own takes this poller's share of the slots, and sends their rows for as long as it has
+// the slots.
+func (p *poll) own(ctx context.Context) {
+	share := (Slots + p.Source.Pollers - 1) / max(p.Source.Pollers, 1)
+	owned, slots, release, err := p.Table.Own(context.WithoutCancel(ctx), share)
+	if err != nil {
+		p.backOff(err)
+		return
+	}
+	defer release()
+	if len(slots) == 0 { // other pollers have them: too many run, or one is about to end
+		p.Sleep(jitter(ownInterval))
+		return
+	}
+	resting, err := p.Memory.RestingTopics(owned, p.Source.Name)
+	if err == nil {
+		err = p.Memory.BeginSource(owned, p.Source)
+	}
+	if err != nil {
+		p.backOff(err)
+		return
+	}
+	p.slots, p.rests, p.front, p.back = slots, newRests(resting), lane{}, lane{}
+	p.held, p.freed, p.released = map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
+	for !p.stopped() && owned.Err() == nil {
+		p.step(owned)
+	}
+}
+
+// step looks at the front, and at a page of the back where a sweep is due.
+func (p *poll) step(ctx context.Context) {
+	end, err := p.look(ctx, &p.front, maxPages)
+	if err == nil && p.front.from != "" && p.sweepIsDue() {
+		var swept lookEnd
+		swept, err = p.look(ctx, &p.back, 1)
+		end.sent, end.failed, end.cut = end.sent+swept.sent, end.failed+swept.failed, end.cut || swept.cut
+	}
+	p.total.Sent, p.total.Failed = p.total.Sent+end.sent, p.total.Failed+end.failed
+	if err != nil {
+		p.backOff(err)
+		return
+	}
+	p.backoff = firstBackoff
+	switch {
+	case end.cut || end.failed > 0: // there may be more
+	case end.sent > 0:
+		p.Sleep(min(alertInterval, p.Source.PollInterval))
+	default:
+		wait := jitter(p.Source.PollInterval)
+		if !p.due.IsZero() {
+			wait = min(wait, max(time.Until(p.due), alertInterval))
+		}
+		p.Sleep(wait)
+	}
+}
+
+// maxPages is the number of pages of a look that only time ends.
+const maxPages = 1 << 30
+
+// sweepIsDue reports whether the back goes on, or begins again.
+func (p *poll) sweepIsDue() bool {
+	since := time.Since(p.sweptAt)
+	return p.back.sweeping || since > max(p.Source.PollInterval, sweepShare*p.sweepTook) || since > p.sweepTook && p.isDue(&p.back)
+}
+
+// isDue reports whether a row that a lane has passed is to be tried again.
+func (p *poll) isDue(l *lane) bool {
+	return (l == &p.back || l.from == "") && !p.due.IsZero() && time.Now().After(p.due)
+}
+
+// dueIn notes that something is tried again after a delay.
+func (p *poll) dueIn(delay time.Duration) { p.dueAt(time.Now().Add(delay)) }
+
+func (p *poll) dueAt(at time.Time) {
+	if p.due.IsZero() || at.Before(p.due) {
+		p.due = at
+	}
+}
+
+func (p *poll) backOff(err error) {
+	p.Log.Warn("outbox: backing off", "source", p.Source.Name, "backoff", p.backoff, "error", p.Unquoted(err))
+	p.Sleep(jitter(p.backoff))
+	p.backoff = min(2*p.backoff, maxBackoff)
+}
+
+// jitter spreads d over ±20 %, so that many who wait do not act at the same time.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+}

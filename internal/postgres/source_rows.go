@@ -1,0 +1,204 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/outboxes"
+)
+
+// KnownRows returns the rows of a source that are kept, by key, and those hashes whose keys a
+// row holds that waits for its topic.
+func (s *Store) KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]outboxes.KnownRow, map[int64]bool, error) {
+	const byKey = `
+		SELECT row_key AS key, event_id, coalesce(key_hash, 0) AS key_hash, refusals,
+		       coalesce(greatest(next_attempt_at - now(), '0'), '0') AS wait,
+		       coalesce(error, '') AS error, coalesce(people_error, '') AS people_error,
+		       sent_at IS NOT NULL AS sent, failed_at IS NOT NULL AS failed, marked_at IS NOT NULL AS marked,
+		       coalesce(now() - sent_at, '0') AS sent_for
+		FROM   source_row
+		WHERE  source = $1
+		AND    row_key = ANY ($2)`
+	const holding = `
+		SELECT DISTINCT key_hash
+		FROM   source_row
+		WHERE  source = $1
+		AND    key_hash = ANY ($2)
+		AND    refusals > 0
+		AND    sent_at IS NULL
+		AND    failed_at IS NULL`
+
+	known, held := map[string]outboxes.KnownRow{}, map[int64]bool{}
+	batch := &pgx.Batch{}
+	batch.Queue(byKey, source, keys).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[outboxes.KnownRow])
+		for _, row := range found {
+			known[row.Key] = row
+		}
+		return err
+	})
+	if len(hashes) > 0 {
+		batch.Queue(holding, source, hashes).Query(func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+			for _, hash := range found {
+				held[hash] = true
+			}
+			return err
+		})
+	}
+	err := s.Pool.SendBatch(ctx, batch).Close()
+	return known, held, wrap(err, "read the known rows of a source")
+}
+
+// KeepRows writes what is known of rows.
+func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.KnownRow) error {
+	const query = `
+		INSERT INTO source_row AS k (source, row_key, event_id, key_hash, refusals, next_attempt_at, error, people_error, sent_at, failed_at, marked_at)
+		SELECT $1, row_key, event_id, nullif(key_hash, 0), refusals, CASE WHEN wait > '0' THEN now() + wait END, nullif(error, ''), nullif(people_error, ''),
+		       CASE WHEN sent THEN now() END, CASE WHEN failed THEN now() END, CASE WHEN marked THEN now() END
+		FROM   unnest($2::text[], $3::text[], $4::bigint[], $5::int[], $6::interval[], $7::text[], $8::text[], $9::boolean[], $10::boolean[], $11::boolean[])
+		       AS r (row_key, event_id, key_hash, refusals, wait, error, people_error, sent, failed, marked)
+		ON CONFLICT (source, row_key) DO UPDATE
+		SET    event_id        = excluded.event_id,
+		       key_hash        = excluded.key_hash,
+		       refusals        = excluded.refusals,
+		       next_attempt_at = excluded.next_attempt_at,
+		       error           = excluded.error,
+		       people_error    = excluded.people_error,
+		       sent_at         = CASE WHEN excluded.sent_at IS NOT NULL THEN coalesce(k.sent_at, excluded.sent_at) END,
+		       failed_at       = CASE WHEN excluded.failed_at IS NOT NULL THEN coalesce(k.failed_at, excluded.failed_at) END,
+		       marked_at       = CASE WHEN excluded.marked_at IS NOT NULL THEN coalesce(k.marked_at, excluded.marked_at) END`
+
+	n := len(rows)
+	keys, ids, hashes, refusals, waits := make([]string, n), make([]string, n), make([]int64, n), make([]int, n), make([]time.Duration, n)
+	errs, peopleErrs, sent, failed, marked := make([]string, n), make([]string, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	for i, row := range rows {
+		keys[i], ids[i], hashes[i], refusals[i], waits[i] = row.Key, row.EventID, row.KeyHash, row.Refusals, row.Wait
+		errs[i], peopleErrs[i], sent[i], failed[i], marked[i] = row.Error, row.PeopleError, row.Sent, row.Failed, row.Marked
+	}
+	_, err := s.Pool.Exec(ctx, query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
+	return wrap(err, "keep rows of a source")
+}
+
+// ForgetRows deletes what is known of rows.
+func (s *Store) ForgetRows(ctx context.Context, source string, keys []string) error {
+	const query = `
+		DELETE FROM source_row
+		WHERE  source = $1
+		AND    row_key = ANY ($2)`
+
+	_, err := s.Pool.Exec(ctx, query, source, keys)
+	return wrap(err, "forget rows of a source")
+}
+
+// OverdueRows returns the keys of rows that hold their keys and that nobody has tried for a
+// minute after their time, the oldest first.
+func (s *Store) OverdueRows(ctx context.Context, source string, limit int) ([]string, error) {
+	const query = `
+		SELECT row_key
+		FROM   source_row
+		WHERE  source = $1
+		AND    refusals > 0
+		AND    sent_at IS NULL
+		AND    failed_at IS NULL
+		AND    coalesce(next_attempt_at, '-infinity') < now() - interval '1 minute'
+		ORDER BY next_attempt_at NULLS FIRST
+		LIMIT  $2`
+
+	return collect(ctx, s.Pool, "read the overdue rows of a source", pgx.RowTo[string], query, source, limit)
+}
+
+// RestingTopics returns the topics of a source that take no records.
+func (s *Store) RestingTopics(ctx context.Context, source string) ([]outboxes.RestingTopic, error) {
+	const query = `
+		SELECT topic, coalesce(greatest(next_attempt_at - now(), '0'), '0') AS wait, now() - resting_since AS since, error
+		FROM   source_topic
+		WHERE  source = $1
+		ORDER BY topic
+		LIMIT  1000`
+
+	return collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
+}
+
+// RestTopic writes that a topic takes no records.
+func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.RestingTopic) error {
+	const query = `
+		INSERT INTO source_topic (source, topic, next_attempt_at, error)
+		VALUES ($1, $2, now() + $3::interval, $4)
+		ON CONFLICT (source, topic) DO UPDATE
+		SET    next_attempt_at = excluded.next_attempt_at,
+		       error           = excluded.error`
+
+	_, err := s.Pool.Exec(ctx, query, source, topic.Topic, topic.Wait, topic.Error)
+	return wrap(err, "let a topic rest")
+}
+
+// WakeTopics writes that topics take records again.
+func (s *Store) WakeTopics(ctx context.Context, source string, topics []string) error {
+	const query = `
+		DELETE FROM source_topic
+		WHERE  source = $1
+		AND    topic = ANY ($2)`
+
+	_, err := s.Pool.Exec(ctx, query, source, topics)
+	return wrap(err, "end the rest of topics")
+}
+
+// SourceState counts the failed rows of a source, up to [MostCounted], and its resting topics.
+func (s *Store) SourceState(ctx context.Context, source string) (failed, resting int, err error) {
+	const query = `
+		SELECT (SELECT count(*) FROM (SELECT FROM source_row WHERE source = $1 AND failed_at IS NOT NULL LIMIT $2) AS f),
+		       (SELECT count(*) FROM source_topic WHERE source = $1)`
+
+	err = s.Pool.QueryRow(ctx, query, source, MostCounted).Scan(&failed, &resting)
+	return failed, resting, wrap(err, "count the failed rows of a source")
+}
+
+// SourceRow is a row of an outbox that Herald keeps in mind.
+type SourceRow struct {
+	Key           string     `json:"key"`
+	EventID       string     `json:"event_id"`
+	State         string     `json:"state"` // WAITING, FAILED, UNMARKED or UNTOLD
+	Refusals      int        `json:"refusals"`
+	NextAttemptAt *time.Time `json:"next_attempt_at"` // null: at once, or never
+	Error         string     `json:"error"`
+	PeopleError   string     `json:"people_error"` // why it tells no people
+	FailedAt      *time.Time `json:"failed_at"`
+	SentAt        *time.Time `json:"sent_at"`
+}
+
+// SourceRows lists the rows of a source that were refused, that tell no people, or that
+// cannot be marked, in the order of their keys, behind a key.
+func (s *Store) SourceRows(ctx context.Context, source, after string, limit int) ([]SourceRow, error) {
+	const query = `
+		SELECT row_key AS key, event_id, refusals, next_attempt_at, coalesce(error, '') AS error, coalesce(people_error, '') AS people_error, failed_at, sent_at,
+		       CASE WHEN failed_at IS NOT NULL THEN 'FAILED'
+		            WHEN sent_at IS NOT NULL AND marked_at IS NULL THEN 'UNMARKED'
+		            WHEN sent_at IS NOT NULL OR refusals = 0 THEN 'UNTOLD'
+		            ELSE 'WAITING' END AS state
+		FROM   source_row
+		WHERE  source = $1
+		AND    row_key > $2
+		ORDER BY row_key
+		LIMIT  $3`
+
+	return collect(ctx, s.Pool, "list the rows of a source", pgx.RowToStructByName[SourceRow], query, source, after, limit)
+}
+
+// FailedRows returns those of the keys whose rows have failed; without keys, the first of all
+// that have, behind a key.
+func (s *Store) FailedRows(ctx context.Context, source string, keys []string, after string, limit int) ([]string, error) {
+	const query = `
+		SELECT row_key
+		FROM   source_row
+		WHERE  source = $1
+		AND    failed_at IS NOT NULL
+		AND    (cardinality($2::text[]) = 0 OR row_key = ANY ($2))
+		AND    row_key > $3
+		ORDER BY row_key
+		LIMIT  $4`
+
+	return collect(ctx, s.Pool, "read the failed rows of a source", pgx.RowTo[string], query, source, keys, after, limit)
+}

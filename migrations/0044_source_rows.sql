@@ -1,0 +1,104 @@
+-- +goose Up
+-- The memory of the walk: rows of outboxes that were refused, or could not be marked. All other rows are known by their own table alone.
+CREATE TABLE source_row (
+    source          text        NOT NULL,
+    row_key         text        NOT NULL, -- the primary key in the row's own table
+    event_id        text        NOT NULL,
+    key_hash        bigint,               -- of the record's key; null: the record has none
+    refusals        int         NOT NULL DEFAULT 0,
+    next_attempt_at timestamptz,          -- null: at once
+    error           text,
+    people_error    text,
+    sent_at         timestamptz,
+    failed_at       timestamptz,
+    marked_at       timestamptz,
+
+    CONSTRAINT source_row_pkey PRIMARY KEY (source, row_key),
+    CONSTRAINT source_row_refusals CHECK (refusals >= 0),
+    CONSTRAINT source_row_one_end CHECK (sent_at IS NULL OR failed_at IS NULL),
+    CONSTRAINT source_row_failed_says_why CHECK (failed_at IS NULL OR error IS NOT NULL)
+);
+
+-- A row that waits for its topic holds back the later rows of its key.
+CREATE INDEX source_row_held ON source_row (source, key_hash) WHERE refusals > 0 AND sent_at IS NULL AND failed_at IS NULL;
+CREATE INDEX source_row_failed ON source_row (source, failed_at) WHERE failed_at IS NOT NULL;
+
+COMMENT ON TABLE source_row IS 'Rows of outboxes that their topic refused, that cannot tell people, or that cannot be marked in their own table.';
+COMMENT ON COLUMN source_row.refusals IS 'How often the topic refused the record, since the row was last begun.';
+COMMENT ON COLUMN source_row.next_attempt_at IS 'When the record is produced again, or the row is marked again.';
+COMMENT ON COLUMN source_row.error IS 'What the topic, or the row''s own table, said last.';
+COMMENT ON COLUMN source_row.people_error IS 'Why the row tells no people. Its topic gets it all the same.';
+COMMENT ON COLUMN source_row.sent_at IS 'When the row was sent. The row is here because it could not be marked in its own table, or tells no people.';
+COMMENT ON COLUMN source_row.failed_at IS 'When the row was given up. `starter source retry` begins it again.';
+COMMENT ON COLUMN source_row.marked_at IS 'When the row was marked in its own table. A failed row that is pending there after that was set back by its service.';
+
+-- Topics that do not exist, that Herald may not write, or that have no leader. Their rows wait, and count nothing.
+CREATE TABLE source_topic (
+    source          text        NOT NULL,
+    topic           text        NOT NULL,
+    resting_since   timestamptz NOT NULL DEFAULT now(),
+    next_attempt_at timestamptz NOT NULL,
+    error           text        NOT NULL,
+
+    CONSTRAINT source_topic_pkey PRIMARY KEY (source, topic)
+);
+
+COMMENT ON TABLE source_topic IS 'Topics that rest: they do not exist, Herald may not write them, or they have no leader.';
+
+-- Where the walk through Herald's own outbox begins. Events from before it was given a topic are not sent.
+CREATE TABLE source_start (
+    source text   NOT NULL,
+    seq    bigint NOT NULL,
+
+    CONSTRAINT source_start_pkey PRIMARY KEY (source)
+);
+
+COMMENT ON TABLE source_start IS 'The last event of event_outbox from before Herald''s own outbox was given a topic.';
+
+ALTER TABLE event_outbox
+    ADD COLUMN produced_at timestamptz;
+
+COMMENT ON COLUMN event_outbox.produced_at IS 'When the topic of Herald''s own outbox acknowledged the event. Null: not yet, or the outbox has no topic.';
+
+-- What release 0.2 kept about rows that failed, or that their topic refused, is in event_outbox. Its columns sink_attempts and row_failed_at stay
+-- until no worker of that release runs. An index holds just these rows.
+INSERT INTO source_row (source, row_key, event_id, refusals, next_attempt_at, error, failed_at, marked_at)
+SELECT o.source,
+       CASE WHEN left(o.event_id, length(o.source) + 1) = o.source || '-' THEN regexp_replace(substr(o.event_id, length(o.source) + 2), '~[a-z0-9-]+$', '')
+            ELSE regexp_replace(o.event_id, '~[a-z0-9-]+$', '') END,
+       o.event_id,
+       o.sink_attempts,
+       CASE WHEN o.status = 'PENDING' THEN o.lease_until END,
+       coalesce(o.error_message, CASE WHEN o.status <> 'PENDING' AND p.status = 'FAILED' THEN 'its workflow was cancelled, or failed' END),
+       CASE WHEN o.status = 'FAILED' OR (o.status = 'PROCESSED' AND p.status = 'FAILED') THEN coalesce(o.row_failed_at, now()) END,
+       CASE WHEN o.status = 'FAILED' AND o.error_message <> 'cancelled by an operator' THEN coalesce(o.row_failed_at, now()) ELSE o.row_failed_at END
+FROM   event_outbox o
+LEFT JOIN processed_event p USING (event_id)
+WHERE  o.source <> 'herald'
+AND    o.acknowledged_at IS NULL
+AND    (o.status = 'FAILED' OR (o.status = 'PROCESSED' AND p.status = 'FAILED') OR o.sink_attempts > 0)
+ON CONFLICT DO NOTHING;
+
+-- Where Herald's own outbox had a topic, its walk begins at the oldest event that is open.
+INSERT INTO source_start (source, seq)
+SELECT 'herald', min(o.seq) - 1
+FROM   event_outbox o
+LEFT JOIN processed_event p USING (event_id)
+WHERE  o.source = 'herald'
+AND    o.acknowledged_at IS NULL
+AND    (o.status = 'PENDING' OR p.status = 'PROCESSING')
+AND    EXISTS (SELECT FROM event_outbox t WHERE t.source = 'herald' AND t.acknowledged_at IS NOT NULL)
+HAVING count(*) > 0;
+
+UPDATE event_outbox o
+SET    produced_at = o.acknowledged_at
+FROM   source_start s
+WHERE  o.source = 'herald'
+AND    o.seq > s.seq
+AND    o.acknowledged_at IS NOT NULL;
+
+-- +goose Down
+ALTER TABLE event_outbox DROP COLUMN produced_at;
+DROP TABLE source_start;
+DROP TABLE source_topic;
+DROP TABLE source_row;
