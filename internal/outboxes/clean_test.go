@@ -1,14 +1,15 @@
 package outboxes_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"herald/internal/cleaning"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
@@ -16,21 +17,19 @@ import (
 
 const day = 24 * time.Hour
 
-func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
-	t.Helper()
-	_, err := s.Pool.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
-}
-
 func texts(t *testing.T, s *postgres.Store, sql string) (text string) {
 	t.Helper()
 	require.NoError(t, s.Pool.QueryRow(t.Context(), sql).Scan(&text))
 	return text
 }
 
+func openDone(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+	return dialects.Open(ctx, source)
+}
+
 // wallet is Herald's database, and the outbox of a wallet hub in a database of its own,
 // with so many rows that were sent two days ago.
-func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox cleaning.Outbox) {
+func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox outboxes.Cleaner) {
 	t.Helper()
 	herald = postgrestest.New(t)
 	config := outboxes.Source{Name: "wallet", Dialect: outboxes.WalletHub, DatabaseURL: postgrestest.URL(t), Table: "public.outbox"}
@@ -39,7 +38,7 @@ func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox cl
 	t.Cleanup(business.Close)
 	exec(t, business, dialecttest.Wallets("outbox"))
 	exec(t, business, "INSERT INTO outbox SELECT i, 'FundsAdded', '{}', NULL, timezone('UTC', now()) - interval '48 hours', true FROM generate_series(1, $1::int) i", rows)
-	return herald, business, cleaning.Outbox{Source: config, Store: herald}
+	return herald, business, outboxes.Cleaner{Source: config, Store: herald, Open: openDone}
 }
 
 // event writes what Herald knows of a wallet's row.
@@ -65,9 +64,9 @@ func TestClean(t *testing.T) {
 	event(t, herald, "wallet-4", "FAILED", "FAILED", false)
 	event(t, herald, "wallet-5~wallet", "PENDING", "", false)
 
-	count, err := outbox.Count(t.Context(), day, 100)
+	counted, err := outbox.Count(t.Context(), day, 100)
 	require.NoError(t, err)
-	require.Equal(t, 2, count, "1, and 6, which was sent before Herald came")
+	require.Equal(t, 2, counted, "1, and 6, which was sent before Herald came")
 	deleted := 0
 	require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, _ string) bool {
 		deleted += n
@@ -98,9 +97,9 @@ func TestCleanByBatches(t *testing.T) {
 	require.Equal(t, []int{499, 499, 200}, batches)
 	require.Equal(t, "1 700", texts(t, business, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM outbox"))
 
-	count, err := outbox.Count(t.Context(), day, 100)
+	counted, err := outbox.Count(t.Context(), day, 100)
 	require.NoError(t, err)
-	require.Zero(t, count)
+	require.Zero(t, counted)
 }
 
 // Where Herald's own database is away, nobody knows what is open: nothing goes.
@@ -119,15 +118,15 @@ func TestCleanOwn(t *testing.T) {
 	t.Parallel()
 
 	herald := postgrestest.New(t)
-	outbox := cleaning.Outbox{Source: outboxes.Source{Name: notification.HeraldSource}, Store: herald}
+	outbox := outboxes.Cleaner{Source: outboxes.Source{Name: notification.HeraldSource}, Store: herald}
 	exec(t, herald, `
 		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, error_message, published_at, created_at)
 		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', s, CASE s WHEN 'FAILED' THEN 'x' END, CASE s WHEN 'PROCESSED' THEN now() END, now() - (3000 - i) * interval '1 minute'
 		FROM   generate_series(1, 1502) i, LATERAL (SELECT CASE i WHEN 1 THEN 'FAILED' WHEN 2 THEN 'PENDING' ELSE 'PROCESSED' END) AS row (s)`)
 
-	count, err := outbox.Count(t.Context(), day, 5000)
+	counted, err := outbox.Count(t.Context(), day, 5000)
 	require.NoError(t, err)
-	require.Equal(t, 1500, count)
+	require.Equal(t, 1500, counted)
 	var batches []int
 	require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, after string) bool {
 		batches = append(batches, n)

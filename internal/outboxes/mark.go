@@ -54,8 +54,8 @@ func (w *Walk) keepMarks(ctx context.Context, known []KnownRow, unmarkable map[s
 	var kept []KnownRow
 	var forgotten []string
 	for _, row := range known {
-		switch unmarkable[row.Key] != nil {
-		case true:
+		switch {
+		case unmarkable[row.Key] != nil:
 		case row.PeopleError == "":
 			forgotten = append(forgotten, row.Key)
 		default:

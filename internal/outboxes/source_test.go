@@ -4,25 +4,27 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
 )
 
 func TestEventIDOfASource(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		source  SourceConfig
+		source  Source
 		key     string
 		eventID string
 	}{
-		{"an id that is unique everywhere", SourceConfig{Name: "orders", Dialect: OrderService}, "0191-a", "0191-a"},
-		{"a number of one table", SourceConfig{Name: "wallet", Dialect: WalletHub}, "7", "wallet-7"},
-		{"Herald's own", SourceConfig{Name: HeraldSource}, "evt-1", "evt-1"},
+		{"an id that is unique everywhere", Source{Name: "orders", Dialect: OrderService}, "0191-a", "0191-a"},
+		{"a number of one table", Source{Name: "wallet", Dialect: WalletHub}, "7", "wallet-7"},
+		{"Herald's own", Source{Name: notification.HeraldSource}, "evt-1", "evt-1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, test.eventID, test.source.EventID(test.key))
-			require.Equal(t, test.key, test.source.Key(test.eventID))
+			require.Equal(t, test.key, test.source.keyOf(test.eventID))
 		})
 	}
 }
@@ -37,21 +39,21 @@ func TestEveryDialectHasItsRow(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	t.Parallel()
-	orders := SourceConfig{Name: "orders", Dialect: OrderService, Kafka: &KafkaRoute{Topic: "order-events", Key: "{{.aggregate_id}}"}}
-	wallet := SourceConfig{
+	orders := Source{Name: "orders", Dialect: OrderService, Kafka: &KafkaRoute{Topic: "order-events", Key: "{{.aggregate_id}}"}}
+	wallet := Source{
 		Name: "wallet", Dialect: WalletHub, Kafka: &KafkaRoute{Topic: "{{.event_type}}-out-0", Key: "{{.aggregate_id}}"},
-		Aggregate: &SourceAggregate{Type: "CUSTOMER", IDPath: "customerId"},
+		Aggregate: &Aggregate{Type: "CUSTOMER", IDPath: "customerId"},
 	}
 	tests := []struct {
 		name   string
-		source SourceConfig
-		row    SourceRow
+		source Source
+		row    Row
 		want   Record
 	}{
 		{
 			name:   "an order, its payload byte for byte",
 			source: orders,
-			row:    SourceRow{Key: "0191-a", EventType: "OrderCreated", AggregateType: "Order", AggregateID: "o-1", Payload: []byte(`{ "b":1.0,"a":"è" } `)},
+			row:    Row{Key: "0191-a", EventType: "OrderCreated", AggregateType: "Order", AggregateID: "o-1", Payload: []byte(`{ "b":1.0,"a":"è" } `)},
 			want: Record{Topic: "order-events", Key: []byte("o-1"), Value: []byte(`{ "b":1.0,"a":"è" } `), Headers: []Header{
 				{"event_id", "0191-a"}, {"event_type", "OrderCreated"}, {"aggregate_type", "Order"}, {"aggregate_id", "o-1"},
 				{"source", "orders"}, {"content-type", "application/json"},
@@ -60,7 +62,7 @@ func TestRecord(t *testing.T) {
 		{
 			name:   "a wallet, whose aggregate is in the payload",
 			source: wallet,
-			row:    SourceRow{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Payload: []byte(`{"customerId":5}`)},
+			row:    Row{Key: "7", EventType: "FundsAdded", CorrelationID: "c-1", Payload: []byte(`{"customerId":5}`)},
 			want: Record{Topic: "FundsAdded-out-0", Key: []byte("5"), Value: []byte(`{"customerId":5}`), Headers: []Header{
 				{"event_id", "wallet-7"}, {"event_type", "FundsAdded"}, {"aggregate_type", "CUSTOMER"}, {"aggregate_id", "5"},
 				{"correlation_id", "c-1"}, {"source", "wallet"}, {"content-type", "application/json"},
@@ -69,7 +71,7 @@ func TestRecord(t *testing.T) {
 		{
 			name:   "a payload that is no JSON, without a key",
 			source: wallet,
-			row:    SourceRow{Key: "8", EventType: "Note", Payload: []byte("hello")},
+			row:    Row{Key: "8", EventType: "Note", Payload: []byte("hello")},
 			want: Record{Topic: "Note-out-0", Value: []byte("hello"), Headers: []Header{
 				{"event_id", "wallet-8"}, {"event_type", "Note"}, {"aggregate_type", "CUSTOMER"},
 				{"source", "wallet"}, {"content-type", "text/plain; charset=utf-8"},
@@ -79,7 +81,7 @@ func TestRecord(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			record, err := test.source.Record(test.source.EventID(test.row.Key), test.row)
+			record, err := newRecorder(test.source).record(test.source.EventID(test.row.Key), test.row)
 			require.NoError(t, err)
 			require.Equal(t, test.want, record)
 		})
@@ -88,12 +90,12 @@ func TestRecord(t *testing.T) {
 
 func TestRecordWithoutATopic(t *testing.T) {
 	t.Parallel()
-	source := SourceConfig{Name: "wallet", Dialect: WalletHub, Kafka: &KafkaRoute{Topic: "{{.event_type}}"}}
+	source := Source{Name: "wallet", Dialect: WalletHub, Kafka: &KafkaRoute{Topic: "{{.event_type}}"}}
 	for _, eventType := range []string{"", ".", "..", "Funds added", "a/b"} {
-		_, err := source.Record("wallet-1", SourceRow{Key: "1", EventType: eventType})
-		var refused *SinkRefusedError
+		_, err := newRecorder(source).record("wallet-1", Row{Key: "1", EventType: eventType})
+		var refused *RefusedError
 		require.ErrorAs(t, err, &refused, eventType)
-		require.True(t, refused.Permanent, eventType)
+		require.Equal(t, FailRecord, refused.Verdict, eventType)
 	}
 }
 

@@ -114,3 +114,10 @@ func client(t testing.TB, broker string, options ...kgo.Opt) *kgo.Client {
 	t.Cleanup(client.Close)
 	return client
 }
+
+// Refuse answers each record for a topic with an error, until the function that it returns is
+// called.
+func (c *Cluster) Refuse(topic string, word *kerr.Error) (end func()) {
+	fault := c.running.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: word, Count: -1})
+	return fault.Remove
+}

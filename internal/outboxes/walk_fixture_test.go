@@ -1,0 +1,252 @@
+package outboxes_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
+	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/outboxes/kafka"
+	"herald/internal/outboxes/kafka/kafkatest"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// patience is how long a test waits for what should come in milliseconds.
+const patience = time.Minute
+
+// service is a business service with an outbox in its own database, Herald's database, and
+// a broker.
+type service struct {
+	business, herald *postgres.Store
+	source           outboxes.Source
+	cluster          *kafkatest.Cluster
+}
+
+// toTopics sends each row to the topic that its type names, in the order of its aggregate.
+var toTopics = &outboxes.KafkaRoute{Topic: "{{.event_type}}", Key: "{{.aggregate_id}}"}
+
+// orders is the source of an order service. A record is tried twice again.
+func orders() outboxes.Source {
+	return outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, Kafka: toTopics, Retries: 2, RetryInterval: 20 * time.Millisecond, BatchSize: 20}
+}
+
+// wallets is the source of a wallet hub, whose rows have no key and no word for failure.
+func wallets() outboxes.Source {
+	return outboxes.Source{
+		Name: "wallet", Dialect: outboxes.WalletHub, Kafka: &outboxes.KafkaRoute{Topic: "{{.event_type}}"},
+		Aggregate: &outboxes.Aggregate{Type: "CUSTOMER", IDPath: "customerId"},
+		Retries:   outboxes.RetryForever, RetryInterval: 20 * time.Millisecond, BatchSize: 20,
+	}
+}
+
+func newService(t *testing.T, source outboxes.Source, topics ...string) *service {
+	t.Helper()
+	source.DatabaseURL, source.Table, source.Zone, source.PollInterval = postgrestest.URL(t), "public.outbox", time.UTC, 10*time.Millisecond
+	source.Pollers = max(source.Pollers, 1)
+	business, err := postgres.Open(t.Context(), source.DatabaseURL, "business")
+	require.NoError(t, err)
+	t.Cleanup(business.Close)
+	create := dialecttest.Orders("outbox") + "CREATE INDEX ON outbox (status, created_at)"
+	if source.Dialect == outboxes.WalletHub {
+		create = dialecttest.Wallets("outbox") + "CREATE INDEX ON outbox (sent, id)"
+	}
+	exec(t, business, create)
+	s := &service{business, postgrestest.New(t), source, kafkatest.NewCluster(t)}
+	for _, topic := range topics {
+		s.createTopic(t, topic)
+	}
+	return s
+}
+
+func (s *service) createTopic(t *testing.T, topic string) {
+	t.Helper()
+	kafkatest.CreateTopic(t, s.cluster.Address, topic, map[string]string{"max.message.bytes": "5000"})
+}
+
+// walk is what one process has of the source.
+func (s *service) walk(t *testing.T) *outboxes.Walk {
+	t.Helper()
+	table, err := dialects.Open(t.Context(), s.source)
+	require.NoError(t, err)
+	t.Cleanup(table.Close)
+	walk := &outboxes.Walk{Source: s.source, Table: table, Memory: s.herald}
+	if s.source.Kafka != nil {
+		producer, err := kafka.New(kafka.Settings{Brokers: []string{s.cluster.Address}, ClientID: "test"})
+		require.NoError(t, err)
+		t.Cleanup(func() { producer.Close(context.WithoutCancel(t.Context())) })
+		walk.Topics = producer
+	}
+	return walk
+}
+
+// poller is a poller of a process of its own.
+type poller struct {
+	stopped   atomic.Bool
+	done      chan struct{}
+	result    outboxes.PollResult
+	mu        sync.Mutex
+	refused   int
+	untold    int
+	acknowled int
+}
+
+func (p *poller) Refused(records int)        { p.mu.Lock(); p.refused += records; p.mu.Unlock() }
+func (p *poller) Untold(rows int)            { p.mu.Lock(); p.untold += rows; p.mu.Unlock() }
+func (p *poller) Acknowledged(time.Duration) { p.mu.Lock(); p.acknowled++; p.mu.Unlock() }
+
+func start(t *testing.T, walk *outboxes.Walk) *poller {
+	t.Helper()
+	p := &poller{done: make(chan struct{})}
+	ctx := context.WithoutCancel(t.Context())
+	run := outboxes.Run{
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Metrics: p, Stopped: p.stopped.Load,
+		Sleep:    func(d time.Duration) { time.Sleep(min(d, 50*time.Millisecond)) },
+		Unquoted: func(err error) error { return err },
+	}
+	go func() {
+		defer close(p.done)
+		p.result = walk.Poll(ctx, run)
+	}()
+	t.Cleanup(func() {
+		p.stopped.Store(true)
+		<-p.done
+	})
+	return p
+}
+
+// poll starts a poller of a process of its own.
+func (s *service) poll(t *testing.T) *poller {
+	t.Helper()
+	return start(t, s.walk(t))
+}
+
+func (p *poller) stop(t *testing.T) outboxes.PollResult {
+	t.Helper()
+	p.stopped.Store(true)
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		require.Fail(t, "the poller does not end")
+	}
+	return p.result
+}
+
+func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+	t.Helper()
+	_, err := s.Pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+func count(t *testing.T, s *postgres.Store, sql string, args ...any) (n int) {
+	t.Helper()
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM "+sql, args...).Scan(&n))
+	return n
+}
+
+// rows counts the rows of the service's table that a condition holds for.
+func (s *service) rows(t *testing.T, condition string) int {
+	t.Helper()
+	return count(t, s.business, "outbox WHERE "+condition)
+}
+
+// await waits until a condition holds for so many rows of the service's table.
+func (s *service) await(t *testing.T, want int, condition string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.rows(t, condition) == want }, patience, 5*time.Millisecond, condition)
+}
+
+// known waits until a condition holds for so many rows that Herald keeps in mind.
+func (s *service) known(t *testing.T, want int, condition string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return count(t, s.herald, "source_row WHERE "+condition) == want }, patience, 5*time.Millisecond, condition)
+}
+
+// resting waits until so many topics rest.
+func (s *service) resting(t *testing.T, want int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return count(t, s.herald, "source_topic") == want }, patience, 5*time.Millisecond)
+}
+
+// orderID is the id of the n-th order's row.
+func orderID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
+func aggregate(order int) string { return orderID(9_000_000 + order) }
+
+// order writes a row of the order service: of an order, to a topic, with a payload.
+func (s *service) order(t *testing.T, n, order int, topic, payload string) {
+	t.Helper()
+	exec(t, s.business, `
+		INSERT INTO outbox (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
+		VALUES ($1, 'Order', $2, $3, $4, 'NEW', timestamp '2026-11-21 10:00' + $5 * interval '1 millisecond')`,
+		orderID(n), aggregate(order), topic, payload, n)
+}
+
+// many writes rows from to to, of as many orders in turn.
+func (s *service) many(t *testing.T, from, to, orders int, topic string) {
+	t.Helper()
+	exec(t, s.business, `
+		INSERT INTO outbox (id, aggregate_type, aggregate_id, event_type, payload, status, created_at)
+		SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Order',
+		       ('00000000-0000-4000-8000-' || lpad((9000000 + n % $3)::text, 12, '0'))::uuid, $4, '{}', 'NEW',
+		       timestamp '2026-11-21 10:00' + n * interval '1 millisecond'
+		FROM   generate_series($1::int, $2::int) AS n`, from, to, orders, topic)
+}
+
+// byKey are the ids of the events of a topic, by the key of their records, in their order.
+// A repeat of what came before is left out, and counted.
+func (s *service) byKey(t *testing.T, topic string, atLeast int) (ids map[string][]string, repeats int) {
+	t.Helper()
+	ids, seen := map[string][]string{}, map[string]bool{}
+	for _, record := range kafkatest.Records(t, s.cluster.Address, topic, atLeast) {
+		id := headers(record)["event_id"]
+		if seen[id] {
+			repeats++
+			continue
+		}
+		seen[id] = true
+		ids[string(record.Key)] = append(ids[string(record.Key)], id)
+	}
+	return ids, repeats
+}
+
+// requireOrder requires that the rows from to to, of as many orders in turn, came in the
+// order of each.
+func (s *service) requireOrder(t *testing.T, topic string, from, to, orders int) (repeats int) {
+	t.Helper()
+	got, repeats := s.byKey(t, topic, to-from+1)
+	want := map[string][]string{}
+	for n := from; n <= to; n++ {
+		want[aggregate(n%orders)] = append(want[aggregate(n%orders)], orderID(n))
+	}
+	require.Equal(t, want, got)
+	return repeats
+}
+
+func headers(record *kgo.Record) map[string]string {
+	found := map[string]string{}
+	for _, header := range record.Headers {
+		found[header.Key] = string(header.Value)
+	}
+	return found
+}
+
+// noise is no smaller when it is compressed.
+func noise(bytes int) string {
+	var text strings.Builder
+	for text.Len() < bytes {
+		text.WriteString(rand.Text())
+	}
+	return text.String()[:bytes]
+}

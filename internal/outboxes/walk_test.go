@@ -1,0 +1,241 @@
+package outboxes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/kafka/kafkatest"
+)
+
+// Rows are sent in the order of their keys, once, byte for byte, and leave nothing in
+// Herald's database.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+
+	s := newService(t, orders(), "orders-out")
+	s.many(t, 1, 100, 7, "orders-out")
+	p := s.poll(t)
+	s.await(t, 100, "status = 'SENT' AND sent_at IS NOT NULL")
+	s.order(t, 101, 101%7, "orders-out", "{ \"no\":  1.0 }")
+	s.await(t, 101, "status = 'SENT'")
+
+	require.Equal(t, 101, p.stop(t).Sent)
+	require.Equal(t, 101, p.acknowled)
+	require.Zero(t, s.requireOrder(t, "orders-out", 1, 101, 7))
+	records := kafkatest.Records(t, s.cluster.Address, "orders-out", 101)
+	require.Equal(t, "{ \"no\":  1.0 }", string(records[100].Value))
+	require.Equal(t, map[string]string{
+		"event_id": orderID(101), "event_type": "orders-out", "aggregate_type": "Order", "aggregate_id": aggregate(101 % 7),
+		"source": "orders", "content-type": "application/json",
+	}, headers(records[100]))
+	require.Zero(t, count(t, s.herald, "event_outbox"))
+	require.Zero(t, count(t, s.herald, "source_row"))
+}
+
+// People and topics have one way: rows are adopted, produced in the order of their keys, and
+// marked.
+func TestWalkWithPeople(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.People = true
+	s := newService(t, source, "orders-out")
+	s.many(t, 1, 100, 7, "orders-out")
+	s.poll(t)
+	s.await(t, 100, "status = 'SENT'")
+	require.Zero(t, s.requireOrder(t, "orders-out", 1, 100, 7))
+	require.Equal(t, 100, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"))
+}
+
+// A process that dies between adopting and marking leaves nothing behind: the next one
+// marks the rows, and adopts none of them twice.
+func TestWalkAfterADeathBetweenAdoptingAndMarking(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.People, source.Kafka = true, nil
+	s := newService(t, source)
+	s.many(t, 1, 50, 7, "OrderCreated")
+	exec(t, s.herald, `
+		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload, created_at)
+		SELECT '00000000-0000-4000-8000-' || lpad(n::text, 12, '0'), 'orders', 'OrderCreated', 'Order', 'a', '{}', timestamptz '2026-11-21 10:00Z' + n * interval '1 millisecond'
+		FROM   generate_series(1, 20) AS n`)
+	s.poll(t)
+	s.await(t, 50, "status = 'SENT'")
+	require.Equal(t, 50, count(t, s.herald, "event_outbox"))
+	require.Zero(t, count(t, s.herald, "source_row"))
+}
+
+// A topic that does not exist rests. Its rows count nothing and fail never, however many
+// they are, and rows of other topics behind them are sent, of the same keys too.
+func TestWalkPassesOverAMissingTopic(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Retries, source.People = 0, true
+	s := newService(t, source, "orders-out")
+	s.many(t, 1, 1000, 10, "missing")
+	s.many(t, 1001, 1100, 10, "orders-out")
+	p := s.poll(t)
+	s.await(t, 100, "status = 'SENT'")
+	s.many(t, 1101, 1200, 10, "orders-out") // at the tail, while the back sweeps
+	s.await(t, 200, "status = 'SENT'")
+	require.Equal(t, 1000, s.rows(t, "status = 'NEW'"))
+	require.Zero(t, count(t, s.herald, "source_row"))
+	require.Equal(t, 1, count(t, s.herald, "source_topic WHERE source = 'orders' AND topic = 'missing' AND error ~ 'UNKNOWN_TOPIC'"))
+	require.Equal(t, 1200, count(t, s.herald, "event_outbox"), "people are told all the same")
+	require.Zero(t, s.requireOrder(t, "orders-out", 1001, 1200, 10))
+
+	s.createTopic(t, "missing")
+	s.await(t, 1200, "status = 'SENT'")
+	s.resting(t, 0)
+	require.Zero(t, s.requireOrder(t, "missing", 1, 1000, 10))
+	require.Zero(t, p.stop(t).Failed)
+}
+
+// 100,000 rows of a missing topic hold up nobody.
+func TestWalkPassesOverManyRows(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.BatchSize = 500
+	s := newService(t, source, "orders-out")
+	s.many(t, 1, 100_000, 1000, "missing")
+	s.many(t, 100_001, 100_100, 10, "orders-out")
+	s.poll(t)
+	s.await(t, 100, "status = 'SENT'")
+	require.Zero(t, count(t, s.herald, "source_row"))
+	require.Equal(t, 100_000, s.rows(t, "status = 'NEW'"))
+}
+
+// A refused row holds those of its key, and no others, until it has failed. Then they go, in
+// their order. What its service sets back goes once more.
+func TestWalkHoldsTheKeyOfARefusedRow(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.RetryInterval = 500 * time.Millisecond
+	s := newService(t, source, "orders-out", "refusing")
+	end := s.cluster.Refuse("refusing", kerr.PolicyViolation)
+	s.order(t, 1, 1, "orders-out", "{}")
+	s.order(t, 2, 1, "refusing", "{}")
+	s.order(t, 3, 1, "orders-out", "{}")
+	s.many(t, 10, 69, 30, "orders-out") // two of them are of order 1
+	p := s.poll(t)
+	s.await(t, 1+60-2, "status = 'SENT'")
+	s.known(t, 1, "row_key = '"+orderID(2)+"' AND event_id = row_key AND refusals >= 1 AND error ~ 'POLICY_VIOLATION'")
+
+	s.await(t, 1, "status = 'FAILED' AND error_message ~ 'POLICY_VIOLATION'")
+	s.known(t, 1, "row_key = '"+orderID(2)+"' AND failed_at IS NOT NULL AND marked_at IS NOT NULL AND refusals = 3")
+	s.await(t, 62, "status = 'SENT'")
+	ids, repeats := s.byKey(t, "orders-out", 62)
+	require.Zero(t, repeats)
+	require.Equal(t, []string{orderID(1), orderID(3), orderID(31), orderID(61)}, ids[aggregate(1)])
+	require.Equal(t, 1, p.stop(t).Failed)
+	require.Equal(t, 3, p.refused)
+
+	end()
+	s.poll(t)
+	exec(t, s.business, "UPDATE outbox SET status = 'NEW' WHERE status = 'FAILED'")
+	s.await(t, 63, "status = 'SENT' AND error_message IS NULL")
+	s.known(t, 0, "true")
+	require.Len(t, kafkatest.Records(t, s.cluster.Address, "refusing", 1), 1)
+}
+
+// Many refused rows, each of its own key, hold up nobody, and those behind them come in the
+// order of their keys once they are through.
+func TestWalkOfManyRefusedRows(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Retries, source.RetryInterval = outboxes.RetryForever, 200*time.Millisecond
+	s := newService(t, source, "orders-out", "refusing")
+	end := s.cluster.Refuse("refusing", kerr.PolicyViolation)
+	s.many(t, 1, 300, 300, "refusing")
+	s.many(t, 301, 600, 300, "orders-out") // one behind each of them
+	exec(t, s.business, "UPDATE outbox SET aggregate_id = $1 WHERE id = $2", aggregate(999), orderID(600))
+	s.poll(t)
+	s.await(t, 1, "status = 'SENT'") // of another key
+	s.known(t, 300, "refusals > 0")
+	s.many(t, 601, 900, 300, "orders-out")
+	require.Equal(t, 1, s.rows(t, "status = 'SENT'"))
+	end()
+	s.await(t, 900, "status = 'SENT'")
+	s.known(t, 0, "true")
+	ids, _ := s.byKey(t, "orders-out", 600)
+	for n := 1; n < 300; n++ {
+		require.Equal(t, []string{orderID(300 + n), orderID(600 + n)}, ids[aggregate(n)])
+	}
+}
+
+// A record that no attempt can make smaller fails at once, and the rest of its key goes on.
+func TestWalkOfARecordThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Retries = outboxes.RetryForever
+	s := newService(t, source, "orders-out")
+	s.many(t, 1, 60, 2, "orders-out")
+	exec(t, s.business, "UPDATE outbox SET payload = $1 WHERE id = $2", noise(9000), orderID(31))
+	s.poll(t)
+	s.await(t, 59, "status = 'SENT'")
+	s.await(t, 1, "status = 'FAILED' AND error_message ~ 'MESSAGE_TOO_LARGE' AND id = '"+orderID(31)+"'")
+	ids, repeats := s.byKey(t, "orders-out", 59)
+	require.Zero(t, repeats)
+	require.IsIncreasing(t, ids[aggregate(0)])
+	require.IsIncreasing(t, ids[aggregate(1)])
+	require.NotContains(t, ids[aggregate(1)], orderID(31))
+}
+
+// Rows of a wallet hub have no word for failure: Herald knows which have failed.
+func TestWalkOfWallets(t *testing.T) {
+	t.Parallel()
+
+	s := newService(t, wallets(), "FundsAdded", "Unknown")
+	end := s.cluster.Refuse("Unknown", kerr.PolicyViolation)
+	exec(t, s.business, `INSERT INTO outbox (event_type, payload) SELECT CASE n WHEN 3 THEN 'Unknown' WHEN 5 THEN 'No topic' ELSE 'FundsAdded' END, 'n' || n FROM generate_series(1, 50) AS n`)
+	s.poll(t)
+	s.await(t, 48, "sent")
+	s.known(t, 1, "row_key = '3' AND event_id = 'wallet-3' AND failed_at IS NULL AND refusals > 2 AND error ~ 'Unknown'")
+	s.known(t, 1, "row_key = '5' AND failed_at IS NOT NULL AND refusals = 1")
+	end()
+	s.await(t, 49, "sent")
+	s.known(t, 1, "true") // row 5
+	require.Equal(t, "n3", string(kafkatest.Records(t, s.cluster.Address, "Unknown", 1)[0].Value))
+}
+
+// A row that cannot tell people fails at that alone: its topic gets it, and the list of
+// rows says so.
+func TestWalkOfRowsThatTellNobody(t *testing.T) {
+	t.Parallel()
+
+	source := wallets()
+	source.People = true
+	s := newService(t, source, "FundsAdded")
+	exec(t, s.herald, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('wallet-2', 'OTHER', 'CUSTOMER', '1', '{}')`)
+	exec(t, s.business, `INSERT INTO outbox (event_type, payload) VALUES ('FundsAdded', 'no JSON'), ('FundsAdded', '{"customerId":7}'), ('FundsAdded', '{"customerId":7}'), ('FundsAdded', '{"customerId":"\u0000"}')`)
+	p := s.poll(t)
+	s.await(t, 4, "sent")
+	s.known(t, 3, "people_error <> '' AND sent_at IS NOT NULL AND marked_at IS NOT NULL AND failed_at IS NULL")
+	require.Equal(t, 1, count(t, s.herald, "event_outbox WHERE source = 'wallet' AND event_id = 'wallet-3' AND aggregate_id = '7'"))
+	require.Equal(t, 3, p.untold)
+}
+
+// A row that cannot tell people fails where its source has nobody else to tell.
+func TestWalkOfPeopleAlone(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.People, source.Kafka = true, nil
+	s := newService(t, source)
+	s.order(t, 1, 1, "OrderCreated", "no JSON")
+	s.order(t, 2, 1, "OrderCreated", "{}")
+	s.poll(t)
+	s.await(t, 1, "status = 'FAILED' AND error_message ~ 'JSON'")
+	s.await(t, 1, "status = 'SENT'")
+	s.known(t, 1, "failed_at IS NOT NULL AND people_error <> ''")
+}
