@@ -24,7 +24,7 @@ func TestKafkaIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	defer producer.Close(t.Context())
 	for _, value := range []string{"1", "2"} {
-		require.NoError(t, producer.Produce(t.Context(), outboxes.Record{Topic: "orders", Value: []byte(value)}))
+		require.NoError(t, producer.ProduceAll(t.Context(), []outboxes.Record{{Topic: "orders", Value: []byte(value)}})[0])
 		stack.Run(t, "kill", "kafka")
 		require.Error(t, producer.Ready(t.Context()))
 		stack.Run(t, "up", "kafka")

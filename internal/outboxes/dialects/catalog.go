@@ -50,10 +50,15 @@ func (t *Table) relation(ctx context.Context) (relation, error) {
 		       has_table_privilege(c.oid, 'DELETE')
 		FROM   pg_class c
 		JOIN   pg_namespace n ON n.oid = c.relnamespace
-		WHERE  c.oid = to_regclass($1)`
+		WHERE  n.nspname = coalesce($1, current_schema())
+		AND    c.relname = $2`
 
+	var schema *string // nil: the first of the search path
+	if len(t.name) > 1 {
+		schema = &t.name[0]
+	}
 	var r relation
-	err := t.pool.QueryRow(ctx, query, t.name.Sanitize()).Scan(&r.oid, &r.kind, &r.role, &r.usable, &r.readOnly, &r.deletes)
+	err := t.pool.QueryRow(ctx, query, schema, t.name[len(t.name)-1]).Scan(&r.oid, &r.kind, &r.role, &r.usable, &r.readOnly, &r.deletes)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errNoTable
 	}

@@ -29,14 +29,7 @@ var shipping = dialect{
 	first: "-infinity/",
 	pending: `
 		SELECT number AS key,
-		       shipped_at::text || '/' || number AS cursor
-		FROM   {table}
-		WHERE  delivered_at IS NULL
-		AND    (shipped_at, number) > ($1, $2)
-		ORDER BY shipped_at, number
-		LIMIT  $3`,
-	rows: `
-		SELECT number AS key,
+		       shipped_at::text || '/' || number AS cursor,
 		       kind AS event_type,
 		       'SHIPMENT' AS aggregate_type,
 		       number AS aggregate_id,
@@ -44,8 +37,15 @@ var shipping = dialect{
 		       body::text AS payload,
 		       shipped_at AS created_at
 		FROM   {table}
+		WHERE  delivered_at IS NULL
+		AND    (shipped_at, number) > ($1, $2)
+		ORDER BY shipped_at, number
+		LIMIT  $3`,
+	still: `
+		SELECT number
+		FROM   {table}
 		WHERE  number = ANY ($1)
-		ORDER BY shipped_at, number`,
+		AND    delivered_at IS NULL`,
 	sent: `
 		UPDATE {table}
 		SET    delivered_at = now()
@@ -77,7 +77,7 @@ var shipping = dialect{
 func TestDialectOfOnesOwn(t *testing.T) {
 	t.Parallel()
 
-	document, err := os.ReadFile("../../docs/outboxes.md")
+	document, err := os.ReadFile("../../../docs/outboxes.md")
 	require.NoError(t, err)
 	_, shown, _ := strings.Cut(string(document), "```go\n")
 	shown, _, _ = strings.Cut(shown, "```")
@@ -109,14 +109,19 @@ func TestDialectOfOnesOwn(t *testing.T) {
 	require.Empty(t, lacking)
 
 	require.NoError(t, table.MarkSent(t.Context(), []string{"IT/3"}))
-	page, err := table.Pending(t.Context(), "", 1)
+	snapshot, err := table.Snapshot(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "IT/1", page[0].Key)
-	page, err = table.Pending(t.Context(), page[0].Cursor, 10)
+	defer snapshot.Close(t.Context())
+	rows, next, err := snapshot.Page(t.Context(), "", 1)
 	require.NoError(t, err)
-	require.Len(t, page, 1)
-	rows, err := table.Rows(t.Context(), []string{page[0].Key})
+	require.Equal(t, "IT/1", rows[0].Key)
+	rows, next, err = snapshot.Page(t.Context(), next, 10)
 	require.NoError(t, err)
+	require.Len(t, rows, 1)
+	require.Empty(t, next)
+	still, err := table.StillPending(t.Context(), []string{"IT/2", "IT/3"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"IT/2"}, still)
 	require.Equal(t, `IT/2 ShipmentSent {"n": 2}`, strings.Join([]string{rows[0].AggregateID, rows[0].EventType, string(rows[0].Payload)}, " "))
 	state, err := table.State(t.Context())
 	require.NoError(t, err)

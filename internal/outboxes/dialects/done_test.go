@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes/dialects"
 )
 
 // done are the keys of all rows that are done for longer than a day, read by pages of two.
-func done(t *testing.T, table *source.Table) []string {
+func done(t *testing.T, table *dialects.Table) []string {
 	t.Helper()
 	var all []string
 	for after := ""; ; {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/postgres/postgrestest"
 )
@@ -57,9 +58,9 @@ func (s service) exec(t *testing.T, sql string, args ...any) {
 }
 
 // table opens the service's outbox as Herald does.
-func (s service) table(t *testing.T) *source.Table {
+func (s service) table(t *testing.T) *dialects.Table {
 	t.Helper()
-	table, err := source.Open(t.Context(), s.config)
+	table, err := dialects.Open(t.Context(), s.config)
 	require.NoError(t, err)
 	t.Cleanup(table.Close)
 	return table
@@ -83,7 +84,7 @@ func (s service) addOrder(t *testing.T, digits, status, createdAt, payload strin
 		VALUES ($1, 'Order', $2, 'OrderCreated', $3, $4, $5::text::timestamp)`, id(digits), id("99"), payload, status, createdAt)
 }
 
-// keys are those of pending rows.
+// keys are those of rows.
 func keys(rows []outboxes.Key) []string {
 	var keys []string
 	for _, row := range rows {
@@ -92,18 +93,28 @@ func keys(rows []outboxes.Key) []string {
 	return keys
 }
 
+// page reads pending rows behind a cursor.
+func page(t *testing.T, table *dialects.Table, after string, limit int) (rows []outboxes.Row, next string) {
+	t.Helper()
+	snapshot, err := table.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer snapshot.Close(t.Context())
+	rows, next, err = snapshot.Page(t.Context(), after, limit)
+	require.NoError(t, err)
+	return rows, next
+}
+
 // found are the keys of all pending rows, read by pages of two.
-func found(t *testing.T, table *source.Table) []string {
+func found(t *testing.T, table *dialects.Table) []string {
 	t.Helper()
 	var all []string
-	for after := ""; ; {
-		page, err := table.Pending(t.Context(), after, 2)
-		require.NoError(t, err)
-		if len(page) == 0 {
-			return all
+	for after, more := "", true; more; more = after != "" {
+		var rows []outboxes.Row
+		rows, after = page(t, table, after, 2)
+		require.LessOrEqual(t, len(rows), 2)
+		for _, row := range rows {
+			all = append(all, row.Key)
 		}
-		require.LessOrEqual(t, len(page), 2)
-		all = append(all, keys(page)...)
-		after = page[len(page)-1].Cursor
 	}
+	return all
 }

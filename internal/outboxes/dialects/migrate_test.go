@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes/dialects"
 )
 
 // Writers go on while indexes are created, what an interrupted run left is replaced, and
@@ -19,7 +21,7 @@ func TestCreateIndexesAfterAnInterruption(t *testing.T) {
 	missing, err := table.MissingIndexes(t.Context())
 	require.NoError(t, err)
 	var begun []string
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(i source.Index) {
+	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(i dialects.Index) {
 		s.addOrder(t, "0"+string(rune('1'+len(begun))), "NEW", "2026-11-22 10:00:00", "{}")
 		begun = append(begun, i.Name)
 	}))
@@ -51,7 +53,7 @@ func TestTakenNameOfAnIndex(t *testing.T) {
 	table := s.table(t)
 	missing, err := table.MissingIndexes(t.Context())
 	require.NoError(t, err)
-	err = table.CreateIndexes(t.Context(), missing, func(source.Index) {})
+	err = table.CreateIndexes(t.Context(), missing, func(dialects.Index) {})
 	require.ErrorContains(t, err, "create index idx_outbox_sent of public.outbox: its name is taken")
 }
 
@@ -62,7 +64,7 @@ func TestTwoMigrationsAtOnce(t *testing.T) {
 	table := s.table(t)
 	missing, err := table.MissingIndexes(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(source.Index) {
-		require.ErrorIs(t, s.table(t).CreateIndexes(t.Context(), missing, func(source.Index) {}), source.ErrMigrating)
+	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(dialects.Index) {
+		require.ErrorIs(t, s.table(t).CreateIndexes(t.Context(), missing, func(dialects.Index) {}), dialects.ErrMigrating)
 	}))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 )
 
 // Tables as the documents describe them lack nothing but the indexes.
@@ -42,7 +43,7 @@ func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 
 			missing, err := table.MissingIndexes(t.Context())
 			require.NoError(t, err)
-			require.NoError(t, table.CreateIndexes(t.Context(), missing, func(source.Index) {}))
+			require.NoError(t, table.CreateIndexes(t.Context(), missing, func(dialects.Index) {}))
 
 			found, err = table.Missing(t.Context())
 			require.NoError(t, err)
@@ -146,12 +147,12 @@ func TestIndexesThatServe(t *testing.T) {
 }
 
 // migrated is the table with its indexes.
-func (s service) migrated(t *testing.T) *source.Table {
+func (s service) migrated(t *testing.T) *dialects.Table {
 	t.Helper()
 	table := s.table(t)
 	missing, err := table.MissingIndexes(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(source.Index) {}))
+	require.NoError(t, table.CreateIndexes(t.Context(), missing, func(dialects.Index) {}))
 	return table
 }
 
@@ -211,7 +212,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 	t.Parallel()
 
 	config := outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, Table: "orders.outbox", DatabaseURL: "postgres://u:verysecret@127.0.0.1:1/d"}
-	table, err := source.Open(t.Context(), config)
+	table, err := dialects.Open(t.Context(), config)
 	require.NoError(t, err)
 	defer table.Close()
 	_, err = table.Missing(t.Context())
@@ -219,10 +220,10 @@ func TestDatabaseOutOfReach(t *testing.T) {
 	require.NotContains(t, err.Error(), "verysecret")
 
 	config.DatabaseURL = "postgres://u:verysecret@h:port/d"
-	_, err = source.Open(t.Context(), config)
+	_, err = dialects.Open(t.Context(), config)
 	require.ErrorContains(t, err, "source orders: the URL")
 	require.NotContains(t, err.Error(), "verysecret")
 	config.Dialect = "cobol"
-	_, err = source.Open(t.Context(), config)
+	_, err = dialects.Open(t.Context(), config)
 	require.ErrorContains(t, err, `no dialect "cobol"`)
 }

@@ -37,8 +37,11 @@ func TestPagesAreReadByIndexes(t *testing.T) {
 				_, err := table.pool.Exec(t.Context(), sql)
 				require.NoError(t, err)
 			}
-			page, err := table.Pending(t.Context(), "", 10_000)
+			snapshot, err := table.Snapshot(t.Context())
 			require.NoError(t, err)
+			page, _, err := snapshot.Page(t.Context(), "", 10_000)
+			require.NoError(t, err)
+			snapshot.Close(t.Context())
 			var keys []string
 			for _, row := range page[:500] {
 				keys = append(keys, row.Key)
@@ -49,7 +52,7 @@ func TestPagesAreReadByIndexes(t *testing.T) {
 			}{
 				{table.dialect.pending, append(table.cursor(""), 500)},
 				{table.dialect.pending, append(table.cursor(page[len(page)-1].Cursor), 500)},
-				{table.dialect.rows, []any{keys}},
+				{table.dialect.still, []any{keys}},
 				{table.dialect.sent, []any{keys}},
 			}
 			for _, statement := range statements {

@@ -43,15 +43,14 @@ func TestWalletRows(t *testing.T) {
 		('WalletCreated', '{"customerId": 7}', 'c-1', '2026-11-22 10:00:00.5'),
 		('FundsAdded', NULL, NULL, '2026-11-22 10:00:01')`)
 
-	rows, err := s.table(t).Rows(t.Context(), []string{"2", "1", "3"})
-
-	require.NoError(t, err)
+	rows, _ := page(t, s.table(t), "", 10)
 	for i := range rows {
-		rows[i].CreatedAt = rows[i].CreatedAt.UTC()
+		*rows[i].CreatedAt = rows[i].CreatedAt.UTC()
 	}
+	first, second := time.Date(2026, 11, 22, 10, 0, 0, 500_000_000, time.UTC), time.Date(2026, 11, 22, 10, 0, 1, 0, time.UTC)
 	require.Equal(t, []outboxes.Row{
-		{Key: "1", EventType: "WalletCreated", CorrelationID: "c-1", Payload: []byte(`{"customerId": 7}`), CreatedAt: time.Date(2026, 11, 22, 10, 0, 0, 500_000_000, time.UTC)},
-		{Key: "2", EventType: "FundsAdded", CreatedAt: time.Date(2026, 11, 22, 10, 0, 1, 0, time.UTC)},
+		{Key: "1", Cursor: "1", EventType: "WalletCreated", CorrelationID: "c-1", Payload: []byte(`{"customerId": 7}`), CreatedAt: &first},
+		{Key: "2", Cursor: "2", EventType: "FundsAdded", CreatedAt: &second},
 	}, rows)
 }
 
@@ -64,7 +63,7 @@ func TestWalletMarks(t *testing.T) {
 	table := s.table(t)
 
 	require.NoError(t, table.MarkSent(t.Context(), []string{"1", "77"}))
-	require.NoError(t, table.MarkFailed(t.Context(), []string{"2"}, "refused"))
+	require.NoError(t, table.MarkFailed(t.Context(), "2", "refused"))
 	require.NoError(t, table.Reopen(t.Context(), []string{"1", "2"}))
 
 	require.Equal(t, []string{"2", "3"}, found(t, table))

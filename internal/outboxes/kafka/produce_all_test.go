@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/kafka"
@@ -98,7 +99,7 @@ func TestProduceAllAroundARefusedRecord(t *testing.T) {
 
 					var refused *outboxes.RefusedError
 					require.ErrorAs(t, errs[2], &refused)
-					require.True(t, refused.Permanent)
+					require.Equal(t, outboxes.FailRecord, refused.Verdict)
 					require.ErrorIs(t, errs[3], outboxes.ErrKeyHeld)
 					require.ErrorIs(t, errs[6], outboxes.ErrKeyHeld)
 					for _, n := range []int{0, 1, 4, 5, 7} {
@@ -182,7 +183,7 @@ func TestProduceAllToAnUnknownTopic(t *testing.T) {
 			for _, n := range []int{0, 1} {
 				var refused *outboxes.RefusedError
 				require.ErrorAs(t, errs[n], &refused)
-				require.False(t, refused.Permanent)
+				require.Equal(t, outboxes.RestTopic, refused.Verdict)
 			}
 			require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
 			require.NoError(t, errs[3])
@@ -216,4 +217,24 @@ func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 	values := arrived(t, cluster.Address, topic, 4)
 	require.Equal(t, "0", values[0])
 	require.Less(t, slices.Index(values, "2"), slices.Index(values, "3"))
+}
+
+// While a partition has no leader, records for other topics go their way at once.
+func TestProduceAllBesideAPartitionWithoutALeader(t *testing.T) {
+	t.Parallel()
+
+	cluster := kafkatest.NewCluster(t)
+	kafkatest.CreateTopic(t, cluster.Address, "leaderless", nil)
+	kafkatest.CreateTopic(t, cluster.Address, "orders", nil)
+	end := cluster.Refuse("leaderless", kerr.NotLeaderForPartition)
+	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
+	waiting := make(chan error, 1)
+	ctx := within(t, patience)
+	go func() { waiting <- produce(producer, ctx, outboxes.Record{Topic: "leaderless"}) }()
+	for range 20 {
+		require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: "orders"}))
+	}
+	require.Empty(t, waiting, "it waits for its leader")
+	end()
+	require.NoError(t, <-waiting)
 }

@@ -36,10 +36,11 @@ type Producer struct {
 	client  *kgo.Client // asks whether brokers answer, and produces nothing
 	dial    dial
 
-	mu    sync.Mutex
-	idle  []*kgo.Client   // of flushes that have ended: two flushes at once share no client, and no batches
-	calls sync.WaitGroup  // of ProduceAll that are under way
-	taken map[string]bool // topics that have taken a record
+	mu     sync.Mutex
+	closed bool
+	idle   []*kgo.Client   // of flushes that have ended: two flushes at once share no client, and no batches
+	calls  sync.WaitGroup  // of ProduceAll that are under way
+	taken  map[string]bool // topics that have taken a record
 }
 
 // New returns a producer, and connects when the first record is produced. A broker that is
@@ -111,6 +112,7 @@ func (p *Producer) Close(ctx context.Context) {
 	p.client.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = true
 	for _, client := range p.idle {
 		client.Close()
 	}
@@ -121,6 +123,9 @@ func (p *Producer) Close(ctx context.Context) {
 func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, errClosed
+	}
 	if last := len(p.idle) - 1; last >= 0 {
 		client, p.idle = p.idle[last], p.idle[:last]
 	} else if client, err = kgo.NewClient(p.options...); err != nil {
@@ -130,8 +135,11 @@ func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 	return client, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if p.calls.Done(); p.closed {
+			client.Close()
+			return
+		}
 		p.idle = append(p.idle, client)
-		p.calls.Done()
 	}, nil
 }
 

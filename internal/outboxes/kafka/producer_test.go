@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"golang.org/x/sync/errgroup"
 
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/kafka"
@@ -48,6 +47,11 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
+// produce produces one record.
+func produce(producer *kafka.Producer, ctx context.Context, record outboxes.Record) error {
+	return producer.ProduceAll(ctx, []outboxes.Record{record})[0]
+}
+
 // What was acknowledged can be read, byte for byte.
 func TestProduce(t *testing.T) {
 	t.Parallel()
@@ -61,8 +65,8 @@ func TestProduce(t *testing.T) {
 			require.NoError(t, producer.Ready(within(t, patience)))
 			headers := []outboxes.Header{{Name: "event_id", Value: "7"}, {Name: "source", Value: "orders"}}
 			value := []byte(" {\"b\": 1,\u00a0\"a\": \"\\u00e9\", \"a\": 2}\n\xff")
-			require.NoError(t, producer.Produce(within(t, patience), outboxes.Record{Topic: topic, Key: []byte("o-1"), Value: value, Headers: headers}))
-			require.NoError(t, producer.Produce(within(t, patience), outboxes.Record{Topic: topic}))
+			require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: topic, Key: []byte("o-1"), Value: value, Headers: headers}))
+			require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: topic}))
 
 			got := kafkatest.Records(t, broker, topic, 2)
 
@@ -89,9 +93,9 @@ func TestRefused(t *testing.T) {
 		bytes    int
 		want     outboxes.RefusedError
 	}{
-		{name: "unknown topic", want: outboxes.RefusedError{Code: "UNKNOWN_TOPIC_OR_PARTITION"}},
-		{name: "too large for the topic", settings: small, bytes: 4000, want: outboxes.RefusedError{Code: "MESSAGE_TOO_LARGE", Permanent: true}},
-		{name: "too large for any batch", settings: small, bytes: 2_000_000, want: outboxes.RefusedError{Code: "MESSAGE_TOO_LARGE", Permanent: true}},
+		{name: "unknown topic", want: outboxes.RefusedError{Code: "UNKNOWN_TOPIC_OR_PARTITION", Verdict: outboxes.RestTopic}},
+		{name: "too large for the topic", settings: small, bytes: 4000, want: outboxes.RefusedError{Code: "MESSAGE_TOO_LARGE", Verdict: outboxes.FailRecord}},
+		{name: "too large for any batch", settings: small, bytes: 2_000_000, want: outboxes.RefusedError{Code: "MESSAGE_TOO_LARGE", Verdict: outboxes.FailRecord}},
 	}
 	for where, broker := range brokers(t) {
 		for _, tt := range tests {
@@ -102,7 +106,7 @@ func TestRefused(t *testing.T) {
 				if tt.settings != nil {
 					kafkatest.CreateTopic(t, broker, topic, tt.settings)
 				}
-				err := producer.Produce(within(t, patience), outboxes.Record{Topic: topic, Key: []byte("hunter2"), Value: noise(tt.bytes)})
+				err := produce(producer, within(t, patience), outboxes.Record{Topic: topic, Key: []byte("hunter2"), Value: noise(tt.bytes)})
 
 				var refused *outboxes.RefusedError
 				require.ErrorAs(t, err, &refused)
@@ -124,7 +128,7 @@ func TestLargestRecord(t *testing.T) {
 
 			producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
 			kafkatest.CreateTopic(t, broker, topic, nil)
-			require.NoError(t, producer.Produce(within(t, patience), outboxes.Record{Topic: topic, Value: noise(1<<20 - 1000)}))
+			require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: topic, Value: noise(1<<20 - 1000)}))
 			require.Len(t, kafkatest.Records(t, broker, topic, 1), 1)
 		})
 	}
@@ -137,31 +141,10 @@ func TestTopicThatIsCreatedLater(t *testing.T) {
 	broker := kafkatest.NewCluster(t).Address
 	producer, record := newProducer(t, kafka.Settings{Brokers: []string{broker}}), outboxes.Record{Topic: topicName(), Value: []byte("{}")}
 	var refused *outboxes.RefusedError
-	require.ErrorAs(t, producer.Produce(within(t, patience), record), &refused)
+	require.ErrorAs(t, produce(producer, within(t, patience), record), &refused)
 	kafkatest.CreateTopic(t, broker, record.Topic, nil)
-	require.Eventually(t, func() bool { return producer.Produce(within(t, patience), record) == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return produce(producer, within(t, patience), record) == nil }, patience, time.Millisecond)
 	require.Len(t, kafkatest.Records(t, broker, record.Topic, 1), 1)
-}
-
-// A broker refuses the batch that has the record: its neighbours are delivered all the same.
-func TestNeighboursOfARecordThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-
-	const neighbours = 200
-	broker, topic := kafkatest.NewCluster(t).Address, topicName()
-	kafkatest.CreateTopic(t, broker, topic, map[string]string{"max.message.bytes": "2000"})
-	producer := newProducer(t, kafka.Settings{Brokers: []string{broker}})
-	var group errgroup.Group
-	for range neighbours {
-		group.Go(func() error {
-			return producer.Produce(within(t, patience), outboxes.Record{Topic: topic, Value: noise(100)})
-		})
-	}
-	var refused *outboxes.RefusedError
-	require.ErrorAs(t, producer.Produce(within(t, patience), outboxes.Record{Topic: topic, Value: noise(4000)}), &refused)
-	require.True(t, refused.Permanent)
-	require.NoError(t, group.Wait(), "two hundred in one batch are too large as well, and none of them is")
-	require.Len(t, kafkatest.Records(t, broker, topic, neighbours), neighbours)
 }
 
 // noise does not get smaller when it is compressed.
@@ -181,14 +164,14 @@ func TestBrokerThatComesBack(t *testing.T) {
 	cluster, topic := kafkatest.NewCluster(t), topicName()
 	kafkatest.CreateTopic(t, cluster.Address, topic, nil)
 	producer, record := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}}), outboxes.Record{Topic: topic, Value: []byte("{}")}
-	require.NoError(t, producer.Produce(within(t, patience), record))
+	require.NoError(t, produce(producer, within(t, patience), record))
 
 	cluster.Stop()
-	requireUnavailable(t, producer.Produce(within(t, time.Second), record), "connection refused")
+	requireUnavailable(t, produce(producer, within(t, time.Second), record), "connection refused")
 	requireUnavailable(t, producer.Ready(within(t, patience)), "connection refused")
 
 	cluster.Start(t)
-	require.NoError(t, producer.Produce(within(t, patience), record))
+	require.NoError(t, produce(producer, within(t, patience), record))
 	require.NoError(t, producer.Ready(within(t, patience)))
 	require.GreaterOrEqual(t, len(kafkatest.Records(t, cluster.Address, topic, 2)), 2)
 }
@@ -207,7 +190,7 @@ func TestNoBroker(t *testing.T) {
 	cluster := kafkatest.NewCluster(t)
 	cluster.Stop()
 	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
-	requireUnavailable(t, producer.Produce(within(t, time.Second), outboxes.Record{Topic: "orders"}), "connection refused")
+	requireUnavailable(t, produce(producer, within(t, time.Second), outboxes.Record{Topic: "orders"}), "connection refused")
 }
 
 func TestClose(t *testing.T) {
@@ -216,9 +199,9 @@ func TestClose(t *testing.T) {
 	broker, topic := kafkatest.NewCluster(t).Address, topicName()
 	kafkatest.CreateTopic(t, broker, topic, nil)
 	producer := newProducer(t, kafka.Settings{Brokers: []string{broker}})
-	require.NoError(t, producer.Produce(within(t, patience), outboxes.Record{Topic: topic}))
+	require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: topic}))
 	producer.Close(within(t, patience))
-	requireUnavailable(t, producer.Produce(within(t, patience), outboxes.Record{Topic: topic}), "closed")
+	requireUnavailable(t, produce(producer, within(t, patience), outboxes.Record{Topic: topic}), "closed")
 	require.Error(t, producer.Ready(within(t, patience)))
 	producer.Close(within(t, patience)) // a second time is no harm
 }
@@ -234,8 +217,8 @@ func TestNotAuthorised(t *testing.T) {
 			kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: "wallet", Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: kmsg.ACLOperationDescribe, Allow: true}))
 	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}, Mechanism: mechanism, Username: "herald", Password: password})
 
-	require.NoError(t, producer.Produce(within(t, patience), outboxes.Record{Topic: "orders"}))
+	require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: "orders"}))
 	var refused *outboxes.RefusedError
-	require.ErrorAs(t, producer.Produce(within(t, patience), outboxes.Record{Topic: "wallet"}), &refused)
-	require.Equal(t, outboxes.RefusedError{Topic: "wallet", Code: "TOPIC_AUTHORIZATION_FAILED"}, *refused)
+	require.ErrorAs(t, produce(producer, within(t, patience), outboxes.Record{Topic: "wallet"}), &refused)
+	require.Equal(t, outboxes.RefusedError{Topic: "wallet", Code: "TOPIC_AUTHORIZATION_FAILED", Verdict: outboxes.RestTopic}, *refused)
 }

@@ -45,13 +45,13 @@ func TestTLSAndSASL(t *testing.T) {
 			right := kafka.Settings{Brokers: []string{cluster.Address}, TLS: true, Mechanism: mechanism, Username: "herald", Password: "hunter2"}
 			producer := newProducer(t, right)
 			require.NoError(t, producer.Ready(within(t, patience)))
-			require.NoError(t, producer.Produce(within(t, patience), outboxes.Record{Topic: "orders"}))
+			require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: "orders"}))
 
 			stranger := right
 			stranger.Password = "hunter3"
 			producer = newProducer(t, stranger)
 			requireUnavailable(t, producer.Ready(within(t, patience)), "credentials") // Kafka itself says SASL_AUTHENTICATION_FAILED
-			err := producer.Produce(within(t, time.Second), outboxes.Record{Topic: "orders"})
+			err := produce(producer, within(t, time.Second), outboxes.Record{Topic: "orders"})
 			requireUnavailable(t, err, "")
 			require.NotContains(t, err.Error(), "hunter")
 		})
