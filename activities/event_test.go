@@ -33,12 +33,8 @@ func (e *eventStore) FinishEvent(_ context.Context, end notification.EventEnd) (
 }
 
 func publish(store *eventStore, mq *broker) (activities.PublishEventResult, error) {
-	return publishFrom("", map[string]activities.Source{notification.HeraldSource: {Sinks: []activities.Sink{mq}}}, store)
-}
-
-func publishFrom(source string, sources map[string]activities.Source, store *eventStore) (activities.PublishEventResult, error) {
-	a := &activities.Activities{Events: store, Sources: sources}
-	return run[activities.PublishEventResult](a, a.PublishEvent, activities.PublishEventInput{EventID: "evt-1", Source: source})
+	a := &activities.Activities{Events: store, Messages: mq}
+	return run[activities.PublishEventResult](a, a.PublishEvent, activities.PublishEventInput{EventID: "evt-1"})
 }
 
 func TestPublishEvent(t *testing.T) {
@@ -77,25 +73,6 @@ func TestPublishEvent(t *testing.T) {
 			require.Equal(t, tt.want, mq.audiences)
 		})
 	}
-}
-
-// An event's message goes to every sink of its own source, and to no other.
-func TestPublishEventOfASource(t *testing.T) {
-	t.Parallel()
-
-	event := notification.Event{ID: "evt-1", AggregateType: "CUSTOMER"}
-	for source, published := range map[string][3]int{"herald": {1, 0, 0}, "orders": {0, 1, 1}, "silent": {0, 0, 0}} {
-		var herald, orders, wallet broker
-		_, err := publishFrom(source, map[string]activities.Source{
-			"herald": {Sinks: []activities.Sink{&herald}},
-			"orders": {Sinks: []activities.Sink{&orders, &wallet}},
-			"silent": {},
-		}, &eventStore{event: event})
-		require.NoError(t, err)
-		require.Equal(t, published, [3]int{len(herald.events), len(orders.events), len(wallet.events)}, source)
-	}
-	_, err := publishFrom("wallet", map[string]activities.Source{"herald": {}}, &eventStore{event: event})
-	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
 }
 
 // The broker's refusal is a fault of the broker, which somebody mends: the

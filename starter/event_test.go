@@ -93,10 +93,7 @@ func TestPrintCancels(t *testing.T) {
 		want      string
 	}{
 		{name: "of another outbox", row: report.LeasedRow{Source: "orders"}, want: "source           orders"},
-		{name: "cancelled", row: report.LeasedRow{RowFailedAt: &at}, want: "its own row      FAILED since 2026-11-21 08:00:00.000Z, as the event was cancelled; its service may set it back"},
-		{name: "acknowledged", row: report.LeasedRow{AcknowledgedAt: &at}, want: "acknowledged     2026-11-21 08:00:00.000Z"},
-		{name: "refused", row: report.LeasedRow{SinkAttempts: 3}, want: "refused by its topic  3×"},
-		{name: "no payload for people", row: report.LeasedRow{NoPayload: true}, want: "is no JSON object"},
+		{name: "produced", row: report.LeasedRow{ProducedAt: &at}, want: "produced         2026-11-21 08:00:00.000Z"},
 		{name: "taken back", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
 		{name: "takes back", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},
 		{name: "takes back what is not known", row: report.LeasedRow{Cancels: "evt-99", CancelsUnknown: true}, want: "evt-99: no event of this id is known"},

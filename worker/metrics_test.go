@@ -60,14 +60,14 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 
 			m, err := newMetrics(watched{
 				sources: map[string]wiredSource{
-					"herald": {state: func(ctx context.Context) (notification.OutboxState, error) {
+					"herald": {state: func(ctx context.Context) (outboxState, error) {
 						if _, bounded := ctx.Deadline(); !bounded {
-							return notification.OutboxState{}, errors.New("this might take for ever")
+							return outboxState{}, errors.New("this might take for ever")
 						}
-						return notification.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}, tt.database
+						return outboxState{OutboxState: notification.OutboxState{Pending: 7, Failed: 1, OldestPending: 90 * time.Second}}, tt.database
 					}},
-					"orders": {state: func(context.Context) (notification.OutboxState, error) {
-						return notification.OutboxState{Pending: 5}, tt.orders
+					"orders": {state: func(context.Context) (outboxState, error) {
+						return outboxState{notification.OutboxState{Pending: 5}, 2}, tt.orders
 					}},
 				},
 				broker: func() error { return tt.broker },

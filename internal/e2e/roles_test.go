@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/secret"
 	"herald/migrations"
@@ -272,7 +273,12 @@ func (r *roles) workerAdopts() {
 	adopting, err := postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting")
 	require.NoError(r.t, err)
 	defer adopting.Close()
-	_, err = adopting.AdoptEvents(r.t.Context(), "orders", []notification.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", CreatedAt: time.Now(), Problem: "of a test"}})
+	_, err = adopting.Adopt(r.t.Context(), "orders", []outboxes.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}})
+	require.NoError(r.t, err)
+	require.NoError(r.t, adopting.KeepRows(r.t.Context(), "orders", []outboxes.KnownRow{{Key: "1", EventID: "e"}}))
+	require.NoError(r.t, adopting.ForgetRows(r.t.Context(), "orders", []string{"1"}))
+	require.NoError(r.t, adopting.RestTopic(r.t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
+	err = adopting.WakeTopics(r.t.Context(), "orders", []string{"t"})
 	require.NoError(r.t, err)
 }
 

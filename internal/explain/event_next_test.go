@@ -37,19 +37,6 @@ func TestNextOfOutcome(t *testing.T) {
 	}
 }
 
-// What a topic has refused can be sent to it again while people still wait for deliveries.
-func TestNextOfRefused(t *testing.T) {
-	t.Parallel()
-
-	view := EventView{EventDetail: report.EventDetail{EventID: "evt 1", Outbox: &report.LeasedRow{OutboxRow: report.OutboxRow{Status: notification.OutboxFailed}, SinkAttempts: 6}}}
-	view.Workflow.Status = Running
-	require.Contains(t, view.next(), "`starter event retry 'evt 1'` sends it again")
-	view.Outbox.Status = notification.OutboxProcessed
-	require.Empty(t, view.next())
-	view.Outbox = nil
-	require.Empty(t, view.next())
-}
-
 // What fails again and again is said in words, with what ends it.
 func TestNextOfFailing(t *testing.T) {
 	t.Parallel()

@@ -10,20 +10,17 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
-	"herald/activities"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/workflows"
 )
 
-// What the workflow of an event does is decided by its source. Without a topic, an event
-// of Herald's own has the input that it had before there were others.
+// The workflow of an event knows nothing of topics.
 func TestStartEventOfASource(t *testing.T) {
 	t.Parallel()
 
 	kafka := &outboxes.KafkaRoute{Topic: "events"}
-	topic := &activities.TopicPolicy{Retries: 5, RetryInterval: time.Second}
 	tests := []struct {
 		name   string
 		source string
@@ -32,10 +29,9 @@ func TestStartEventOfASource(t *testing.T) {
 	}{
 		{"Herald's own", "herald", outboxes.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
 		{"Herald's own, of a history of before", "", outboxes.Source{}, workflows.NotifyInput{Publish: true}},
-		{"Herald's own with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Source: "herald", Publish: true, Topic: topic}},
+		{"Herald's own with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Publish: true}},
 		{"only people", "orders", outboxes.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
-		{"only a topic", "orders", outboxes.Source{Name: "orders", Kafka: kafka}, workflows.NotifyInput{Source: "orders", Topic: topic, TopicOnly: true}},
-		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true, Topic: topic}},
+		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,6 +59,14 @@ func TestStartEventOfAnUnknownSource(t *testing.T) {
 	err := launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: "wallet", Type: "T"})
 	require.ErrorContains(t, err, "wallet")
 	require.ErrorContains(t, err, "OUTBOX_SOURCES")
+}
+
+// An event that an earlier release kept of a source without people is not told.
+func TestStartEventOfASourceWithoutPeople(t *testing.T) {
+	t.Parallel()
+
+	launcher := launch.Launcher{Client: mocks.NewClient(t), Prefix: "herald", Sources: map[string]outboxes.Source{"wallet": {Name: "wallet"}}}
+	require.ErrorContains(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: "wallet", Type: "T"}), "tells no people")
 }
 
 // An aggregate of another outbox may be missing, or longer than Temporal takes.

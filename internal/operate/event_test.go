@@ -218,32 +218,6 @@ func TestRetryEvent(t *testing.T) {
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
 
-// An event that its topic has refused while people are still told of it is sent to it again by
-// its workflow, which alone changes the rows.
-func TestRetryEventThatItsTopicRefused(t *testing.T) {
-	t.Parallel()
-
-	d := newDesk(t)
-	d.exec("UPDATE event_outbox SET source = 'orders', status = 'FAILED', error_message = 'UNKNOWN_TOPIC', sink_attempts = 6")
-	d.exec("INSERT INTO processed_event (event_id) VALUES ('evt-1')")
-	d.workflow("evt-1", running)
-	selection, err := d.SelectEventsToRetry(t.Context(), postgres.RetryFilter{}, "")
-	require.NoError(t, err)
-	require.Equal(t, 1, selection.Matched, "--all-failed means it, too")
-	for _, bulk := range []bool{true, false} {
-		require.Equal(t, "would be sent to its topic again", d.dryRun(RetryEvent(bulk), "evt-1").String())
-	}
-
-	d.server.On("SignalWorkflow", mock.Anything, "evt-1", "", workflows.RetryTopic, nil).Return(nil).Once()
-	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "is sent to its topic again")
-	state, err := d.Store.EventState(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.Equal(t, notification.OutboxFailed, state.Outbox)
-
-	d.server.On("SignalWorkflow", mock.Anything, "evt-1", "", workflows.RetryTopic, nil).Return(serviceerror.NewNotFound("it has ended")).Once()
-	require.Equal(t, "changed meanwhile", d.run(RetryEvent(false), "evt-1").String())
-}
-
 // A cancelled event is left out of a retry in bulk also once Temporal has forgotten it.
 func TestRetryEventThatWasCancelledLongAgo(t *testing.T) {
 	t.Parallel()

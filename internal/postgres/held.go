@@ -7,11 +7,10 @@ import (
 )
 
 // HeldEvents returns those of the events of a source whose rows must stay in its own
-// table: what holds an event in event_outbox holds its row. Nothing is known of a row that
+// table: somebody may still be told of an event that is open or failed. Nothing is known of a row that
 // was sent before Herald came, or that was purged here, and so nothing holds it.
 func (s *Store) HeldEvents(ctx context.Context, source string, ids []string) ([]string, error) {
-	_, mayGo := PurgeOutbox.rule()
-	query := `
+	const query = `
 		SELECT e.id
 		FROM   unnest($1::text[]) AS e (id)
 		WHERE  (SELECT p.status FROM processed_event p WHERE p.event_id = e.id) = 'PROCESSING'
@@ -20,7 +19,7 @@ func (s *Store) HeldEvents(ctx context.Context, source string, ids []string) ([]
 			FROM   event_outbox t
 			WHERE  t.event_id = e.id
 			AND    t.source = $2
-			AND    NOT (` + mayGo + `)
+			AND    t.status <> 'PROCESSED'
 		)`
 
 	return collect(ctx, s.Pool, "read the events that are open", pgx.RowTo[string], query, ids, source)

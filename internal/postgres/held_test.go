@@ -8,7 +8,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// What is open, failed or not acknowledged holds its row; what nobody knows does not.
+// An event that is open or failed holds its row. An unknown event does not.
 func TestHeldEvents(t *testing.T) {
 	t.Parallel()
 
@@ -20,15 +20,14 @@ func TestHeldEvents(t *testing.T) {
 		{id: "running-purged", started: "PROCESSING"},
 		{id: "waiting", written: "PENDING"},
 		{id: "failed", written: "FAILED"},
-		{id: "unacknowledged", written: "PROCESSED", started: "SUCCESS"},
 		{id: "of-another", written: "PROCESSED"},
 	} {
 		rest(t, s, e.id, e.written, e.started)
 	}
-	exec(t, s, "UPDATE event_outbox SET source = 'orders', acknowledged_at = CASE WHEN event_id <> 'unacknowledged' THEN now() END WHERE event_id <> 'of-another'")
+	exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id <> 'of-another'")
 
-	held, err := s.HeldEvents(t.Context(), "orders", []string{"done", "not-told", "running", "running-purged", "waiting", "failed", "unacknowledged", "of-another", "unknown"})
+	held, err := s.HeldEvents(t.Context(), "orders", []string{"done", "not-told", "running", "running-purged", "waiting", "failed", "of-another", "unknown"})
 
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"running", "running-purged", "waiting", "failed", "unacknowledged"}, held)
+	require.ElementsMatch(t, []string{"running", "running-purged", "waiting", "failed"}, held)
 }

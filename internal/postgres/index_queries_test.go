@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
@@ -81,7 +82,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"event_outbox_correlation_id":      events(report.EventFilter{CorrelationID: "c7"}),
 		"event_outbox_failed_id":           retry(postgres.RetryFilter{}),
 		"event_outbox_latest":              events(report.EventFilter{}),
-		"event_outbox_unacknowledged":      func(ctx context.Context) error { _, err := s.OpenEvents(ctx, "orders"); return err },
+		"event_outbox_unacknowledged":      func(ctx context.Context) error { return s.BeginSource(ctx, outboxes.Source{Name: "orders"}) },
 		"gateway_ticket_expires_at":        func(ctx context.Context) error { return s.NewTicket(ctx, []byte("new"), who, long, long) },
 		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purge(postgres.PurgeNotifications),

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/outboxes"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
@@ -176,24 +177,25 @@ func TestPurgeKeepsTexts(t *testing.T) {
 	require.Equal(t, []string{"OPT_OUT"}, list(t, s, "SELECT reason FROM recipient_suppression"))
 }
 
-// What ended an event that its topic lacks is known as long as the event is: without it the
-// event would count as open for ever.
-func TestPurgeKeepsTheEndsOfUnsentEvents(t *testing.T) {
+// While a topic of a source rests, its events stay: by them the walk knows who was told. So
+// do events of Herald's own that its topic has yet to get.
+func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	for _, id := range []string{"cancelled", "sent"} {
-		rest(t, s, id, "PROCESSED", "FAILED")
+	for _, id := range []string{"before", "produced", "waits", "told"} {
+		rest(t, s, id, "PROCESSED", "SUCCESS")
 	}
-	exec(t, s, "UPDATE event_outbox SET source = 'orders', acknowledged_at = CASE event_id WHEN 'sent' THEN now() END")
-	for range 2 {
-		purgeAll(t, s, postgres.PurgeProcessed)
-		purgeAll(t, s, postgres.PurgeOutbox)
-	}
-	require.Equal(t, []string{"cancelled"}, list(t, s, "SELECT event_id FROM event_outbox JOIN processed_event USING (event_id)"))
-	open, err := s.OpenEvents(t.Context(), "orders")
-	require.NoError(t, err)
-	require.Zero(t, open)
+	exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id = 'told'")
+	exec(t, s, "UPDATE event_outbox SET produced_at = now() WHERE event_id = 'produced'")
+	exec(t, s, "INSERT INTO source_start (source, seq) SELECT 'herald', seq FROM event_outbox WHERE event_id = 'before'")
+	require.NoError(t, s.RestTopic(t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Minute, Error: "unknown"}))
+	purgeAll(t, s, postgres.PurgeOutbox)
+	require.ElementsMatch(t, []string{"told", "waits"}, list(t, s, "SELECT event_id FROM event_outbox"))
+
+	require.NoError(t, s.WakeTopics(t.Context(), "orders", []string{"t"}))
+	purgeAll(t, s, postgres.PurgeOutbox)
+	require.Equal(t, []string{"waits"}, list(t, s, "SELECT event_id FROM event_outbox"))
 }
 
 // Each table is purged alike when it is the only one.
