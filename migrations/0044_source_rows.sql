@@ -24,6 +24,10 @@ CREATE INDEX source_row_held ON source_row (source, key_hash) WHERE refusals > 0
 CREATE INDEX source_row_failed ON source_row (source, failed_at) WHERE failed_at IS NOT NULL;
 
 COMMENT ON TABLE source_row IS 'Rows of outboxes that their topic refused, that cannot tell people, or that cannot be marked in their own table.';
+COMMENT ON COLUMN source_row.source IS 'The outbox of the row.';
+COMMENT ON COLUMN source_row.row_key IS 'The primary key of the row in its own table, as text.';
+COMMENT ON COLUMN source_row.event_id IS 'The id of the row''s event, as in the header event_id of its record.';
+COMMENT ON COLUMN source_row.key_hash IS 'A hash of the record''s key. While the record waits, later rows with the same hash wait. Null: the record has no key.';
 COMMENT ON COLUMN source_row.refusals IS 'How often the topic refused the record, since the row was last begun.';
 COMMENT ON COLUMN source_row.next_attempt_at IS 'When the record is produced again, or the row is marked again.';
 COMMENT ON COLUMN source_row.error IS 'What the topic, or the row''s own table, said last.';
@@ -45,6 +49,12 @@ CREATE TABLE source_topic (
 
 COMMENT ON TABLE source_topic IS 'Topics that rest: they do not exist, Herald may not write them, or they have no leader.';
 
+COMMENT ON COLUMN source_topic.source IS 'The outbox whose rows go to the topic.';
+COMMENT ON COLUMN source_topic.topic IS 'The topic.';
+COMMENT ON COLUMN source_topic.resting_since IS 'When the topic first took no record.';
+COMMENT ON COLUMN source_topic.next_attempt_at IS 'When the topic is asked again.';
+COMMENT ON COLUMN source_topic.error IS 'What the broker said last.';
+
 -- Where the walk through Herald's own outbox begins. Events from before it was given a topic are not sent.
 CREATE TABLE source_start (
     source text   NOT NULL,
@@ -54,6 +64,9 @@ CREATE TABLE source_start (
 );
 
 COMMENT ON TABLE source_start IS 'The last event of event_outbox from before Herald''s own outbox was given a topic.';
+
+COMMENT ON COLUMN source_start.source IS 'herald.';
+COMMENT ON COLUMN source_start.seq IS 'event_outbox.seq of that event.';
 
 ALTER TABLE event_outbox
     ADD COLUMN produced_at timestamptz;

@@ -62,7 +62,8 @@ func (a *app) check(ctx context.Context, since console.Age) error {
 	if !config.VerifiesDatabase(cfg.DatabaseURL) {
 		advised = append(advised, check.UnverifiedDatabase())
 	}
-	return a.runCheck(ctx, append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...), "starter check", advised...)
+	subjects := append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...)
+	return a.runCheck(ctx, append(subjects, check.RestingTopics(db, cfg.Sources)), "starter check", advised...)
 }
 
 // runCheck looks at the subjects, and fails if there are mistakes. command does it again.

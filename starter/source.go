@@ -20,10 +20,9 @@ func (a *app) sourceCommand() *cobra.Command {
 		Use:   "list",
 		Short: "Show the outboxes that OUTBOX_SOURCES lists, and Herald's own",
 		Long: `Show the outboxes that the file of OUTBOX_SOURCES lists, and Herald's own, which is
-always one: where their events go, and how they are polled. It reads the file and the
-environment alone.`,
+always one: where their events go, how they are polled, and which topics take no records.`,
 		Example: "  starter source list\n  starter source list -o json",
-		RunE:    a.within(commandTimeout, func(context.Context, []string) error { return a.listSources() }),
+		RunE:    a.within(commandTimeout, func(ctx context.Context, _ []string) error { return a.listSources(ctx) }),
 	}
 	checked := &cobra.Command{
 		Use:   "check [NAME...]",
@@ -81,8 +80,10 @@ func (a *app) others(names []string) ([]outboxes.Source, error) {
 	for _, name := range names {
 		source, found := known[name]
 		switch {
+		case name == notification.HeraldSource && cfg.Sources[0].Kafka != nil:
+			source = cfg.Sources[0]
 		case name == notification.HeraldSource:
-			return nil, misused(errors.New("herald is Herald's own outbox: see `starter migrate status` and `starter check`"))
+			return nil, misused(errors.New("herald is Herald's own outbox and has no topic: see `starter migrate status` and `starter check`"))
 		case !found && len(listed) == 0:
 			return nil, misused(fmt.Errorf("there is no source %q: OUTBOX_SOURCES is not set", name))
 		case !found:
@@ -115,10 +116,15 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 	if len(sources) == 0 {
 		a.Note("OUTBOX_SOURCES is not set, or lists no outbox of another service")
 	}
-	return a.runCheck(ctx, check.Sources(sources), strings.Join(append([]string{"starter source check"}, names...), " "))
+	subjects := check.Sources(sources)
+	if db, _, err := a.store(ctx); err == nil {
+		defer db.Close()
+		subjects = append(subjects, check.RestingTopics(db, sources))
+	}
+	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "))
 }
 
-func (a *app) listSources() error {
+func (a *app) listSources(ctx context.Context) error {
 	cfg, err := a.settings()
 	if err != nil {
 		return err
@@ -126,6 +132,9 @@ func (a *app) listSources() error {
 	views := make([]sourceView, len(cfg.Sources))
 	for i, source := range cfg.Sources {
 		views[i] = viewOf(source)
+	}
+	if err := a.addResting(ctx, views); err != nil {
+		a.Note("warning: nothing is known of resting topics: %v", err)
 	}
 	return a.Print(map[string]any{"sources": views}, func(w io.Writer) { printSources(w, views) })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -25,6 +26,33 @@ type sourceView struct {
 	Pollers      int              `json:"pollers"`
 	Timezone     string           `json:"timezone,omitempty"`
 	Retention    string           `json:"retention,omitempty"` // none: rows are kept
+	Resting      []restingView    `json:"resting_topics,omitempty"`
+}
+
+// restingView is a topic that takes no records.
+type restingView struct {
+	Topic string `json:"topic"`
+	For   string `json:"for"`
+	Error string `json:"error"`
+}
+
+// addResting adds the topics that take no records.
+func (a *app) addResting(ctx context.Context, views []sourceView) error {
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for i := range views {
+		topics, err := db.RestingTopics(ctx, views[i].Name)
+		if err != nil {
+			return err
+		}
+		for _, topic := range topics {
+			views[i].Resting = append(views[i].Resting, restingView{topic.Topic, topic.Since.Round(time.Second).String(), topic.Error})
+		}
+	}
+	return nil
 }
 
 func viewOf(source outboxes.Source) sourceView {
@@ -68,6 +96,11 @@ func printSources(w io.Writer, views []sourceView) {
 		}
 	}
 	console.List(w, []string{"SOURCE", "DIALECT", "TABLE", "RETRIES", "PEOPLE", "POLLED EVERY", "KEPT", "TOPIC"}, rows)
+	for _, view := range views {
+		for _, topic := range view.Resting {
+			console.Row(w, view.Name, fmt.Sprintf("topic %s rests for %s: %s", topic.Topic, topic.For, console.Printable(topic.Error)))
+		}
+	}
 }
 
 // topicOf is the topic's template, with that of the key.

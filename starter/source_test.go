@@ -41,9 +41,9 @@ func TestSourceList(t *testing.T) {
 	c := withSources(t)
 	out := c.must(t, "source", "list")
 	for _, want := range []string{
-		`herald +- +event_outbox +- +- +told +1s, 1 × 100 +- +-\n`,
-		`orders +order-service +orders.outbox +- +5 from 100ms on +no +1s, 1 × 100 +720h0m0s +order-events by {{.aggregate_id}}\n`,
-		`wallet +wallet-hub +public.outbox +- +forever +no +1s, 1 × 100 +- +{{.event_type}}-out-0\n`,
+		`herald +- +event_outbox +- +told +1s, 1 × 100 +- +-\n`,
+		`orders +order-service +orders.outbox +5 from 100ms on +no +1s, 1 × 500 +720h0m0s +order-events by {{.aggregate_id}}\n`,
+		`wallet +wallet-hub +public.outbox +forever +no +1s, 1 × 500 +- +{{.event_type}}-out-0\n`,
 	} {
 		require.Regexp(t, want, out)
 	}

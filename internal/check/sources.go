@@ -2,18 +2,39 @@ package check
 
 import (
 	"context"
+	"time"
 
-	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
+	"herald/internal/postgres"
 )
+
+// RestingTopics checks that the topics of sources take records.
+func RestingTopics(db *postgres.Store, sources []outboxes.Source) Subject {
+	return Subject{"topics", func(ctx context.Context) ([]Mistake, error) {
+		var mistakes []Mistake
+		for _, source := range sources {
+			topics, err := db.RestingTopics(ctx, source.Name)
+			if err != nil {
+				return nil, err
+			}
+			for _, topic := range topics {
+				mistakes = append(mistakes, Mistake{
+					Place: "topic " + topic.Topic, Row: "of source " + source.Name, Problem: "it has taken no record for " + topic.Since.Round(time.Second).String() + ": " + topic.Error,
+					Remedy: "create the topic, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES; its rows wait meanwhile",
+				})
+			}
+		}
+		return mistakes, nil
+	}}
+}
 
 // Sources check that the outboxes of other services have what their dialects need: one
 // subject for each. Herald's own is a part of the schema.
 func Sources(sources []outboxes.Source) []Subject {
 	var subjects []Subject
 	for _, config := range sources {
-		if config.Name != notification.HeraldSource {
+		if !config.IsHerald() || config.Kafka != nil {
 			subjects = append(subjects, sourceOf(config))
 		}
 	}

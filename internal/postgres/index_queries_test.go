@@ -121,6 +121,11 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			return err
 		},
 		"recipient_in_order": recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
+		"source_row_failed":  func(ctx context.Context) error { _, _, err := s.SourceState(ctx, "orders"); return err },
+		"source_row_held": func(ctx context.Context) error {
+			_, _, err := s.KnownRows(ctx, "orders", []string{"7"}, []int64{7})
+			return err
+		},
 		"recipient_suppression_since": func(ctx context.Context) error {
 			_, err := r.Suppressions(ctx, report.SuppressionFilter{}, 20)
 			return err
@@ -153,6 +158,8 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 		INSERT INTO operator_action (at, actor, command, target) SELECT now() - i * interval '1 minute', 'ada', 'retry', 'e' || i FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient_suppression (channel, address_hash, reason, since)
 		SELECT 'EMAIL', sha256(i::text::bytea), 'BOUNCE', now() - i * interval '1 minute' FROM generate_series(1, 5000) AS i`, `
+		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, error, failed_at)
+		SELECT 'orders', i::text, i::text, i, 1, 'refused', CASE WHEN i % 100 = 0 THEN now() END FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
 		SELECT sha256(i::text::bytea), 'RESTAURANT_USER', '7', now(), now() + (i - 100) * interval '1 second' FROM generate_series(1, 5000) AS i`, `
 		INSERT INTO recipient (user_type, user_id) SELECT 'RESTAURANT_USER', i::text FROM generate_series(1, 20000) AS i`, `
