@@ -135,7 +135,7 @@ func TestSourceNames(t *testing.T) {
 
 	for name, want := range map[string]string{
 		"order":  `there is no source "order": there are orders, wallet; did you mean "orders"?`,
-		"herald": "herald is Herald's own outbox: see `starter migrate status`",
+		"herald": "herald is Herald's own outbox and has no topic: see `starter migrate status`",
 	} {
 		got := c.run(t, "source", "migrate", name)
 		require.Equal(t, calledWrong, got.code)

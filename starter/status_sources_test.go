@@ -27,9 +27,9 @@ func TestStatusOfSources(t *testing.T) {
 		SELECT gen_random_uuid(), 'Order', gen_random_uuid(), 'OrderCreated', '{}', status, timezone('UTC', now()) - interval '1 hour'
 		FROM   unnest('{NEW,NEW,FAILED,SENT}'::text[]) AS status`)
 	c.exec(t, `
-		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload, status, error_message, published_at)
-		VALUES ('o-1', 'orders', 'OrderCreated', 'Order', '1', '{}', 'PENDING', NULL, NULL), ('o-2', 'orders', 'OrderCreated', 'Order', '1', '{}', 'FAILED', 'refused', NULL),
-		       ('w-1', 'wallet', 'FundsAdded', NULL, NULL, '{}', 'PROCESSED', NULL, now()), ('evt-1', 'herald', 'T', 'ADMIN', '1', '{}', 'PENDING', NULL, NULL)`)
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'ADMIN', '1', '{}');
+		INSERT INTO source_row (source, row_key, event_id, refusals, error, failed_at) VALUES ('orders', '1', '1', 3, 'refused', now()), ('orders', '2', '2', 1, 'refused', NULL);
+		INSERT INTO source_topic (source, topic, next_attempt_at, error) VALUES ('wallet', 't', now(), 'UNKNOWN_TOPIC')`)
 	tests := []struct {
 		name, wallet, problem string
 	}{
@@ -41,8 +41,8 @@ func TestStatusOfSources(t *testing.T) {
 			c.environment["WALLET_DATABASE_URL"] = "postgres://herald:verysecret@" + tt.wallet + "/wallet?sslmode=disable"
 			got := c.run(t, "status")
 			require.Equal(t, succeeded, got.code, got.err)
-			require.Regexp(t, `herald +1 +\S+ +0 +-\n`, got.out)
-			require.Regexp(t, `orders +2 +1h0m\S+ +1 +1\n`, got.out)
+			require.Regexp(t, `herald +1 +\S+ +0 +0\n`, got.out)
+			require.Regexp(t, `orders +2 +1h0m\S+ +1 +0\n`, got.out)
 			require.Regexp(t, `wallet +unknown +- +0 +1\n`, got.out)
 			require.Contains(t, got.err, "warning: nothing is known of the table of wallet: ")
 			require.Contains(t, got.err, tt.problem)

@@ -39,9 +39,9 @@ func TestMetricsOfWhatIsWatched(t *testing.T) {
 	down := errors.New("connection refused")
 	brokerUp, brokerDown := []string{"herald_broker_up 1"}, []string{"herald_broker_up 0"}
 	kafkaUp, kafkaDown := []string{"herald_kafka_up 1"}, []string{"herald_kafka_up 0"}
-	outbox := []string{"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7"}
+	outbox := []string{"herald_database_up 1", "herald_follow_ups_oldest_pending_seconds 30", "herald_follow_ups_pending 2", "herald_outbox_failed 1", "herald_outbox_oldest_pending_seconds 90", "herald_outbox_pending 7", "herald_source_topics_resting 0"}
 	databaseDown := []string{"herald_database_up 0"}
-	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`}
+	orders := []string{`herald_outbox_failed{source="orders"} 0`, `herald_outbox_oldest_pending_seconds{source="orders"} 0`, `herald_outbox_pending{source="orders"} 5`, `herald_source_topics_resting{source="orders"} 2`}
 	depth := []string{`herald_queue_depth{queue="q"} 3`}
 	tests := []struct {
 		name                            string

@@ -164,12 +164,17 @@ func slot(record Record, eventID string) int {
 	return int(hash.Sum32() % Slots)
 }
 
-// keyHash stands for the key of a record in memory and in source_row; 0: it has no key.
+// keyHash stands for the key of a record; 0: it has no key.
 func keyHash(record Record) int64 {
 	if len(record.Key) == 0 {
 		return 0
 	}
+	return KeyHash(record.Key)
+}
+
+// KeyHash is what source_row.key_hash has of a key.
+func KeyHash(key []byte) int64 {
 	hash := fnv.New64a()
-	_, _ = hash.Write(record.Key) // it returns no error
+	_, _ = hash.Write(key) // it returns no error
 	return int64(max(hash.Sum64(), 1))
 }

@@ -111,7 +111,7 @@ func start(t *testing.T, walk *outboxes.Walk) *poller {
 	p := &poller{done: make(chan struct{})}
 	ctx := context.WithoutCancel(t.Context())
 	run := outboxes.Run{
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Metrics: p, Stopped: p.stopped.Load,
+		Log: slog.New(slog.DiscardHandler), Metrics: p, Stopped: p.stopped.Load,
 		Sleep:    func(d time.Duration) { time.Sleep(min(d, 50*time.Millisecond)) },
 		Unquoted: func(err error) error { return err },
 	}

@@ -239,3 +239,79 @@ func TestWalkOfPeopleAlone(t *testing.T) {
 	s.await(t, 1, "status = 'SENT'")
 	s.known(t, 1, "failed_at IS NOT NULL AND people_error <> ''")
 }
+
+// A broker that is away is waited for: nothing fails, nothing is lost, and order is kept.
+func TestWalkWhileTheBrokerIsDown(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Retries = 0
+	s := newService(t, source, "orders-out")
+	s.many(t, 1, 300, 9, "orders-out")
+	s.poll(t)
+	require.Eventually(t, func() bool { return s.rows(t, "status = 'SENT'") > 20 }, patience, time.Millisecond)
+	s.cluster.Stop()
+	s.many(t, 301, 400, 9, "orders-out")
+	s.cluster.Start(t)
+	s.await(t, 400, "status = 'SENT'")
+	s.requireOrder(t, "orders-out", 1, 400, 9)
+	require.Zero(t, count(t, s.herald, "source_row"))
+}
+
+// Each key has one poller at a time, of whichever process: nothing is sent twice, and rows
+// of one key come in their order.
+func TestWalkWithTwoPollers(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Pollers = 2
+	s := newService(t, source, "orders-out")
+	walk := s.walk(t)
+	pollers := []*poller{start(t, walk), start(t, walk), s.poll(t)}
+	for from := 1; from < 600; from += 100 {
+		s.many(t, from, from+99, 11, "orders-out")
+	}
+	s.await(t, 600, "status = 'SENT'")
+	sent := 0
+	for _, p := range pollers {
+		own := p.stop(t).Sent
+		require.NotEqual(t, 600, own, "they share the keys")
+		sent += own
+	}
+	require.Equal(t, 600, sent)
+	require.Zero(t, s.requireOrder(t, "orders-out", 1, 600, 11))
+}
+
+// A row that its service deletes while its topic refuses it holds its key no longer.
+func TestWalkForgetsRowsThatAreGone(t *testing.T) {
+	t.Parallel()
+
+	s := newService(t, orders(), "orders-out")
+	exec(t, s.herald, `
+		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, next_attempt_at)
+		SELECT 'orders', $1, $1, hash, 1, now() - interval '1 hour' FROM unnest($2::bigint[]) AS hash`, orderID(1), []int64{outboxes.KeyHash([]byte(aggregate(1)))})
+	s.order(t, 2, 1, "orders-out", "{}")
+	s.poll(t)
+	s.await(t, 1, "status = 'SENT'")
+	s.known(t, 0, "true")
+}
+
+// Herald's own outbox goes to a topic by the same walk. Events from before are not sent.
+func TestWalkOfHeraldsOwnOutbox(t *testing.T) {
+	t.Parallel()
+
+	s := newService(t, outboxes.Source{Name: "herald", Kafka: toTopics, Retries: 2, RetryInterval: time.Second, BatchSize: 20}, "T")
+	s.source.DatabaseURL = s.herald.Pool.Config().ConnString()
+	emit := func(from, to int) {
+		exec(t, s.herald, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'evt-' || n, 'T', 'ADMIN', '1', '{}' FROM generate_series($1::int, $2::int) AS n", from, to)
+	}
+	emit(1, 10)
+	s.poll(t)
+	require.Eventually(t, func() bool { return count(t, s.herald, "source_start") == 1 }, patience, 5*time.Millisecond)
+	emit(11, 60)
+	require.Eventually(t, func() bool { return count(t, s.herald, "event_outbox WHERE produced_at IS NOT NULL") == 50 }, patience, 5*time.Millisecond)
+	require.Zero(t, count(t, s.herald, "event_outbox WHERE produced_at IS NOT NULL AND seq <= 10"))
+	ids := kafkatest.Records(t, s.cluster.Address, "T", 50)
+	require.Equal(t, "evt-11", headers(ids[0])["event_id"])
+	require.Equal(t, "evt-60", headers(ids[49])["event_id"])
+}

@@ -1,4 +1,4 @@
-// Package sourcetest has the tables of the two services whose outboxes Herald serves, as
+// Package dialecttest has the tables of the two services whose outboxes Herald serves, as
 // their documents describe them, without indexes.
 package dialecttest
 
