@@ -23,9 +23,10 @@ type contender struct {
 // newContenders makes the tables and topics, and starts what runs all the time.
 func newContenders(ctx context.Context, in *installation, s relaySettings) ([]*contender, error) {
 	all := []*contender{
-		{name: "A", about: "Herald, mode: batch", rows: s.Rows, table: "bench.batch"},
+		{name: "A", about: "Herald", rows: s.Rows, table: "bench.walk"},
 		{name: "B", about: "plain loop", rows: s.Rows, table: "bench.loop"},
-		{name: "C", about: "Herald, a workflow for each row", rows: s.WorkflowRows, table: "bench.workflows"},
+		{name: "C", about: "Herald, people told as well", rows: s.PeopleRows, table: "bench.walk_people"},
+		{name: "D", about: "plain loop that inserts events as well", rows: s.PeopleRows, table: "bench.loop_people"},
 	}
 	if err := in.connectKafka(); err != nil {
 		return nil, err
@@ -39,16 +40,18 @@ func newContenders(ctx context.Context, in *installation, s relaySettings) ([]*c
 			return nil, err
 		}
 	}
-	a, b, c := all[0], all[1], all[2]
-	loop, err := newPlainLoop(in, b.table, b.topic, s.Batch)
-	if err != nil {
-		return nil, err
+	a, c := all[0], all[2]
+	for i, people := range map[int]bool{1: false, 3: true} {
+		loop, err := newPlainLoop(in, all[i].table, all[i].topic, s.Batch, people)
+		if err != nil {
+			return nil, err
+		}
+		all[i].send = loop.run
 	}
-	b.send = loop.run
 	return all, in.start(ctx, fmt.Sprintf(`
-- { name: %s-batch, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, mode: batch, batch_size: %d }
-- { name: %s-each, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s }
-`, in.name, a.table, a.topic, s.Batch, in.name, c.table, c.topic))
+- { name: %s-topic, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, batch_size: %d }
+- { name: %s-people, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, batch_size: %d, people: true }
+`, in.name, a.table, a.topic, s.Batch, in.name, c.table, c.topic, s.Batch))
 }
 
 // roundTime bounds one round of one contender.
@@ -79,7 +82,10 @@ func (c *contender) round(ctx context.Context) (rate float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.in.rate(ctx, c.table)
+	if rate, err = c.in.rate(ctx, c.table); err != nil {
+		return 0, err
+	}
+	return rate, c.in.awaitStarted(ctx)
 }
 
 // verify compares how many records the topic has with how many rows were sent.
@@ -89,4 +95,20 @@ func (c *contender) verify(ctx context.Context, rounds int) error {
 		err = fmt.Errorf("%s: the topic has %d records of %d rows", c.name, records, rounds*c.rows)
 	}
 	return err
+}
+
+// awaitStarted waits until the workflows of all events were started: they would slow down
+// the next round.
+func (in *installation) awaitStarted(ctx context.Context) error {
+	for {
+		pending, err := in.count(ctx, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND source <> 'loop'")
+		if err != nil || pending == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }

@@ -18,9 +18,10 @@ type plainLoop struct {
 	topic      string
 	batch      int
 	kafka      *kgo.Client
+	people     bool // each row becomes an event first
 }
 
-func newPlainLoop(in *installation, table, topic string, batch int) (*plainLoop, error) {
+func newPlainLoop(in *installation, table, topic string, batch int, people bool) (*plainLoop, error) {
 	kafka, err := kgo.NewClient(kgo.SeedBrokers(in.brokers...), kgo.RequiredAcks(kgo.AllISRAcks()))
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func newPlainLoop(in *installation, table, topic string, batch int) (*plainLoop,
 	in.atEnd(func(context.Context) error { kafka.Close(); return nil })
 	named := strings.NewReplacer("{table}", table)
 	return &plainLoop{
-		in: in, topic: topic, batch: batch, kafka: kafka,
+		in: in, topic: topic, batch: batch, kafka: kafka, people: people,
 		selectRows: named.Replace(`
 			SELECT id::text, aggregate_type, aggregate_id::text, event_type, payload
 			FROM   {table}
@@ -64,6 +65,9 @@ func (l *plainLoop) run(ctx context.Context) error {
 		for i, row := range rows {
 			ids[i], records[i] = row.ID, l.record(row)
 		}
+		if err := l.adopt(ctx, ids, rows); err != nil {
+			return err
+		}
 		if err := l.kafka.ProduceSync(ctx, records...).FirstErr(); err != nil {
 			return err
 		}
@@ -71,6 +75,25 @@ func (l *plainLoop) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// adopt inserts the rows as events, which no poller claims.
+func (l *plainLoop) adopt(ctx context.Context, ids []string, rows []loopRow) error {
+	if !l.people {
+		return nil
+	}
+	const insert = `
+		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload)
+		SELECT id, 'loop', event_type, 'Order', aggregate_id, payload::jsonb
+		FROM   unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS r (id, event_type, aggregate_id, payload)
+		ON CONFLICT DO NOTHING`
+
+	types, aggregates, payloads := make([]string, len(rows)), make([]string, len(rows)), make([]string, len(rows))
+	for i, row := range rows {
+		types[i], aggregates[i], payloads[i] = row.EventType, row.AggregateID, row.Payload
+	}
+	_, err := l.in.db.Exec(ctx, insert, ids, types, aggregates, payloads)
+	return err
 }
 
 // record has the headers that Herald gives.

@@ -11,23 +11,24 @@ import (
 
 // relaySettings are the flags of the case relay-to-kafka.
 type relaySettings struct {
-	Rows         int `json:"rows"`
-	WorkflowRows int `json:"workflow_rows"`
-	Keys         int `json:"keys"`
-	Batch        int `json:"batch"`
-	Partitions   int `json:"partitions"`
-	Rounds       int `json:"rounds"`
-	WarmUp       int `json:"warm_up"`
+	Rows       int `json:"rows"`
+	PeopleRows int `json:"people_rows"`
+	Keys       int `json:"keys"`
+	Batch      int `json:"batch"`
+	Partitions int `json:"partitions"`
+	Rounds     int `json:"rounds"`
+	WarmUp     int `json:"warm_up"`
 }
 
 const relayHelp = `relay-to-kafka: how fast do the rows of an outbox get to a topic?
 
-  A  Herald with "mode: batch": the worker, its poller's workflow and activity
+  A  Herald: the worker, its poller's workflow and activity
   B  the plainest loop: select the pending rows, produce them, wait for all, mark them
-  C  Herald with a workflow for each row
+  C  Herald with "people: true", up to the insert into event_outbox; it starts their workflows meanwhile
+  D  the loop of B, which inserts the rows into event_outbox first
 
 Each has a table of its own, in the form of the order service, in one database, and a topic
-of its own at one broker. In each round the three run one after another. A row counts
+of its own at one broker. In each round the four run one after another. A row counts
 from the first mark of a round to the last, so that finding the first rows is left out, for
 all three. B sends the same keys, headers and payloads, with acks from all replicas.
 
@@ -43,9 +44,9 @@ func relayToKafka(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("relay-to-kafka", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&s.Rows, "rows", 20_000, "rows of a round, for A and B")
-	flags.IntVar(&s.WorkflowRows, "workflow-rows", 1000, "rows of a round, for C")
+	flags.IntVar(&s.PeopleRows, "people-rows", 5000, "rows of a round, for C and D")
 	flags.IntVar(&s.Keys, "keys", 1000, "how many keys the rows have, in turn")
-	flags.IntVar(&s.Batch, "batch", 500, "rows at once, for A and B")
+	flags.IntVar(&s.Batch, "batch", 500, "rows at once")
 	flags.IntVar(&s.Partitions, "partitions", 4, "partitions of each topic")
 	flags.IntVar(&s.Rounds, "rounds", 5, "rounds that count")
 	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds before those")
@@ -57,8 +58,8 @@ func relayToKafka(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if s.Rows <= s.Batch || s.WorkflowRows < 2 || s.Keys < 1 || s.Batch < 1 || s.Batch > 1000 || s.Partitions < 1 || s.Rounds < 1 || s.WarmUp < 0 || flags.NArg() > 0 {
-		return errors.New("there must be more rows than --batch, which is 1000 at most, and at least two for C, one key, one partition and one round")
+	if s.Rows <= s.Batch || s.PeopleRows <= s.Batch || s.Keys < 1 || s.Batch < 1 || s.Batch > 1000 || s.Partitions < 1 || s.Rounds < 1 || s.WarmUp < 0 || flags.NArg() > 0 {
+		return errors.New("there must be more rows than --batch, which is 1000 at most, also for C and D, and at least one key, one partition and one round")
 	}
 	return benchRelay(ctx, s, *file, out)
 }

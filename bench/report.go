@@ -62,7 +62,7 @@ func newReport(ctx context.Context, in *installation, s relaySettings, all []*co
 	for _, c := range all {
 		r.Figures = append(r.Figures, newFigure(c.name, c.about, c.Rates))
 	}
-	for _, pair := range [][2]int{{0, 1}, {2, 1}, {0, 2}} {
+	for _, pair := range [][2]int{{0, 1}, {2, 3}} {
 		of, to := all[pair[0]], all[pair[1]]
 		var ratios []float64
 		for round := range of.Rates {
@@ -74,8 +74,8 @@ func newReport(ctx context.Context, in *installation, s relaySettings, all []*co
 }
 
 func (r report) print(out io.Writer) {
-	fmt.Fprintf(out, "\n%d rounds of %d rows (C: %d), %d keys, batches of %d, %d partitions; %v CPUs, Postgres %s\n\n",
-		r.Settings.Rounds, r.Settings.Rows, r.Settings.WorkflowRows, r.Settings.Keys, r.Settings.Batch, r.Settings.Partitions, r.Machine["cpus"], r.Versions["postgres"])
+	fmt.Fprintf(out, "\n%d rounds of %d rows (C, D: %d), %d keys, batches of %d, %d partitions; %v CPUs, Postgres %s\n\n",
+		r.Settings.Rounds, r.Settings.Rows, r.Settings.PeopleRows, r.Settings.Keys, r.Settings.Batch, r.Settings.Partitions, r.Machine["cpus"], r.Versions["postgres"])
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\t\tMEDIAN\tMIN\tMAX\t")
 	for _, f := range r.Figures {

@@ -84,7 +84,7 @@ func TestBenchmarkOfKafka(t *testing.T) {
 	t.Parallel()
 
 	file := filepath.Join(t.TempDir(), "figures.json")
-	out := runBench(t, "relay-to-kafka --rows 40 --batch 20 --keys 3 --workflow-rows 2 --rounds 1 --warm-up 0 --json "+file)
+	out := runBench(t, "relay-to-kafka --rows 40 --batch 20 --keys 3 --people-rows 40 --rounds 1 --warm-up 0 --json "+file)
 	for _, printed := range []string{"round 1 of 1: A", "Herald, mode: batch", "plain loop", "a workflow for each row", "A/B", "removing what was made"} {
 		require.Contains(t, out, printed)
 	}
