@@ -30,7 +30,7 @@ const relayHelp = `relay-to-kafka: how fast do the rows of an outbox get to a to
 Each has a table of its own, in the form of the order service, in one database, and a topic
 of its own at one broker. In each round the four run one after another. A row counts
 from the first mark of a round to the last, so that finding the first rows is left out, for
-all three. B sends the same keys, headers and payloads, with acks from all replicas.
+all of them. B and D send the same keys, headers and payloads, with acks from all replicas.
 
   make bench ARGS=relay-to-kafka
   make bench ARGS='relay-to-kafka --keys 1'            all rows have one key

@@ -121,19 +121,11 @@ func (f *sourcesFile) other(m mapping) outboxes.Source {
 		f.refuse(m.lineOf("table"), "table must be schema.table, such as orders.outbox, without quotes")
 	}
 	f.topic(&source, m)
-	f.modeRemoved(m)
 	f.aggregate(&source, m)
 	if !source.People && !m.has("kafka") {
 		f.refuse(m.line, "the source does nothing: give it `kafka:` or `people: true`, or both")
 	}
 	return source
-}
-
-// modeRemoved says what to do about a key of release 0.2.
-func (f *sourcesFile) modeRemoved(m mapping) {
-	if m.has("mode") {
-		f.refuse(m.lineOf("mode"), "mode is no longer needed: remove the line, and every source is sent in pages, in the order of its keys, to people as well")
-	}
 }
 
 // words are the texts of words of any type.

@@ -9,13 +9,18 @@ import (
 // of Herald's own outbox are few: the OUTBOX_* settings say the rest.
 var (
 	entryKeys = []string{
-		"name", "dialect", "database_url_env", "table", "timezone", "poll_interval", "batch_size", "pollers", "mode",
+		"name", "dialect", "database_url_env", "table", "timezone", "poll_interval", "batch_size", "pollers",
 		"kafka", "retries", "retry_interval", "people", "aggregate", "retention",
 	}
 	heraldKeys    = []string{"name", "kafka", "retries", "retry_interval", "retention"}
 	kafkaKeys     = []string{"topic", "key"}
 	aggregateKeys = []string{"type", "id_path"}
 )
+
+// removedKeys are the keys of earlier releases, and what to do about each.
+var removedKeys = map[string]string{
+	"mode": "mode is no longer needed: remove the line. Every source is sent in pages, in the order of its keys, to people as well",
+}
 
 // The forms of what the file holds.
 var (

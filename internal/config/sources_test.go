@@ -110,7 +110,7 @@ func TestBadSources(t *testing.T) {
 		{"an unknown key of kafka", orders + "- { name: b, dialect: wallet-hub, table: a.b, kafka: { topic: t, partition: 1 } }", `line 5: kafka has no key "partition"; it may have topic, key`},
 		{"a mode", orders + "  mode: batch", "line 5: mode is no longer needed: remove the line"},
 		{"a source that does nothing", "- name: c\n  dialect: order-service\n  table: a.c", "line 1: the source does nothing: give it `kafka:` or `people: true`, or both"},
-		{"herald with a mode", "- name: herald\n  kafka: { topic: t }\n  mode: batch", "line 3: herald is Herald's own outbox: its entry may have name, kafka, retries"},
+		{"herald with a mode", "- name: herald\n  kafka: { topic: t }\n  mode: batch", "line 3: mode is no longer needed: remove the line"},
 		{"a key twice", orders + "  table: a.b", "line 5: table is there twice: before in line 3"},
 		{"a name twice", orders + "\n" + strings.Replace(orders, "orders.o", "b.o", 1), "line 6: the source of line 1 has the same name"},
 		{"herald twice", "- name: herald\n- name: herald", "line 2: the source of line 1 has the same name"},
@@ -227,7 +227,7 @@ func TestSourcesOfTheDocument(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Len(t, cfg.Sources, 3)
-	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers mode kafka retries retry_interval people aggregate retention", " ") {
+	for key := range strings.SplitSeq("name dialect database_url_env table timezone poll_interval batch_size pollers kafka retries retry_interval people aggregate retention", " ") {
 		require.Contains(t, string(document), "\n| `"+key+"` |")
 	}
 }

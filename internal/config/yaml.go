@@ -84,6 +84,8 @@ func (d *document) mapping(node ast.Node, what string, keys []string) (m mapping
 		switch _, repeated := m.values[key]; {
 		case repeated:
 			d.refuse(line, "%s is there twice: before in line %d", key, m.lines[key])
+		case removedKeys[key] != "":
+			d.refuse(line, "%s", removedKeys[key])
 		case !slices.Contains(keys, key):
 			d.refuse(line, "%s has no key %q; it may have %s", what, key, strings.Join(keys, ", "))
 		default:

@@ -85,7 +85,7 @@ func TestBenchmarkOfKafka(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "figures.json")
 	out := runBench(t, "relay-to-kafka --rows 40 --batch 20 --keys 3 --people-rows 40 --rounds 1 --warm-up 0 --json "+file)
-	for _, printed := range []string{"round 1 of 1: A", "Herald, mode: batch", "plain loop", "a workflow for each row", "A/B", "removing what was made"} {
+	for _, printed := range []string{"round 1 of 1: A", "Herald", "plain loop", "people told as well", "A/B", "C/D", "removing what was made"} {
 		require.Contains(t, out, printed)
 	}
 	text, err := os.ReadFile(file)
@@ -97,7 +97,7 @@ func TestBenchmarkOfKafka(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(text, &found))
-	require.Len(t, found.Figures, 3)
+	require.Len(t, found.Figures, 4)
 	for _, figure := range append(found.Figures, found.Ratios...) {
 		require.Positive(t, figure.Median, figure.Name)
 	}

@@ -94,7 +94,7 @@ func (t *Table) lackingRights(r relation) []Finding {
 		found = append(found, Finding{"the database is read-only, so no row can be marked", "name its primary server in `database_url_env:`"})
 	}
 	if !r.usable {
-		lacks("use its schema", "USAGE ON SCHEMA "+t.name[:1].Sanitize())
+		lacks("use the schema "+t.name[0], "USAGE ON SCHEMA "+t.name[:1].Sanitize())
 	}
 	var unread, unwritten []string
 	for _, need := range t.dialect.columns {
