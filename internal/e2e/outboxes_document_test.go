@@ -111,8 +111,8 @@ func TestOutboxesDocument(t *testing.T) {
 	rows(1, "outbox WHERE sent")
 
 	n.services.exec("UPDATE orders.outbox SET payload = '{}' WHERE status = 'FAILED'")
-	n.awaitCount(1, `SELECT count(*) FROM processed_event WHERE status = 'FAILED'`)
-	n.starter("event", "retry", "--all-failed", "--source", "orders")
+	n.awaitCount(1, `SELECT count(*) FROM source_row WHERE failed_at IS NOT NULL`)
+	n.starter("source", "retry", "orders", "--all")
 	rows(2, "orders.outbox WHERE status = 'SENT' AND error_message IS NULL")
 
 	n.purge(blockWith(t, "starter purge --source orders"))
