@@ -13,8 +13,8 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"herald/internal/kafka/kafkatest"
 	"herald/internal/notification"
+	"herald/internal/outboxes/kafka/kafkatest"
 	"herald/workflows"
 )
 
