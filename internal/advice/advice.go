@@ -45,7 +45,7 @@ func NoEvent(id string, err error) error {
 		return err
 	}
 	return With(fmt.Errorf("event %s: %w", id, err),
-		"check the id, or look for it with `starter event list`; purged rows are forgotten, and rows of an outbox in `mode: batch` are in its own table alone, unless their topic refused them")
+		"check the id, or look for it with `starter event list`; purged events are forgotten, and a row of another outbox that tells no people is no event")
 }
 
 var needsNoQuotes = regexp.MustCompile(`^[\w@%+=:,./-]+$`)

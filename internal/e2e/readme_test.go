@@ -136,7 +136,7 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/metrics.md":     true, // TestMetrics
 		"docs/operations.md":  true, // TestOperations
-		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/source
+		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/outboxes/dialects
 		"docs/performance.md": true, // TestPerformanceDocument
 		"docs/roles.md":       true, // TestRoles
 		"docs/your-own.md":    true, // TestYourOwn
