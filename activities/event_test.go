@@ -21,6 +21,14 @@ type eventStore struct {
 
 	counts   notification.Counts
 	finished notification.EventEnd
+
+	acknowledged []string
+	unrecorded   error // why Acknowledge fails; nil: it does not
+}
+
+func (e *eventStore) Acknowledge(_ context.Context, eventID string) error {
+	e.acknowledged = append(e.acknowledged, eventID)
+	return e.unrecorded
 }
 
 func (e *eventStore) Event(context.Context, string) (notification.Event, []notification.EventRecipients, error) {
@@ -64,13 +72,14 @@ func TestPublishEvent(t *testing.T) {
 			t.Parallel()
 
 			event := notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: tt.aggregate, AggregateID: "5", CorrelationID: "corr-1"}
-			mq := &broker{}
-			result, err := publish(&eventStore{event: event, rules: tt.rules}, mq)
+			mq, store := &broker{}, &eventStore{event: event, rules: tt.rules}
+			result, err := publish(store, mq)
 
 			require.NoError(t, err)
 			require.Equal(t, activities.PublishEventResult{Audiences: tt.want}, result)
 			require.Equal(t, []notification.Event{event}, mq.events)
 			require.Equal(t, tt.want, mq.audiences)
+			require.Equal(t, len(tt.want) > 0, len(store.acknowledged) == 1)
 		})
 	}
 }
@@ -84,7 +93,14 @@ func TestPublishEventFailure(t *testing.T) {
 		_, err := publish(&eventStore{}, &broker{err: &notification.ProviderError{Provider: "rabbitmq", Class: class, RetryAfter: time.Second}})
 		requireFailure(t, err, string(class), false, time.Second)
 	}
-	_, err := publish(&eventStore{}, &broker{err: errors.New("a bug")})
+	nobody := &eventStore{event: notification.Event{ID: "evt-1", AggregateType: "CUSTOMER"}}
+	_, err := publish(nobody, &broker{err: errors.New("a bug")})
+	require.Empty(t, nobody.acknowledged)
+	requireFailure(t, err, "", false, 0)
+	away := &eventStore{event: nobody.event, unrecorded: errors.New("database out of reach")}
+	_, err = publish(away, &broker{})
+	requireFailure(t, err, "", false, 0)
+	_, err = publish(&eventStore{}, &broker{err: errors.New("a bug")})
 	requireFailure(t, err, "", false, 0)
 	_, err = publish(&eventStore{err: fmt.Errorf("read event: %w", notification.ErrNoEvent)}, &broker{})
 	requireFailure(t, err, activities.NoSuchRow, true, 0)

@@ -10,6 +10,8 @@ import (
 type EventStore interface {
 	Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error)
 	FinishEvent(ctx context.Context, end notification.EventEnd) (notification.Counts, error)
+	// Acknowledge records that RabbitMQ has the message of an event.
+	Acknowledge(ctx context.Context, eventID string) error
 }
 
 // EventPublisher takes the messages of events. A nil error means that it has the message.
@@ -28,8 +30,8 @@ type PublishEventResult struct {
 	Audiences []string // whose queues the message went to; empty: the event concerns none
 }
 
-// PublishEvent publishes an event's message to RabbitMQ. A repeat publishes it again, with
-// the same message id.
+// PublishEvent publishes an event's message to RabbitMQ, and records that RabbitMQ has it. A
+// repeat publishes it again, with the same message id.
 func (a *Activities) PublishEvent(ctx context.Context, in PublishEventInput) (PublishEventResult, error) {
 	event, rules, err := a.Events.Event(ctx, in.EventID)
 	if err != nil {
@@ -38,6 +40,11 @@ func (a *Activities) PublishEvent(ctx context.Context, in PublishEventInput) (Pu
 	audiences := notification.Audiences(event, rules)
 	if err := a.Messages.PublishEvent(ctx, event, audiences); err != nil {
 		return PublishEventResult{}, retried(err)
+	}
+	if len(audiences) > 0 {
+		if err := a.Events.Acknowledge(ctx, in.EventID); err != nil {
+			return PublishEventResult{}, err
+		}
 	}
 	return PublishEventResult{Audiences: audiences}, nil
 }

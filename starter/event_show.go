@@ -123,7 +123,7 @@ func printSource(w io.Writer, o *report.LeasedRow) {
 	if o.Source != notification.HeraldSource {
 		console.Row(w, "source", o.Source)
 	}
-	printSet(w, fact{"produced", console.Clock(o.ProducedAt)})
+	printSet(w, fact{"acknowledged", console.Clock(o.AcknowledgedAt)}, fact{"produced", console.Clock(o.ProducedAt)})
 }
 
 // fact is a line of what is known.

@@ -93,6 +93,7 @@ func TestPrintCancels(t *testing.T) {
 		want      string
 	}{
 		{name: "of another outbox", row: report.LeasedRow{Source: "orders"}, want: "source           orders"},
+		{name: "acknowledged", row: report.LeasedRow{AcknowledgedAt: &at}, want: "acknowledged     2026-11-21 08:00:00.000Z"},
 		{name: "produced", row: report.LeasedRow{ProducedAt: &at}, want: "produced         2026-11-21 08:00:00.000Z"},
 		{name: "taken back", row: report.LeasedRow{CancelledBy: "evt-2", CancelledAt: &at}, want: "cancelled        by event evt-2 at 2026-11-21 08:00:00.000Z"},
 		{name: "takes back", row: report.LeasedRow{Cancels: "evt-1"}, cancelled: map[notification.Status]int{"CANCELLED": 3, "SENT": 1}, want: "cancels          evt-1: 3 cancelled; 1 sent, and stay sent"},

@@ -67,6 +67,18 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 	return counts, wrap(err, "finish event")
 }
 
+// Acknowledge records that RabbitMQ has the message of an event. A repeat changes nothing.
+func (s *Store) Acknowledge(ctx context.Context, eventID string) error {
+	const query = `
+		UPDATE event_outbox
+		SET    acknowledged_at = now()
+		WHERE  event_id = $1
+		AND    acknowledged_at IS NULL`
+
+	_, err := s.Pool.Exec(ctx, query, eventID)
+	return wrap(err, "acknowledge event")
+}
+
 // countByStatus counts an event's deliveries. The planner cannot see how many they are, and
 // keeps its plan.
 const countByStatus = `

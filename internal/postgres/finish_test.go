@@ -209,6 +209,20 @@ func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 	}
 }
 
+func TestAcknowledge(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	emit(t, s, 2)
+	const first = "SELECT acknowledged_at FROM event_outbox WHERE event_id = 'evt-1'"
+	require.NoError(t, s.Acknowledge(t.Context(), "evt-1"))
+	at := get[time.Time](t, s, first)
+	require.NoError(t, s.Acknowledge(t.Context(), "evt-1"), "a repeat")
+	require.NoError(t, s.Acknowledge(t.Context(), "purged"))
+	require.Equal(t, at, get[time.Time](t, s, first))
+	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE acknowledged_at IS NOT NULL"))
+}
+
 // An event that is started again after it had failed, by an operator, ends anew.
 func TestFinishEventAfterAFailure(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,8 @@ type EventDetail struct {
 type LeasedRow struct {
 	OutboxRow
 	Source         string     `json:"source"`
-	ProducedAt     *time.Time `json:"produced_at"` // when the topic of Herald's own outbox acknowledged it; nil: not yet, or there is no topic
+	AcknowledgedAt *time.Time `json:"acknowledged_at"` // when RabbitMQ acknowledged its message; nil: not yet, or it has none
+	ProducedAt     *time.Time `json:"produced_at"`     // when the topic of Herald's own outbox acknowledged it; nil: not yet, or there is no topic
 	LeaseUntil     *time.Time `json:"lease_until"`
 	Cancels        string     `json:"cancels"`         // the event that it takes back; empty: none
 	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
@@ -107,7 +108,7 @@ func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients i
 func queueOutboxRow(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
 		SELECT ` + outboxColumns + `, e.lease_until,
-		       e.source, e.produced_at,
+		       e.source, e.acknowledged_at, e.produced_at,
 		       coalesce(e.cancels, '') AS cancels,
 		       e.cancels IS NOT NULL
 		       AND NOT EXISTS (SELECT FROM event_outbox o WHERE o.event_id = e.cancels)
