@@ -80,7 +80,7 @@ const reasonUsage = "why you do it, for `TEXT` in starter audit"
 // changing are the commands that change something.
 var changing = []string{
 	"event cancel", "event retry", "delivery cancel", "delivery send-now", "delivery reschedule", "delivery retry",
-	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey", "workers promote",
+	"poller start", "poller stop", "poller pause", "poller resume", "source migrate", "source retry", "purge", "seed", "emit", "migrate up", "migrate down", "secret rekey", "workers promote",
 }
 
 // addReasons gives every command that changes something the flag --reason.
