@@ -63,7 +63,7 @@ func (a *app) check(ctx context.Context, since console.Age) error {
 		advised = append(advised, check.UnverifiedDatabase())
 	}
 	subjects := append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...)
-	return a.runCheck(ctx, append(subjects, check.RestingTopics(db, cfg.Sources)), "starter check", advised...)
+	return a.runCheck(ctx, append(subjects, check.RestingTopics(db, cfg.Sources)...), "starter check", advised...)
 }
 
 // runCheck looks at the subjects, and fails if there are mistakes. command does it again.

@@ -119,7 +119,7 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 	subjects := check.Sources(sources)
 	if db, _, err := a.store(ctx); err == nil {
 		defer db.Close()
-		subjects = append(subjects, check.RestingTopics(db, sources))
+		subjects = append(subjects, check.RestingTopics(db, sources)...)
 	}
 	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "))
 }

@@ -47,11 +47,15 @@ type help struct {
 func newHelp(t *testing.T) *help {
 	t.Helper()
 	h := &help{reader: newReader(t)}
-	h.save("sources.yaml", "- { name: orders, dialect: order-service, table: orders.outbox, people: true }")
+	h.save("sources.yaml", `
+- { name: orders, dialect: order-service, table: orders.outbox, people: true }
+- { name: wallet, dialect: wallet-hub, table: public.wallet_outbox, people: true, aggregate: { type: CUSTOMER, id_path: customerId } }
+`)
 	h.env = append(h.env, "PATH="+h.dir+":"+binaries+":"+os.Getenv("PATH"), "OUTBOX_SOURCES="+filepath.Join(h.dir, "sources.yaml"))
 	h.starter("migrate", "up")
 	h.exec(otherOutboxes)
 	h.starter("source", "migrate", "orders")
+	h.starter("source", "migrate", "wallet")
 	h.starter("seed", "--slack-url", h.sandbox.URL)
 	h.startWorker()
 	h.starter("poller", "start")
@@ -103,6 +107,7 @@ var helpStates = []struct {
 	{"starter event cancel evt-1", (*help).waiting},
 	{"starter event retry evt-1", (*help).unstartable},
 	{"starter seed", (*help).unseeded},
+	{"starter source retry wallet", (*help).failedRows},
 }
 
 // event writes an event of restaurant 5.
@@ -140,6 +145,14 @@ func (h *help) unstartable() string {
 		VALUES ($1, 'MENU_UPDATED', 'RESTAURANT', '5', '{}', 10)`, id)
 	h.awaitCount(1, "SELECT count(*) FROM event_outbox WHERE event_id = $1 AND status = 'FAILED'", id)
 	return id
+}
+
+// failedRows are the rows 7 and 9 of the wallet.
+func (h *help) failedRows() string {
+	h.t.Helper()
+	h.exec(`INSERT INTO source_row (source, row_key, event_id, error, failed_at)
+		VALUES ('wallet', '7', 'wallet-7', 'too large', now()), ('wallet', '9', 'wallet-9', 'too large', now())`)
+	return h.sent
 }
 
 // unseeded deletes the example, since `seed` alone overwrites nothing.
@@ -203,11 +216,12 @@ func (h *help) try(example string) {
 }
 
 // helpPreviews are the examples that need --yes and otherwise print what they would do, or a
-// gateway, which the test's sandbox does not have, or a second secret.
+// gateway, which the test's sandbox does not have, or a second secret, or workers of 0.2.
 var helpPreviews = map[string]string{
-	"starter migrate down":           "to do it add --yes",
-	"starter secret rekey":           "HERALD_SECRET_PREVIOUS is not set",
-	"starter secret rekey --dry-run": "HERALD_SECRET_PREVIOUS is not set",
+	"starter migrate down":                 "to do it add --yes",
+	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
+	"starter workers promote 3 --rollback": "no worker of generation 3 polls",
+	"starter secret rekey --dry-run":       "HERALD_SECRET_PREVIOUS is not set",
 	"starter sandbox text --sandbox-url http://127.0.0.1:9090 --from +393331234567 STOP": "start it with --gateway",
 	"starter suppression remove --channel EMAIL --address ada@example.com":               "to let the address be written to again add --yes",
 }
