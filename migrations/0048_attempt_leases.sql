@@ -5,6 +5,7 @@ ALTER TABLE notification
     ADD COLUMN attempt_until timestamptz,
     ADD COLUMN attempt_began timestamptz,
     ADD COLUMN next_attempt_at timestamptz,
+    ADD COLUMN failed_child boolean,
     ADD CONSTRAINT notification_attempt_lease CHECK (num_nulls(attempt_owner, attempt_until, attempt_began) IN (0, 3)) NOT VALID;
 
 -- An attempt is written once, when it has ended: pages need no room for a second version.
@@ -19,6 +20,7 @@ COMMENT ON COLUMN notification.attempt_owner IS 'Who makes the attempt that is u
 COMMENT ON COLUMN notification.attempt_until IS 'Until then nobody else may begin an attempt. In the past: the process died; who begins the next attempt writes this one down as LOST.';
 COMMENT ON COLUMN notification.attempt_began IS 'When the attempt that is under way began.';
 COMMENT ON COLUMN notification.next_attempt_at IS 'When its next attempt is due, if it has left its batch: after one that failed for now, or at the end of quiet hours. Null: at once, or at send_after.';
+COMMENT ON COLUMN notification.failed_child IS 'true: it failed for good in a batch, and the batch starts a failed workflow for it, so that operators find it in Temporal. false: the event has 1,000 of these already. Null: it did not fail in a batch.';
 COMMENT ON TABLE delivery_attempt IS 'One attempt to hand a delivery to its provider, written when it has ended. The one that is under way is in notification.';
 COMMENT ON COLUMN delivery_attempt.ended_at IS 'When its result was recorded; of a LOST one, when that was noticed. Null: release 0.2 began it and never ended it, which counts as LOST.';
 COMMENT ON COLUMN delivery_attempt.outcome IS 'SENT: accepted. REFUSED: for ever. BUSY: the provider wants it later. AMBIGUOUS: no clear answer, so it may have gone out. ACCOUNT: our credentials were refused. ERROR: the provider was not called. LOST: the process died in it, and the next attempt may repeat the message. Null: see ended_at.';
@@ -39,7 +41,7 @@ BEGIN
         SELECT v.relname, a.attname, col_description(a.attrelid, a.attnum) AS text
         FROM   pg_class v
         JOIN   pg_attribute a ON a.attrelid = 'notification'::regclass
-                             AND a.attname IN ('attempt_count', 'attempt_owner', 'attempt_until', 'attempt_began', 'next_attempt_at')
+                             AND a.attname IN ('attempt_count', 'attempt_owner', 'attempt_until', 'attempt_began', 'next_attempt_at', 'failed_child')
         WHERE  v.oid IN ('restaurant_notification'::regclass, 'customer_notification'::regclass, 'agency_notification'::regclass,
                          'admin_notification'::regclass, 'guest_notification'::regclass)
     LOOP
@@ -73,6 +75,7 @@ DROP VIEW customer_notification;
 DROP VIEW restaurant_notification;
 ALTER TABLE notification
     DROP CONSTRAINT notification_attempt_lease,
+    DROP COLUMN failed_child,
     DROP COLUMN next_attempt_at,
     DROP COLUMN attempt_began,
     DROP COLUMN attempt_until,

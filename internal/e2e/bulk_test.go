@@ -141,10 +141,16 @@ func TestCancelOfABatch(t *testing.T) {
 	s.scheduled()
 	event := s.emitNews()
 	s.awaitCount(customers, `SELECT count(*) FROM notification`)
-	s.awaitSome(1, `SELECT count(*) FROM delivery_attempt`)
 	last := s.deliveries(`SELECT delivery_id FROM notification ORDER BY id DESC LIMIT 1`)[0]
 
-	batch := regexp.MustCompile(`is sent in the batch (` + event + `-batch-EMAIL-\d+)`).FindStringSubmatch(s.starter("delivery", "why", last))[1]
+	batch, inBatch := "", regexp.MustCompile(`is sent in the batch (`+event+`-batch-EMAIL-\d+)`)
+	s.eventually(func() bool {
+		found := inBatch.FindStringSubmatch(s.starter("delivery", "why", last))
+		if found != nil {
+			batch = found[1]
+		}
+		return found != nil
+	}, "%s is in no batch", last)
 	s.fails(1, batch, "delivery", "send-now", last)
 	require.Contains(t, s.starter("event", "show", event), batch)
 	require.Contains(t, s.starter("delivery", "cancel", last), "cancelled")
@@ -155,9 +161,11 @@ func TestCancelOfABatch(t *testing.T) {
 	require.Positive(t, s.count(`SELECT count(*) FROM notification WHERE attempt_count = 0 AND status = 'PENDING'`), "the batch is under way")
 
 	s.starter("event", "cancel", event)
-	begun := s.count(`SELECT count(*) FROM delivery_attempt`)
+	const attempted = `SELECT count(*) FROM notification WHERE attempt_count > 0`
+	answered := s.count(attempted)
 	require.Error(t, s.temporal.GetWorkflow(t.Context(), event, "").Get(t.Context(), nil))
-	require.Equal(t, begun, s.count(`SELECT count(*) FROM delivery_attempt`), "after the answer nothing is begun")
+	begun := s.count(attempted)
+	require.LessOrEqual(t, begun, answered, "after the answer nothing is begun")
 	s.awaitCount(begun, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
 	require.Equal(t, customers-begun, s.count(`SELECT count(*) FROM notification WHERE status = 'CANCELLED'`))
 	accepted := s.accepted()

@@ -31,7 +31,7 @@ func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
 		said = description.GetPendingActivities()[0].GetLastFailure().String()
 		return true
 	}, "%s has no failed attempt", id)
-	require.Contains(t, said, "begin attempt: SQLSTATE P0007")
+	require.Contains(t, said, "begin attempts: SQLSTATE P0007")
 	require.NotContains(t, said, "ada@")
 	require.NotContains(t, w.output.String(), "ada@")
 }

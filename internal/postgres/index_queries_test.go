@@ -87,6 +87,14 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"notification_correlation_id":      deliveries(report.DeliveryFilter{CorrelationID: "c7"}),
 		"notification_created_at":          purge(postgres.PurgeNotifications),
 		"notification_decision_decided_at": purge(postgres.PurgeDecisions),
+		"notification_decision_recipient": func(ctx context.Context) error {
+			_, err := r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20)
+			return err
+		},
+		"notification_failed_child": func(ctx context.Context) error {
+			_, _, err := s.ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20)
+			return err
+		},
 		"notification_inbox": func(ctx context.Context) error {
 			_, err := s.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})
 			return err
