@@ -45,8 +45,8 @@ func (p *inboxes) openAs(b *browser, name string) *tab {
 }
 
 const (
-	isOnline  = "document.body.dataset.connection === 'online'"
-	isOffline = "document.body.dataset.connection === 'offline'"
+	isOnline  = "document.body?.dataset.connection === 'online'"
+	isOffline = "document.body?.dataset.connection === 'offline'"
 	firstRead = "!document.querySelector('#list li').classList.contains('unread')"
 )
 

@@ -1,6 +1,7 @@
 package rabbitmqtest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,10 +24,14 @@ type Private struct {
 func NewPrivate(t testing.TB) *Private {
 	t.Helper()
 	stack := stacktest.New(t)
+	password := rand.Text() // known before the node makes one
+	run := filepath.Join(stack.Dev, "run")
+	require.NoError(t, os.MkdirAll(run, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(run, "rabbitmq.password"), []byte(password), 0o600))
 	return &Private{
 		Node: Node{
-			URL:        fmt.Sprintf("amqp://guest:guest@127.0.0.1:%d/", stack.Base+1),
-			Management: fmt.Sprintf("http://guest:guest@127.0.0.1:%d", stack.Base+4),
+			URL:        fmt.Sprintf("amqp://guest:%s@127.0.0.1:%d/", password, stack.Base+1),
+			Management: fmt.Sprintf("http://guest:%s@127.0.0.1:%d", password, stack.Base+4),
 		},
 		stack: stack,
 	}
