@@ -53,7 +53,7 @@ func TestLooks(t *testing.T) {
 	inbox := func(show string) func(*tab) {
 		return func(tab *tab) {
 			tab.open(g.URL + "/#code=" + g.code(t, tokenOfNamed(t, "10", "Giulia Conti")))
-			tab.await("document.body.dataset.connection === 'online'")
+			tab.await("document.body?.dataset.connection === 'online'")
 			tab.await("document.querySelectorAll('#list li').length === 18")
 			if show != "" {
 				tab.evaluate("document.querySelector('" + show + "').click()")
