@@ -64,8 +64,9 @@ func TestSweep(t *testing.T) {
 func TestSweepGivesUp(t *testing.T) {
 	t.Parallel()
 
-	s := newSystem(t)
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100")
 	s.prepareLoad()
+	s.fault("email", `{"status":429,"rate":1,"retry_after":"15m"}`)
 	w := s.startWorker()
 	s.scheduled()
 	s.lostEvent("gone")
@@ -74,10 +75,13 @@ func TestSweepGivesUp(t *testing.T) {
 	s.exec(`UPDATE processed_event SET status = 'SUCCESS', created_at = now() - interval '1 hour'`)
 	s.lostDelivery(event, "1", 0)
 	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 day'`)
+	require.Zero(t, s.sweep().StartedAgain, "its time has not come")
+	s.exec(`UPDATE notification SET send_after = now()`)
 
-	for range 3 {
+	for attempts := range 3 {
 		require.Equal(t, 1, s.sweep().StartedAgain)
-		require.Zero(t, s.sweep().StartedAgain, "it waits until tomorrow")
+		s.awaitCount(attempts+1, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
+		require.Zero(t, s.sweep().StartedAgain, "it waits for its next attempt")
 		s.lose(id)
 	}
 	require.Equal(t, 1, s.sweep().Failed)
