@@ -21,7 +21,7 @@ const (
 	turnPatience = 5 * time.Second
 	// slotPatience is how long the last of a worker's slots waits for its turn, where no other
 	// process has any: less than turnPatience.
-	slotPatience = 4 * time.Second
+	slotPatience = 2 * time.Second
 	// turnRetry is the time until a send that got no turn is tried again.
 	turnRetry = time.Second
 )

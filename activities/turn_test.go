@@ -66,7 +66,7 @@ func TestSendWithoutTurns(t *testing.T) {
 func TestSendSlots(t *testing.T) {
 	t.Parallel()
 
-	for rate, want := range map[float64]int{0: 64, 0.01: 2, 1: 4, 10: 40, 16: 64, 1e300: 64} {
+	for rate, want := range map[float64]int{0: 64, 0.01: 2, 1: 2, 10: 20, 32: 64, 1e300: 64} {
 		require.Equal(t, want, activities.SendSlots(rate, 64), "%v a second", rate)
 	}
 }

@@ -39,7 +39,7 @@ func TestCleaning(t *testing.T) {
 		('00000000-0000-4000-8000-000000000006', 'orders', 'OrderCreated', 'Order', '6', '{}', 'PROCESSED', now(), now() - interval '40 days'),
 		('old', 'herald', 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '3 days')`)
 	retention := func(orders, herald string) {
-		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, kafka: { topic: orders }%s }\n", herald, orders), 0o600))
+		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, people: true%s }\n", herald, orders), 0o600))
 	}
 	rows := func() (left string) {
 		require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT string_agg(right(id::text, 1), ' ' ORDER BY id) FROM orders.outbox`).Scan(&left))
