@@ -38,6 +38,7 @@ func TestCleaning(t *testing.T) {
 		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at) VALUES
 		('00000000-0000-4000-8000-000000000006', 'orders', 'OrderCreated', 'Order', '6', '{}', 'PROCESSED', now(), now() - interval '40 days'),
 		('old', 'herald', 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '3 days')`)
+	s.exec(`INSERT INTO processed_event (event_id, status) VALUES ('00000000-0000-4000-8000-000000000006', 'PROCESSING')`)
 	retention := func(orders, herald string) {
 		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "- { name: herald%s }\n- { name: orders, dialect: order-service, table: orders.outbox, people: true%s }\n", herald, orders), 0o600))
 	}

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +56,10 @@ func TestBatchUnderARateLimit(t *testing.T) {
 	const stints = 100 * perSecond // places; a batch that runs keeps its own for 20 s at most, and a busy machine needs time to see to the next
 	s := newSystem(t, "EMAIL_RATE_LIMIT=1", "BULK_THRESHOLD=50")
 	s.startRestaurants()
-	s.emitTo("NEWS", "1", backlog)
+	s.emitTo("NEWS", "1", backlog/atOnce)
+	for n := range atOnce - 1 { // batches are large, so as many events as run at once
+		s.emit(fmt.Sprintf("%s-NEWS-1-%d", s.name, n+2), "NEWS", "RESTAURANT/1", "{}")
+	}
 	s.awaitSome(atOnce, `SELECT count(DISTINCT split_part(attempt_owner, ' ', 1)) FROM notification`)
 	rumour := s.emitTo("RUMOUR", "4", aBatch)
 	s.waitSince(workflows.BatchID(rumour, notification.Email, 1))
