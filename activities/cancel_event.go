@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// CancelStore is what cancelling many deliveries needs of the database.
+// CancelStore is the part of the database that cancels many deliveries.
 type CancelStore interface {
 	// CancelDeliveries cancels up to limit deliveries of an event that were not sent
 	// yet, and returns how many.

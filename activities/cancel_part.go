@@ -22,7 +22,7 @@ type CancelPartResult struct {
 
 // CancelPart cancels the deliveries of a part of an event that were not sent yet. A repeat
 // cancels the rest. If the event's run was terminated, Temporal has cancelled the part with
-// it: CancelPart then leaves the deliveries to whoever starts the event again, or to the sweep.
+// it: CancelPart then leaves the deliveries to the next run of the event, or to the sweep.
 func (a *Activities) CancelPart(ctx context.Context, in CancelPartInput) (CancelPartResult, error) {
 	if in.EventRun != "" {
 		terminated, err := a.Executions.Terminated(ctx, in.EventID, in.EventRun)

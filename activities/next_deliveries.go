@@ -6,7 +6,7 @@ import (
 	"herald/internal/notification"
 )
 
-// LaneStore is what handing out the deliveries of lanes needs of the database.
+// LaneStore is the part of the database that hands out the deliveries of lanes.
 type LaneStore interface {
 	NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error)
 	// LaneDeliveries reads the first deliveries of a part, with the status only or, if it is

@@ -16,7 +16,7 @@ type AttemptStore interface {
 	EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error)
 }
 
-// DeliveryStore is what giving a delivery up needs of the database.
+// DeliveryStore is the part of the database that gives a delivery up.
 type DeliveryStore interface {
 	GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error)
 	Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error)
