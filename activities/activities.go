@@ -39,7 +39,7 @@ type Activities struct {
 	FollowUps   FollowUpStore
 	Escalations EscalationWorkflows
 	EventTexts  func(event notification.Event, templates []notification.Template) EventTexts
-	// EscalatedTexts writes the texts of what follows a delivery that did not get there.
+	// EscalatedTexts writes the texts of channels that escalation leads to.
 	EscalatedTexts func(event notification.Event, templates []notification.Template) EventTexts
 	DigestText     func(templates []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error)
 	Senders        map[notification.Channel]Sender // a channel without one is off

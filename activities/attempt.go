@@ -117,7 +117,7 @@ func (a *Activities) call(ctx context.Context, m outgoing) (notification.Answer,
 	sender, ok := a.Senders[m.channel]
 	switch {
 	case !ok:
-		return notification.Answer{}, permanent(&notification.NotConfiguredError{Channel: m.channel, Why: a.Off[m.channel]}, ChannelNotConfigured)
+		return notification.Answer{}, &notification.NotConfiguredError{Channel: m.channel, Why: a.Off[m.channel]}
 	case m.tried.Crashed >= maxCrashes:
 		return notification.Answer{}, permanent(fmt.Errorf("%d attempts ended without a result", m.tried.Crashed), AttemptsExhausted)
 	case !timeFor(ctx, m.policy.Timeout):
@@ -154,7 +154,11 @@ func (m *outgoing) end(answer notification.Answer, err error) {
 	}
 	r.Outcome, r.Detail = notification.OutcomeError, reason(err)
 	var provider *notification.ProviderError
-	if errors.As(err, &provider) {
+	var off *notification.NotConfiguredError
+	switch {
+	case errors.As(err, &off):
+		r.Outcome = notification.OutcomeOff
+	case errors.As(err, &provider):
 		r.Outcome, r.ProviderStatus, r.Suppress = provider.Class.Outcome(), provider.Status, provider.Suppress
 	}
 }

@@ -62,8 +62,7 @@ func TestCancelEvent(t *testing.T) {
 	require.Equal(t, 3, c.statements)
 
 	c.err = nil
-	result, err := run[activities.CancelEventResult](a, a.CancelEvent, in)
-	require.NoError(t, err)
+	result := must(run[activities.CancelEventResult](a, a.CancelEvent, in))(t)
 	require.Equal(t, []string{"evt-1", "evt-1"}, c.asked)
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: 2500, notification.Sent: 1, notification.Pending: 0}, result.Deliveries)
 }
@@ -89,14 +88,42 @@ func TestPlanDeliveriesOfCancellations(t *testing.T) {
 
 			db := reservation()
 			tt.change(&db.rules)
-			result, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+			result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
 
-			require.NoError(t, err)
 			require.Equal(t, tt.outcome, result.Outcome)
 			require.Equal(t, tt.problem, result.Problem)
 			require.Empty(t, db.decided)
 			require.Empty(t, result.Batch.Deliveries)
 			require.Nil(t, result.Next)
 		})
+	}
+}
+
+// A part is cancelled in statements of a bounded size, for a reason that the input names. A
+// repeat finds nothing left to do. What a terminated event leaves is not touched: the event
+// may be started again.
+func TestCancelPart(t *testing.T) {
+	t.Parallel()
+
+	for _, terminated := range []bool{false, true} {
+		c := &cancelling{waiting: 2500}
+		a := &activities.Activities{Cancels: c, Executions: executions{terminated: terminated}}
+		in := activities.CancelPartInput{
+			Part:   notification.Part{EventID: "evt-1", Lane: notification.Lane{Channel: notification.Email}, IDs: notification.IDRange{First: 1, Last: 2500}},
+			Reason: notification.CancelledInTemporal, EventRun: "run-1",
+		}
+		first, second := 2500, 0
+		if terminated {
+			first = 0
+		}
+		for _, want := range []int{first, second} {
+			require.Equal(t, activities.CancelPartResult{Cancelled: want}, must(run[activities.CancelPartResult](a, a.CancelPart, in))(t))
+		}
+		if terminated {
+			require.Equal(t, 2500, c.waiting)
+			continue
+		}
+		require.Equal(t, []int64{1, 1001, 2001, 1}, c.from)
+		require.Equal(t, "cancelled in Temporal", c.reason)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
 )
@@ -54,19 +53,13 @@ func TestCleanOutbox(t *testing.T) {
 			t.Parallel()
 
 			m, c := newMeters(), newCleaner(nil)
-			var suite testsuite.WorkflowTestSuite
-			suite.SetMetricsHandler(m.handler())
-			env := suite.NewTestActivityEnvironment()
+			a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": c}}
+			env := newEnv(a, m.handler())
 			if tt.before != nil {
 				env.SetHeartbeatDetails(*tt.before)
 			}
-			a := &activities.Activities{Cleaners: map[string]activities.Cleaner{"orders": c}}
-			env.RegisterActivity(a)
-			value, err := env.ExecuteActivity(a.CleanOutbox, activities.CleanOutboxInput{Source: "orders", Retention: time.Hour})
+			result := must(execute[activities.CleanOutboxResult](env, a.CleanOutbox, activities.CleanOutboxInput{Source: "orders", Retention: time.Hour}))(t)
 
-			require.NoError(t, err)
-			var result activities.CleanOutboxResult
-			require.NoError(t, value.Get(&result))
 			require.Equal(t, activities.CleanOutboxResult{Source: "orders", Deleted: tt.deleted, After: "c"}, result)
 			require.Equal(t, time.Hour, c.age)
 			counted := int64(0)

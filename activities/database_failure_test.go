@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
@@ -35,23 +34,10 @@ func TestFailuresQuoteNoValue(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			var suite testsuite.WorkflowTestSuite
-			env := suite.NewTestActivityEnvironment()
-			env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{activities.WithoutValues()}})
-			act := func(ctx context.Context) error {
+			requireDatabaseFailure(t, tt.want, func(ctx context.Context) error {
 				var n int
 				return fmt.Errorf("do it: %w", store.Pool.QueryRow(ctx, tt.sql, tt.args...).Scan(&n))
-			}
-			env.RegisterActivity(act)
-			_, err := env.ExecuteActivity(act)
-
-			var failure *temporal.ApplicationError
-			require.ErrorAs(t, err, &failure)
-			require.Equal(t, tt.want, failure.Message())
-			require.Equal(t, activities.DatabaseFailed, failure.Type())
-			require.False(t, failure.NonRetryable())
-			written := temporal.GetDefaultFailureConverter().ErrorToFailure(err)
-			require.NotContains(t, written.String(), "ada@")
+			})
 		})
 	}
 }
@@ -78,18 +64,24 @@ func TestFailuresNameTheSchema(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			var suite testsuite.WorkflowTestSuite
-			env := suite.NewTestActivityEnvironment()
-			env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{activities.WithoutValues()}})
-			act := func(ctx context.Context) error { return store.RunScripts(ctx, []string{tt.sql}, nil, nil) }
-			env.RegisterActivity(act)
-			_, err := env.ExecuteActivity(act)
-
-			var failure *temporal.ApplicationError
-			require.ErrorAs(t, err, &failure)
-			require.Equal(t, "run scripts: script 1: SQLSTATE "+tt.want, failure.Message())
-			require.Equal(t, activities.DatabaseFailed, failure.Type())
-			require.NotContains(t, temporal.GetDefaultFailureConverter().ErrorToFailure(err).String(), "ada@")
+			requireDatabaseFailure(t, "run scripts: script 1: SQLSTATE "+tt.want, func(ctx context.Context) error {
+				return store.RunScripts(ctx, []string{tt.sql}, nil, nil)
+			})
 		})
 	}
+}
+
+// requireDatabaseFailure runs an activity, and requires a failure with a message and without
+// values.
+func requireDatabaseFailure(t *testing.T, message string, act func(ctx context.Context) error) {
+	t.Helper()
+	env := newEnv(act)
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{activities.WithoutValues()}})
+	_, err := env.ExecuteActivity(act)
+	var failure *temporal.ApplicationError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, message, failure.Message())
+	require.Equal(t, activities.DatabaseFailed, failure.Type())
+	require.False(t, failure.NonRetryable())
+	require.NotContains(t, temporal.GetDefaultFailureConverter().ErrorToFailure(err).String(), "ada@")
 }

@@ -94,22 +94,20 @@ func TestJoinDigest(t *testing.T) {
 	}
 
 	others := &joiner{}
-	joined, err := call(&digests{place: place}, others)
-	require.NoError(t, err)
+	joined := must(call(&digests{place: place}, others))(t)
 	require.Equal(t, activities.JoinResult{Status: notification.Pending, DigestID: "herald-digest-staff10-EMAIL-REVIEW_POSTED", Window: time.Minute}, joined)
 	require.Equal(t, []activities.Join{{DeliveryID: "d1", Place: place, Policy: policies[notification.Email]}}, others.joined)
 
 	for _, status := range []notification.Status{notification.Sent, notification.Delivered, notification.Cancelled} {
 		place.Status = status
 		others = &joiner{}
-		joined, err = call(&digests{place: place}, others)
-		require.NoError(t, err)
+		joined = must(call(&digests{place: place}, others))(t)
 		require.Equal(t, activities.JoinResult{Status: status}, joined)
 		require.Empty(t, others.joined)
 	}
 
 	place.Status, place.Problem = notification.Failed, "template REVIEW_POSTED/EMAIL/en: no key stars"
-	_, err = call(&digests{place: place}, others)
+	_, err := call(&digests{place: place}, others)
 	requireFailure(t, err, activities.FailedBefore, true, 0)
 	require.ErrorContains(t, err, place.Problem)
 	require.Empty(t, others.joined)
@@ -148,9 +146,8 @@ func TestSealDigest(t *testing.T) {
 			db := &digests{sealed: sealed, quiet: notification.QuietCheck{
 				Action: tt.action, Timezone: "Europe/Rome", Preference: notification.Preference{Channel: notification.Email, QuietHours: tt.hours},
 			}}
-			result, err := sealDigest(db, tt.judge)
+			result := must(sealDigest(db, tt.judge))(t)
 
-			require.NoError(t, err)
 			require.Equal(t, tt.dropped, result.Quiet)
 			if tt.deferred {
 				require.Empty(t, db.sealedBy, "nothing is sealed that has to wait")
@@ -176,14 +173,12 @@ func TestSealDigestInQuietHoursOfAGroup(t *testing.T) {
 		Action: notification.Drop, Preference: notification.Preference{Channel: notification.Email, QuietHours: never}, Groups: []notification.Setting{{QuietHours: always}},
 	}
 	db := &digests{quiet: check}
-	result, err := sealDigest(db, true)
-	require.NoError(t, err)
+	result := must(sealDigest(db, true))(t)
 	require.Equal(t, activities.SealResult{}, result)
 	require.Equal(t, "digest-1", db.sealedBy)
 
 	db.quiet.Action = notification.Defer
-	result, err = sealDigest(db, true)
-	require.NoError(t, err)
+	result = must(sealDigest(db, true))(t)
 	require.NotZero(t, result.NotBefore, "one message waits for all")
 }
 
@@ -204,4 +199,105 @@ func sealDigest(db *digests, judge bool) (activities.SealResult, error) {
 // eventTexts writes texts as a worker does.
 func eventTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
 	return template.NewSet(event, rows)
+}
+
+// dueDigest is the n-th attempt at a digest of two mails, after ended ones that
+// the provider failed.
+func dueDigest(n, ended int) *digests {
+	item := func(id string, more int, title, body string) notification.Attempt {
+		return notification.Attempt{
+			Status: notification.Pending, Number: n + more, Tried: notification.Tried{Begun: n + more, Ended: ended + more, Crashed: n - 1 - ended},
+			Message: notification.Message{DeliveryID: id, EventID: "evt-" + id, To: "ada@example.com", Title: title, Body: body},
+		}
+	}
+	return &digests{
+		items: []notification.Attempt{item("d1", 0, "Ada", "Table for 4"), item("d2", 4, "Bob", "good")},
+		digest: notification.Digest{
+			Templates: []notification.Template{{EventType: "digest", Channel: "*", Locale: "en", Title: "{{len .Items}}", Body: "{{range .Items}}{{.title}},{{end}}"}},
+		},
+	}
+}
+
+func sendDigest(db *digests, mail activities.Sender) (activities.SendDigestResult, error) {
+	a := &activities.Activities{Digests: db, Attempts: db, DigestText: template.Digest, Senders: map[notification.Channel]activities.Sender{notification.Email: mail}}
+	return run[activities.SendDigestResult](a, a.SendDigest, activities.SendDigestInput{DigestID: "digest-1", Key: reviewMails, AttemptPolicy: activities.AttemptPolicy{Timeout: time.Minute, MaxAttempts: 3}})
+}
+
+func TestSendDigest(t *testing.T) {
+	t.Parallel()
+
+	db, mail := dueDigest(2, 1), &provider{}
+
+	require.Equal(t, activities.SendDigestResult{Items: 2}, must(sendDigest(db, mail))(t))
+	require.Equal(t, notification.Message{DeliveryID: "digest-1", To: "ada@example.com", Title: "2", Body: "Ada,Bob,"}, mail.message)
+}
+
+// What the rules do not allow any more is not listed; the digest is told why.
+func TestSendDigestDropped(t *testing.T) {
+	t.Parallel()
+
+	dropped := map[string]string{"d3": "USER_DISABLED"}
+	db, mail := dueDigest(1, 0), &provider{}
+	db.digest.Dropped = dropped
+	result := must(sendDigest(db, mail))(t)
+	require.Equal(t, activities.SendDigestResult{Items: 2, Dropped: dropped}, result)
+
+	db, mail = &digests{digest: notification.Digest{Dropped: dropped}}, &provider{}
+	result = must(sendDigest(db, mail))(t)
+	require.Equal(t, activities.SendDigestResult{Dropped: dropped}, result)
+	require.Zero(t, mail.calls)
+
+	a := &activities.Activities{Digests: db, Deliveries: db}
+	gaveUp := must(run[activities.GiveUpDigestResult](a, a.GiveUpDigest, activities.GiveUpDigestInput{DigestID: "digest-1"}))(t)
+	require.Equal(t, activities.GiveUpDigestResult{Dropped: dropped}, gaveUp)
+}
+
+// Where nothing is left to send, all was cancelled, or an attempt before sent it.
+func TestSendDigestOfNothing(t *testing.T) {
+	t.Parallel()
+
+	for _, sentBefore := range []int{0, 3} {
+		db, mail := &digests{digest: notification.Digest{Sent: sentBefore}}, &provider{}
+		require.Equal(t, activities.SendDigestResult{Items: sentBefore}, must(sendDigest(db, mail))(t))
+		require.Zero(t, mail.calls)
+		require.Empty(t, db.results)
+	}
+}
+
+// Where an item has to wait for the end of quiet hours, or is leased to another sender, nothing
+// is sent, and the other items are as they were.
+func TestSendDigestHeld(t *testing.T) {
+	t.Parallel()
+
+	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	quiet, leased := dueDigest(1, 0), dueDigest(1, 0)
+	quiet.items[0] = notification.Attempt{Status: notification.Pending, Verdict: notification.Verdict{NotBefore: until, Wait: "08:00 UTC: quiet hours"}}
+	leased.items[0] = notification.Attempt{Status: notification.Pending, LeasedFor: time.Minute}
+	mail := &provider{}
+
+	require.Equal(t, activities.SendDigestResult{NotBefore: until, Wait: "08:00 UTC: quiet hours"}, must(sendDigest(quiet, mail))(t))
+	require.Equal(t, quiet.items[1:], quiet.released)
+
+	_, err := sendDigest(leased, mail)
+	requireFailure(t, err, activities.AttemptLost, false, time.Minute)
+	require.Equal(t, leased.items[1:], leased.released)
+	require.Zero(t, mail.calls)
+}
+
+func TestGiveUpDigest(t *testing.T) {
+	t.Parallel()
+
+	db := &digests{}
+	a := &activities.Activities{Digests: db, Deliveries: db}
+	in := activities.GiveUpDigestInput{DigestID: "digest-1", Channel: notification.Email, Status: notification.Failed, Reason: "sendgrid refused: 400"}
+	must(run[any](a, a.GiveUpDigest, in))(t)
+	require.Equal(t, "digest-1 FAILED sendgrid refused: 400", db.gaveUp)
+
+	db.err = errors.New("connection reset")
+	_, err := run[any](a, a.GiveUpDigest, in)
+	requireFailure(t, err, "", false, 0)
+}
+
+func escalatedTexts(event notification.Event, rows []notification.Template) activities.EventTexts {
+	return template.NewEscalatedSet(event, rows)
 }

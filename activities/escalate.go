@@ -19,8 +19,6 @@ type EscalationStore interface {
 	Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error)
 	// Named reads a recipient as planning does; no recipient: the targets do not name them.
 	Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error)
-	// EscalatedTemplates reads those of [notification.EscalatedType].
-	EscalatedTemplates(ctx context.Context, eventType string) ([]notification.Template, error)
 }
 
 // EscalateInput is the input of [Activities.Escalate].
@@ -51,11 +49,12 @@ type EscalateResult struct {
 // any place, finds what the first call stored, and a reader who comes between finds either an
 // escalation that has ended or a message that is on its way.
 //
+// Where that channel cannot reach the recipient either, the channel behind it is next.
+//
 // What has to wait for the end of quiet hours is not planned before that: until then the
 // recipient may still read the first one.
 func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateResult, error) {
-	key := notification.EscalationKey{DeliveryID: in.DeliveryID, To: in.Escalation.To}
-	now, err := a.Followers.Escalating(ctx, key)
+	now, err := a.Followers.Escalating(ctx, notification.EscalationKey{DeliveryID: in.DeliveryID, To: in.Escalation.To})
 	if err != nil {
 		return EscalateResult{}, failure(err)
 	}
@@ -65,10 +64,25 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 		return e.end(ctx)
 	}
 	if due {
-		if err := a.decideEscalation(ctx, e); err != nil {
+		if err := a.readRecipient(ctx, e); err != nil {
 			return EscalateResult{}, err
 		}
 	}
+	for to, more := in.Escalation.To, true; more; to, more = e.instead() {
+		if err := a.follow(ctx, e, to); err != nil {
+			return EscalateResult{}, failure(err)
+		}
+	}
+	return e.end(ctx)
+}
+
+// follow decides about one channel, and stores the decision and what follows over it.
+func (a *Activities) follow(ctx context.Context, e *escalating, to notification.Channel) error {
+	e.look(ctx, to)
+	if err := ctx.Err(); err != nil { // nobody waits for the result any more, and the text may lack for that alone
+		return err
+	}
+	key := notification.EscalationKey{DeliveryID: e.in.DeliveryID, To: to}
 	if e.facts.Limited() {
 		key.Limited = e.facts.Setting.Entity
 	}
@@ -81,7 +95,7 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 		return decided
 	})
 	if err != nil {
-		return EscalateResult{}, failure(err)
+		return err
 	}
 	countSuppressed(ctx, stored)
 	switch {
@@ -90,7 +104,7 @@ func (a *Activities) Escalate(ctx context.Context, in EscalateInput) (EscalateRe
 	case e.result == EscalateResult{}: // planned by somebody else at the same moment
 		e.result.Outcome = notification.EscalationToldSo
 	}
-	return e.end(ctx)
+	return nil
 }
 
 // escalating is an escalation that is being judged.
@@ -98,10 +112,14 @@ type escalating struct {
 	in     EscalateInput
 	result EscalateResult
 
-	gone      string // why the rules are not asked; empty: they are
+	gone      string    // why the rules are not asked; empty: they are
+	plan      *planning // nil: the rules are not asked
 	recipient notification.Recipient
-	facts     notification.Facts
-	planned   notification.PlannedDelivery // if it is selected
+
+	// Of one channel.
+	facts   notification.Facts
+	choice  notification.Choice
+	planned notification.PlannedDelivery // if it is selected
 }
 
 // due says that another delivery is to follow; otherwise the result says why not.
@@ -123,8 +141,8 @@ func (e *escalating) end(ctx context.Context) (EscalateResult, error) {
 	return e.result, nil
 }
 
-// decideEscalation reads what planning would read about the recipient now, and writes the text.
-func (a *Activities) decideEscalation(ctx context.Context, e *escalating) error {
+// readRecipient reads what planning would read about the recipient now.
+func (a *Activities) readRecipient(ctx context.Context, e *escalating) error {
 	setup, err := a.Plans.EventSetup(ctx, e.in.EventID)
 	if errors.Is(err, notification.ErrNoEvent) {
 		e.gone = "its event was purged"
@@ -133,11 +151,7 @@ func (a *Activities) decideEscalation(ctx context.Context, e *escalating) error 
 	if err != nil {
 		return err
 	}
-	templates, err := a.Followers.EscalatedTemplates(ctx, setup.Event.Type)
-	if err != nil {
-		return err
-	}
-	p := newPlanning(setup, a.EscalatedTexts(setup.Event, append(templates, setup.Templates...)))
+	p := a.newPlanning(setup)
 	if p.result.Outcome == notification.EventCancelled {
 		e.gone = p.result.Problem
 		return nil
@@ -146,21 +160,42 @@ func (a *Activities) decideEscalation(ctx context.Context, e *escalating) error 
 	if err != nil {
 		return err
 	}
-	_, routed := p.setup.Route(e.in.Escalation.To)
-	switch {
-	case !routed:
-		e.gone = string(e.in.Escalation.To) + " is no longer routed"
-		return nil
-	case len(page.Recipients) == 0:
+	if len(page.Recipients) == 0 {
 		e.gone = notification.NoLongerRecipient
 		return nil
 	}
-	p.setup.Settings, e.recipient = page.Settings, page.Recipients[0]
-	e.facts = p.setup.Facts(e.recipient, e.in.Escalation.To, time.Now(), nil)
-	if choice := e.facts.Choice(); choice.Decision == notification.DecisionSelected {
-		e.planned = p.planned(ctx, e.recipient, choice)
+	p.setup.Settings = page.Settings
+	e.plan, e.recipient = p, page.Recipients[0]
+	return nil
+}
+
+// look applies the rules to one channel, and writes the text.
+func (e *escalating) look(ctx context.Context, to notification.Channel) {
+	if e.plan == nil {
+		return
 	}
-	return ctx.Err() // nobody waits for the result any more, and the text may lack for that alone
+	if _, routed := e.plan.setup.Route(to); !routed {
+		e.gone = string(to) + " is no longer routed"
+		return
+	}
+	e.facts = e.plan.setup.Facts(e.recipient, to, time.Now(), nil)
+	if e.choice = e.escalatedChoice(); e.choice.Decision == notification.DecisionSelected {
+		e.planned = e.plan.planned(ctx, e.recipient, e.choice)
+	}
+}
+
+func (e *escalating) escalatedChoice() notification.Choice {
+	choice := e.facts.Choice()
+	choice.Escalated = true
+	return choice
+}
+
+// instead returns the channel to try next, because the last one cannot reach the recipient.
+func (e *escalating) instead() (to notification.Channel, escalates bool) {
+	if e.plan == nil || e.result.Outcome != notification.EscalationDropped {
+		return "", false
+	}
+	return e.plan.setup.Instead(e.choice)
 }
 
 // decide is asked about the locked row. What it returns is stored; nil: nothing.
@@ -173,7 +208,8 @@ func (e *escalating) decide(now notification.Escalating) *notification.DecidedRe
 		return nil
 	}
 	e.facts.Selected = now.Selected
-	choice := e.facts.Choice()
+	e.choice = e.escalatedChoice()
+	choice := e.choice
 	decided := &notification.DecidedRecipient{
 		UserType: e.recipient.UserType, UserID: e.recipient.UserID, Entity: e.recipient.Entity,
 		Decisions: map[notification.Channel]notification.Decision{choice.Channel: choice.Decision},

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,18 +10,17 @@ import (
 
 	"herald/activities"
 	"herald/internal/notification"
-	"herald/internal/template"
 )
 
 // escalations is an EscalationStore with one delivery, a push message to staff 10.
 type escalations struct {
-	looks     []notification.Escalating // in turn; the last one stays
-	page      notification.RecipientPage
-	templates []notification.Template
+	looks []notification.Escalating // in turn; the last one stays
+	page  notification.RecipientPage
 
 	looked  int
 	limited notification.Entity
-	decided *notification.DecidedRecipient
+	decided *notification.DecidedRecipient // the last decision
+	all     []notification.DecidedRecipient
 }
 
 func (e *escalations) Escalating(context.Context, notification.EscalationKey) (notification.Escalating, error) {
@@ -32,18 +32,17 @@ func (e *escalations) Escalating(context.Context, notification.EscalationKey) (n
 func (e *escalations) Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error) {
 	now, _ := e.Escalating(ctx, key)
 	e.limited, e.decided = key.Limited, decide(now)
+	if e.decided != nil {
+		e.all = append(e.all, *e.decided)
+	}
 	if now.Followed || (e.decided != nil && len(e.decided.Deliveries) > 0) {
-		return &notification.Delivery{DeliveryID: "evt-1-staff10-SMS", Channel: notification.SMS}, nil
+		return &notification.Delivery{DeliveryID: "evt-1-staff10-" + string(key.To), Channel: key.To}, nil
 	}
 	return nil, nil
 }
 
 func (e *escalations) Named(context.Context, string, []notification.Target, notification.UserType, string) (notification.RecipientPage, error) {
 	return e.page, nil
-}
-
-func (e *escalations) EscalatedTemplates(context.Context, string) ([]notification.Template, error) {
-	return e.templates, nil
 }
 
 func TestEscalate(t *testing.T) {
@@ -66,9 +65,12 @@ func TestEscalate(t *testing.T) {
 	one := 1
 
 	tests := []struct {
-		name   string
-		now    []notification.Escalating
-		until  notification.EscalationUntil
+		name  string
+		now   []notification.Escalating
+		until notification.EscalationUntil
+
+		unreachable bool // what if_unreachable says
+
 		change func(setup *notification.EventSetup, page *notification.RecipientPage)
 		want   activities.EscalateResult
 		stored notification.Decision // empty: none
@@ -83,6 +85,8 @@ func TestEscalate(t *testing.T) {
 		{name: "delivered, to be read", now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), stored: notification.DecisionSelected},
 		{name: "delivered, as it should be", until: notification.UntilDelivered, now: with(func(e *notification.Escalating) { e.Status = notification.Delivered }), want: ended(notification.EscalationDelivered)},
 		{name: "cancelled", now: with(func(e *notification.Escalating) { e.Status = notification.Cancelled }), want: ended(notification.EscalationCancelled)},
+		{name: "could not be reached when it was due", unreachable: true, now: with(func(e *notification.Escalating) { e.Now, e.Status, e.Unreachable = since, notification.Cancelled, true }), stored: notification.DecisionSelected},
+		{name: "could not be reached, and nothing follows that", now: with(func(e *notification.Escalating) { e.Status, e.Unreachable = notification.Cancelled, true }), want: ended(notification.EscalationCancelled)},
 		{name: "ended by an operator", now: with(func(e *notification.Escalating) { e.Ended = true }), want: ended(notification.EscalationCancelled)},
 		{name: "event taken back", now: with(func(e *notification.Escalating) { e.CancelledBy = "evt-2" }), want: ended(notification.EscalationCancelled)},
 		{name: "told before", now: with(func(e *notification.Escalating) { e.Told = true }), want: ended(notification.EscalationToldSo)},
@@ -121,10 +125,7 @@ func TestEscalate(t *testing.T) {
 				}
 			}
 
-			got, err := escalate(db, store, since, tt.until)
-
-			require.NoError(t, err)
-			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.want, must(escalate(db, store, since, tt.until, tt.unreachable))(t))
 			if tt.stored == "" {
 				require.Nil(t, store.decided)
 				return
@@ -149,17 +150,15 @@ func escalatingReservation(looks ...notification.Escalating) (*plans, *escalatio
 	return db, &escalations{looks: looks, page: notification.RecipientPage{Recipients: []notification.Recipient{ada}}}
 }
 
-func escalate(db *plans, store *escalations, since time.Time, until notification.EscalationUntil) (activities.EscalateResult, error) {
+func escalate(db *plans, store *escalations, since time.Time, until notification.EscalationUntil, ifUnreachable ...bool) (activities.EscalateResult, error) {
 	if until == "" {
 		until = notification.UntilRead
 	}
 	a := planner(db)
-	a.Followers, a.EscalatedTexts = store, func(event notification.Event, rows []notification.Template) activities.EventTexts {
-		return template.NewEscalatedSet(event, rows)
-	}
+	a.Followers = store
 	return run[activities.EscalateResult](a, a.Escalate, activities.EscalateInput{
 		EventID: "evt-1", DeliveryID: "evt-1-staff10-PUSH", UserType: notification.RestaurantUser, UserID: "10", Since: since,
-		Escalation: notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: until},
+		Escalation: notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: until, IfUnreachable: slices.Contains(ifUnreachable, true)},
 	})
 }
 
@@ -170,19 +169,19 @@ func TestEscalateWaitsForQuietHours(t *testing.T) {
 
 	db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
 	db.rules.Routing[1].QuietHoursAction = notification.Defer
-	clock := time.Now().UTC().Sub(time.Now().UTC().Truncate(24 * time.Hour))
+	now := time.Now().UTC()
+	clock := now.Sub(now.Truncate(24 * time.Hour))
 	store.page.Recipients[0].Preferences = []notification.Preference{{
 		Channel: notification.SMS, Enabled: true,
 		QuietHours: &notification.QuietHours{Start: (clock + 23*time.Hour) % (24 * time.Hour), End: (clock + time.Hour) % (24 * time.Hour)},
 	}}
 
-	got, err := escalate(db, store, time.Now(), "")
+	got := must(escalate(db, store, time.Now(), ""))(t)
 
-	require.NoError(t, err)
 	require.Nil(t, store.decided)
 	require.Nil(t, got.Delivery)
 	require.Empty(t, got.Outcome)
-	require.WithinRange(t, got.Until, time.Now().Add(59*time.Minute), time.Now().Add(62*time.Minute))
+	require.WithinRange(t, got.Until, now.Add(time.Hour), now.Add(time.Hour+time.Minute), "spread over a minute")
 	require.Contains(t, got.Wait, "quiet hours; if it was not read by then, SMS follows")
 }
 
@@ -192,7 +191,7 @@ func TestEscalateWritesTheEscalatedText(t *testing.T) {
 
 	for _, templates := range [][]notification.Template{nil, {{EventType: "RESERVATION_REQUESTED.escalated", Channel: "*", Locale: "en", Title: "Still open", Body: "Table for {{.payload.pax}} waits"}}} {
 		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
-		store.templates = templates
+		db.rules.Templates = append(templates, db.rules.Templates...)
 		want := notification.PlannedDelivery{
 			DeliveryID: "evt-1-staff10-SMS", Channel: notification.SMS, Address: "+390612345678", Title: "New reservation", Body: "Table for 4, Ada",
 			Strategy: notification.Immediate, Priority: notification.Normal,
@@ -201,9 +200,8 @@ func TestEscalateWritesTheEscalatedText(t *testing.T) {
 			want.Title, want.Body = "Still open", "Table for 4 waits"
 		}
 
-		_, err := escalate(db, store, time.Now(), "")
+		must(escalate(db, store, time.Now(), ""))(t)
 
-		require.NoError(t, err)
 		require.Equal(t, []notification.PlannedDelivery{want}, store.decided.Deliveries)
 		require.Zero(t, store.limited)
 	}
@@ -221,12 +219,60 @@ func TestEscalateWithoutItsEvent(t *testing.T) {
 		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
 		change(db)
 
+		require.Equal(t, activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: name}, must(escalate(db, store, time.Now(), ""))(t))
+		require.Nil(t, store.decided)
+	}
+}
+
+// Where the channel that would follow cannot reach the recipient, the one behind it follows.
+func TestEscalateWalksOn(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		ifUnreachable bool
+		email         string
+		want          activities.EscalateResult
+		decided       []notification.Decision // SMS, EMAIL
+	}{
+		{true, "ada@example.com", activities.EscalateResult{Outcome: notification.EscalationFollowed, Delivery: &notification.Delivery{DeliveryID: "evt-1-staff10-EMAIL", Channel: notification.Email}, Policy: policies[notification.Email]},
+			[]notification.Decision{notification.DecisionNoAddress, notification.DecisionSelected}},
+		{true, "", activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: "NO_ADDRESS"}, []notification.Decision{notification.DecisionNoAddress, notification.DecisionNoAddress}},
+		{false, "ada@example.com", activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: "NO_ADDRESS"}, []notification.Decision{notification.DecisionNoAddress}},
+	} {
+		db, store := escalatingReservation(notification.Escalating{Now: time.Now(), Status: notification.Failed})
+		db.rules.Routing = append(db.rules.Routing, notification.Routing{Channel: notification.Email, Strategy: notification.Immediate, OnEscalationOnly: true})
+		db.rules.Supported[notification.Email] = []notification.UserType{notification.RestaurantUser}
+		db.rules.Escalations = []notification.Escalation{{From: notification.Push, To: notification.SMS}, {From: notification.SMS, To: notification.Email, IfUnreachable: tt.ifUnreachable}}
+		store.page.Recipients[0].Phone, store.page.Recipients[0].Email = "", tt.email
+
 		got, err := escalate(db, store, time.Now(), "")
 
 		require.NoError(t, err)
-		require.Equal(t, activities.EscalateResult{Outcome: notification.EscalationDropped, Reason: name}, got)
-		require.Nil(t, store.decided)
+		require.Equal(t, tt.want, got)
+		require.Len(t, store.all, len(tt.decided))
+		for i, channel := range []notification.Channel{notification.SMS, notification.Email}[:len(tt.decided)] {
+			require.Equal(t, map[notification.Channel]notification.Decision{channel: tt.decided[i]}, store.all[i].Decisions)
+		}
 	}
+}
+
+// Somebody whom the first channel cannot reach is told over the next one at once, with the
+// text of the escalation.
+func TestPlanDeliveriesToUnreachable(t *testing.T) {
+	t.Parallel()
+
+	db, _ := escalatingReservation()
+	db.rules.Escalations = []notification.Escalation{{From: notification.Push, To: notification.SMS, IfUnreachable: true}}
+	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "RESERVATION_REQUESTED.escalated", Channel: "SMS", Locale: "en", Title: "x", Body: "Still open"})
+	db.page.Recipients = db.page.Recipients[:1]
+	db.page.Recipients[0].Phone = "+390612345678"
+
+	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+
+	require.NoError(t, err)
+	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionNoAddress, notification.SMS: notification.DecisionSelected}, db.decided[0].Decisions)
+	require.Len(t, db.decided[0].Deliveries, 1)
+	require.Equal(t, "Still open", db.decided[0].Deliveries[0].Body)
 }
 
 // Planning leaves out a channel of which nothing but an escalation makes use.
@@ -237,8 +283,7 @@ func TestPlanDeliveriesLeavesOutEscalations(t *testing.T) {
 	db.page.Recipients = db.page.Recipients[:1]
 	db.page.Recipients[0].Phone, db.page.Recipients[0].HasDevice = "+390612345678", true
 
-	_, err := plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
 
-	require.NoError(t, err)
 	require.Equal(t, map[notification.Channel]notification.Decision{notification.Push: notification.DecisionSelected}, db.decided[0].Decisions)
 }

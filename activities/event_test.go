@@ -73,10 +73,7 @@ func TestPublishEvent(t *testing.T) {
 
 			event := notification.Event{ID: "evt-1", Type: "RESERVATION_REQUESTED", AggregateType: tt.aggregate, AggregateID: "5", CorrelationID: "corr-1"}
 			mq, store := &broker{}, &eventStore{event: event, rules: tt.rules}
-			result, err := publish(store, mq)
-
-			require.NoError(t, err)
-			require.Equal(t, activities.PublishEventResult{Audiences: tt.want}, result)
+			require.Equal(t, activities.PublishEventResult{Audiences: tt.want}, must(publish(store, mq))(t))
 			require.Equal(t, []notification.Event{event}, mq.events)
 			require.Equal(t, tt.want, mq.audiences)
 			require.Equal(t, len(tt.want) > 0, len(store.acknowledged) == 1)
@@ -137,9 +134,7 @@ func TestFinishEvent(t *testing.T) {
 		if tt.local {
 			finish = runLocally[notification.Counts]
 		}
-		counts, err := finish(a, a.FinishEvent, tt.in)
-		require.NoError(t, err)
-		require.Equal(t, store.counts, counts)
+		require.Equal(t, store.counts, must(finish(a, a.FinishEvent, tt.in))(t))
 		require.Equal(t, tt.want, store.finished)
 	}
 }

@@ -39,6 +39,10 @@ func failure(err error) error {
 // happens.
 func attemptFailure(m outgoing, err error) error {
 	var provider *notification.ProviderError
+	var off *notification.NotConfiguredError
+	if errors.As(err, &off) {
+		return permanent(off, ChannelNotConfigured)
+	}
 	if !errors.As(err, &provider) {
 		return failure(err)
 	}

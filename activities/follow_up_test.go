@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
@@ -76,19 +75,13 @@ func follow(t *testing.T, db *postgres.Store, store activities.FollowUpStore, wo
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &following{told: world, db: db, worker: make(chan struct{}), done: make(chan struct{})}
-	var suite testsuite.WorkflowTestSuite
-	suite.SetMetricsHandler(metrics)
-	env := suite.NewTestActivityEnvironment()
+	a := &activities.Activities{FollowUps: store, Escalations: f, DeadLetters: f}
+	env := newEnv(a, metrics)
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.SetWorkerStopChannel(f.worker)
-	a := &activities.Activities{FollowUps: store, Escalations: f, DeadLetters: f}
-	env.RegisterActivity(a)
 	go func() {
 		defer close(f.done)
-		value, err := env.ExecuteActivity(a.FollowUp)
-		if f.err = err; err == nil {
-			f.err = value.Get(&f.result)
-		}
+		f.result, f.err = execute[activities.FollowUpResult](env, a.FollowUp)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -129,8 +122,7 @@ func followUp(t *testing.T, s *postgres.Store, deliveryID string, kind notificat
 func (f *following) awaitLeft(t *testing.T, want int) {
 	t.Helper()
 	left := func() int {
-		state, err := f.db.FollowUpState(t.Context())
-		require.NoError(t, err)
+		state := must(f.db.FollowUpState(t.Context()))(t)
 		return state.Pending
 	}
 	require.Eventually(t, func() bool { return left() == want }, patience, 5*time.Millisecond)

@@ -60,9 +60,8 @@ func TestGiveUp(t *testing.T) {
 
 			db, mq := &deliveries{status: tt.found, letter: letter}, &broker{}
 			a := &activities.Activities{Deliveries: db, DeadLetters: mq}
-			status, err := run[notification.Status](a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"})
+			status := must(run[notification.Status](a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: "why"}))(t)
 
-			require.NoError(t, err)
 			require.Equal(t, tt.found, status)
 			require.Equal(t, "why", db.reason)
 			require.Len(t, mq.letters, tt.letters)

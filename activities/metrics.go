@@ -65,7 +65,7 @@ const (
 
 var attemptOutcomes = []notification.AttemptOutcome{
 	notification.OutcomeSent, notification.OutcomeRefused, notification.OutcomeBusy,
-	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeError,
+	notification.OutcomeAccount, notification.OutcomeAmbiguous, notification.OutcomeOff, notification.OutcomeError,
 }
 
 // ZeroMetrics creates the counters that alerts use before there is anything to

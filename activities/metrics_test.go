@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -93,11 +92,7 @@ func (t timer) Record(d time.Duration) {
 
 // measure runs one activity and records its metrics.
 func measure(m *meters, a *activities.Activities, activity, in any) error {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetMetricsHandler(m.handler())
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a)
-	_, err := env.ExecuteActivity(activity, in)
+	_, err := newEnv(a, m.handler()).ExecuteActivity(activity, in)
 	return err
 }
 
@@ -167,14 +162,10 @@ func TestGiveUpMetrics(t *testing.T) {
 		{name: "with its dead letter still to be told", channel: notification.SMS, asked: failed, found: failed, brokerErr: errors.New("no connection"), want: map[string]int64{}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			m := newMeters()
-			a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, DeadLetters: &broker{err: tt.brokerErr}}
-			_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: cmp.Or(tt.reason, "why")})
-			require.Equal(t, tt.want, m.counted())
-		})
+		m := newMeters()
+		a := &activities.Activities{Deliveries: &deliveries{status: tt.found}, DeadLetters: &broker{err: tt.brokerErr}}
+		_ = measure(m, a, a.GiveUp, activities.GiveUpInput{DeliveryID: "d1", Channel: tt.channel, Status: tt.asked, Reason: cmp.Or(tt.reason, "why")})
+		require.Equal(t, tt.want, m.counted(), tt.name)
 	}
 }
 

@@ -82,9 +82,8 @@ func TestNextDeliveriesReopensWhatFailed(t *testing.T) {
 	db := &laneStore{stretch: notification.Stretch{IDRange: ids, Count: 2, Failed: true}}
 	a := &activities.Activities{Lanes: db, Policies: policies}
 
-	_, err := run[activities.NextResult](a, a.NextDeliveries, activities.NextInput{EventID: "evt-1", Lane: lane, Bulk: true})
+	must(run[activities.NextResult](a, a.NextDeliveries, activities.NextInput{EventID: "evt-1", Lane: lane, Bulk: true}))(t)
 
-	require.NoError(t, err)
 	require.Equal(t, notification.Part{EventID: "evt-1", Lane: lane, IDs: ids}, db.reopened)
 }
 
@@ -96,8 +95,7 @@ func TestListDeliveries(t *testing.T) {
 	for _, pending := range []bool{false, true} {
 		db := &laneStore{deliveries: mails, next: 70}
 		a := &activities.Activities{Lanes: db, Policies: policies}
-		got, err := run[activities.ListResult](a, a.ListDeliveries, activities.ListInput{Part: part, Pending: pending})
-		require.NoError(t, err)
+		got := must(run[activities.ListResult](a, a.ListDeliveries, activities.ListInput{Part: part, Pending: pending}))(t)
 		own := map[notification.Channel]activities.DeliveryPolicy{notification.Email: policies[notification.Email]}
 		require.Equal(t, activities.ListResult{DeliveryBatch: activities.DeliveryBatch{Deliveries: mails, Policies: own}, Next: 70}, got)
 		require.Equal(t, part, db.part)

@@ -71,7 +71,7 @@ func (a *Activities) PlanDeliveries(ctx context.Context, in PlanInput) (PlanResu
 	if err != nil {
 		return PlanResult{}, failure(err)
 	}
-	p := newPlanning(setup, a.EventTexts(setup.Event, setup.Templates))
+	p := a.newPlanning(setup)
 	switch {
 	case p.result.Outcome == notification.EventCancelled: // not even what was planned before
 		return p.result, nil

@@ -1,8 +1,13 @@
 package activities_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,9 +20,8 @@ func TestPlanDeliveries(t *testing.T) {
 
 	db := reservation()
 	db.page.Recipients[1].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: false}, {Channel: notification.WebSocket, Enabled: false}}
-	result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
 
-	require.NoError(t, err)
 	restaurant := notification.Entity{Type: "RESTAURANT", ID: "5"}
 	require.Equal(t, []notification.Target{{Entity: restaurant}}, db.asked)
 	require.Equal(t, 100, db.limit)
@@ -48,10 +52,8 @@ func TestPlanDeliveries(t *testing.T) {
 func TestPlanDeliveriesKeepsTextOutOfTheHistory(t *testing.T) {
 	t.Parallel()
 
-	result, err := plan(reservation(), activities.PlanInput{EventID: "evt-1"})
-	require.NoError(t, err)
-	history, err := json.Marshal(result)
-	require.NoError(t, err)
+	result := must(plan(reservation(), activities.PlanInput{EventID: "evt-1"}))(t)
+	history := must(json.Marshal(result))(t)
 	require.Contains(t, string(history), "evt-1-staff10-EMAIL")
 	for _, private := range []string{"ada@example.com", "Ada", "Table for 4", "New reservation"} {
 		require.NotContains(t, string(history), private)
@@ -67,16 +69,14 @@ func TestPlanDeliveriesInPages(t *testing.T) {
 	db := reservation()
 	db.page.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.Email, Enabled: true, MaxRecipients: &most}}
 	db.page.Next = &notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser}
-	first, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-	require.NoError(t, err)
+	first := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
 	require.Empty(t, first.Batch)
 	require.Equal(t, lanes, first.Lanes)
 	want := notification.Cursor{Rank: 1, Number: 11, UserID: "11", UserType: notification.RestaurantUser, Used: notification.Used{"RESTAURANT/5 EMAIL": 2, "RESTAURANT/5 WEBSOCKET": 2}}
 	require.Equal(t, &want, first.Next)
 
 	db.page.Recipients, db.page.Next = []notification.Recipient{staff("12", "Cleo"), staff("13", "Dan")}, nil
-	last, err := plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next})
-	require.NoError(t, err)
+	last := must(plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next}))(t)
 	require.Equal(t, want, db.after)
 	require.Empty(t, last.Batch)
 	require.Nil(t, last.Next)
@@ -85,9 +85,7 @@ func TestPlanDeliveriesInPages(t *testing.T) {
 	require.Equal(t, notification.DecisionSelected, db.decided[1].Decisions[notification.WebSocket])
 
 	db.page.Recipients = nil // who was there is gone
-	empty, err := plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next})
-	require.NoError(t, err)
-	require.Empty(t, empty.Outcome, "the event has had recipients")
+	require.Empty(t, must(plan(db, activities.PlanInput{EventID: "evt-1", After: *first.Next}))(t).Outcome, "the event has had recipients")
 }
 
 func TestPlanDeliveriesForNobody(t *testing.T) {
@@ -116,12 +114,221 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 
 			db := reservation()
 			tt.change(db)
-			result, err := plan(db, activities.PlanInput{EventID: "evt-1"})
-			require.NoError(t, err)
+			result := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
 			require.Equal(t, tt.outcome, result.Outcome)
 			require.Equal(t, tt.problem, result.Problem)
 			require.Equal(t, "RESERVATION_REQUESTED", result.EventType)
 			require.Empty(t, db.decided, "nothing is stored")
 		})
+	}
+}
+
+// A delivery whose own time cannot be read fails, and says why; it has no text to send.
+// The other channel's goes on.
+func TestPlanDeliveriesWithoutItsTime(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Recipients = db.page.Recipients[:1]
+	db.rules.Routing[1].Strategy, db.rules.Routing[1].SendAtPath = notification.Delayed, "startsAt"
+	must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+
+	planned := db.decided[0].Deliveries
+	require.Len(t, planned, 2)
+	require.Empty(t, planned[0].Problem)
+	require.Equal(t, "send_at_path: startsAt is not in the payload", planned[1].Problem)
+	require.Zero(t, planned[1].SendAfter)
+}
+
+// One rule that finds nothing does not silence the others, but is told.
+func TestPlanDeliveriesTellsOfABrokenRule(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.rules.Recipients = []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: "restaurantId"}, {EntityType: "CUSTOMER", EntityIDPath: "customer.id"}}
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
+	require.Empty(t, result.Outcome)
+	require.Equal(t, "customer.id is not in the payload", result.Problem)
+	require.Len(t, result.Batch.Deliveries, 4)
+}
+
+// People whom nobody can tell are named and counted, once for an event of many pages,
+// and do not silence the others.
+func TestPlanDeliveriesTellsOfPeoplePassedOver(t *testing.T) {
+	t.Parallel()
+
+	const doctors, ids = "2 members of RESTAURANT/5 have the user type DOCTOR, which is not in user_type", "1 member of RESTAURANT/5 of type GUEST has an id that is empty, longer than 64 bytes or not printable"
+	passedOver := []notification.PassedOver{
+		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: "DOCTOR", Count: 2},
+		{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, UserType: notification.Guest, Known: true, Count: 1},
+	}
+	db := reservation()
+	db.page.PassedOver = passedOver
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	require.Empty(t, result.Outcome)
+	require.Len(t, result.Batch.Deliveries, 4)
+	require.Equal(t, doctors+"; "+ids, result.Problem)
+
+	db.page.Recipients = nil
+	m := newMeters()
+	a := planner(db)
+	require.NoError(t, measure(m, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1}))
+	require.Equal(t, map[string]int64{"herald_recipients_passed_over UNKNOWN_USER_TYPE": 2, "herald_recipients_passed_over UNUSABLE_USER_ID": 1}, m.counted())
+	result = must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	require.Equal(t, notification.NoRecipients, result.Outcome)
+	require.Equal(t, doctors+"; "+ids, result.Problem)
+}
+
+// A text that fails fails one delivery; its neighbours go on.
+func TestPlanDeliveriesWithABrokenTemplate(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "it", Title: "t", Body: "{{.payload.children}}"})
+	db.page.Recipients[0].Locale = "it"
+	require.Len(t, must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t).Batch.Deliveries, 4, "the broken one too: its workflow gives it up")
+
+	problems := map[string]string{}
+	for _, r := range db.decided {
+		for _, d := range r.Deliveries {
+			if d.Problem != "" {
+				problems[d.DeliveryID] = d.Problem
+				require.Empty(t, d.Body)
+				continue
+			}
+			require.NotEmpty(t, d.Body)
+		}
+	}
+	require.Len(t, problems, 1)
+	require.Contains(t, problems["evt-1-staff10-EMAIL"], "*/EMAIL/it")
+	require.Contains(t, problems["evt-1-staff10-EMAIL"], "children")
+}
+
+// A zone that nobody knows is UTC: it costs no message.
+func TestPlanDeliveriesInAnUnknownZone(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Recipients[0].Timezone = "europe/rome"
+	db.page.Recipients[0].Preferences = []notification.Preference{{Channel: notification.Email, Enabled: true, QuietHours: never}}
+	must(plan(db, activities.PlanInput{EventID: "evt-1"}))(t)
+	require.NotEmpty(t, db.decided[0].Deliveries)
+	for _, d := range db.decided[0].Deliveries {
+		require.Empty(t, d.Problem)
+	}
+}
+
+func TestPlanDeliveriesFailure(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.err = fmt.Errorf("read rules: %w", notification.ErrNoEvent)
+	_, err := plan(db, activities.PlanInput{EventID: "evt-404"})
+	requireFailure(t, err, activities.NoSuchRow, true, 0)
+
+	_, err = plan(db, activities.PlanInput{EventID: "evt-1", Source: "orders"})
+	requireFailure(t, err, activities.UnknownSource, false, 5*time.Second)
+
+	for _, db := range []*plans{{err: errors.New("connection reset")}, func() *plans { db := reservation(); db.later = errors.New("connection reset"); return db }()} {
+		_, err := plan(db, activities.PlanInput{EventID: "evt-1"})
+		requireFailure(t, err, "", false, 0)
+	}
+}
+
+// One call plans as many pages as it is asked for, and says which channels there
+// is something for and where it ended.
+func TestPlanDeliveriesOfSeveralPages(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	db.page.Next = &notification.Cursor{UserID: "11"}
+	most := 5
+	db.page.Settings = []notification.Setting{{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, Channel: notification.Email, Enabled: true, MaxRecipients: &most}}
+
+	result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 3}))(t)
+
+	require.Equal(t, 3, db.pages)
+	require.Equal(t, 250, db.limit, "pages of a large event are larger")
+	require.Equal(t, activities.PlanResult{
+		EventType: "RESERVATION_REQUESTED", Aggregate: notification.Entity{Type: "RESTAURANT", ID: "5"}, Lanes: lanes,
+		Next: &notification.Cursor{UserID: "11", Used: notification.Used{"RESTAURANT/5 EMAIL": 5, "RESTAURANT/5 WEBSOCKET": 6}},
+	}, result)
+}
+
+// The deliveries of an event with few recipients are all that its rows tell of,
+// as long as one workflow can make them.
+func TestPlanDeliveriesOfAnOnlyPage(t *testing.T) {
+	t.Parallel()
+
+	for left, inLanes := range map[int]bool{0: false, 1: false, 496: false, 497: true} { // beside the four that are planned
+		t.Run(fmt.Sprint(left), func(t *testing.T) {
+			t.Parallel()
+
+			db := reservation()
+			for range left {
+				db.left = append(db.left, notification.Delivery{Channel: notification.Email})
+			}
+			result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+			require.Nil(t, result.Next)
+			if inLanes {
+				require.Equal(t, lanes, result.Lanes)
+				require.Empty(t, result.Batch)
+				return
+			}
+			require.Empty(t, result.Lanes)
+			require.Len(t, result.Batch.Deliveries, left+4)
+			require.Equal(t, policies, result.Batch.Policies)
+		})
+	}
+}
+
+// Those who were planned and have left since are told, or told why not, though
+// nobody else is there any more.
+func TestPlanDeliveriesForThoseWhoLeft(t *testing.T) {
+	t.Parallel()
+
+	for outcome, change := range map[notification.EventOutcome]func(db *plans){
+		notification.NoRouting:    func(db *plans) { db.rules.Routing = nil },
+		notification.NoRecipients: func(db *plans) { db.page.Recipients = nil },
+	} {
+		db := reservation()
+		db.left = []notification.Delivery{{DeliveryID: "evt-1-staff9-EMAIL", Channel: notification.Email}}
+		change(db)
+		result := must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+		require.Equal(t, outcome, result.Outcome)
+		require.Equal(t, db.left, result.Batch.Deliveries)
+	}
+}
+
+// Planning stops when its activity has ended, and stores no texts that lack for that.
+func TestPlanDeliveriesCancelled(t *testing.T) {
+	t.Parallel()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	db := reservation()
+	a := planner(db)
+	_, err := runWithin[activities.PlanResult](ctx, a, a.PlanDeliveries, activities.PlanInput{EventID: "evt-1", Pages: 1})
+	require.ErrorContains(t, err, "cancel")
+	require.Empty(t, db.decided)
+}
+
+// A template that is slow for everybody costs its time three times, and not for
+// each recipient; others are rendered as ever.
+func TestPlanDeliveriesWithASlowTemplate(t *testing.T) {
+	t.Parallel()
+
+	db := reservation()
+	slow := strings.Repeat("{{range $.payload.many}}", 8) + strings.Repeat("{{end}}", 8)
+	db.rules.Event.Payload = []byte(`{"pax": 4, "restaurantId": 5, "many": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`)
+	db.rules.Templates = append(db.rules.Templates, notification.Template{EventType: "*", Channel: "EMAIL", Locale: "en", Title: "t", Body: slow})
+	db.page.Recipients = nil
+	for i := range 50 {
+		db.page.Recipients = append(db.page.Recipients, staff(fmt.Sprint(i), "Ada"))
+	}
+	must(plan(db, activities.PlanInput{EventID: "evt-1", Pages: 1}))(t)
+	for _, r := range db.decided {
+		require.Empty(t, r.Deliveries[0].Problem)
+		require.Equal(t, "template */EMAIL/en: body: took longer than 100 ms", r.Deliveries[1].Problem)
 	}
 }

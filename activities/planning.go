@@ -13,15 +13,17 @@ import (
 
 // planning is what the pages share that one activity plans.
 type planning struct {
-	setup   notification.EventSetup
-	texts   EventTexts
-	targets []notification.Target
-	result  PlanResult
+	activities *Activities
+	setup      notification.EventSetup
+	texts      EventTexts
+	escalated  EventTexts // nil: not needed so far
+	targets    []notification.Target
+	result     PlanResult
 }
 
-func newPlanning(setup notification.EventSetup, texts EventTexts) *planning {
+func (a *Activities) newPlanning(setup notification.EventSetup) *planning {
 	event := setup.Event
-	p := &planning{setup: setup, texts: texts}
+	p := &planning{activities: a, setup: setup, texts: a.EventTexts(setup.Event, setup.Templates)}
 	p.result.EventType, p.result.Aggregate = event.Type, notification.Entity{Type: event.AggregateType, ID: event.AggregateID}
 	switch {
 	case event.CancelledBy != "":
@@ -88,10 +90,21 @@ func (p *planning) planned(ctx context.Context, recipient notification.Recipient
 		SendAfter:  choice.SendAfter(id),
 		Problem:    choice.Problem,
 	}
-	text, err := p.texts.Render(ctx, choice.Channel, recipient)
+	text, err := p.textsOf(choice).Render(ctx, choice.Channel, recipient)
 	if err != nil {
 		delivery.Problem = cmp.Or(delivery.Problem, err.Error())
 	}
 	delivery.Title, delivery.Body = text.Title, text.Body
 	return delivery
+}
+
+// textsOf returns the writer of a choice's text.
+func (p *planning) textsOf(choice notification.Choice) EventTexts {
+	if !choice.Escalated {
+		return p.texts
+	}
+	if p.escalated == nil {
+		p.escalated = p.activities.EscalatedTexts(p.setup.Event, p.setup.Templates)
+	}
+	return p.escalated
 }

@@ -1,16 +1,26 @@
 package activities_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	"herald/activities"
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -106,4 +116,232 @@ func TestPollOutboxIDTaken(t *testing.T) {
 	await(t, s, 2, "status = 'PROCESSED'")
 
 	require.Equal(t, 2, p.stop(t).Failed)
+}
+
+// patience is how long a test waits for what should come in milliseconds.
+const patience = time.Minute
+
+// launcher is an EventLauncher that answers as it is told, and counts.
+type launcher struct {
+	answer func(event notification.PendingEvent) error // nil: started
+
+	mu      sync.Mutex
+	calls   map[string]int  // by event
+	sources map[string]bool // which events were of
+}
+
+func (s *launcher) StartEvent(_ context.Context, event notification.PendingEvent) error {
+	s.mu.Lock()
+	if s.calls == nil {
+		s.calls, s.sources = map[string]int{}, map[string]bool{}
+	}
+	s.calls[event.ID]++
+	s.sources[event.Source] = true
+	s.mu.Unlock()
+	if s.answer == nil {
+		return nil
+	}
+	return s.answer(event)
+}
+
+func (s *launcher) count(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[id]
+}
+
+// poller is a running PollOutbox.
+type poller struct {
+	worker chan struct{} // closed: the worker stops
+	cancel context.CancelFunc
+	done   chan struct{}
+	result activities.PollOutboxResult
+	err    error
+	beats  atomic.Int64
+}
+
+// poll starts a poller that looks at its outbox every interval.
+func poll(t *testing.T, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
+	t.Helper()
+	return pollMeasured(t, client.MetricsNopHandler, outbox, launcher, source)
+}
+
+func pollMeasured(t *testing.T, metrics client.MetricsHandler, outbox activities.Outbox, launcher activities.EventLauncher, source activities.Source) *poller {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &poller{worker: make(chan struct{}), cancel: cancel, done: make(chan struct{})}
+	source.Outbox = outbox
+	a := &activities.Activities{Sources: map[string]activities.Source{"orders": source}, Launcher: launcher}
+	env := newEnv(a, metrics)
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	env.SetWorkerStopChannel(p.worker)
+	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { p.beats.Add(1) })
+	go func() {
+		defer close(p.done)
+		p.result, p.err = execute[activities.PollOutboxResult](env, a.PollOutbox, activities.PollOutboxInput{Source: "orders"})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-p.done
+	})
+	return p
+}
+
+// stop ends a poller as the shutdown of its worker does.
+func (p *poller) stop(t *testing.T) activities.PollOutboxResult {
+	t.Helper()
+	close(p.worker)
+	return p.wait(t)
+}
+
+func (p *poller) wait(t *testing.T) activities.PollOutboxResult {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		require.Fail(t, "the poller does not end")
+	}
+	require.NoError(t, p.err)
+	return p.result
+}
+
+// emit writes events evt-<from> to evt-<to> in one statement.
+func emit(t *testing.T, s *postgres.Store, from, to int) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT 'evt-' || i, 'RESERVATION_REQUESTED', 'RESTAURANT', 5, '{}'
+		FROM   generate_series($1::int, $2::int) AS i`, from, to)
+}
+
+func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
+	t.Helper()
+	must(s.Pool.Exec(t.Context(), sql, args...))(t)
+}
+
+// events counts the events that a condition holds for.
+func events(t *testing.T, s *postgres.Store, condition string) int {
+	t.Helper()
+	var count int
+	require.NoError(t, s.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE "+condition).Scan(&count))
+	return count
+}
+
+// await waits until a condition holds for so many events.
+func await(t *testing.T, s *postgres.Store, want int, condition string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return events(t, s, condition) == want }, patience, 5*time.Millisecond, condition)
+}
+
+// poisoned is a Temporal that refuses one event and cannot start another; when it
+// comes to the sixth, it is out of reach.
+func poisoned(event notification.PendingEvent) error {
+	switch event.ID {
+	case "evt-2":
+		return serviceerror.NewInvalidArgument("bad id")
+	case "evt-3":
+		return serviceerror.NewInternal("who knows")
+	case "evt-6":
+		return serviceerror.NewUnavailable("nobody answers")
+	default:
+		return nil
+	}
+}
+
+// oneEvent is an outbox with one event, which is claimed once.
+type oneEvent struct {
+	claimed bool
+	ended   chan notification.ClaimResult
+}
+
+func (o *oneEvent) ClaimEvents(context.Context, string, int, time.Duration) ([]notification.PendingEvent, error) {
+	if o.claimed {
+		return nil, nil
+	}
+	o.claimed = true
+	return []notification.PendingEvent{{ID: "evt-1", Claims: 1}}, nil
+}
+
+func (o *oneEvent) EndClaim(_ context.Context, _ string, results []notification.ClaimResult) error {
+	o.ended <- results[0]
+	return nil
+}
+
+func (o *oneEvent) ListenEvents(context.Context, func()) {}
+
+// Every answer that Temporal can give to the start of a workflow, where the event
+// is the only one of its batch.
+func TestStartFailure(t *testing.T) {
+	t.Parallel()
+
+	outcomes := map[codes.Code]notification.ClaimOutcome{
+		codes.OK:                 notification.ClaimStarted,
+		codes.InvalidArgument:    notification.ClaimKept, // alone; beside another that was started, it is FAILED
+		codes.Canceled:           notification.ClaimReleased,
+		codes.DeadlineExceeded:   notification.ClaimReleased,
+		codes.NotFound:           notification.ClaimReleased,
+		codes.PermissionDenied:   notification.ClaimReleased,
+		codes.ResourceExhausted:  notification.ClaimReleased,
+		codes.Aborted:            notification.ClaimReleased,
+		codes.Unavailable:        notification.ClaimReleased,
+		codes.Unauthenticated:    notification.ClaimReleased,
+		codes.Unknown:            notification.ClaimKept,
+		codes.AlreadyExists:      notification.ClaimKept,
+		codes.FailedPrecondition: notification.ClaimReleased,
+		codes.OutOfRange:         notification.ClaimKept,
+		codes.Unimplemented:      notification.ClaimKept,
+		codes.Internal:           notification.ClaimKept,
+		codes.DataLoss:           notification.ClaimKept,
+	}
+	const codesOfGRPC = 17
+	require.Len(t, outcomes, codesOfGRPC)
+	for code, want := range outcomes {
+		err := serviceerror.FromStatus(status.New(code, "why"))
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			requireOutcome(t, err, want)
+		})
+		if err != nil {
+			t.Run(code.String()+" wrapped", func(t *testing.T) {
+				t.Parallel()
+				requireOutcome(t, fmt.Errorf("start: %w", err), want)
+			})
+		}
+	}
+	others := map[string]struct {
+		err  error
+		want notification.ClaimOutcome
+	}{
+		"our deadline":        {context.DeadlineExceeded, notification.ClaimReleased},
+		"our cancellation":    {fmt.Errorf("start: %w", context.Canceled), notification.ClaimReleased},
+		"namespace not found": {serviceerror.NewNamespaceNotFound("herald"), notification.ClaimReleased},
+		"id taken":            {&notification.IDTakenError{WorkflowType: "Digest", TaskQueue: "herald-email"}, notification.ClaimFailed},
+		"no such attribute":   {serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute HeraldEventType"), notification.ClaimReleased},
+		"no gRPC error":       {errors.New("encode payload"), notification.ClaimKept},
+	}
+	for name, tt := range others {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireOutcome(t, tt.err, tt.want)
+		})
+	}
+}
+
+func requireOutcome(t *testing.T, err error, want notification.ClaimOutcome) {
+	t.Helper()
+	outbox := &oneEvent{ended: make(chan notification.ClaimResult, 1)}
+	p := poll(t, outbox, &launcher{answer: func(notification.PendingEvent) error { return err }}, lazy)
+	var got notification.ClaimResult
+	select {
+	case got = <-outbox.ended:
+	case <-time.After(patience):
+		require.Fail(t, "the claim does not end")
+	}
+	p.stop(t)
+
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	require.Equal(t, notification.ClaimResult{EventID: "evt-1", Outcome: want, Error: text}, got)
 }

@@ -21,6 +21,8 @@ import (
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
+	"herald/internal/outboxes/dialects/dialecttest"
 	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
@@ -282,14 +284,10 @@ func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	p := poll(t, s, &launcher{}, lazy)
 	found := false
 	for i := 1; i < 100 && !found; i += 2 { // a machine that stands still for a second is given another chance
-		first, err := s.Pool.Begin(t.Context())
-		require.NoError(t, err)
-		second, err := s.Pool.Begin(t.Context())
-		require.NoError(t, err)
-		_, err = first.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i))
-		require.NoError(t, err)
-		_, err = second.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i+1))
-		require.NoError(t, err)
+		first := must(s.Pool.Begin(t.Context()))(t)
+		second := must(s.Pool.Begin(t.Context()))(t)
+		must(first.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i)))(t)
+		must(second.Exec(t.Context(), insertOne, fmt.Sprintf("evt-%d", i+1)))(t)
 		require.NoError(t, first.Commit(t.Context()))
 		await(t, s, i, "status = 'PROCESSED'")
 		require.NoError(t, second.Commit(t.Context()))
@@ -299,4 +297,38 @@ func TestPollOutboxLooksAgainAfterAHint(t *testing.T) {
 	}
 	require.True(t, found)
 	p.stop(t)
+}
+
+// ordersOf claims the events that the rows of a service became.
+type ordersOf struct{ *postgres.Store }
+
+func (o ordersOf) ClaimEvents(ctx context.Context, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
+	return o.ClaimEventsOf(ctx, "orders", owner, limit, lease)
+}
+
+// The poller of a service's outbox adopts its rows, and starts the workflows of its events.
+func TestPollOutboxOfAService(t *testing.T) {
+	t.Parallel()
+
+	source := outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, DatabaseURL: postgrestest.URL(t), Table: "public.outbox", PollInterval: 10 * time.Millisecond, BatchSize: 10, Pollers: 1, People: true}
+	business := must(postgres.Open(t.Context(), source.DatabaseURL, "business"))(t)
+	t.Cleanup(business.Close)
+	exec(t, business, dialecttest.Orders("outbox"))
+	exec(t, business, `INSERT INTO outbox (aggregate_type, event_type, payload, status, created_at) SELECT 'Order', 'OrderCreated', '{}', 'NEW', now() FROM generate_series(1, 25)`)
+	table := must(dialects.Open(t.Context(), source))(t)
+	t.Cleanup(table.Close)
+	herald := postgrestest.New(t)
+
+	started := &launcher{}
+	p := poll(t, ordersOf{herald}, started, activities.Source{Walk: &outboxes.Walk{Source: source, Table: table, Memory: herald}, Interval: 10 * time.Millisecond, BatchSize: 10})
+	await(t, herald, 25, "source = 'orders' AND status = 'PROCESSED'")
+	require.Eventually(t, func() bool {
+		var sent int
+		require.NoError(t, business.Pool.QueryRow(t.Context(), "SELECT count(*) FROM outbox WHERE status = 'SENT'").Scan(&sent))
+		return sent == 25
+	}, patience, 5*time.Millisecond)
+	result := p.stop(t)
+	require.Equal(t, 25, result.Sent)
+	require.Equal(t, 25, result.Started)
+	require.True(t, started.sources["orders"])
 }

@@ -90,7 +90,11 @@ func (a *Activities) planAnew(ctx context.Context, found notification.Reopening)
 	if plan.Problem = problem; problem != "" {
 		return plan, nil
 	}
-	text, err := a.EventTexts(setup.Event, setup.Templates).Render(ctx, found.Channel, found.Recipient)
+	texts := a.EventTexts
+	if found.Escalated(setup) {
+		texts = a.EscalatedTexts
+	}
+	text, err := texts(setup.Event, setup.Templates).Render(ctx, found.Channel, found.Recipient)
 	if err := ctx.Err(); err != nil {
 		return notification.Reopened{}, err
 	}

@@ -46,7 +46,7 @@ func refusedMail() *retries {
 }
 
 func reopen(db *retries, plans activities.PlanStore, again bool) (activities.ReopenResult, error) {
-	a := &activities.Activities{Retries: db, Plans: plans, EventTexts: eventTexts, Policies: policies}
+	a := &activities.Activities{Retries: db, Plans: plans, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
 	return run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", Again: again})
 }
 
@@ -57,9 +57,8 @@ func TestReopenDelivery(t *testing.T) {
 	t.Parallel()
 
 	db := refusedMail()
-	result, err := reopen(db, reservation(), true)
+	result := must(reopen(db, reservation(), true))(t)
 
-	require.NoError(t, err)
 	require.Equal(t, activities.ReopenResult{Status: notification.Pending, AttemptsBefore: 2, Policy: policies[notification.Email]}, result)
 	title, body := "New reservation", "Table for 4, Ada"
 	require.Equal(t, notification.Reopened{
@@ -105,7 +104,7 @@ func TestReopenDeliveryUntilItsOwnTime(t *testing.T) {
 			if tt.purged {
 				rules.err, rules.rules = notification.ErrNoEvent, notification.EventSetup{}
 			}
-			a := &activities.Activities{Retries: db, Plans: rules, EventTexts: eventTexts, Policies: policies}
+			a := &activities.Activities{Retries: db, Plans: rules, EventTexts: eventTexts, EscalatedTexts: escalatedTexts, Policies: policies}
 			result, err := run[activities.ReopenResult](a, a.ReopenDelivery, activities.ReopenInput{DeliveryID: "d1", OwnTime: !tt.before})
 
 			if tt.problem != "" {
@@ -130,10 +129,7 @@ func TestReopenDeliveryThatWasSent(t *testing.T) {
 
 	db := refusedMail()
 	db.state = notification.ReopenedState{Status: notification.Sent, Attempts: 3}
-	result, err := reopen(db, reservation(), false)
-
-	require.NoError(t, err)
-	require.Equal(t, notification.Sent, result.Status)
+	require.Equal(t, notification.Sent, must(reopen(db, reservation(), false))(t).Status)
 	require.False(t, db.stored.Again)
 }
 
@@ -182,10 +178,7 @@ func TestReopenDeliveryKeepsTheText(t *testing.T) {
 
 	db := refusedMail()
 	db.found.Channel, db.found.Recipient.Email = notification.WebSocket, ""
-	result, err := reopen(db, &plans{err: notification.ErrNoEvent}, false)
-
-	require.NoError(t, err)
-	require.Equal(t, policies[notification.WebSocket], result.Policy)
+	require.Equal(t, policies[notification.WebSocket], must(reopen(db, &plans{err: notification.ErrNoEvent}, false))(t).Policy)
 	require.Equal(t, notification.Reopened{DeliveryID: "d1", RunID: testRun, KeepText: true}, db.stored)
 }
 

@@ -98,7 +98,7 @@ func single(channel notification.Channel, policy AttemptPolicy, begun notificati
 // held is the result of a delivery that may not be sent.
 func held(v notification.Verdict) SendResult {
 	result := SendResult{Status: notification.Pending, NotBefore: v.NotBefore, Wait: v.Wait}
-	if v.Dropped == notification.WaitQuietHours {
+	if v.Dropped == string(notification.DecisionQuietHours) {
 		result.Quiet = true // as in histories of release 0.2
 	} else {
 		result.Dropped = v.Dropped

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	"herald/activities"
 	"herald/internal/notification"
@@ -58,9 +59,8 @@ func TestSendBatchUnrecorded(t *testing.T) {
 	a := batchActivities(db, over)
 	in := batchIn(t, db.Store)
 
-	got, err := run[activities.SendBatchResult](a, a.SendBatch, in)
+	got := must(run[activities.SendBatchResult](a, a.SendBatch, in))(t)
 
-	require.NoError(t, err)
 	require.True(t, got.More)
 	require.Len(t, got.Unrecorded, over.calls())
 	require.LessOrEqual(t, over.calls(), inGroup)
@@ -70,11 +70,8 @@ func TestSendBatchUnrecorded(t *testing.T) {
 	}
 
 	db.endsFail = false
-	_, err = run[any](a, a.RecordBatch, activities.RecordBatchInput{Channel: notification.Email, Results: got.Unrecorded})
-	require.NoError(t, err)
-	rest, err := run[activities.SendBatchResult](a, a.SendBatch, in)
-	require.NoError(t, err)
-	require.Equal(t, 100, got.Sent+rest.Sent)
+	must(run[any](a, a.RecordBatch, activities.RecordBatchInput{Channel: notification.Email, Results: got.Unrecorded}))(t)
+	require.Equal(t, 100, got.Sent+must(run[activities.SendBatchResult](a, a.SendBatch, in))(t).Sent)
 	require.ElementsMatch(t, ids(100), over.sent)
 	require.Equal(t, map[string]int{"SENT": 100}, deliveriesBy(t, db.Store, "status"))
 }
@@ -88,9 +85,7 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	over := failing(map[string]error{"d-1": providerError(notification.Busy, 429, 0)})
 	a := batchActivities(db, over)
 
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a)
+	env := newEnv(a)
 	var told activities.BatchProgress // to the next execution
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) { require.NoError(t, details.Get(&told)) })
 
@@ -104,4 +99,216 @@ func TestSendBatchWithoutADatabase(t *testing.T) {
 	require.False(t, failed.NonRetryable())
 	require.Equal(t, inGroup, over.calls())
 	require.Equal(t, map[string]int{"SENT": inGroup - 1, "PENDING": 101 - inGroup}, deliveriesBy(t, db.Store, "status"))
+}
+
+// inGroup is how many messages a batch begins at a time.
+const inGroup = activities.BatchSends / activities.BatchesAtOnce
+
+// withBatch is a database with n deliveries of evt-1 by mail, d-1 to d-n, planned just now.
+func withBatch(t *testing.T, n int) *postgres.Store {
+	t.Helper()
+	s := installation(t)
+	exec(t, s, `
+		INSERT INTO recipient (user_type, user_id, email)
+		SELECT 'CUSTOMER', i, i || '@example.com' FROM generate_series(1, $1::int) AS i`, n)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, entity_type, entity_id, channel, delivery_id, title, body, recipient_address)
+		SELECT 'evt-1', 'RESERVATION_REQUESTED', 'CUSTOMER', i, 'BROADCAST', '0', 'EMAIL', 'd-' || i, 'hello', 'Table for 4', i || '@example.com'
+		FROM   generate_series(1, $1::int) AS i`, n)
+	return s
+}
+
+// batchIn is the batch of all of them.
+func batchIn(t *testing.T, s *postgres.Store) activities.SendBatchInput {
+	t.Helper()
+	return activities.SendBatchInput{
+		EventID: "evt-1", Channel: notification.Email, Number: 7, AttemptPolicy: activities.AttemptPolicy{Timeout: 10 * time.Second, MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2},
+		IDs: notification.IDRange{First: get[int64](t, s, "SELECT min(id) FROM notification"), Last: get[int64](t, s, "SELECT max(id) FROM notification")},
+	}
+}
+
+// mails is a provider that many ask at once, and which answers by what it is told of a delivery.
+type mails struct {
+	answer func(ctx context.Context, deliveryID string) error // nil: it takes all
+
+	mu       sync.Mutex
+	sent     []string // in the order of the calls
+	underWay int
+	most     int // at once
+}
+
+func (m *mails) Send(ctx context.Context, message notification.Message) (notification.Answer, error) {
+	m.mu.Lock()
+	m.sent = append(m.sent, message.DeliveryID)
+	m.underWay++
+	m.most = max(m.most, m.underWay)
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.underWay--
+	}()
+	if m.answer != nil {
+		if err := m.answer(ctx, message.DeliveryID); err != nil {
+			return notification.Answer{}, err
+		}
+	}
+	return notification.Answer{ProviderID: "sg-" + message.DeliveryID, Status: 202}, nil
+}
+
+func (m *mails) calls() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.sent)
+}
+
+// failing answers by delivery, and takes the rest.
+func failing(errs map[string]error) *mails {
+	return &mails{answer: func(_ context.Context, id string) error { return errs[id] }}
+}
+
+// batchDatabase is what sending a batch needs of the database.
+type batchDatabase interface {
+	activities.AttemptStore
+	activities.BatchStore
+}
+
+func batchActivities(db batchDatabase, over activities.Sender) *activities.Activities {
+	return &activities.Activities{Attempts: db, Batches: db, Senders: map[notification.Channel]activities.Sender{notification.Email: over}}
+}
+
+func ids(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = "d-" + strconv.Itoa(i+1)
+	}
+	return all
+}
+
+// deliveriesBy counts deliveries by something.
+func deliveriesBy(t *testing.T, s *postgres.Store, what string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	rows := must(s.Pool.Query(t.Context(), "SELECT coalesce(("+what+")::text, ''), count(*) FROM notification n LEFT JOIN delivery_attempt a USING (delivery_id) GROUP BY 1"))(t)
+	defer rows.Close()
+	for rows.Next() {
+		var key string
+		var count int
+		require.NoError(t, rows.Scan(&key, &count))
+		counts[key] = count
+	}
+	require.NoError(t, rows.Err())
+	return counts
+}
+
+// deadLetters are the deliveries of which the queue of dead letters is to be told.
+func deadLetters(t *testing.T, s *postgres.Store) []string {
+	t.Helper()
+	return get[[]string](t, s, "SELECT coalesce(array_agg(delivery_id ORDER BY delivery_id), '{}') FROM delivery_follow_up WHERE kind = 'DEAD_LETTER'")
+}
+
+// scarce gives out no more turns than it has.
+type scarce struct {
+	turns int
+	err   error // once it has none
+}
+
+func (s *scarce) TakeTurns(_ context.Context, in notification.TurnsWanted) (notification.Turns, error) {
+	granted := min(in.Most, s.turns)
+	s.turns -= granted
+	if granted == 0 {
+		return notification.Turns{}, s.err
+	}
+	return notification.Turns{Granted: granted}, nil
+}
+
+// A batch sends as many as the rate limit of its channel lets it. Where no more turns come,
+// the rest is as it was, and Temporal repeats the activity.
+func TestSendBatchTakesTurns(t *testing.T) {
+	t.Parallel()
+
+	away := errors.New("connection refused")
+	for turns, want := range map[int]int{0: 0, 21: 21, 100: 50} {
+		s, over := withBatch(t, 50), &mails{}
+		a := batchActivities(s, over)
+		a.Turns, a.RateLimits = &scarce{turns: turns, err: away}, map[notification.Channel]float64{notification.Email: 20}
+
+		got, err := run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s))
+
+		if want < 50 {
+			require.ErrorContains(t, err, away.Error())
+			var failed *temporal.ApplicationError
+			require.ErrorAs(t, err, &failed)
+			require.False(t, failed.NonRetryable())
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, 50, got.Sent)
+		}
+		require.Equal(t, want, over.calls())
+		require.LessOrEqual(t, over.most, 20, "the attempts of a second")
+		requireSent(t, s, want, 50)
+	}
+}
+
+// Turns that a slow database lets pass are turns all the same: the attempts were begun before,
+// and no delivery leaves the batch.
+func TestSendBatchKeepsTogether(t *testing.T) {
+	t.Parallel()
+
+	s, over := withBatch(t, 50), &mails{}
+	a := batchActivities(s, over)
+	a.Turns, a.RateLimits = &turns{in: -time.Second}, map[notification.Channel]float64{notification.Email: 20}
+
+	got := must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t)
+
+	require.Equal(t, activities.SendBatchResult{BatchProgress: activities.BatchProgress{Sent: 50}}, got)
+}
+
+// requireSent checks that some of all deliveries are sent, and that no attempt at another
+// was begun.
+func requireSent(t *testing.T, s *postgres.Store, some, all int) {
+	t.Helper()
+	require.Equal(t, some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
+	require.Equal(t, all-some, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'PENDING' AND attempt_count = 0"))
+}
+
+// What a batch does is counted as what single sends do.
+func TestSendBatchMetrics(t *testing.T) {
+	t.Parallel()
+
+	s, m := withBatch(t, 10), newMeters()
+	exec(t, s, "UPDATE notification SET created_at = now() - interval '2 minutes' WHERE delivery_id = 'd-3'")
+	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '3'")
+	a := batchActivities(s, failing(map[string]error{"d-1": providerError(notification.Refused, 400, 0), "d-2": providerError(notification.Busy, 429, 0)}))
+
+	require.NoError(t, measure(m, a, a.SendBatch, batchIn(t, s)))
+
+	require.Equal(t, map[string]int64{
+		"herald_attempts EMAIL SENT": 7, "herald_attempts EMAIL REFUSED": 1, "herald_attempts EMAIL BUSY": 1,
+		"herald_deliveries EMAIL SENT": 7, "herald_deliveries EMAIL FAILED": 1, "herald_deliveries EMAIL CANCELLED": 1,
+	}, m.counted())
+}
+
+// After a single message that was late, a batch rests between its groups.
+func TestSendBatchLetsSinglesPass(t *testing.T) {
+	t.Parallel()
+
+	const rest = 300 * time.Millisecond
+	s := withBatch(t, inGroup+1)
+	var mu sync.Mutex
+	var calls []time.Time // that of the single message first
+	a := batchActivities(s, &mails{answer: func(context.Context, string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, time.Now())
+		return nil
+	}})
+	single := due(1, 0)
+	single.waited = time.Second
+	a.Attempts = single
+
+	must(run[activities.SendResult](a, a.SendFirst, sendInput))(t)
+	a.Attempts = s
+	require.Equal(t, inGroup+1, must(run[activities.SendBatchResult](a, a.SendBatch, batchIn(t, s)))(t).Sent)
+	require.GreaterOrEqual(t, calls[1+inGroup].Sub(calls[inGroup]), rest)
 }

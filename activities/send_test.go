@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,9 +105,8 @@ func TestSendAccepted(t *testing.T) {
 	in := sendInput
 	in.AttemptsBefore = 7
 
-	result, err := send(t, db, mail, in)
+	result := must(send(t, db, mail, in))(t)
 
-	require.NoError(t, err)
 	require.Equal(t, activities.SendResult{Status: notification.Sent}, result)
 	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Before: 7, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 	require.Equal(t, []notification.AttemptResult{{
@@ -127,8 +127,7 @@ func TestSendOnlyWhatIsDue(t *testing.T) {
 	} {
 		db, mail := due(1, 0), &provider{}
 		db.attempt.Status = status
-		result, err := send(t, db, mail, sendInput)
-		require.NoError(t, err)
+		result := must(send(t, db, mail, sendInput))(t)
 		require.Equal(t, wantCalls, mail.calls, status)
 		require.Equal(t, wantCalls, db.begun, status)
 		if wantCalls == 0 {
@@ -168,8 +167,8 @@ func TestSendHeld(t *testing.T) {
 
 	until := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	tests := map[notification.Verdict]activities.SendResult{
-		{Dropped: notification.WaitQuietHours}:             {Status: notification.Pending, Quiet: true},
-		{Dropped: notification.NoLongerRecipient}:          {Status: notification.Pending, Dropped: "no longer a recipient"},
+		{Dropped: string(notification.DecisionQuietHours)}: {Status: notification.Pending, Quiet: true},
+		{Dropped: notification.NoLongerRecipient}:          {Status: notification.Pending, Dropped: notification.NoLongerRecipient},
 		{Dropped: "USER_DISABLED"}:                         {Status: notification.Pending, Dropped: "USER_DISABLED"},
 		{NotBefore: until, Wait: "08:00 UTC: quiet hours"}: {Status: notification.Pending, NotBefore: until, Wait: "08:00 UTC: quiet hours"},
 	}
@@ -179,10 +178,7 @@ func TestSendHeld(t *testing.T) {
 		in := sendInput
 		in.SkipQuiet, in.Ordered, in.Again = true, true, true
 
-		result, err := send(t, db, mail, in)
-
-		require.NoError(t, err)
-		require.Equal(t, want, result)
+		require.Equal(t, want, must(send(t, db, mail, in))(t))
 		require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, SkipQuiet: true, Ordered: true, Again: true, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
 		require.Zero(t, mail.calls)
 		require.Zero(t, db.begun)
@@ -202,4 +198,111 @@ func TestSendOfALeasedDelivery(t *testing.T) {
 	requireFailure(t, err, activities.AttemptLost, false, db.leasedFor)
 	require.Zero(t, mail.calls)
 	require.Empty(t, db.results)
+}
+
+// firstSender sends by e-mail, which has no rate limit.
+func firstSender(db activities.AttemptStore, mail activities.Sender) *activities.Activities {
+	return &activities.Activities{
+		Attempts: db, Senders: map[notification.Channel]activities.Sender{notification.Email: mail},
+	}
+}
+
+func TestSendFirst(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{}
+	a := firstSender(db, mail)
+
+	require.Equal(t, activities.SendResult{Status: notification.Sent}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
+	require.Equal(t, notification.Begin{DeliveryIDs: []string{"d1"}, Lease: sendInput.Timeout + activities.AttemptOverhead}, db.asked)
+	require.Equal(t, 1, mail.calls)
+}
+
+// Who only looks sends nothing.
+func TestSendFirstLooks(t *testing.T) {
+	t.Parallel()
+
+	db, mail, in := due(1, 0), &provider{}, sendInput
+	in.Look = true
+	a := firstSender(db, mail)
+
+	require.Equal(t, activities.SendResult{Status: notification.Pending, Full: true}, must(run[activities.SendResult](a, a.SendFirst, in))(t))
+	require.True(t, db.asked.Look)
+	require.Zero(t, mail.calls)
+}
+
+// Run again in a task that was lost, it waits until the lease of the run before has ended.
+func TestSendFirstBesideItself(t *testing.T) {
+	t.Parallel()
+
+	db, mail := due(1, 0), &provider{}
+	db.leasedFor = time.Minute
+	a := firstSender(db, mail)
+
+	_, err := run[activities.SendResult](a, a.SendFirst, sendInput)
+
+	requireFailure(t, err, activities.AttemptLost, false, time.Minute)
+	require.Zero(t, mail.calls)
+}
+
+// A channel with a limit, by the settings of the worker that sends, is the limit's.
+func TestSendFirstOfAChannelWithALimit(t *testing.T) {
+	t.Parallel()
+
+	db := due(1, 0)
+	a := firstSender(db, &provider{})
+	a.RateLimits = map[notification.Channel]float64{notification.Email: 1}
+
+	require.Equal(t, activities.SendResult{Status: notification.Pending, Full: true}, must(run[activities.SendResult](a, a.SendFirst, sendInput))(t))
+	require.Zero(t, db.begun)
+}
+
+// crowd is a provider that answers when it is told to, and a store for it.
+type crowd struct {
+	deliveries
+	calls   chan struct{} // has an element for each call that has begun
+	release chan struct{}
+}
+
+func (c *crowd) BeginAttempts(context.Context, notification.Begin) ([]notification.Attempt, error) {
+	return []notification.Attempt{due(1, 0).attempt}, nil
+}
+
+func (c *crowd) EndAttempts(context.Context, []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
+	return make([]notification.RecordedAttempt, 1), nil
+}
+
+func (c *crowd) Send(context.Context, notification.Message) (notification.Answer, error) {
+	c.calls <- struct{}{}
+	<-c.release
+	return notification.Answer{}, nil
+}
+
+// While a provider hangs, no more workflow tasks wait for it than there are first attempts.
+// Those of Send count: what they leave behind is a backlog, which Temporal orders.
+func TestSendFirstLeavesABacklogToSend(t *testing.T) {
+	t.Parallel()
+
+	c := &crowd{calls: make(chan struct{}), release: make(chan struct{})}
+	a := firstSender(c, c)
+	var hanging sync.WaitGroup
+	for i := range activities.FirstAttempts {
+		hanging.Go(func() {
+			activity := a.SendFirst
+			if i%2 == 0 {
+				activity = a.Send
+			}
+			_, _ = run[activities.SendResult](a, activity, sendInput)
+		})
+		<-c.calls
+	}
+
+	result := must(run[activities.SendResult](a, a.SendFirst, sendInput))(t)
+	require.True(t, result.Full)
+
+	close(c.release)
+	hanging.Wait()
+	go func() { <-c.calls }()
+	result = must(run[activities.SendResult](a, a.SendFirst, sendInput))(t)
+	require.Equal(t, notification.Sent, result.Status)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"herald/activities"
@@ -75,16 +74,6 @@ func (r *registry) StartDeliveryAgain(_ context.Context, delivery notification.S
 func sweepOnce(t *testing.T, s *postgres.Store, temporal *registry) activities.SweepResult {
 	t.Helper()
 	return sweepFor(t, sweeping(s, temporal))
-}
-
-func sweepIn(t *testing.T, env *testsuite.TestActivityEnvironment, a *activities.Activities) activities.SweepResult {
-	t.Helper()
-	env.RegisterActivity(a)
-	value, err := env.ExecuteActivity(a.Sweep)
-	require.NoError(t, err)
-	var result activities.SweepResult
-	require.NoError(t, value.Get(&result))
-	return result
 }
 
 func sweeping(s *postgres.Store, temporal *registry) *activities.Activities {
@@ -270,11 +259,9 @@ func TestSweepBesideManyThatWait(t *testing.T) {
 			enough()
 		}
 	}
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	a := sweeping(s, temporal)
-	env.RegisterActivity(a)
+	env := newEnv(a)
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 
 	_, err := env.ExecuteActivity(a.Sweep)
 
@@ -316,8 +303,7 @@ func TestSweepShares(t *testing.T) {
 
 func sweepFor(t *testing.T, a *activities.Activities) activities.SweepResult {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	return sweepIn(t, suite.NewTestActivityEnvironment(), a)
+	return must(execute[activities.SweepResult](newEnv(a), a.Sweep))(t)
 }
 
 // The next attempt goes on where one that died stopped, and keeps what that one found.
@@ -328,16 +314,12 @@ func TestSweepResumes(t *testing.T) {
 	stick(t, s, "evt-1")
 	stick(t, s, "evt-2")
 	temporal := &registry{}
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestActivityEnvironment()
+	a := sweeping(s, temporal)
+	env := newEnv(a)
 	env.SetHeartbeatDetails(activities.SweepResult{Sweep: notification.Sweep{Looked: 1, StartedAgain: 1, AfterEvent: "evt-1"}})
-	result := sweepIn(t, env, sweeping(s, temporal))
-
-	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, result.Sweep)
+	require.Equal(t, notification.Sweep{Looked: 2, StartedAgain: 2}, must(execute[activities.SweepResult](env, a.Sweep))(t).Sweep)
 	require.Equal(t, "evt-2", temporal.events[0].ID)
-	last, err := s.LastSweep(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 2, last.StartedAgain)
+	require.Equal(t, 2, must(s.LastSweep(t.Context()))(t).StartedAgain)
 }
 
 func TestSweepMetrics(t *testing.T) {
@@ -348,9 +330,7 @@ func TestSweepMetrics(t *testing.T) {
 	stick(t, s, "evt-2")
 	m := newMeters()
 	a := sweeping(s, &registry{states: map[string]activities.WorkflowState{"evt-2": activities.WorkflowTerminated}})
-	var suite testsuite.WorkflowTestSuite
-	suite.SetMetricsHandler(m.handler())
-	sweepIn(t, suite.NewTestActivityEnvironment(), a)
+	must(execute[activities.SweepResult](newEnv(a, m.handler()), a.Sweep))(t)
 	counted := m.counted()
 	maps.DeleteFunc(counted, func(name string, _ int64) bool { return !strings.HasPrefix(name, "herald_sweep") })
 	require.Equal(t, map[string]int64{"herald_sweep STARTED_AGAIN": 1, "herald_sweep CLOSED": 1}, counted)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -153,4 +154,20 @@ func TestTurnRanks(t *testing.T) {
 		}
 	}
 	require.Equal(t, turnRank(3, true), turnRank(0, true), "without a priority")
+}
+
+// Batches rest after a single message that was late, and no longer; operators are told why.
+func TestSinglesRest(t *testing.T) {
+	t.Parallel()
+
+	synctest.Test(t, func(t *testing.T) {
+		var s singles
+		s.note(late)
+		require.Empty(t, s.resting(), "none was late")
+		s.note(late + time.Millisecond)
+		s.note(late)
+		require.Equal(t, "until "+time.Now().Add(restsFor).UTC().Format(time.TimeOnly)+": a single message waited 301ms", s.resting())
+		time.Sleep(restsFor)
+		require.Empty(t, s.resting(), "that was a while ago")
+	})
 }

@@ -10,7 +10,7 @@ import (
 
 // besideSizes are the flags of the case beside.
 type besideSizes struct {
-	Recipients int `json:"recipients"`
+	Recipients int
 	small      latencySizes
 }
 
@@ -22,9 +22,7 @@ func beside() *comparison {
 		a:     "Herald, while an event with very many recipients is planned and sent by the same worker",
 		b:     "Herald, with nothing else to do",
 		pairs: 3,
-		large: 2,
 		limit: 20 * time.Minute,
-		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Recipients, "recipients", 100_000, "of the broadcast")
 			flags.IntVar(&s.small.Rate, "rate", 2, "small events a second")

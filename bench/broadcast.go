@@ -12,7 +12,7 @@ import (
 
 // broadcastSizes are the flags of the case broadcast.
 type broadcastSizes struct {
-	Recipients int `json:"recipients"`
+	Recipients int
 }
 
 func broadcast() *comparison {
@@ -22,9 +22,7 @@ func broadcast() *comparison {
 		about: "one event with a mail to each of very many people, beside a bare loop that sends the same mails without Temporal",
 		a:     "Herald: plans all of them, while no worker serves e-mail; then one does, and is timed from its first attempt to the last SENT",
 		b:     "a bare loop over the same rows: reads 500, sends them with the same sender, as many at once as Herald's worker, and updates them in one statement",
-		large: 4,
 		limit: 20 * time.Minute,
-		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Recipients, "recipients", 100_000, "of the event, with one delivery each")
 		},
@@ -128,3 +126,82 @@ func (r *broadcastRounds) b(ctx context.Context) (*figures, error) {
 	m.end(ctx, f, "delivery", sent)
 	return f, nil
 }
+
+// crowd is all recipients of a user type, whom an event of a type tells by mail.
+type crowd struct {
+	eventType, userType string
+	who                 string // the user type, in ids of deliveries
+}
+
+var news = crowd{"NEWS", "CUSTOMER", "customer"}
+
+// makeCrowd makes the people, and what tells them. The mails are mandatory, so that they need
+// no link to unsubscribe, which is made for each by itself.
+func (in *installation) makeCrowd(ctx context.Context, c crowd, people int) error {
+	_, err := in.db.Exec(ctx, fmt.Sprintf(`
+		INSERT INTO recipient (user_type, user_id, name, email, locale, timezone)
+		SELECT '%[2]s', n::text, 'Ada ' || n, '%[3]s' || n || '@example.com', 'en', 'Europe/Rome' FROM generate_series(1, %[4]d) n;
+		INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('%[1]s', '%[2]s', 'BROADCAST');
+		INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('%[1]s', 'EMAIL', true);
+		INSERT INTO notification_template (event_type, channel, title, body)
+		VALUES ('%[1]s', 'EMAIL', 'Offers of {{.payload.month}}', '<h1>{{.payload.month}}</h1><p>Dear {{.recipient.name}}, all of {{.payload.month}} there are <b>offers</b> for you at https://example.com/offers. We look forward to seeing you.</p>')`,
+		c.eventType, c.userType, c.who, people))
+	return err
+}
+
+// settle does what autovacuum would do at some moment of a round.
+func (in *installation) settle(ctx context.Context) error {
+	_, err := in.db.Exec(ctx, "VACUUM (ANALYZE) recipient, notification, notification_decision, delivery_attempt"+notCounted)
+	return err
+}
+
+// announce commits the event that tells a crowd, and returns when it began to commit.
+func (in *installation) announce(ctx context.Context, id string, c crowd) (time.Time, error) {
+	began := time.Now()
+	_, err := in.db.Exec(ctx, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		VALUES ($1, $2, 'BROADCAST', '0', '{"month": "July"}')`+notCounted, id, c.eventType)
+	return began, err
+}
+
+// awaitPlanned waits until the last recipient's delivery is planned, and returns when it was:
+// recipients are planned in the order of their numbers.
+func (h *herald) awaitPlanned(ctx context.Context, id string, c crowd, people int) (planned time.Time, err error) {
+	last := fmt.Sprintf("%s-%s%d-EMAIL", id, c.who, people)
+	if err := h.awaitCount(ctx, 1, "SELECT count(*) FROM notification WHERE delivery_id = $1", last); err != nil {
+		return planned, err
+	}
+	err = h.db.QueryRow(ctx, "SELECT created_at FROM notification WHERE delivery_id = $1"+notCounted, last).Scan(&planned)
+	return planned, err
+}
+
+// awaitSent waits until an event has ended and all of its deliveries are SENT, and returns when
+// the first was begun and the last was recorded. beside are processes that it depends on.
+func (h *herald) awaitSent(ctx context.Context, id string, people int, beside ...*process) (first, last time.Time, err error) {
+	err = h.until(ctx, broadcastTime, "a broadcast does not end", func() (bool, error) {
+		for _, p := range beside {
+			if err := p.alive(); err != nil {
+				return false, err
+			}
+		}
+		ended, err := h.count(ctx, "SELECT count(*) FROM processed_event WHERE event_id = $1 AND status <> 'PROCESSING'", id)
+		return ended > 0, err
+	})
+	if err != nil {
+		return first, last, err
+	}
+	var sent int
+	err = h.db.QueryRow(ctx, `
+		SELECT count(*), min(a.started_at), max(n.sent_at)
+		FROM   notification n
+		JOIN   delivery_attempt a USING (delivery_id)
+		WHERE  n.event_id = $1
+		AND    n.status = 'SENT'`+notCounted, id).Scan(&sent, &first, &last)
+	if err == nil && sent != people {
+		err = errors.Join(fmt.Errorf("%d deliveries are SENT, of %d", sent, people), h.said())
+	}
+	return first, last, err
+}
+
+// broadcastTime bounds one broadcast.
+const broadcastTime = time.Hour

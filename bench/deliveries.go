@@ -10,8 +10,8 @@ import (
 
 // deliverySizes are the flags of the case deliveries.
 type deliverySizes struct {
-	Events     int `json:"events"`
-	Recipients int `json:"recipients"`
+	Events     int
+	Recipients int
 }
 
 func deliveries() *comparison {
@@ -21,8 +21,6 @@ func deliveries() *comparison {
 		about: "events with some deliveries each, from the outbox row to SENT, beside the least that Temporal can do of that",
 		a:     "Herald, from before the commit of the rows to the last SENT; the sandbox answers at once",
 		b:     "bare Temporal, from the first start to the last activity: a parent for each event, a child for each delivery, with one activity that does nothing",
-		large: 3,
-		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Events, "events", 100, "events of a round, written at once")
 			flags.IntVar(&s.Recipients, "recipients", 6, "recipients of each, with one delivery each")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -15,7 +16,6 @@ import (
 // sandbox in place of the providers, which answers at once. E-mail is its channel.
 type herald struct {
 	*installation
-	worker   *process
 	temporal client.Client
 	sandbox  string // its base URL
 	provider *process
@@ -49,16 +49,18 @@ func (s *stage) heraldServing(ctx context.Context, part []string, settings ...st
 }
 
 func (h *herald) startSandbox(ctx context.Context) error {
-	free, err := freeAddresses(1)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	h.provider, err = startProcess(h.env, h.program("starter"), "sandbox", "--local", "--addr", free[0], "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
+	address := listener.Addr().String()
+	_ = listener.Close() // the sandbox takes the port
+	h.provider, err = startProcess(h.env, h.program("starter"), "sandbox", "--local", "--addr", address, "--ledger", filepath.Join(h.dir, "ledger.ndjson"))
 	if err != nil {
 		return err
 	}
 	h.atEnd(func(context.Context) error { return h.provider.stop() })
-	h.sandbox = "http://" + free[0]
+	h.sandbox = "http://" + address
 	return h.until(ctx, startTime, "the sandbox does not answer", func() (bool, error) {
 		answer, err := http.Get(h.sandbox + "/healthz")
 		if err != nil {
@@ -67,6 +69,9 @@ func (h *herald) startSandbox(ctx context.Context) error {
 		return true, answer.Body.Close()
 	})
 }
+
+// startTime bounds the start of a program.
+const startTime = 30 * time.Second
 
 // lookInterval is the time between two looks at what a round waits for. Rounds end by the times
 // in the rows, so that few looks do.

@@ -7,12 +7,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -27,17 +30,18 @@ type installation struct {
 	dir      string // of its files
 	programs string // the folder of worker and starter
 	env      []string
+	worker   *process
 	vhost    string // its address
 	brokers  []string
 	db       *pgxpool.Pool
 	kafka    *kgo.Client
 }
 
-// newInstallation makes all that. The programs are in a folder; empty: they are built.
+// secret is known to nobody else: the processes live as long as the run.
+const secret = "benchmark benchmark benchmark benchmark"
+
+// newInstallation makes all that. The programs are in a folder.
 func newInstallation(ctx context.Context, programs string) (in *installation, err error) {
-	if err := checkServers(); err != nil {
-		return nil, err
-	}
 	in = &installation{name: "bench-" + strings.ToLower(rand.Text()[:8]), programs: programs}
 	defer func() {
 		if err != nil {
@@ -48,12 +52,6 @@ func newInstallation(ctx context.Context, programs string) (in *installation, er
 		return in, err
 	}
 	in.atEnd(func(context.Context) error { return os.RemoveAll(in.dir) })
-	if programs == "" {
-		in.programs = in.dir
-		if err = build(ctx, in.dir); err != nil {
-			return in, err
-		}
-	}
 	database, err := in.createDatabase(ctx)
 	if err != nil {
 		return in, err
@@ -62,7 +60,7 @@ func newInstallation(ctx context.Context, programs string) (in *installation, er
 		return in, err
 	}
 	in.env = append(os.Environ(), "DATABASE_URL="+database, "RABBITMQ_URL="+in.vhost, "TASK_QUEUE_PREFIX="+in.name,
-		"OUTBOX_SOURCES=", "HERALD_SECRET="+signing, "WORKER_HTTP_ADDR=127.0.0.1:0")
+		"OUTBOX_SOURCES=", "HERALD_SECRET="+secret, "WORKER_HTTP_ADDR=127.0.0.1:0")
 	return in, nil
 }
 
@@ -137,17 +135,15 @@ func manage(ctx context.Context, method, vhost string) error {
 	return nil
 }
 
-// start migrates the database, and starts the worker and the pollers of the sources.
+// start starts the worker and the pollers of sources.
 func (in *installation) start(ctx context.Context, sources string) error {
 	file := filepath.Join(in.dir, "sources.yaml")
 	if err := os.WriteFile(file, []byte(sources), 0o600); err != nil {
 		return err
 	}
 	in.env = append(in.env, "OUTBOX_SOURCES="+file)
-	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
-		return err
-	}
-	if _, err := in.startWorker("--events"); err != nil {
+	var err error
+	if in.worker, err = in.startWorker("--events"); err != nil {
 		return err
 	}
 	return in.startPollers(ctx)
@@ -185,6 +181,22 @@ func build(ctx context.Context, dir string) error {
 	return runCommand(ctx, nil, "go", "build", "-o", dir, "herald/worker", "herald/starter")
 }
 
+// buildRevision builds the programs of another commit into a folder.
+func buildRevision(ctx context.Context, revision, dir string) error {
+	tree, archive := filepath.Join(dir, "tree"), filepath.Join(dir, "tree.tar")
+	for _, command := range [][]string{
+		{"mkdir", "-p", tree},
+		{"git", "archive", "--output", archive, revision},
+		{"tar", "-x", "-f", archive, "-C", tree},
+		{"go", "build", "-C", tree, "-o", dir, "./worker", "./starter"},
+	} {
+		if err := runCommand(ctx, nil, command[0], command[1:]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // runCommand runs a program, and quotes what it said if it fails. Without settings it has those
 // of this one.
 func runCommand(ctx context.Context, env []string, program string, args ...string) error {
@@ -194,4 +206,57 @@ func runCommand(ctx context.Context, env []string, program string, args ...strin
 		return fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, cmp.Or(string(bytes.TrimSpace(said)), "it said nothing"))
 	}
 	return nil
+}
+
+// stage is what a case finds: the programs, which are built once for all cases, and where to
+// say what goes on. What a case makes is removed at its end.
+type stage struct {
+	leftovers
+
+	programs string // a folder with worker and starter
+	out      io.Writer
+	name     string // of the case
+}
+
+// say prints progress.
+func (s *stage) say(format string, args ...any) {
+	fmt.Fprintf(s.out, time.Now().Format("15:04:05 ")+s.name+": "+format+"\n", args...)
+}
+
+// install makes Herald's database, migrated, and a vhost. Nothing runs in it yet.
+func (s *stage) install(ctx context.Context) (*installation, error) {
+	in, err := newInstallation(ctx, s.programs)
+	if err != nil {
+		return nil, err
+	}
+	s.atEnd(func(context.Context) error { return in.remove() })
+	if err := in.command(ctx, in.program("starter"), "migrate", "up"); err != nil {
+		return nil, err
+	}
+	// The view shows all databases of the server. Without the extension there are no counts of statements.
+	_, _ = in.db.Exec(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA bench")
+	return in, nil
+}
+
+// leftovers are what was made on the way, and is to be removed.
+type leftovers struct {
+	ends []func(ctx context.Context) error
+}
+
+// endTime bounds the removal of what was made: a database is dropped after a checkpoint.
+const endTime = 5 * time.Minute
+
+// atEnd notes how something is removed that was made; the last is removed first.
+func (l *leftovers) atEnd(remove func(ctx context.Context) error) { l.ends = append(l.ends, remove) }
+
+// remove removes all that was made, also after an interrupt.
+func (l *leftovers) remove() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	var errs []error
+	for _, end := range slices.Backward(l.ends) {
+		errs = append(errs, end(ctx))
+	}
+	l.ends = nil
+	return errors.Join(errs...)
 }

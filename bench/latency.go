@@ -18,9 +18,9 @@ import (
 
 // latencySizes are the flags of the case latency.
 type latencySizes struct {
-	Rate       int `json:"events_per_second"`
-	Recipients int `json:"recipients"`
-	Seconds    int `json:"seconds"`
+	Rate       int
+	Recipients int
+	Seconds    int
 }
 
 func latency() *comparison {
@@ -30,8 +30,6 @@ func latency() *comparison {
 		about: "how long after its commit an event is with the provider, beside how long after a start call an activity runs",
 		a:     "Herald, from before the commit of an event to each of its requests at the provider",
 		b:     "bare Temporal, from before the start of a parent to the first line of the activity in each of its children",
-		large: 2,
-		sizes: s,
 		flags: func(flags *flag.FlagSet) {
 			flags.IntVar(&s.Rate, "rate", 2, "events a second")
 			flags.IntVar(&s.Recipients, "recipients", 3, "recipients of each, with one delivery each")
@@ -132,8 +130,8 @@ func (r *latencyRounds) requests() (map[string]time.Time, error) {
 			return nil, err
 		}
 		var entry struct {
-			Time       time.Time `json:"time"`
-			DeliveryID string    `json:"delivery_id"`
+			Time       time.Time
+			DeliveryID string `json:"delivery_id"`
 		}
 		if err := json.Unmarshal(line, &entry); err != nil {
 			return nil, err

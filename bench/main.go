@@ -11,23 +11,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
-
-// benchmark is a case that is picked by its name, and is not in the table.
-type benchmark struct {
-	name, about string
-	run         func(ctx context.Context, args []string, out io.Writer) error
-}
-
-var cases = []benchmark{
-	{"relay-to-kafka", "rows per second from an outbox to Kafka: `mode: batch`, a plain loop, and a workflow for each row", relayToKafka},
-	{"sockets", "what a gateway with thousands of open sockets adds to a message's way, beside the least that does the same", sockets},
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
+	err := runTable(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
@@ -36,22 +26,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) > 0 {
-		for _, c := range cases {
-			if c.name == args[0] {
-				return c.run(ctx, args[1:], out)
-			}
-		}
-	}
-	return runTable(ctx, args, out)
-}
-
 func help(out io.Writer) {
 	fmt.Fprint(out, `bench measures Herald on the local stack, in turn with other ways to do the same.
 
-  make bench                                    run the table, in a quarter of an hour
+  make bench                                    run the table
   make bench ARGS='deliveries latency'          run these cases of it
+  make bench ARGS='--against HEAD~1 deliveries' compare with Herald at another commit
   make bench ARGS='--pairs 7 deliveries --events 20'
   make bench ARGS='CASE --help'                 say what it measures, and its flags
 
@@ -59,17 +39,77 @@ It makes a database, topics and a vhost of its own, and removes them at the end,
 when it is interrupted. Figures of one machine say little of another; what is compared runs
 in turn, so ratios say more. Leave the machine alone meanwhile.
 
-cases of the table:
+cases:
 `)
 	for _, c := range comparisons() {
 		about := c.about
 		if c.named {
 			about += "; only where it is named"
 		}
-		fmt.Fprintf(out, "  %-18s %s\n", c.name, about)
+		fmt.Fprintf(out, "  %-22s %s\n", c.name, about)
 	}
-	fmt.Fprint(out, "\ncases by themselves:\n")
-	for _, c := range cases {
-		fmt.Fprintf(out, "  %-18s %s\n", c.name, c.about)
+}
+
+// comparisons are the cases of the table, in the order in which they run. Each is a function in
+// a file of its own, which has:
+//
+//   - flags: its sizes, with the defaults of the published table. They stand behind its name.
+//   - open: prepares both sides, mostly by s.herald, and returns what runs a round of each.
+//     What it made is removed by s.atEnd and, of an installation, by the frame.
+//   - goals: which figures of A are to reach what, beside those of B.
+//
+// The frame runs the rounds in turn (A B A B …, the first pairs as a warm-up), prints progress,
+// and makes medians, spreads and ratios of what the rounds return. A round leaves nothing running
+// that the next would feel. The whole table takes 15 minutes at most: choose sizes for it.
+func comparisons() []*comparison {
+	return []*comparison{
+		deliveries(),
+		latency(),
+		broadcast(),
+		beside(),
+		relayToKafka(),
+		relayToKafkaAndPeople(),
+		relayMemory(),
+		relayMissingTopic(),
 	}
+}
+
+// comparison is a case of the table: A, which is Herald, in turn with B, which is what it is
+// compared with.
+type comparison struct {
+	name  string
+	about string // for people who choose
+	a, b  string // what each side does
+	named bool   // it runs only where it is named
+	pairs int    // that count; 0: as many as the table has
+	limit time.Duration
+
+	flags func(flags *flag.FlagSet)
+	open  func(ctx context.Context, s *stage) (a, b round, err error)
+	goals []goal
+}
+
+// round runs one round of one side, and returns its figures. Both sides name theirs alike where
+// they are to be compared.
+type round func(ctx context.Context) (*figures, error)
+
+// figures are what one round found, in the order in which they are printed.
+type figures struct{ all []measured }
+
+// measured is one figure of a round, or many samples of which percentiles are printed.
+type measured struct {
+	name, unit string
+	samples    []float64
+	sampled    bool
+}
+
+// add adds a figure.
+func (f *figures) add(name, unit string, value float64) {
+	f.all = append(f.all, measured{name, unit, []float64{value}, false})
+}
+
+// addSamples adds what percentiles are made of: of all rounds together, since one has few. Their
+// figures are called "NAME p50", "NAME p95" and "NAME p99".
+func (f *figures) addSamples(name, unit string, samples []float64) {
+	f.all = append(f.all, measured{name, unit, samples, true})
 }

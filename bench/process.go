@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -115,14 +114,6 @@ func (p pid) resetPeak() { _ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p
 
 // peakMemory is the most bytes that the process has had of the machine's.
 func (p pid) peakMemory() int { return p.status("VmHWM:") }
-
-// memory is the bytes that it has.
-func (p pid) memory() (int, error) {
-	if bytes := p.status("VmRSS:"); bytes > 0 {
-		return bytes, nil
-	}
-	return 0, errors.New("the system does not tell how much memory a process has")
-}
 
 func (p pid) status(name string) int {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))

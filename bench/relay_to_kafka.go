@@ -5,107 +5,247 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
+	"os"
+	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// relaySettings are the flags of the case relay-to-kafka.
-type relaySettings struct {
-	Rows       int `json:"rows"`
-	PeopleRows int `json:"people_rows"`
-	Keys       int `json:"keys"`
-	Batch      int `json:"batch"`
-	Partitions int `json:"partitions"`
-	Rounds     int `json:"rounds"`
-	WarmUp     int `json:"warm_up"`
+// relayToKafkaSizes are the flags of the cases relay-to-kafka and relay-to-kafka-people.
+type relayToKafkaSizes struct {
+	Rows       int
+	Keys       int
+	Batch      int
+	Partitions int
+	people     bool
 }
 
-const relayHelp = `relay-to-kafka: how fast do the rows of an outbox get to a topic?
-
-  A  Herald: the worker, its poller's workflow and activity
-  B  the plainest loop: select the pending rows, produce them, wait for all, mark them
-  C  Herald with "people: true", up to the insert into event_outbox; it starts their workflows meanwhile
-  D  the loop of B, which inserts the rows into event_outbox first
-
-Each has a table of its own, in the form of the order service, in one database, and a topic
-of its own at one broker. In each round the four run one after another. A row counts
-from the first mark of a round to the last, so that finding the first rows is left out, for
-all of them. B and D send the same keys, headers and payloads, with acks from all replicas.
-
-  make bench ARGS=relay-to-kafka
-  make bench ARGS='relay-to-kafka --keys 1'            all rows have one key
-  make bench ARGS='relay-to-kafka --rows 5000 --rounds 3'
-
-flags:
-`
-
-func relayToKafka(ctx context.Context, args []string, out io.Writer) error {
-	var s relaySettings
-	flags := flag.NewFlagSet("relay-to-kafka", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.IntVar(&s.Rows, "rows", 20_000, "rows of a round, for A and B")
-	flags.IntVar(&s.PeopleRows, "people-rows", 5000, "rows of a round, for C and D")
-	flags.IntVar(&s.Keys, "keys", 1000, "how many keys the rows have, in turn")
-	flags.IntVar(&s.Batch, "batch", 500, "rows at once")
-	flags.IntVar(&s.Partitions, "partitions", 4, "partitions of each topic")
-	flags.IntVar(&s.Rounds, "rounds", 5, "rounds that count")
-	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds before those")
-	file := flags.String("json", "bench/relay-to-kafka.json", "`file` that gets the figures")
-	flags.Usage = func() {
-		fmt.Fprint(out, relayHelp)
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if s.Rows <= s.Batch || s.PeopleRows <= s.Batch || s.Keys < 1 || s.Batch < 1 || s.Batch > 1000 || s.Partitions < 1 || s.Rounds < 1 || s.WarmUp < 0 || flags.NArg() > 0 {
-		return errors.New("there must be more rows than --batch, which is 1000 at most, also for C and D, and at least one key, one partition and one round")
-	}
-	return benchRelay(ctx, s, *file, out)
+func relayToKafka() *comparison {
+	return newRelayToKafka("relay-to-kafka", relayToKafkaSizes{Rows: 20_000})
 }
 
-// benchRelay sets everything up, runs all rounds, and removes what it made.
-func benchRelay(ctx context.Context, s relaySettings, file string, out io.Writer) (err error) {
-	say := func(format string, args ...any) {
-		fmt.Fprintf(out, time.Now().Format("15:04:05 ")+format+"\n", args...)
+func relayToKafkaAndPeople() *comparison {
+	return newRelayToKafka("relay-to-kafka-people", relayToKafkaSizes{Rows: 5000, people: true})
+}
+
+func newRelayToKafka(name string, s relayToKafkaSizes) *comparison {
+	inserting := ""
+	if s.people {
+		inserting = ", and inserts each row into event_outbox first"
 	}
-	say("building the worker and starter, and making a database, a vhost and topics")
-	in, err := newInstallation(ctx, "")
-	if err != nil {
-		return err
+	return &comparison{
+		name:  name,
+		about: "rows from an outbox of the order service to a topic" + inserting,
+		a:     "Herald" + inserting + "; counted from the first mark to the last",
+		b:     "a plain loop: selects pending rows, produces them, waits for all and marks them" + inserting,
+		named: true,
+		flags: func(flags *flag.FlagSet) {
+			flags.IntVar(&s.Rows, "rows", s.Rows, "rows of a round")
+			flags.IntVar(&s.Keys, "keys", 1000, "different keys of these rows")
+			flags.IntVar(&s.Batch, "batch", 500, "rows of a page")
+			flags.IntVar(&s.Partitions, "partitions", 4, "partitions of each topic")
+		},
+		open:  s.open,
+		goals: []goal{{figure: "rows", least: 0.9}},
 	}
-	defer func() {
-		say("removing what was made")
-		err = errors.Join(err, in.remove())
-	}()
-	all, err := newContenders(ctx, in, s)
-	if err != nil {
-		return err
+}
+
+// relayToKafkaRounds are the rounds of both sides. Each side has its table and its topic.
+type relayToKafkaRounds struct {
+	relayToKafkaSizes
+	in   *installation
+	loop *plainLoop
+}
+
+func (s *relayToKafkaSizes) open(ctx context.Context, stage *stage) (a, b round, err error) {
+	if s.Keys < 1 || s.Batch < 1 || s.Batch > 1000 || s.Partitions < 1 || s.Rows <= s.Batch {
+		return nil, nil, errors.New("the case needs a key, a partition, a batch of 1 to 1000 rows, and more rows than that")
 	}
-	for round := 1 - s.WarmUp; round <= s.Rounds; round++ {
-		for _, c := range all {
-			rate, err := c.round(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			what := fmt.Sprintf("round %d of %d", round, s.Rounds)
-			if round < 1 {
-				what = "warm-up"
-			} else {
-				c.Rates = append(c.Rates, rate)
-			}
-			say("%s: %s %8.0f rows/s", what, c.name, rate)
+	r := &relayToKafkaRounds{relayToKafkaSizes: *s}
+	if r.in, err = stage.relaying(ctx, s.Partitions, "herald", "loop"); err != nil {
+		return nil, nil, err
+	}
+	if r.loop, err = newPlainLoop(r.in, table("loop"), r.in.topic("loop"), s.Batch, s.people); err != nil {
+		return nil, nil, err
+	}
+	return r.a, r.b, r.in.start(ctx, fmt.Sprintf(`
+- { name: %s, dialect: order-service, table: %s, kafka: { topic: %s, key: "{{.aggregate_id}}" }, poll_interval: 1s, batch_size: %d, people: %t }
+`, r.in.name, table("herald"), r.in.topic("herald"), s.Batch, s.people))
+}
+
+// table is the outbox of a side, and topic its topic.
+func table(side string) string { return "bench." + side }
+
+func (in *installation) topic(side string) string { return in.name + "-" + side }
+
+// relaying makes an installation with a table and a topic for each side. No worker runs yet.
+func (s *stage) relaying(ctx context.Context, partitions int, sides ...string) (in *installation, err error) {
+	if in, err = s.install(ctx); err != nil {
+		return nil, err
+	}
+	if err := in.connectKafka(); err != nil {
+		return nil, err
+	}
+	for _, side := range sides {
+		err := in.createTopic(ctx, in.topic(side), partitions)
+		if err == nil {
+			err = in.createTable(ctx, table(side))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	for _, c := range all {
-		if err := c.verify(ctx, s.Rounds+s.WarmUp); err != nil {
+	return in, nil
+}
+
+// roundTime bounds one round.
+const roundTime = 10 * time.Minute
+
+func (r *relayToKafkaRounds) a(ctx context.Context) (*figures, error) {
+	return r.round(ctx, "herald", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+}
+
+func (r *relayToKafkaRounds) b(ctx context.Context) (*figures, error) {
+	return r.round(ctx, "loop", r.loop.run)
+}
+
+// round fills a side's table and waits until its topic has all rows.
+func (r *relayToKafkaRounds) round(ctx context.Context, side string, send func(context.Context) error) (*figures, error) {
+	ctx, cancel := context.WithTimeout(ctx, roundTime)
+	defer cancel()
+	before, err := r.in.records(ctx, r.in.topic(side))
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.in.fill(ctx, table(side), "OrderCreated", r.Rows, r.Keys)
+	if err != nil {
+		return nil, err
+	}
+	sending, stop := context.WithCancel(ctx)
+	sent := make(chan error, 1)
+	go func() { sent <- send(sending) }()
+	err = r.in.awaitSent(ctx, table(side), last)
+	stop()
+	if sendErr := <-sent; !errors.Is(sendErr, context.Canceled) {
+		err = errors.Join(sendErr, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rate, err := r.in.rate(ctx, table(side))
+	if err != nil {
+		return nil, err
+	}
+	after, err := r.in.records(ctx, r.in.topic(side))
+	if err == nil && after-before != int64(r.Rows) {
+		err = fmt.Errorf("the topic got %d records of %d rows", after-before, r.Rows)
+	}
+	f := &figures{}
+	f.add("rows", "per second", rate)
+	return f, errors.Join(err, r.in.awaitStarted(ctx))
+}
+
+// awaitStarted waits until the workflows of all events are started. They would slow down the
+// next round.
+func (in *installation) awaitStarted(ctx context.Context) error {
+	for {
+		pending, err := in.count(ctx, "SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND source <> 'loop'")
+		if err != nil || pending == 0 {
 			return err
 		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	r, err := newReport(ctx, in, s, all)
+}
+
+// topicTime bounds a request about a topic.
+const topicTime = 30 * time.Second
+
+func (in *installation) createTopic(ctx context.Context, name string, partitions int) error {
+	ctx, cancel := context.WithTimeout(ctx, topicTime)
+	defer cancel()
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, int32(partitions), -1
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(ctx, in.kafka)
+	if err == nil {
+		err = kerr.ErrorForCode(response.Topics[0].ErrorCode)
+	}
+	if err == nil {
+		in.atEnd(func(ctx context.Context) error { return in.deleteTopic(ctx, name) })
+	}
+	return err
+}
+
+func (in *installation) deleteTopic(ctx context.Context, name string) error {
+	topic := kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = &name
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	request.Topics, request.TopicNames = append(request.Topics, topic), []string{name}
+	response, err := request.RequestWith(ctx, in.kafka)
 	if err != nil {
 		return err
 	}
-	r.print(out)
-	return r.save(file, out)
+	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
+}
+
+// records is how many records a topic has.
+func (in *installation) records(ctx context.Context, name string) (count int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, topicTime)
+	defer cancel()
+	cluster, err := in.metadata(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	for _, partition := range cluster.Topics[0].Partitions {
+		asked := kmsg.NewListOffsetsRequestTopicPartition()
+		asked.Partition, asked.Timestamp = partition.Partition, -1 // the end
+		topic := kmsg.NewListOffsetsRequestTopic()
+		topic.Topic, topic.Partitions = name, append(topic.Partitions, asked)
+		request := kmsg.NewPtrListOffsetsRequest()
+		request.ReplicaID, request.Topics = -1, append(request.Topics, topic)
+		response, err := in.kafka.Broker(int(partition.Leader)).Request(ctx, request)
+		if err != nil {
+			return 0, err
+		}
+		found := response.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0]
+		if err := kerr.ErrorForCode(found.ErrorCode); err != nil {
+			return 0, err
+		}
+		count += found.Offset
+	}
+	return count, nil
+}
+
+// metadata is what the cluster says of itself and of a topic.
+func (in *installation) metadata(ctx context.Context, topic string) (*kmsg.MetadataResponse, error) {
+	asked := kmsg.NewMetadataRequestTopic()
+	asked.Topic = &topic
+	request := kmsg.NewPtrMetadataRequest()
+	request.Topics = append(request.Topics, asked)
+	response, err := request.RequestWith(ctx, in.kafka)
+	if err == nil && len(response.Topics) == 0 {
+		err = errors.New("the broker does not know the topic")
+	}
+	return response, err
+}
+
+// connectKafka connects to the brokers.
+func (in *installation) connectKafka() (err error) {
+	if os.Getenv("KAFKA_BROKERS") == "" {
+		return errors.New("KAFKA_BROKERS is not set: run `make up`, then `make bench ARGS=…`")
+	}
+	in.brokers = strings.Split(os.Getenv("KAFKA_BROKERS"), ",")
+	if in.kafka, err = kgo.NewClient(kgo.SeedBrokers(in.brokers...)); err != nil {
+		return err
+	}
+	in.atEnd(func(context.Context) error { in.kafka.Close(); return nil })
+	return nil
 }

@@ -3,15 +3,21 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 // caseTime bounds one case that has no limit of its own.
 const caseTime = 20 * time.Minute
+
+// previous is the folder of the programs that --against builds.
+const previous = "previous"
 
 // runTable runs the cases that are named, or all, and prints the table.
 func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
@@ -31,13 +37,23 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := build(ctx, programs); err != nil {
 		return err
 	}
-	r, began := newTableReport(ctx, s), time.Now()
+	if s.Against != "" {
+		fmt.Fprintln(out, time.Now().Format("15:04:05 ")+"building the worker and starter of "+s.Against)
+		if err := buildRevision(ctx, s.Against, filepath.Join(programs, previous)); err != nil {
+			return err
+		}
+		for _, c := range picked {
+			c.b, c.goals = "the same, built from "+s.Against, nil
+		}
+	}
+	fmt.Fprintln(out, machine(ctx))
+	r, began := &tableReport{}, time.Now()
 	var errs []error
-	for i, c := range picked {
+	for _, c := range picked {
 		if ctx.Err() != nil {
 			break
 		}
-		result, err := c.measure(ctx, s, &stage{programs: programs, out: out, name: c.name}, s.share(began, picked[i:]))
+		result, err := c.measure(ctx, s, &stage{programs: programs, out: out, name: c.name})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 			continue
@@ -50,15 +66,11 @@ func runTable(ctx context.Context, args []string, out io.Writer) (err error) {
 	r.judge(picked)
 	r.print(out)
 	fmt.Fprintf(out, "\nall of it took %s\n", time.Since(began).Round(time.Second))
-	errs = append(errs, ctx.Err(), r.save(s, out))
-	if err := errors.Join(errs...); err != nil || !s.docs {
-		return err
-	}
-	return r.writeDocs()
+	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// measure runs the rounds of a case in turn, until another pair would end after a time.
-func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage, until time.Time) (result caseResult, err error) {
+// measure runs the rounds of a case in turn.
+func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage) (result caseResult, err error) {
 	limit := max(c.limit, caseTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it has not ended within %s", limit))
 	defer cancel()
@@ -66,6 +78,13 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage,
 	stage.say("preparing")
 	defer func() { err = errors.Join(err, stage.remove()) }()
 	a, b, err := c.open(ctx, stage)
+	if err == nil && s.Against != "" {
+		other := *stage
+		other.programs = filepath.Join(stage.programs, previous)
+		other.leftovers = leftovers{}
+		defer func() { err = errors.Join(err, other.remove()) }()
+		b, _, err = c.open(ctx, &other)
+	}
 	if err != nil {
 		return result, errors.Join(err, context.Cause(ctx))
 	}
@@ -75,7 +94,6 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage,
 	}
 	var found [2][]*figures
 	for pair := 1 - s.WarmUp; pair <= pairs; pair++ {
-		started := time.Now()
 		for side, run := range []round{a, b} {
 			figures, err := run(ctx)
 			if err != nil {
@@ -87,10 +105,6 @@ func (c *comparison) measure(ctx context.Context, s tableSettings, stage *stage,
 			}
 			stage.say("pair %d of %d: %s %s", pair, pairs, sides[side], figures.first())
 			found[side] = append(found[side], figures)
-		}
-		if pair >= 1 && pair < pairs && time.Now().Add(time.Since(started)).After(until) {
-			stage.say("there is no time for more than %d of %d pairs: see --minutes", pair, pairs)
-			break
 		}
 	}
 	return newCaseResult(c, found, time.Since(began)), nil
@@ -108,4 +122,67 @@ func (f *figures) first() string {
 		return fmt.Sprintf("%s p50 %s %s", m.name, number(percentile(m.samples, 50)), m.unit)
 	}
 	return strings.TrimSpace(number(m.samples[0]) + " " + m.unit)
+}
+
+// tableSettings are the flags of the whole table, which stand before the first case.
+type tableSettings struct {
+	Pairs   int
+	WarmUp  int
+	Against string
+}
+
+// parseTable reads the flags of the table, and the cases with those of each.
+func parseTable(args []string, out io.Writer) (s tableSettings, picked []*comparison, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&s.Pairs, "pairs", 3, "rounds of each side that count")
+	flags.IntVar(&s.WarmUp, "warm-up", 1, "rounds of each side before those")
+	flags.StringVar(&s.Against, "against", "", "`commit` that B is built from: each case then compares Herald with Herald, without goals")
+	flags.Usage = func() {
+		help(out)
+		fmt.Fprintln(out, "\nflags of the table, before the first case:")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return s, nil, err
+	}
+	if s.Pairs < 1 || s.WarmUp < 0 {
+		return s, nil, errors.New("there must be a pair that counts")
+	}
+	all, rest := comparisons(), flags.Args()
+	if len(rest) == 0 {
+		for _, c := range all {
+			if !c.named {
+				rest = append(rest, c.name)
+			}
+		}
+	}
+	for len(rest) > 0 {
+		i := slices.IndexFunc(all, func(c *comparison) bool { return c.name == rest[0] })
+		if i < 0 {
+			help(out)
+			return s, nil, fmt.Errorf("the table has no case %q", rest[0])
+		}
+		if rest, err = all[i].parse(rest[1:], out); err != nil {
+			return s, nil, err
+		}
+		if !slices.Contains(picked, all[i]) {
+			picked = append(picked, all[i])
+		}
+	}
+	return s, picked, nil
+}
+
+// parse reads the flags of a case, and returns what follows them.
+func (c *comparison) parse(args []string, out io.Writer) (rest []string, err error) {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&c.pairs, "pairs", c.pairs, "rounds of each side that count; 0: those of the table")
+	c.flags(flags)
+	flags.Usage = func() {
+		fmt.Fprintf(out, "%s: %s\n\n  A  %s\n  B  %s\n\nflags:\n", c.name, c.about, c.a, c.b)
+		flags.PrintDefaults()
+	}
+	err = flags.Parse(args)
+	return flags.Args(), err
 }

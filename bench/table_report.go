@@ -1,50 +1,42 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
 )
 
 // tableReport is what a run of the table found.
-type tableReport struct {
-	At       time.Time         `json:"at"`
-	Machine  map[string]any    `json:"machine"`
-	Versions map[string]string `json:"versions"`
-	Settings tableSettings     `json:"settings"`
-	Cases    []caseResult      `json:"cases"`
-}
+type tableReport struct{ Cases []caseResult }
 
 // caseResult is what the rounds of a case found.
 type caseResult struct {
-	Name    string      `json:"name"`
-	A       string      `json:"a"`
-	B       string      `json:"b"`
-	Sizes   any         `json:"sizes"`
-	Pairs   int         `json:"pairs"`
-	Seconds float64     `json:"seconds"`
-	Figures []compared  `json:"figures"`
-	Goals   []judgement `json:"goals"`
+	Name    string
+	A       string
+	B       string
+	Pairs   int
+	Seconds float64
+	Figures []compared
+	Goals   []judgement
 	found   [2][]series
 }
 
 // compared is a figure of both sides. One of them may not have it.
 type compared struct {
-	Name  string  `json:"name"`
-	Unit  string  `json:"unit"`
-	A     *series `json:"a,omitempty"`
-	B     *series `json:"b,omitempty"`
-	Ratio *series `json:"ratio,omitempty"` // A/B of each pair
+	Name  string
+	Unit  string
+	A     *series
+	B     *series
+	Ratio *series // A/B of each pair
 }
 
 func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseResult {
-	r := caseResult{Name: c.name, A: c.a, B: c.b, Sizes: c.sizes, Pairs: len(found[0]), Seconds: math.Round(took.Seconds())}
+	r := caseResult{Name: c.name, A: c.a, B: c.b, Pairs: len(found[0]), Seconds: math.Round(took.Seconds())}
 	r.found = [2][]series{seriesOf(found[0]), seriesOf(found[1])}
 	for _, a := range r.found[0] {
 		both := compared{Name: a.Name, Unit: a.Unit, A: &a}
@@ -63,7 +55,6 @@ func newCaseResult(c *comparison, found [2][]*figures, took time.Duration) caseR
 
 // print prints the table: a line for each figure, those that are to reach something first.
 func (r *tableReport) print(out io.Writer) {
-	fmt.Fprintf(out, "\n%s\n", r.machine())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range r.Cases {
 		fmt.Fprintf(w, "\n%s: %s, %.0f s\n  A: %s\n  B: %s\n", c.Name, c.pairs(), c.Seconds, c.A, c.B)
@@ -132,18 +123,172 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', min(digits, 4), 64)
 }
 
-// save writes all figures to a file.
-func (r *tableReport) save(s tableSettings, out io.Writer) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = os.WriteFile(s.file, append(text, '\n'), 0o644)
-	}
-	if err == nil {
-		fmt.Fprintln(out, "\nwritten to "+s.file)
-	}
-	return err
+// goal is what a figure of A is to reach beside the same of B, or beside that of another case.
+// One of least, most and more is set.
+type goal struct {
+	figure string
+	beside string  // the case whose A is compared with; empty: B of this one
+	other  string  // the figure of that; empty: the same
+	least  float64 // A/B is at least that
+	most   float64 // A/B is at most that
+	more   float64 // A - B is at most that, in the figure's unit
 }
 
-func newTableReport(ctx context.Context, s tableSettings) *tableReport {
-	return &tableReport{At: time.Now().UTC(), Machine: machine(), Versions: versions(ctx), Settings: s}
+// judgement is what became of a goal.
+type judgement struct {
+	Figure  string
+	ToReach string
+	Value   float64
+	Reached bool
+}
+
+// judge compares what was found with what is to be reached. A goal that needs a case which did
+// not run is left out.
+func (r *tableReport) judge(all []*comparison) {
+	for i := range r.Cases {
+		result := &r.Cases[i]
+		c := all[slices.IndexFunc(all, func(c *comparison) bool { return c.name == result.Name })]
+		for _, g := range c.goals {
+			a, _ := named(result.found[0], g.figure)
+			b, has := r.beside(result, g)
+			if has {
+				result.Goals = append(result.Goals, g.judge(a, b))
+			}
+		}
+	}
+}
+
+// beside is what a goal compares with.
+func (r *tableReport) beside(result *caseResult, g goal) (series, bool) {
+	other := cmp.Or(g.other, g.figure)
+	if g.beside == "" {
+		return named(result.found[1], other)
+	}
+	i := slices.IndexFunc(r.Cases, func(c caseResult) bool { return c.Name == g.beside })
+	if i < 0 {
+		return series{}, false
+	}
+	return named(r.Cases[i].found[0], other)
+}
+
+// judge compares the medians of two cases, whose rounds are no pairs, and otherwise takes the
+// ratio of the pairs.
+func (g goal) judge(a, b series) judgement {
+	of := a.Median / b.Median
+	if pairs := ratio(a, b); pairs != nil && g.beside == "" {
+		of = pairs.Median
+	}
+	j := judgement{Figure: g.figure, Value: of}
+	beside := "B"
+	if g.beside != "" {
+		beside = "A of " + g.beside
+	}
+	switch {
+	case g.least > 0:
+		j.ToReach, j.Reached = fmt.Sprintf("≥ %s × %s", number(g.least), beside), of >= g.least
+	case g.most > 0:
+		j.ToReach, j.Reached = fmt.Sprintf("≤ %s × %s", number(g.most), beside), of <= g.most
+	default:
+		j.Value = a.Median - b.Median
+		j.ToReach, j.Reached = fmt.Sprintf("≤ %s + %s %s", beside, number(g.more), a.Unit), j.Value <= g.more
+	}
+	return j
+}
+
+// series is a figure of one side over all rounds.
+type series struct {
+	Name   string
+	Unit   string
+	Median float64 // of the rounds; a percentile: of the samples of all rounds
+	Min    float64 // of the rounds
+	Max    float64
+	Rounds []float64
+	pooled bool // the median is that of all samples
+}
+
+// percentiles are those of samples.
+var percentiles = []int{50, 95, 99}
+
+// seriesOf makes series of what the rounds of one side found. A round may lack a figure, as a count
+// of statements that Postgres has forgotten.
+func seriesOf(rounds []*figures) (all []series) {
+	var order []measured
+	each := map[string][][]float64{}
+	for _, round := range rounds {
+		for _, m := range round.all {
+			if each[m.name] == nil {
+				order = append(order, m)
+			}
+			each[m.name] = append(each[m.name], m.samples)
+		}
+	}
+	for _, m := range order {
+		if m.sampled {
+			all = append(all, percentilesOf(m, each[m.name])...)
+			continue
+		}
+		all = append(all, newSeries(m.name, m.unit, slices.Concat(each[m.name]...)))
+	}
+	return all
+}
+
+// percentilesOf are series of samples.
+func percentilesOf(m measured, rounds [][]float64) (all []series) {
+	for _, p := range percentiles {
+		var ofRounds []float64
+		for _, samples := range rounds {
+			ofRounds = append(ofRounds, percentile(samples, p))
+		}
+		s := newSeries(fmt.Sprintf("%s p%d", m.name, p), m.unit, ofRounds)
+		s.Median, s.pooled = percentile(slices.Concat(rounds...), p), true
+		all = append(all, s)
+	}
+	return all
+}
+
+func newSeries(name, unit string, rounds []float64) series {
+	sorted := slices.Sorted(slices.Values(rounds))
+	n := len(sorted)
+	return series{Name: name, Unit: unit, Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1], Rounds: rounds}
+}
+
+// percentile is the nearest rank; of no samples it is 0.
+func percentile(samples []float64, p int) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	return sorted[max(int(math.Ceil(float64(len(sorted)*p)/100)), 1)-1]
+}
+
+// ratio is A/B of each pair of rounds, and in the middle the median of these, or the ratio of two
+// percentiles. It is nil where B is 0 in a round, or a side lacks one.
+func ratio(a, b series) *series {
+	if len(a.Rounds) != len(b.Rounds) {
+		return nil
+	}
+	var of []float64
+	for i := range a.Rounds {
+		if b.Rounds[i] == 0 {
+			return nil
+		}
+		of = append(of, a.Rounds[i]/b.Rounds[i])
+	}
+	if len(of) == 0 || b.Median == 0 {
+		return nil
+	}
+	r := newSeries(a.Name, "", of)
+	if a.pooled {
+		r.Median = a.Median / b.Median
+	}
+	return &r
+}
+
+// named returns the series that has a name.
+func named(all []series, name string) (series, bool) {
+	i := slices.IndexFunc(all, func(s series) bool { return s.Name == name })
+	if i < 0 {
+		return series{}, false
+	}
+	return all[i], true
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +59,6 @@ func TestGoals(t *testing.T) {
 	var printed strings.Builder
 	r.print(&printed)
 	require.Regexp(t, `mails, per second +50.0 +\(40.0–60.0\) +30.0 +\(20.0–50.0\) +2.00 +\(1.00–2.00\) +≥ 1.20 × B: reached \(2.00\)`, printed.String())
-	require.Contains(t, goalTable(r), "| slow | wait p99, ms | 90.0 (3.00–90.0) | 50.0 (1.00–50.0) | 1.80 (1.80–6.00) | ≤ 1.50 × B | **missed** (1.80) |")
 }
 
 // A figure that a round lacks is made of the others, and has no ratio.
@@ -86,81 +83,42 @@ func TestRoundLacksFigure(t *testing.T) {
 func TestTableArguments(t *testing.T) {
 	t.Parallel()
 
-	s, picked, err := parseTable(strings.Fields("--pairs 2 relay --events 7 latency"), io.Discard)
+	s, picked, err := parseTable(strings.Fields("--pairs 2 deliveries --events 7 latency"), io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 2, s.Pairs)
-	require.Equal(t, "bench/relay+latency.json", s.file)
 	require.Len(t, picked, 2)
-	require.Equal(t, &relaySizes{Events: 7}, picked[0].sizes)
 
-	s, picked, err = parseTable(nil, io.Discard)
+	_, picked, err = parseTable(nil, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "bench/table.json", s.file)
-	require.Equal(t, float64(tableMinutes), s.Minutes)
 	for _, c := range picked {
 		require.False(t, c.named, c.name)
-		_, alone, err := parseTable([]string{c.name}, io.Discard)
-		require.NoError(t, err)
-		require.Equal(t, alone[0].sizes, c.sizes, "the sizes that it has where it is named")
 	}
-	for args, want := range map[string]string{"nothing": `no case "nothing"`, "--pairs 0": "a pair", "relay --pairs x": "invalid value"} {
+	for args, want := range map[string]string{"nothing": `no case "nothing"`, "--pairs 0": "a pair", "latency --pairs x": "invalid value"} {
 		_, _, err := parseTable(strings.Fields(args), io.Discard)
 		require.ErrorContains(t, err, want, args)
 	}
 }
 
-// A case runs A and B in turn, and has fewer pairs where another would take longer than its share
-// of the time, but never none.
+// A case runs A and B in turn, after a warm-up, and removes what it made.
 func TestRoundsInTurn(t *testing.T) {
 	t.Parallel()
 
-	for _, tt := range []struct {
-		name  string
-		until time.Time
-		want  string
-	}{
-		{"time enough", time.Now().Add(time.Hour), "AB AB AB AB"},
-		{"no time", time.Now(), "AB AB"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			var ran, removed string
-			side := func(name string) round {
-				return func(context.Context) (*figures, error) {
-					ran += name
-					return roundsOf("mails", 1)[0], nil
-				}
-			}
-			c := &comparison{name: "c", open: func(_ context.Context, s *stage) (round, round, error) {
-				s.atEnd(func(context.Context) error { removed = "removed"; return nil })
-				return side("A"), side("B"), nil
-			}}
-			result, err := c.measure(t.Context(), tableSettings{Pairs: 3, WarmUp: 1}, &stage{out: io.Discard}, tt.until)
-			require.NoError(t, err)
-			require.Equal(t, strings.ReplaceAll(tt.want, " ", ""), ran)
-			require.Equal(t, len(ran)/2-1, result.Pairs, "the first pair is the warm-up")
-			require.Equal(t, "removed", removed)
-		})
+	var ran, removed string
+	side := func(name string) round {
+		return func(context.Context) (*figures, error) {
+			ran += name
+			return roundsOf("mails", 1)[0], nil
+		}
 	}
-}
-
-// Of the time that is left, the large cases have a larger share; picked cases have any time.
-func TestShare(t *testing.T) {
-	t.Parallel()
-
-	small, large := &comparison{}, &comparison{large: 3}
-	s := tableSettings{Minutes: 8}
-	for _, tt := range []struct {
-		left []*comparison
-		want time.Duration
-	}{
-		{[]*comparison{small, large}, time.Minute}, {[]*comparison{large, small}, 3 * time.Minute}, {[]*comparison{large}, 4 * time.Minute},
-	} {
-		began := time.Now().Add(-4 * time.Minute)
-		require.WithinDuration(t, time.Now().Add(tt.want), s.share(began, tt.left), time.Second)
-	}
-	require.Greater(t, time.Until(tableSettings{}.share(time.Now(), []*comparison{small})), time.Hour)
+	c := &comparison{name: "c", open: func(_ context.Context, s *stage) (round, round, error) {
+		s.atEnd(func(context.Context) error { removed = "removed"; return nil })
+		return side("A"), side("B"), nil
+	}}
+	result, err := c.measure(t.Context(), tableSettings{Pairs: 3, WarmUp: 1}, &stage{out: io.Discard})
+	require.NoError(t, err)
+	require.Equal(t, "ABABABAB", ran)
+	require.Equal(t, 3, result.Pairs)
+	require.Equal(t, "removed", removed)
 }
 
 // A goal has one bound, and the case that it names is one.
@@ -188,34 +146,10 @@ func TestGoalsOfTheCases(t *testing.T) {
 	}
 }
 
-// The documents have a place for each table that a run writes.
-func TestDocumentsHavePlaces(t *testing.T) {
-	t.Parallel()
-
-	r := &tableReport{}
-	for file, tables := range documents {
-		text, err := os.ReadFile(filepath.Join("..", file))
-		require.NoError(t, err)
-		for name, table := range tables {
-			_, err := replaceTable(string(text), name, table(r))
-			require.NoError(t, err, file)
-		}
-	}
-	written, err := replaceTable("a\n<!-- make bench ARGS=--write-docs: x -->\nold\n<!-- end -->\nb\n", "x", "new\n")
-	require.NoError(t, err)
-	require.Equal(t, "a\n<!-- make bench ARGS=--write-docs: x -->\n\nnew\n\n<!-- end -->\nb\n", written)
-	_, err = replaceTable("a\n", "x", "new\n")
-	require.ErrorContains(t, err, "no place")
-}
-
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 
 	for f, want := range map[float64]string{0: "0", 0.012345: "0.0123", 1.2345: "1.23", 99.4: "99.4", 1234.5: "1234", -12.34: "-12.3"} {
 		require.Equal(t, want, number(f))
 	}
-	for f, want := range map[float64]string{6: "6", 100: "100", 12.5: "12.5", 1234: "1,230", 9_876_543: "9,880,000"} {
-		require.Equal(t, want, about(f))
-	}
-	require.Equal(t, "-", about((&tableReport{}).cost("deliveries", "x")))
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	_ "time/tzdata" // quiet hours are judged alike on every machine
 
+	"github.com/caarlos0/env/v11"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 
@@ -26,6 +28,8 @@ import (
 	"herald/internal/secret"
 	"herald/internal/signin"
 	"herald/internal/version"
+	"herald/internal/wiring"
+	"herald/migrations"
 )
 
 func main() {
@@ -161,4 +165,53 @@ func needs(db *postgres.Store, verifier *signin.Verifier, public *public) []heal
 		{Name: "keys", Down: "none can be fetched from AUTH_JWKS_URL", Run: verifier.Ready},
 		{Name: "server", Down: "is not started, or is about to stop", Run: public.ready},
 	}
+}
+
+// readSettings reads all settings of an environment, those of who may sign in included.
+func readSettings(environment []string) (cfg config.Gateway, who signin.Settings, err error) {
+	cfg, err = config.GatewayFrom(env.ToMap(environment), who.Read, wiring.New().Read)
+	return cfg, who, err
+}
+
+// awaitDatabase waits until the database answers, has the schema of this build, and has
+// agreed on the secret. It fails if the database knows another one.
+func awaitDatabase(ctx context.Context, db *postgres.Store) error {
+	return health.Await(ctx, "the database, or for its schema", func(ctx context.Context) error {
+		if err := db.Current(ctx, migrations.FS); err != nil {
+			return err
+		}
+		return db.AgreeOnSecret(ctx)
+	})
+}
+
+const usage = `gateway serves browsers: live notifications at /ws, the inbox and preferences under
+/api/, and a page at /; and what providers say of messages, at /webhooks/. Any number may
+run side by side, behind what terminates TLS.
+
+Its settings come from the environment, among them
+  DATABASE_URL, RABBITMQ_URL          as the worker's
+  HERALD_SECRET                       the same for all processes: openssl rand -base64 32
+  AUTH_ISSUER, AUTH_AUDIENCE          whose tokens count, and for whom they are
+  AUTH_HS256_SECRET or AUTH_JWKS_URL  what checks their signatures
+  SENDGRID_WEBHOOK_PUBLIC_KEY         what checks SendGrid's
+  TWILIO_AUTH_TOKEN, PUBLIC_URL       what checks Twilio's, and where it reaches the gateway
+docs/reference.md has all of them.
+
+`
+
+func parseFlags(args []string) (showVersion bool, err error) {
+	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
+	flags.BoolVar(&showVersion, "version", false, "print the version and end")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(flags.Output(), "gateway takes no arguments, but got %q; gateway --help says what it takes\n", flags.Args())
+		return false, flag.ErrHelp
+	}
+	return showVersion, nil
 }

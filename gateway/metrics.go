@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -30,9 +29,7 @@ type metrics struct {
 	meter    metric.Meter
 	page     http.Handler // all of them, as Prometheus reads them
 	refusals metric.Int64Counter
-
-	mu   sync.Mutex
-	said map[string]*rate.Sometimes // by cause: when a refusal is logged
+	said     map[string]*rate.Sometimes // by cause: when a refusal is logged
 }
 
 // newMetrics sets up metrics of this process alone: nothing is global.
@@ -51,10 +48,12 @@ func newMetrics() (*metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up metrics: %w", err)
 	}
+	causes := []string{otherOrigin, otherHost, oneAddress}
 	for _, reason := range signin.Reasons() {
-		m.count(string(reason), 0)
+		causes = append(causes, string(reason))
 	}
-	for _, cause := range []string{otherOrigin, otherHost, oneAddress} {
+	for _, cause := range causes {
+		m.said[cause] = &rate.Sometimes{Interval: refusedInterval}
 		m.count(cause, 0)
 	}
 	return m, nil
@@ -77,11 +76,6 @@ func (m *metrics) watchBroker(ready func() error) error {
 // refuse counts a refusal, and logs one a minute for each cause.
 func (m *metrics) refuse(cause string) {
 	m.count(cause, 1)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.said[cause] == nil {
-		m.said[cause] = &rate.Sometimes{Interval: refusedInterval}
-	}
 	m.said[cause].Do(func() { slog.Info("requests are refused; herald_gateway_refusals_total counts them", "cause", cause) })
 }
 

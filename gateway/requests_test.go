@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
 )
 
 // The log has a line for each request, by which its answer can be found, and nothing that
@@ -56,4 +60,113 @@ func TestLogOfRequests(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, answer.Code)
 	require.Equal(t, "application/problem+json", answer.Header().Get("Content-Type"))
 	require.NotContains(t, answer.Body.String(), "mistake")
+}
+
+// clients is a listener to which clients of some addresses connect.
+type clients struct {
+	net.Listener
+	from []string
+}
+
+func (c *clients) Accept() (net.Conn, error) {
+	if len(c.from) == 0 {
+		return nil, net.ErrClosed
+	}
+	address := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.from[0]))
+	c.from = c.from[1:]
+	conn, _ := net.Pipe()
+	return &clientConn{conn, address}, nil
+}
+
+type clientConn struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c *clientConn) RemoteAddr() net.Addr { return c.from }
+
+// An address has its share of the connections, and gets them back as they are closed.
+func TestConnectionsPerAddress(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name          string
+		first, second string // where the clients come from
+		most          int
+		refused       bool // of the third client, who comes from second
+	}{
+		{name: "one address", first: "192.0.2.1:1000", second: "192.0.2.1:2000", most: 2, refused: true},
+		{name: "without a limit", first: "192.0.2.1:1000", second: "192.0.2.1:2000"},
+		{name: "two addresses", first: "192.0.2.1:1000", second: "192.0.2.2:1000", most: 2},
+		{name: "one network of IPv6", first: "[2001:db8::1]:1000", second: "[2001:db8::2]:1000", most: 2, refused: true},
+		{name: "two networks of IPv6", first: "[2001:db8::1]:1000", second: "[2001:db8:0:1::1]:1000", most: 2},
+		{name: "IPv4 as IPv6", first: "[::ffff:192.0.2.1]:1000", second: "192.0.2.1:1000", most: 2, refused: true},
+		{name: "a balancer", first: "10.1.2.3:1000", second: "10.1.2.3:1000", most: 2},
+		{name: "this machine", first: "[::1]:1000", second: "127.0.0.1:1000", most: 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			refused := 0
+			from := &clients{from: []string{tt.first, tt.first, tt.second}}
+			listener := &perAddress{Listener: from, most: tt.most, refused: func() { refused++ }}
+			conn, err := listener.Accept()
+			require.NoError(t, err)
+			_, err = listener.Accept()
+			require.NoError(t, err)
+			_, err = listener.Accept()
+			if !tt.refused {
+				require.NoError(t, err)
+				require.Zero(t, refused)
+				return
+			}
+			require.ErrorIs(t, err, net.ErrClosed, "the third was closed")
+			require.Equal(t, 1, refused)
+
+			require.NoError(t, conn.Close())
+			require.NoError(t, conn.Close())
+			from.from = []string{tt.second, tt.second}
+			_, err = listener.Accept()
+			require.NoError(t, err)
+			_, err = listener.Accept()
+			require.ErrorIs(t, err, net.ErrClosed, "a connection that was closed twice counts once")
+		})
+	}
+}
+
+// linkOver is the link by which recipient 10 unsubscribes from reservations over a channel.
+func linkOver(channel notification.Channel) string {
+	return unsubscribing.Over(channel)(notification.Message{UserType: notification.RestaurantUser, UserID: "10", Category: "reservations"})
+}
+
+// unsubscribeCases are requests by links of mails.
+func unsubscribeCases() []contractCase {
+	form := "application/x-www-form-urlencoded"
+	optional, mandatory := linkOver(notification.Push), linkOver(notification.Email)
+	return []contractCase{
+		{"ask to unsubscribe", request{method: "GET", path: optional}, 200},
+		{"ask to unsubscribe from what is mandatory", request{method: "GET", path: mandatory}, 200},
+		{"ask by a broken link", request{method: "GET", path: optional + "x"}, 400},
+		{"unsubscribe", request{method: "POST", path: optional, contentType: form, body: "List-Unsubscribe=One-Click"}, 200},
+		{"unsubscribe from what is mandatory", request{method: "POST", path: mandatory, contentType: form, body: "List-Unsubscribe=One-Click"}, 422},
+		{"unsubscribe by a broken link", request{method: "POST", path: "/unsubscribe?token=", contentType: form}, 400},
+	}
+}
+
+// A link works wherever it is used: webmail has an origin of its own, and browsers send
+// "null" with the form of the page, since its address is told to nobody. A page elsewhere
+// still has no say in anything else.
+func TestUnsubscribeFromAnyOrigin(t *testing.T) {
+	t.Parallel()
+
+	g := newContracted(t)
+	for _, origin := range []string{"null", "https://webmail.example.com", g.URL} {
+		for _, method := range []string{"GET", "POST"} {
+			_, answer, body := g.do(t, request{method: method, path: linkOver(notification.Push), origin: origin})
+			require.Equal(t, 200, answer.StatusCode, "%s", body)
+		}
+	}
+	_, answer, _ := g.do(t, request{method: "GET", path: "/api/preferences", token: token(t, "10"), origin: "null"})
+	require.Equal(t, 403, answer.StatusCode)
 }

@@ -68,50 +68,31 @@ COMMENT ON TABLE source_start IS 'The last event of event_outbox from before Her
 COMMENT ON COLUMN source_start.source IS 'herald.';
 COMMENT ON COLUMN source_start.seq IS 'event_outbox.seq of that event.';
 
+-- Where a poller's walk has come to, for the poller that owns the same slots next.
+CREATE TABLE source_position (
+    source   text  NOT NULL,
+    slots    int[] NOT NULL,
+    owner    text  NOT NULL,
+    position jsonb,          -- null: the owner has not ended
+
+    CONSTRAINT source_position_pkey PRIMARY KEY (source, slots)
+);
+
+COMMENT ON TABLE source_position IS 'How far the pollers of outboxes have come. A poller continues where the owner of its slots before it ended.';
+
+COMMENT ON COLUMN source_position.source IS 'The outbox.';
+COMMENT ON COLUMN source_position.slots IS 'The parts of the outbox''s keys that the poller owns.';
+COMMENT ON COLUMN source_position.owner IS 'The poller that owns the slots, or did last.';
+COMMENT ON COLUMN source_position.position IS 'The cursors of the poller''s walk, when it ended. Null: the poller runs or has died, and the next walk begins at the first row.';
+
 ALTER TABLE event_outbox
     ADD COLUMN produced_at timestamptz;
 
 COMMENT ON COLUMN event_outbox.produced_at IS 'When the topic of Herald''s own outbox acknowledged the event. Null: not yet, or the outbox has no topic.';
 
--- What release 0.2 kept about rows that failed, or that their topic refused, is in event_outbox. Its columns sink_attempts and row_failed_at stay
--- until no worker of that release runs. An index holds just these rows.
-INSERT INTO source_row (source, row_key, event_id, refusals, next_attempt_at, error, failed_at, marked_at)
-SELECT o.source,
-       CASE WHEN left(o.event_id, length(o.source) + 1) = o.source || '-' THEN regexp_replace(substr(o.event_id, length(o.source) + 2), '~[a-z0-9-]+$', '')
-            ELSE regexp_replace(o.event_id, '~[a-z0-9-]+$', '') END,
-       o.event_id,
-       o.sink_attempts,
-       CASE WHEN o.status = 'PENDING' THEN o.lease_until END,
-       coalesce(o.error_message, CASE WHEN o.status <> 'PENDING' AND p.status = 'FAILED' THEN 'its workflow was cancelled, or failed' END),
-       CASE WHEN o.status = 'FAILED' OR (o.status = 'PROCESSED' AND p.status = 'FAILED') THEN coalesce(o.row_failed_at, now()) END,
-       CASE WHEN o.status = 'FAILED' AND o.error_message <> 'cancelled by an operator' THEN coalesce(o.row_failed_at, now()) ELSE o.row_failed_at END
-FROM   event_outbox o
-LEFT JOIN processed_event p USING (event_id)
-WHERE  o.source <> 'herald'
-AND    o.acknowledged_at IS NULL
-AND    (o.status = 'FAILED' OR (o.status = 'PROCESSED' AND p.status = 'FAILED') OR o.sink_attempts > 0)
-ON CONFLICT DO NOTHING;
-
--- Where Herald's own outbox had a topic, its walk begins at the oldest event that is open.
-INSERT INTO source_start (source, seq)
-SELECT 'herald', min(o.seq) - 1
-FROM   event_outbox o
-LEFT JOIN processed_event p USING (event_id)
-WHERE  o.source = 'herald'
-AND    o.acknowledged_at IS NULL
-AND    (o.status = 'PENDING' OR p.status = 'PROCESSING')
-AND    EXISTS (SELECT FROM event_outbox t WHERE t.source = 'herald' AND t.acknowledged_at IS NOT NULL)
-HAVING count(*) > 0;
-
-UPDATE event_outbox o
-SET    produced_at = o.acknowledged_at
-FROM   source_start s
-WHERE  o.source = 'herald'
-AND    o.seq > s.seq
-AND    o.acknowledged_at IS NOT NULL;
-
 -- +goose Down
 ALTER TABLE event_outbox DROP COLUMN produced_at;
+DROP TABLE source_position;
 DROP TABLE source_start;
 DROP TABLE source_topic;
 DROP TABLE source_row;

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"herald/internal/console"
-	"herald/internal/launch"
 	"herald/internal/operate"
 	"herald/internal/postgres"
 )
@@ -99,42 +98,22 @@ const maxDetail = 500
 
 func recorded(detail string) string { return console.Cut(console.Printable(detail), maxDetail) }
 
-// operator acts for whoever runs the command. Without a launcher it changes the
-// database alone.
-func (a *app) operator(db *postgres.Store, launcher *launch.Launcher) (*operate.Operator, error) {
+// operator acts for whoever runs the command, on the database alone.
+func (a *app) operator(db *postgres.Store) (*operate.Operator, error) {
 	order := a.order
 	var err error
 	order.Actor, err = a.actor()
-	return &operate.Operator{Order: order, Store: db, Launcher: launcher}, err
+	return &operate.Operator{Order: order, Store: db}, err
 }
 
 // record writes down that the actor has ordered the command for the targets. It
 // comes before the change: what cannot be recorded is not done.
 func (a *app) record(ctx context.Context, db *postgres.Store, detail string, targets ...string) error {
-	o, err := a.operator(db, nil)
+	o, err := a.operator(db)
 	if err != nil {
 		return err
 	}
 	return o.Record(ctx, recorded(detail), targets...)
-}
-
-// operate calls f with an operator who acts for whoever runs the command.
-func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operate.Operator) error) error {
-	db, _, err := a.store(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	launcher, _, err := a.launcher(ctx)
-	if err != nil {
-		return err
-	}
-	defer launcher.Client.Close()
-	o, err := a.operator(db, launcher)
-	if err != nil {
-		return err
-	}
-	return f(ctx, o)
 }
 
 // onDatabase calls f with an operator who changes the database alone.
@@ -143,10 +122,19 @@ func (a *app) onDatabase(ctx context.Context, f func(ctx context.Context, o *ope
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	o, err := a.operator(db, nil)
+	o, err := a.operator(db)
 	if err != nil {
 		return err
 	}
 	return f(ctx, o)
+}
+
+// operate calls f with an operator who changes workflows as well.
+func (a *app) operate(ctx context.Context, f func(ctx context.Context, o *operate.Operator) error) error {
+	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) (err error) {
+		if o.Launcher, err = a.launcher(ctx); err != nil {
+			return err
+		}
+		return f(ctx, o)
+	})
 }

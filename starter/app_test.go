@@ -54,15 +54,13 @@ func (c terminal) must(t *testing.T, args ...string) string {
 // exec changes the terminal's database behind the commands' backs.
 func (c terminal) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
-	_, err := c.store(t).Pool.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
+	must(c.store(t).Pool.Exec(t.Context(), sql, args...))(t)
 }
 
 // store is the terminal's database.
 func (c terminal) store(t *testing.T) *postgres.Store {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test")
-	require.NoError(t, err)
+	db := must(postgres.Open(t.Context(), c.environment["DATABASE_URL"], "test"))(t)
 	t.Cleanup(db.Close)
 	return db
 }
@@ -80,4 +78,13 @@ func table(t *testing.T, print func(w io.Writer)) string {
 	var out bytes.Buffer
 	require.NoError(t, (&console.Output{Out: &out}).Print(nil, print))
 	return out.String()
+}
+
+// must returns the value of a call and fails the test if the call has failed.
+func must[T any](value T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return value
+	}
 }

@@ -14,12 +14,9 @@ import (
 func TestActor(t *testing.T) {
 	t.Parallel()
 
-	host, err := os.Hostname()
-	require.NoError(t, err)
+	host := must(os.Hostname())(t)
 	for _, environment := range []map[string]string{nil, {"HERALD_ACTOR": ""}} {
-		name, err := (&app{environment: environment}).actor()
-		require.NoError(t, err)
-		require.Regexp(t, "^.+@"+host+"$", name)
+		require.Regexp(t, "^.+@"+host+"$", must((&app{environment: environment}).actor())(t))
 	}
 	for name, good := range map[string]bool{
 		"ada@ops": true, "Ada Brooks, 東京": true, strings.Repeat("x", 100): true,
@@ -115,8 +112,7 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 
 	c, db := withOldEvents(t, 3)
 	before := rowsOf(t, db)
-	_, err := db.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (false)")
-	require.NoError(t, err)
+	must(db.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (false)"))(t)
 	for _, args := range [][]string{
 		{"purge", "--older-than", "30d", "--yes"}, {"seed"}, {"migrate", "down", "--yes"},
 		{"emit", "--type", "T", "--aggregate-type", "ADMIN", "--aggregate-id", "1", "--payload", "{}"},
@@ -137,8 +133,7 @@ func TestPurgeActions(t *testing.T) {
 	t.Parallel()
 
 	c, db := withOldEvents(t, 1)
-	_, err := db.Exec(t.Context(), "INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days')")
-	require.NoError(t, err)
+	must(db.Exec(t.Context(), "INSERT INTO operator_action (actor, command, target, at) VALUES ('ada', 'x', 'y', now() - interval '400 days')"))(t)
 	c.must(t, "purge", "--older-than", "30d", "--yes")
 	require.Contains(t, c.must(t, "audit"), "ada")
 	require.Regexp(t, `(?m)^operator_action +365d .+ 1 +1$`, c.must(t, "purge", "--actions", "365d", "--yes"))

@@ -6,12 +6,16 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/advice"
 	"herald/internal/console"
+	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/postgres/report"
 )
 
 // A command over many asks before it changes more than 100.
@@ -109,4 +113,37 @@ func TestRetryEventPromises(t *testing.T) {
 	help := terminal{}.must(t, "event", "retry", "--help")
 	require.Contains(t, strings.Join(strings.Fields(help), " "),
 		"Those that failed are tried again, except WEBSOCKET, SLACK, which get one attempt: `starter delivery retry` retries them.")
+}
+
+// parsedFilter is what a command line's flags mean.
+func parsedFilter(args ...string) (filter report.DeliveryFilter, err error) {
+	cmd := &cobra.Command{Use: "x"}
+	(&app{}).filterFlags(cmd, &filter)
+	err = errors.Join(cmd.ParseFlags(args), console.FlagErrors(cmd.Flags()), checkTimes(filter))
+	return filter, err
+}
+
+func TestDeliveryFilter(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name string
+		args []string
+		want report.DeliveryFilter
+	}{
+		{name: "none"},
+		{name: "comma, repeated and any case", args: []string{"--status", "failed,Sent", "--status=PENDING,sent"},
+			want: report.DeliveryFilter{Statuses: []notification.Status{notification.Failed, notification.Sent, notification.Pending}}},
+		{name: "channels", args: []string{"--channel", "sms, email"}, want: report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Email}}},
+		{name: "type, as of events", args: []string{"--type", "T"}, want: report.DeliveryFilter{EventType: "T"}},
+		{name: "event", args: []string{"--event", "evt,1", "--event-type", "T"}, want: report.DeliveryFilter{EventID: "evt,1", EventType: "T"}},
+		{name: "recipient", args: []string{"--recipient", "restaurant_user/a/B"}, want: report.DeliveryFilter{UserType: notification.RestaurantUser, UserID: "a/B"}},
+		{name: "group and correlation", args: []string{"--entity", "RESTAURANT/5", "--correlation-id", "c-1"},
+			want: report.DeliveryFilter{Entity: notification.Entity{Type: "RESTAURANT", ID: "5"}, CorrelationID: "c-1"}},
+		{name: "times", args: []string{"--since", "2025-11-21T08:00:00Z", "--until", "2025-11-21T09:00:00Z"}, want: report.DeliveryFilter{
+			Since: time.Date(2025, 11, 21, 8, 0, 0, 0, time.UTC), Until: time.Date(2025, 11, 21, 9, 0, 0, 0, time.UTC)}},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, must(parsedFilter(tt.args...))(t), tt.name)
+	}
 }

@@ -52,26 +52,28 @@ func (a *app) check(ctx context.Context, since console.Age) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	temporal, done, err := a.engine(ctx, cfg)
+	temporal, err := a.engine(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer done()
 	var advised []check.Mistake
 	if !config.VerifiesDatabase(cfg.DatabaseURL) {
 		advised = append(advised, check.UnverifiedDatabase())
 	}
+	brokers, done, err := a.brokers()
+	if err != nil {
+		return err
+	}
+	defer done()
 	subjects := append(a.subjects(ctx, db, since, temporal), check.Sources(cfg.Sources)...)
-	return a.runCheck(ctx, append(subjects, check.RestingTopics(db, cfg.Sources)...), "starter check", advised...)
+	return a.runCheck(ctx, append(subjects, check.Topics(db, brokers, cfg.Sources)...), "starter check", advised...)
 }
 
 // runCheck looks at the subjects, and fails if there are mistakes. command does it again.
 // advised is printed too, and fails nothing.
 func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command string, advised ...check.Mistake) error {
-	checking := &check.Check{Subjects: subjects}
-	stop := a.Progress(checking.Doing)
-	result := checking.Run(ctx)
+	stop := a.Progress(func() string { return "checking …" })
+	result := check.Run(ctx, subjects)
 	stop()
 	result.Advice = append(result.Advice, advised...)
 	if err := a.Print(result, func(w io.Writer) { printCheck(w, result) }); err != nil {
@@ -87,20 +89,20 @@ func (a *app) runCheck(ctx context.Context, subjects []check.Subject, command st
 	}
 }
 
-// engine connects to Temporal; the caller calls done in the end.
-func (a *app) engine(ctx context.Context, cfg config.Starter) (e check.Engine, done func(), err error) {
+// engine connects to Temporal.
+func (a *app) engine(ctx context.Context, cfg config.Starter) (check.Engine, error) {
 	options, err := config.Temporal(a.environment)
 	if err != nil {
-		return e, nil, misset(err)
+		return check.Engine{}, misset(err)
 	}
-	e = check.Engine{Namespace: options.Namespace, Sources: cfg.Sources}
+	e := check.Engine{Namespace: options.Namespace, Sources: cfg.Sources}
 	temporal, err := a.temporal(ctx)
 	if err != nil {
 		e.Problem = err
-		return e, func() {}, nil
+		return e, nil
 	}
 	e.Launcher = &launch.Launcher{Client: temporal, Prefix: cfg.TaskQueuePrefix}
-	return e, temporal.Close, nil
+	return e, nil
 }
 
 // subjects are all that can be looked at: without the tables, the servers alone.

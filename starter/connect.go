@@ -15,7 +15,7 @@ import (
 
 	"herald/internal/advice"
 	"herald/internal/config"
-	"herald/internal/console"
+	"herald/internal/explain"
 	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/postgres"
@@ -47,7 +47,7 @@ func (a *app) settings() (config.Starter, error) {
 	return cfg, nil
 }
 
-// store opens the database; the caller closes it. It fails if the database knows another
+// store opens the database for as long as the command runs. It fails if the database knows another
 // HERALD_SECRET. A database that is out of reach is an error of the first statement.
 func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error) {
 	db, cfg, err := a.open(ctx)
@@ -56,7 +56,6 @@ func (a *app) store(ctx context.Context) (*postgres.Store, config.Starter, error
 	}
 	var changed *postgres.SecretChangedError
 	if errors.As(db.AgreeOnSecret(ctx), &changed) {
-		db.Close()
 		return nil, config.Starter{}, misset(changed)
 	}
 	return db, cfg, nil
@@ -72,11 +71,12 @@ func (a *app) open(ctx context.Context) (*postgres.Store, config.Starter, error)
 	if err != nil {
 		return nil, config.Starter{}, misset(err)
 	}
+	a.closing = append(a.closing, db.Close)
 	db.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	return db, cfg, nil
 }
 
-// temporal connects to Temporal; the caller closes the client.
+// temporal connects to Temporal for as long as the command runs.
 func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	options, err := config.Temporal(a.environment)
 	if err != nil {
@@ -92,17 +92,28 @@ func (a *app) temporal(ctx context.Context) (client.Client, error) {
 	if err != nil {
 		return nil, outOfReach("Temporal", startTemporal, err)
 	}
+	a.closing = append(a.closing, temporal.Close)
 	return temporal, nil
 }
 
-// launcher connects to Temporal; the caller closes its client.
-func (a *app) launcher(ctx context.Context) (*launch.Launcher, config.Starter, error) {
+// launcher connects to Temporal for as long as the command runs.
+func (a *app) launcher(ctx context.Context) (*launch.Launcher, error) {
 	cfg, err := a.settings()
 	if err != nil {
-		return nil, cfg, err
+		return nil, err
 	}
 	temporal, err := a.temporal(ctx)
-	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, cfg, err
+	return &launch.Launcher{Client: temporal, Namespace: a.namespace(), Prefix: cfg.TaskQueuePrefix, Sources: cfg.BySource()}, err
+}
+
+// explainer opens the database and, where it answers, Temporal.
+func (a *app) explainer(ctx context.Context) (e explain.Explainer, err error) {
+	if e.Store, _, err = a.store(ctx); err != nil {
+		return e, err
+	}
+	e.Temporal, e.Unreachable = a.temporal(ctx)
+	e.Namespace = a.namespace()
+	return e, nil
 }
 
 // namespace is the one that temporal connects to.
@@ -130,7 +141,7 @@ func (a *app) nextStep(err error) string {
 	case errors.As(err, &schema):
 		return schema.Remedy
 	case errors.As(err, &unknownType):
-		return "name one of these types, or add yours with a row of user_type" + console.DidYouMean(string(unknownType.UserType), unknownType.Known)
+		return "name one of these types, or add yours with a row of user_type"
 	case errors.As(err, &unavailable):
 		return startTemporal
 	case errors.As(err, &namespace):

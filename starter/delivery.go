@@ -1,9 +1,239 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/console"
+	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/postgres/report"
+)
 
 func (a *app) deliveryCommand() *cobra.Command {
 	return group("delivery", "List, show, explain, cancel, hasten and retry deliveries",
 		a.listDeliveriesCommand(), a.showDeliveryCommand(), a.whyDeliveryCommand(),
 		a.cancelDeliveryCommand(), a.sendNowCommand(), a.rescheduleCommand(), a.retryDeliveryCommand())
+}
+
+func (a *app) listDeliveriesCommand() *cobra.Command {
+	var filter report.DeliveryFilter
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the latest deliveries, the newest first",
+		Long:  "List the latest deliveries, the newest first. It shows no addresses and no texts.",
+		Example: `  starter delivery list --status failed --since 24h
+  starter delivery list --recipient CUSTOMER/42 --channel sms
+  starter delivery list --event evt-1 --limit 1000 -o json`,
+	}
+	a.filterFlags(cmd, &filter)
+	return listCommand(a, cmd, list[report.DeliveryRow]{
+		name: "deliveries", none: "no deliveries",
+		header: []string{"DELIVERY", "TYPE", "STATUS", "ATTEMPTS", "PLANNED", "LAST ERROR"},
+		cells: func(d report.DeliveryRow) []string {
+			return []string{d.DeliveryID, d.EventType, string(d.Status), strconv.Itoa(d.Attempts), console.Clock(&d.CreatedAt), console.Dash(d.LastError)}
+		},
+		read: func(ctx context.Context, r report.Reader, limit int) ([]report.DeliveryRow, error) {
+			if err := checkTimes(filter); err != nil {
+				return nil, err
+			}
+			return r.LatestDeliveries(ctx, filter, limit)
+		},
+	})
+}
+
+// deliveryChange is a command that changes deliveries, which are named by ids or
+// by filters.
+type deliveryChange struct {
+	app    *app
+	flags  bulkFlags
+	filter report.DeliveryFilter
+}
+
+// newDeliveryChange adds the flags to a command.
+func (a *app) newDeliveryChange(cmd *cobra.Command) *deliveryChange {
+	d := &deliveryChange{app: a}
+	a.filterFlags(cmd, &d.filter)
+	d.flags.register(cmd)
+	d.flags.registerAfter(cmd)
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.ValidArgsFunction = a.completeDeliveries()
+	return d
+}
+
+// check refuses flags that contradict each other. Without --status, filters mean the
+// given status.
+func (d *deliveryChange) check(verb operate.Verb, filters string, ids []string, status notification.Status) error {
+	if err := checkTimes(d.filter); err != nil {
+		return err
+	}
+	filtered := !reflect.DeepEqual(d.filter, report.DeliveryFilter{})
+	if len(d.filter.Statuses) == 0 {
+		d.filter.Statuses = []notification.Status{status}
+	}
+	if _, err := operate.DeliveryNumber(d.flags.after); err != nil {
+		return misused(fmt.Errorf("--after %w", err))
+	}
+	return d.flags.check(verb, filters, ids, filtered)
+}
+
+func (d *deliveryChange) run(ctx context.Context, verb operate.Verb, ids []string) error {
+	return d.app.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+		if len(ids) > 0 {
+			return d.app.change(ctx, o, verb, operate.SelectIDs(ids), d.flags)
+		}
+		selection, err := o.SelectDeliveries(ctx, d.filter, d.flags.after)
+		if err != nil {
+			return err
+		}
+		return d.app.change(ctx, o, verb, selection, d.flags)
+	})
+}
+
+func (a *app) cancelDeliveryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cancel [ID...]",
+		Short: "Cancel deliveries that were not sent yet",
+		Long: `Cancel deliveries, named by their ids or by filters, while they wait, are retried or are
+part of a digest. What was sent stays sent, and the answer says so. Filters without
+--status mean PENDING. More than 100 at once need --yes; --dry-run looks first.`,
+		Example: `  starter delivery cancel evt-1-staff10-EMAIL
+  starter delivery cancel --event-type PROMOTION --channel SMS --dry-run
+  starter delivery cancel --event-type PROMOTION --channel SMS --yes`,
+	}
+	change := a.newDeliveryChange(cmd)
+	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
+		verb := operate.CancelDelivery()
+		if err := change.check(verb, "--event or --event-type", ids, notification.Pending); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool { return s != notification.Pending }) {
+			return misused(errors.New("--status: only PENDING can be cancelled"))
+		}
+		return change.run(ctx, verb, ids)
+	})
+	return cmd
+}
+
+func (a *app) sendNowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "send-now ID...",
+		Short: "Send waiting deliveries now",
+		Long: `Send deliveries now that wait for a delay, for the end of quiet hours or for their next
+attempt. An item of a digest is sent with its whole digest.`,
+		Example: "  starter delivery send-now evt-1-staff10-EMAIL",
+	}
+	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) { return operate.SendNow(), nil })
+}
+
+// maxReschedule is how far ahead a delivery can be put off.
+const maxReschedule = 365 * 24 * time.Hour
+
+func (a *app) rescheduleCommand() *cobra.Command {
+	var at string
+	var in console.Age
+	cmd := &cobra.Command{
+		Use:   "reschedule ID...",
+		Short: "Send waiting deliveries at another time",
+		Long: `Set another time for deliveries that wait for a delay, for the end of quiet hours or for
+their next attempt. An item of a digest waits with its whole digest.`,
+		Example: `  starter delivery reschedule evt-1-staff10-EMAIL --at 2026-11-22T08:00:00+01:00
+  starter delivery reschedule evt-1-staff10-EMAIL --in 2h`,
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the time: 2026-11-22T08:00:00+01:00")
+	console.AgeFlag(cmd.Flags(), &in, "in", "or how long from now: 30m, 2h, 1d")
+	return a.namedCommand(cmd, a.completeDeliveries(), func() (operate.Verb, error) {
+		until, err := newTime(at, in.Duration, time.Now())
+		if err != nil {
+			return operate.Verb{}, misused(err)
+		}
+		return operate.Reschedule(until), nil
+	})
+}
+
+// newTime is the time that the flags name.
+func newTime(at string, in time.Duration, now time.Time) (time.Time, error) {
+	switch {
+	case (at == "") == (in == 0):
+		return time.Time{}, errors.New("name the new time by --at or by --in")
+	case in > maxReschedule:
+		return time.Time{}, errors.New("--in must be a duration such as 30m, 2h or 1d, of a year at most")
+	case in > 0:
+		return now.Add(in).UTC(), nil
+	}
+	until, err := time.Parse(time.RFC3339, at)
+	switch {
+	case err != nil:
+		return time.Time{}, errors.New("--at must be a time such as 2026-11-22T08:00:00+01:00")
+	case !until.After(now):
+		return time.Time{}, fmt.Errorf("--at: %s is past; `starter delivery send-now` sends at once", at)
+	case until.After(now.Add(maxReschedule)):
+		return time.Time{}, errors.New("--at must be within a year")
+	}
+	return until.UTC(), nil
+}
+
+// retryWait is how long the command waits for the ends of what was named by ids.
+const retryWait = 30 * time.Second
+
+func (a *app) retryDeliveryCommand() *cobra.Command {
+	var again, noWait bool
+	cmd := &cobra.Command{
+		Use:   "retry [ID...]",
+		Short: "Retry deliveries that failed or were cancelled",
+		Long: `Retry deliveries, named by their ids or by filters. Each gets a fresh run of its
+workflow, with the recipient's present address and a newly written text, and is sent
+alone and at once, or waits again for its own time (send_at_path) if that still lies
+ahead. Filters without --status mean FAILED. One that was sent is refused, unless with
+--again: the recipient then gets it twice, and that is recorded. By filters, --again
+takes --status SENT and --yes beside it. More than 100 at once need --yes.
+
+If ids are named, it waits for the outcomes, up to 30 seconds in all.`,
+		Example: `  starter delivery retry evt-1-staff10-EMAIL
+  starter delivery retry evt-1-staff10-EMAIL --again
+  starter delivery retry --channel SMS --since 2h --dry-run
+  starter delivery retry --channel SMS --since 2h --yes`,
+	}
+	change := a.newDeliveryChange(cmd)
+	cmd.Flags().BoolVar(&again, "again", false, "also what was sent, so that the recipient gets it twice, or what another event cancelled")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the outcomes")
+	cmd.RunE = a.within(0, func(ctx context.Context, ids []string) error {
+		wait := retryWait
+		if noWait || len(ids) == 0 {
+			wait = 0
+		}
+		verb := operate.RetryDelivery(again, wait)
+		if err := change.check(verb, "--event or --channel", ids, notification.Failed); err != nil {
+			return err
+		}
+		if err := checkAgain(change, again); err != nil && len(ids) == 0 {
+			return misused(err)
+		}
+		return change.run(ctx, verb, ids)
+	})
+	return cmd
+}
+
+// checkAgain keeps filters from sending to many twice unless that is spelled out.
+func checkAgain(change *deliveryChange, again bool) error {
+	sent := slices.ContainsFunc(change.filter.Statuses, func(s notification.Status) bool {
+		return s == notification.Sent || s == notification.Delivered
+	})
+	switch {
+	case sent && !again:
+		return errors.New("--status: what was sent is retried with --again only; each recipient gets it twice")
+	case again && !sent:
+		return errors.New("--again with filters takes --status SENT or DELIVERED")
+	case again && !change.flags.yes && !change.flags.dryRun:
+		return errors.New("--again with filters takes --yes, however few they are; each recipient gets it twice")
+	default:
+		return nil
+	}
 }

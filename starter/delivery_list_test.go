@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,4 +101,31 @@ evt-1  BOOKED  RESTAURANT/5  PROCESSED  PROCESSING  -        2026-11-21 08:00:00
 	}](t, c, "event", "list", "--limit", "1")
 	require.Len(t, list.Events, 1)
 	require.True(t, list.More)
+}
+
+func TestNewTime(t *testing.T) {
+	t.Parallel()
+
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name string
+		at   string
+		in   time.Duration
+		want time.Time // zero: it is refused
+	}{
+		{name: "a time in another zone", at: "2026-11-21T09:00:01+01:00", want: now.Add(time.Second)},
+		{name: "a year ahead", at: "2027-11-21T08:00:00Z", want: now.Add(maxReschedule)},
+		{name: "a duration", in: 36 * time.Hour, want: now.Add(36 * time.Hour)},
+		{name: "neither"},
+		{name: "both", at: "2026-11-22T08:00:00Z", in: time.Hour},
+		{name: "now", at: "2026-11-21T08:00:00Z"},
+		{name: "beyond a year", at: "2027-11-21T08:00:01Z"},
+		{name: "no time", at: "tomorrow"},
+		{name: "a duration beyond a year", in: 366 * 24 * time.Hour},
+	}
+	for _, tt := range tests {
+		got, err := newTime(tt.at, tt.in, now)
+		require.Equal(t, tt.want, got, tt.name)
+		require.Equal(t, tt.want.IsZero(), err != nil, tt.name)
+	}
 }

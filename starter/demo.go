@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,7 +40,7 @@ If the sandbox sends receipts (starter sandbox --gateway), they say what arrived
 events follow that show what comes of them: a mail that bounces, so that the next is not
 sent, and escalations. It needs HERALD_SECRET then, as the gateway has it.
 If OUTBOX_SOURCES lists the outboxes of the example's two services, as "make demo" has it,
-these write rows, too, and what their topics have of it is read by kcat, and compared.`,
+they write rows too, and the demo waits until Kafka has them.`,
 		Example: "  starter demo --sandbox-url http://127.0.0.1:9090",
 		RunE: a.within(demoTimeout, func(ctx context.Context, _ []string) error {
 			return a.demo(ctx, sandboxURL)
@@ -59,15 +62,14 @@ func (a *app) demo(ctx context.Context, sandboxURL string) error {
 	if err != nil {
 		return err
 	}
-	services, err := demo.FindServices(cfg.Sources, string(cfg.DatabaseURL), a.environment["KAFKA_BROKERS"])
+	services, err := demo.FindServices(cfg.Sources, string(cfg.DatabaseURL))
 	if err != nil {
 		return err
 	}
-	e, done, err := a.explainer(ctx)
+	e, err := a.explainer(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if e.Temporal == nil {
 		return e.Unreachable
 	}
@@ -137,7 +139,7 @@ func (a *app) demoReady(ctx context.Context, cfg config.Starter, d *demo.Demo) e
 		a.Note("OUTBOX_SOURCES does not list the outboxes of the example's two services: they are left out")
 	}
 	if err := d.Ready(ctx); err != nil {
-		return advice.With(err, "run `make demo`, which installs kcat, and makes the tables and topics of the example's services; or unset OUTBOX_SOURCES to leave them out")
+		return advice.With(err, "run `make demo`, which makes the tables and topics of the example's services; or unset OUTBOX_SOURCES to leave them out")
 	}
 	return nil
 }
@@ -163,4 +165,43 @@ func (a *app) line(format string, args ...any) {
 		return
 	}
 	_, _ = fmt.Fprintln(a.Out, console.Printable(fmt.Sprintf(format, args...)))
+}
+
+// printDemo writes the table of who has what.
+func printDemo(w io.Writer, r *demo.Result) {
+	console.Row(w)
+	console.Row(w, "EVENT", "RECIPIENT", "CHANNEL", "DECISION", "STATUS", "HAS IT", "WHY")
+	for _, f := range r.Results {
+		why := f.Why
+		if why == "" && f.Digest != "" {
+			why = fmt.Sprintf("in %s (%d)", f.Digest, r.Digests[f.Digest])
+		}
+		console.Row(w, f.Event, console.Dash(f.Recipient), console.Dash(f.Channel), console.Dash(f.Decision), console.Dash(f.Status), console.Dash(f.Has), console.Dash(why))
+	}
+	printRows(w, r.Rows)
+	console.Row(w)
+	var counts []string
+	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
+		counts = append(counts, fmt.Sprintf("%d %s", r.Statuses[status], status))
+	}
+	console.Row(w, fmt.Sprintf("%d events; deliveries: %s", len(r.Outcomes), strings.Join(counts, ", ")))
+	for _, deviation := range r.Deviations {
+		console.Row(w, "DEVIATION: "+deviation)
+	}
+	if len(r.Deviations) == 0 {
+		console.Row(w, "every delivery ended as the rules say, and the ledger agrees")
+	}
+}
+
+// printRows writes the table of the services' outboxes.
+func printRows(w io.Writer, rows []demo.ServiceRow) {
+	if len(rows) == 0 {
+		return
+	}
+	console.Row(w)
+	console.Row(w, "two services have outboxes of their own; their rows are in Kafka:")
+	console.Row(w, "OUTBOX", "EVENT", "TYPE", "MARK")
+	for _, row := range rows {
+		console.Row(w, row.Outbox, row.EventID, row.EventType, row.Mark)
+	}
 }

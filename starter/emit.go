@@ -76,7 +76,6 @@ func (a *app) emit(ctx context.Context, e emission) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	ids := eventIDs(e.event.ID, e.count)
 	if err := a.record(ctx, db, fmt.Sprintf("%s of %s/%s, %d", e.event.Type, e.event.AggregateType, e.event.AggregateID, e.count), e.event.ID); err != nil {
 		return err

@@ -1,8 +1,151 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/console"
+	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/postgres"
+	"herald/internal/postgres/report"
+)
 
 func (a *app) eventCommand() *cobra.Command {
 	return group("event", "List, show, cancel and retry events",
 		a.listEventsCommand(), a.showEventCommand(), a.cancelEventCommand(), a.retryEventCommand())
+}
+
+func (a *app) listEventsCommand() *cobra.Command {
+	var filter report.EventFilter
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the latest events, the newest first",
+		Example: `  starter event list
+  starter event list --status failed --since 24h
+  starter event list --outcome no_recipients
+  starter event list --source orders --status failed
+  starter event list --type RESERVATION_REQUESTED --aggregate RESTAURANT/5 -o json`,
+	}
+	flags := cmd.Flags()
+	console.WordFlag(cmd, &filter.Status, "status", []notification.OutboxStatus{notification.OutboxPending, notification.OutboxProcessed, notification.OutboxFailed}, "only this status in the outbox")
+	console.WordFlag(cmd, &filter.Outcome, "outcome", notification.EventOutcomes(), "only those whose workflow ended so, the latest end first")
+	a.eventTypeFlag(cmd, &filter.Type, "type", "only this event type")
+	a.sourceFlag(cmd, &filter.Source, "only those of this source")
+	entityFlag(flags, &filter.Aggregate, "aggregate", "only those of this aggregate: RESTAURANT/5")
+	flags.StringVar(&filter.CorrelationID, "correlation-id", "", "only those with this correlation id")
+	console.TimeFlag(flags, &filter.Since, "since", "only those written since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	return listCommand(a, cmd, list[report.EventRow]{
+		name: "events", none: "no events",
+		header: []string{"EVENT", "TYPE", "AGGREGATE", "OUTBOX", "WORKFLOW", "OUTCOME", "CREATED", "ERROR"},
+		cells: func(e report.EventRow) []string {
+			return []string{e.EventID, e.EventType, console.Dash(e.Aggregate()), string(e.Status), console.Dash(string(e.ProcessedStatus)), console.Dash(string(e.Outcome)),
+				console.Clock(&e.CreatedAt), console.Dash(cmp.Or(e.ErrorMessage, e.Problem, undecided(e)))}
+		},
+		read: func(ctx context.Context, r report.Reader, limit int) ([]report.EventRow, error) {
+			return r.LatestEvents(ctx, filter, limit)
+		},
+	})
+}
+
+// undecided says of an event whose workflow may fail again and again where that is told:
+// Temporal alone knows why. Empty: it does not.
+func undecided(e report.EventRow) string {
+	if !e.Undecided {
+		return ""
+	}
+	return "not planned yet, see `starter event show`"
+}
+
+func (a *app) cancelEventCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cancel ID...",
+		Short: "Cancel events with all their deliveries that were not sent yet",
+		Long: `Cancel events with all their deliveries that were not sent yet. What was sent stays sent,
+and the answer counts it. An event that was not started yet is not started, unless it
+is retried. More than 100 at once need --yes.`,
+		Example: "  starter event cancel evt-1",
+	}
+	return a.namedCommand(cmd, a.completeEvents(), func() (operate.Verb, error) { return operate.CancelEvent(), nil })
+}
+
+// retryFlags are those of `starter event retry`.
+type retryFlags struct {
+	bulkFlags
+	all    bool
+	filter postgres.RetryFilter
+}
+
+func (a *app) retryEventCommand() *cobra.Command {
+	var flags retryFlags
+	cmd := &cobra.Command{
+		Use:   "retry [ID...]",
+		Short: "Begin failed or cancelled events again, and plan those anew that told nobody",
+		Long: `Put events back into the outbox, so that a poller starts them again: those that could
+not be started, whose workflow failed or was terminated, or that were cancelled. Those
+that ended NO_RECIPIENTS, NO_ROUTING or with a PROBLEM are planned anew at once, by the
+rules and the directory as they are now. Those that their topic has refused while people
+still wait for deliveries are sent to it again. What was decided about a recipient stays.
+Deliveries that were sent stay sent, and those that were cancelled stay cancelled.
+Those that failed are tried again, except ` + console.Join(bestEffortChannels()) + `, which get one
+attempt: ` + "`starter delivery retry`" + ` retries them. --all-failed leaves out events that
+an operator cancelled: name them. What another event takes back cannot be retried. More
+than 100 at once need --yes.`,
+		Example: `  starter event retry evt-1
+  starter event retry --all-failed --type RESERVATION_REQUESTED --since 24h --dry-run
+  starter event retry --all-failed --yes
+  starter event retry --all-failed --source orders --dry-run
+  starter event retry --outcome no_routing --type RESERVATION_REQUESTED`,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              a.within(0, func(ctx context.Context, ids []string) error { return a.retryEvents(ctx, ids, flags) }),
+		ValidArgsFunction: a.completeEvents(),
+	}
+	cmd.Flags().BoolVar(&flags.all, "all-failed", false, "all events that failed")
+	console.WordFlag(cmd, &flags.filter.Outcome, "outcome", notification.MendableOutcomes(), "all events that ended so")
+	a.eventTypeFlag(cmd, &flags.filter.EventType, "type", "with --all-failed or --outcome: only this event type")
+	a.sourceFlag(cmd, &flags.filter.Source, "with --all-failed or --outcome: only those of this source")
+	console.TimeFlag(cmd.Flags(), &flags.filter.Since, "since", "with --all-failed or --outcome: only those written since: an age (24h, 7d) or a time")
+	flags.register(cmd)
+	flags.registerAfter(cmd)
+	return cmd
+}
+
+// bestEffortChannels are those that get one attempt.
+func bestEffortChannels() []notification.Channel {
+	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
+}
+
+func (a *app) retryEvents(ctx context.Context, ids []string, flags retryFlags) error {
+	bulk := flags.all || flags.filter.Outcome != ""
+	verb := operate.RetryEvent(bulk)
+	if err := flags.check(verb, "--all-failed or --outcome", ids, bulk); err != nil {
+		return err
+	}
+	if flags.all && flags.filter.Outcome != "" {
+		return misused(errors.New("name --all-failed or --outcome, not both"))
+	}
+	if !bulk && flags.filter != (postgres.RetryFilter{}) {
+		return misused(errors.New("--type, --source and --since go with --all-failed or --outcome"))
+	}
+	sources, err := a.sourcesNamed(flags.filter.Source)
+	if err != nil {
+		return err
+	}
+	return a.operate(ctx, func(ctx context.Context, o *operate.Operator) error {
+		if pollers, err := operate.RunningPollers(ctx, o.Launcher, sources); err == nil { // what matters fails by itself
+			a.warnOfPollers(pollers)
+		}
+		if len(ids) > 0 {
+			return a.change(ctx, o, verb, operate.SelectIDs(ids), flags.bulkFlags)
+		}
+		selection, err := o.SelectEventsToRetry(ctx, flags.filter, flags.after)
+		if err != nil {
+			return err
+		}
+		return a.change(ctx, o, verb, selection, flags.bulkFlags)
+	})
 }

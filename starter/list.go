@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"herald/internal/console"
+	"herald/internal/explain"
 	"herald/internal/postgres/report"
 )
 
@@ -28,7 +29,6 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer db.Close()
 		rows, err := l.read(ctx, report.Reader{Pool: db.Pool}, limit+1)
 		if err != nil {
 			return err
@@ -49,6 +49,23 @@ func listCommand[T any](a *app, cmd *cobra.Command, l list[T]) *cobra.Command {
 				console.More(w)
 			}
 		})
+	})
+	return cmd
+}
+
+// showCommand completes a command that shows what read finds by an id.
+func showCommand[T any](a *app, cmd *cobra.Command, read func(explain.Explainer, context.Context, string) (T, error), print func(io.Writer, T)) *cobra.Command {
+	cmd.Use, cmd.Args = "show ID", cobra.ExactArgs(1)
+	cmd.RunE = a.within(commandTimeout, func(ctx context.Context, args []string) error {
+		e, err := a.explainer(ctx)
+		if err != nil {
+			return err
+		}
+		found, err := read(e, ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return a.Print(found, func(w io.Writer) { print(w, found) })
 	})
 	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "down",
 		Short: "Take back the newest migration, with the data in its tables",
 		Long: `Take back the newest migration, with the data in its tables and columns. Without --yes
-it says what would go, and takes nothing back.`,
+it names the migration and takes nothing back.`,
 		Example: "  starter migrate down\n  starter migrate down --yes",
 		RunE:    a.migrate(func(m *migration, ctx context.Context) error { return m.down(ctx, yes) }),
 	}
@@ -53,7 +52,6 @@ func (a *app) migrate(f func(m *migration, ctx context.Context) error) func(*cob
 		if err != nil {
 			return err
 		}
-		defer db.Close()
 		migrator, err := db.NewMigrator(ctx, migrations.FS)
 		if err != nil {
 			return err
@@ -121,7 +119,7 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 	if applied := m.names(true); len(applied) > 0 {
 		newest := applied[len(applied)-1]
 		if !yes {
-			return m.refuseDown(ctx, newest)
+			return misused(fmt.Errorf("%s would be taken back with the data in its tables and columns, and was not: to do it add --yes", newest))
 		}
 		if _, err := m.record(ctx, []string{newest}); err != nil {
 			return err
@@ -138,23 +136,6 @@ func (m *migration) down(ctx context.Context, yes bool) error {
 		}
 		console.Row(w, "took back", name)
 	})
-}
-
-// refuseDown says what would go with a migration.
-func (m *migration) refuseDown(ctx context.Context, name string) error {
-	source, err := migrations.FS.ReadFile(name)
-	if err != nil {
-		return fmt.Errorf("read migration: %w", err)
-	}
-	losses, err := lossesOf(ctx, m.db, string(source))
-	if err != nil {
-		return err
-	}
-	with := "no data goes with it"
-	if len(losses) > 0 {
-		with = "with it would go " + strings.Join(losses, ", ")
-	}
-	return misused(fmt.Errorf("%s would be taken back, and was not; %s: to do it add --yes", name, with))
 }
 
 func (m *migration) status(context.Context) error {

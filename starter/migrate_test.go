@@ -1,13 +1,11 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/postgres"
-	"herald/migrations"
 )
 
 func TestMigrate(t *testing.T) {
@@ -39,30 +37,17 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, all, status())
 }
 
-// Nobody takes a migration back by accident, and who is told to say so is told
-// what goes with it.
+// Nobody takes a migration back by accident.
 func TestMigrateDownWantsYes(t *testing.T) {
 	t.Parallel()
 
 	c := withDatabase(t)
-	c.exec(t, `
-		INSERT INTO operator_action (actor, command, target) SELECT 'ada', 'purge', 'x' FROM generate_series(1, 1234);
-		INSERT INTO processed_event (event_id, outcome) VALUES ('evt-1', 'NO_ROUTING')`)
 	before := c.must(t, "migrate", "status")
 
 	got := c.run(t, "migrate", "down")
 
 	require.Equal(t, calledWrong, got.code)
-	require.Contains(t, got.err, "would be taken back, and was not")
+	require.Contains(t, got.err, "would be taken back with the data")
 	require.Contains(t, got.err, "to do it add --yes")
 	require.Equal(t, before, c.must(t, "migrate", "status"))
-
-	facts, err := migrations.FS.ReadFile("0007_facts.sql")
-	require.NoError(t, err)
-	losses, err := lossesOf(t.Context(), c.store(t), string(facts))
-	require.NoError(t, err)
-	require.Contains(t, losses, "table operator_action (1,234 rows)")
-	require.Contains(t, losses, "column processed_event.outcome (1 row)")
-	require.Contains(t, losses, "column notification.entity_type (0 rows)")
-	require.NotContains(t, strings.Join(losses, ","), "CONSTRAINT")
 }

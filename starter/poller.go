@@ -28,11 +28,10 @@ func (a *app) pollerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			launcher, _, err := a.launcher(ctx)
+			launcher, err := a.launcher(ctx)
 			if err != nil {
 				return err
 			}
-			defer launcher.Client.Close()
 			return a.showPollers(ctx, launcher, sources)
 		}),
 	}

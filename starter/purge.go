@@ -94,25 +94,47 @@ type purgeFlags struct {
 	dryRun, yes bool
 }
 
+// retention is an age for a table, or for a source.
+func retention(table postgres.PurgeTable, age console.Age) (operate.Retention, error) {
+	if age.Duration < minRetention {
+		return operate.Retention{}, misused(fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, table))
+	}
+	return operate.Retention{Table: table, Age: age.Duration, Text: age.Text}, nil
+}
+
 // retentions are the tables that the flags give an age.
-func (f purgeFlags) retentions() ([]operate.Retention, error) {
-	var kept []operate.Retention
+func (f purgeFlags) retentions() (kept []operate.Retention, err error) {
 	for i, t := range purgeTables() {
 		age := f.ages[i]
 		if age.Duration == 0 && t.table != postgres.PurgeActions {
 			age = f.olderThan
 		}
-		switch {
-		case age.Duration >= minRetention:
-			kept = append(kept, operate.Retention{Table: t.table, Age: age.Duration, Text: age.Text})
-		case age.Duration > 0:
-			return nil, fmt.Errorf("%s for %s: must be an age of at least 1h, such as 720h or 30d", age.Text, t.table)
+		if age.Duration == 0 {
+			continue
 		}
+		r, err := retention(t.table, age)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, r)
 	}
 	if len(kept) == 0 {
-		return nil, errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, --decisions, --actions AGE")
+		return nil, misused(errors.New("name an age: --older-than AGE, or --outbox, --processed-events, --notifications, --receipts, --decisions, --actions AGE"))
 	}
 	return kept, nil
+}
+
+// sourceRetention is the age that the flags give the source that they name.
+func (f purgeFlags) sourceRetention() (operate.Retention, error) {
+	for i, t := range purgeTables() {
+		if f.ages[i].Duration != 0 {
+			return operate.Retention{}, misused(fmt.Errorf("--%s is for %s; --source goes with --older-than alone", t.flag, t.table))
+		}
+	}
+	if f.olderThan.Duration == 0 {
+		return operate.Retention{}, misused(errors.New("name an age: --source " + f.source + " --older-than AGE"))
+	}
+	return retention(postgres.PurgeTable(f.source), f.olderThan)
 }
 
 // purgeView is what `starter purge` prints.
@@ -124,28 +146,38 @@ type purgeView struct {
 func (a *app) purge(ctx context.Context, flags purgeFlags) error {
 	kept, err := flags.retentions()
 	if err != nil {
-		return misused(err)
-	}
-	db, _, err := a.store(ctx)
-	if err != nil {
 		return err
 	}
-	defer db.Close()
-	o, err := a.operator(db, nil)
-	if err != nil {
-		return err
-	}
-	tables, err := o.PlanPurge(ctx, kept)
-	if err != nil {
-		return err
-	}
-	return a.purgePlanned(flags, tables, func(progress func(operate.PurgedTable)) error {
-		return o.Purge(ctx, tables, progress)
+	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+		tables, err := o.PlanPurge(ctx, kept)
+		if err != nil {
+			return err
+		}
+		return a.purgePlanned(ctx, o, tables, flags)
 	})
 }
 
-// purgePlanned deletes what was planned, or says what that is. purge counts it in tables.
-func (a *app) purgePlanned(flags purgeFlags, tables []operate.PurgedTable, purge func(progress func(operate.PurgedTable)) error) error {
+// purgeSource deletes the rows of one outbox that are done.
+func (a *app) purgeSource(ctx context.Context, flags purgeFlags) error {
+	kept, err := flags.sourceRetention()
+	if err != nil {
+		return err
+	}
+	source, err := a.source(flags.source)
+	if err != nil {
+		return err
+	}
+	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+		tables, err := o.PlanSourcePurge(ctx, source, kept)
+		if err != nil {
+			return err
+		}
+		return a.purgePlanned(ctx, o, tables, flags)
+	})
+}
+
+// purgePlanned deletes what was planned, or says what that is.
+func (a *app) purgePlanned(ctx context.Context, o *operate.Operator, tables []operate.PurgedTable, flags purgeFlags) error {
 	view := purgeView{DryRun: flags.dryRun, Tables: tables}
 	if flags.dryRun {
 		return a.Print(view, view.print)
@@ -156,7 +188,7 @@ func (a *app) purgePlanned(flags purgeFlags, tables []operate.PurgedTable, purge
 	var line atomic.Value
 	line.Store("")
 	stop := a.Progress(func() string { return line.Load().(string) })
-	purgeErr := purge(func(t operate.PurgedTable) {
+	purgeErr := o.Purge(ctx, tables, func(t operate.PurgedTable) {
 		line.Store(fmt.Sprintf("%s: %s rows deleted …", t.Table, console.Grouped(t.Deleted)))
 	})
 	stop()

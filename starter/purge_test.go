@@ -15,11 +15,9 @@ import (
 func withOldEvents(t *testing.T, n int) (terminal, *pgx.Conn) {
 	t.Helper()
 	c := withDatabase(t)
-	config, err := pgx.ParseConfig(c.environment["DATABASE_URL"])
-	require.NoError(t, err)
+	config := must(pgx.ParseConfig(c.environment["DATABASE_URL"]))(t)
 	delete(config.RuntimeParams, "pool_max_conns")
-	db, err := pgx.ConnectConfig(t.Context(), config)
-	require.NoError(t, err)
+	db := must(pgx.ConnectConfig(t.Context(), config))(t)
 	t.Cleanup(func() { _ = db.Close(context.WithoutCancel(t.Context())) })
 	for _, sql := range []string{
 		`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
@@ -30,8 +28,7 @@ func withOldEvents(t *testing.T, n int) (terminal, *pgx.Conn) {
 		`INSERT INTO notification_decision (event_id, user_type, user_id, decided_at, channels)
 		 SELECT event_id, 'ADMIN', '1', created_at, '{}' FROM event_outbox WHERE $1::int > 0`,
 	} {
-		_, err := db.Exec(t.Context(), sql, n)
-		require.NoError(t, err)
+		must(db.Exec(t.Context(), sql, n))(t)
 	}
 	return c, db
 }
@@ -52,8 +49,7 @@ func TestPurge(t *testing.T) {
 
 	c, db := withOldEvents(t, 3)
 
-	out := c.must(t, "purge", "--older-than", "30d", "--dry-run")
-	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +-$`, out)
+	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +-$`, c.must(t, "purge", "--older-than", "30d", "--dry-run"))
 	require.Equal(t, map[string]int{"event_outbox": 4, "processed_event": 4, "notification_decision": 4}, rowsOf(t, db))
 
 	view := read[purgeView](t, c, "purge", "--older-than", "30d", "--processed-events", "365d", "--yes")
@@ -118,4 +114,71 @@ func TestPurgeStopped(t *testing.T) {
 	require.Regexp(t, `(?m)^notification_decision +30d .+ 3 +0$`, got.out)
 	require.Contains(t, got.err, "error: stopped: purge processed_event: ")
 	require.Contains(t, got.err, "next: what was deleted is gone; run it again, and it goes on with the rest")
+}
+
+// withSentOrders is an order service with three rows that were sent 40 days ago, one of
+// them open in Herald, one that failed then, and one that was sent just now.
+func withSentOrders(t *testing.T) terminal {
+	t.Helper()
+	c := withSources(t)
+	c.exec(t, `
+		INSERT INTO orders.outbox
+		SELECT ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'Order', gen_random_uuid(), 'OrderCreated', '{}', CASE n WHEN 4 THEN 'FAILED' ELSE 'SENT' END, at, at
+		FROM   generate_series(1, 5) n, LATERAL (SELECT timezone('UTC', now()) - CASE n WHEN 5 THEN 0 ELSE 40 END * interval '1 day') AS sent (at)`)
+	c.exec(t, `
+		INSERT INTO event_outbox (event_id, source, event_type, status) VALUES ('00000000-0000-4000-8000-000000000003', 'orders', 'OrderCreated', 'PENDING')`)
+	return c
+}
+
+func TestPurgeSource(t *testing.T) {
+	t.Parallel()
+
+	c := withSentOrders(t)
+	args := []string{"purge", "--source", "orders", "--older-than", "30d"}
+
+	require.Regexp(t, `(?m)^orders.outbox +30d .+ 2 +-$`, c.must(t, append(args, "--dry-run")...))
+	got := c.run(t, args...)
+	require.Equal(t, calledWrong, got.code)
+	require.Contains(t, got.err, "2 rows would go, and nothing was deleted: to delete them add --yes")
+	require.Regexp(t, `(?m)^orders.outbox +30d .+ 2 +2$`, c.must(t, append(args, "--yes")...))
+	require.Regexp(t, `(?m)^orders.outbox +30d .+ 0 +0$`, c.must(t, append(args, "--yes")...))
+
+	require.Regexp(t, `purge +orders.outbox +--older-than 30d --source orders`, c.must(t, "audit"))
+	require.Len(t, c.actions(t, "purge"), 2, "the others deleted nothing")
+	require.Regexp(t, `purge +orders.outbox +changed 2 rows`, c.must(t, "audit"))
+}
+
+// What is called wrong, or cannot be done, deletes nothing and says what to do.
+func TestPurgeSourceMistakes(t *testing.T) {
+	t.Parallel()
+
+	c := withSentOrders(t)
+	c.exec(t, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'out of order'; END $$; CREATE TRIGGER refuse BEFORE DELETE ON orders.outbox FOR EACH ROW EXECUTE FUNCTION refuse()")
+	for _, tt := range []struct {
+		name string
+		code int
+		args []string
+		want string
+	}{
+		{"no age", calledWrong, []string{"--source", "orders"}, "name an age: --source orders --older-than AGE"},
+		{"too young", calledWrong, []string{"--source", "orders", "--older-than", "59m"}, "must be an age of at least 1h"},
+		{"another table", calledWrong, []string{"--source", "orders", "--older-than", "30d", "--decisions", "30d"}, "--source goes with --older-than alone"},
+		{"mistyped", calledWrong, []string{"--source", "ordres", "--older-than", "30d"}, "the sources are herald, orders"},
+		{"out of reach", failed, []string{"--source", "wallet", "--older-than", "30d"}, "next: start the database"},
+		{"refused", failed, []string{"--source", "orders", "--older-than", "30d", "--yes"}, "error: stopped: source orders: delete rows that are done from orders.outbox"},
+	} {
+		got := c.run(t, append([]string{"purge"}, tt.args...)...)
+		require.Equal(t, tt.code, got.code, tt.name)
+		require.Contains(t, got.err, tt.want, tt.name)
+	}
+}
+
+// Herald's own outbox is a source, too.
+func TestPurgeSourceHerald(t *testing.T) {
+	t.Parallel()
+
+	c, db := withOldEvents(t, 3)
+
+	require.Regexp(t, `(?m)^event_outbox +30d .+ 3 +3$`, c.must(t, "purge", "--source", "herald", "--older-than", "30d", "--yes"))
+	require.Equal(t, map[string]int{"event_outbox": 1, "processed_event": 4, "notification_decision": 4}, rowsOf(t, db))
 }

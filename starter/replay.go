@@ -25,8 +25,8 @@ func (a *app) replayCommand() *cobra.Command {
 		Use:   "replay (ID | --history FILE)",
 		Short: "Replay a workflow's history against this build",
 		Long: `Replay a workflow's history against this build, which changes nothing: nothing is sent
-or written. It says "replays cleanly", or in which workflow task this build does something
-else than was recorded: a worker of this build could then not continue such a workflow.
+or written. It says "replays cleanly", or what this build does instead of what was recorded: a worker
+of this build could then not continue such a workflow.
 
 ID is a workflow ID: of an event, a delivery, a poller. Its latest run is replayed,
 unless --run-id names another. FILE is a history as "temporal workflow show -o json"
@@ -54,8 +54,8 @@ type replaySource struct{ id, runID, file string }
 // replayView is what `starter replay` prints.
 type replayView struct {
 	explain.History
-	Clean      bool                `json:"clean"`
-	Divergence *explain.Divergence `json:"divergence"` // null: it replays cleanly
+	Clean      bool   `json:"clean"`
+	Divergence string `json:"divergence"` // in the words of the SDK; empty: it replays cleanly
 }
 
 func (a *app) replay(ctx context.Context, from replaySource) error {
@@ -73,7 +73,7 @@ func (a *app) replay(ctx context.Context, from replaySource) error {
 	if err := a.Print(view, func(w io.Writer) { printReplay(w, view) }); err != nil || view.Clean {
 		return err
 	}
-	return advice.With(fmt.Errorf("it does not replay: this build diverges at event %d", view.Divergence.EventID),
+	return advice.With(errors.New("it does not replay: this build diverges"),
 		"keep the workers of the build that began it until it has ended, or make the change with workflow.GetVersion")
 }
 
@@ -82,8 +82,10 @@ func (a *app) readAndReplay(ctx context.Context, from replaySource) (view replay
 	if view.History, err = a.readHistory(ctx, from); err != nil {
 		return replayView{}, err
 	}
-	view.Divergence, err = explain.Replay(ctx, view.History)
-	view.Clean = view.Divergence == nil
+	problem, err := explain.Replay(ctx, view.History)
+	if view.Clean = problem == nil; problem != nil {
+		view.Divergence = console.Cut(problem.Error(), maxMessage)
+	}
 	return view, err
 }
 
@@ -95,11 +97,10 @@ func (a *app) readHistory(ctx context.Context, from replaySource) (explain.Histo
 	if err != nil {
 		return explain.History{}, err
 	}
-	defer temporal.Close()
 	return explain.Explainer{Temporal: temporal}.FetchHistory(ctx, from.id, from.runID)
 }
 
-// maxMessage bounds what is printed of the SDK's message, in characters.
+// maxMessage bounds the SDK's message, in characters.
 const maxMessage = 1000
 
 func printReplay(w io.Writer, view replayView) {
@@ -107,22 +108,6 @@ func printReplay(w io.Writer, view replayView) {
 		console.Row(w, fmt.Sprintf("replays cleanly: %s, %s events", view.WorkflowType, console.Grouped(view.Events)))
 		return
 	}
-	d := view.Divergence
-	console.Row(w, fmt.Sprintf("diverges: %s, in the workflow task of event %d of %s", view.WorkflowType, d.EventID, console.Grouped(view.Events)))
-	console.Row(w)
-	printCommands(w, "history", d.Recorded)
-	printCommands(w, "this build", d.Wanted)
-	console.Row(w, "SDK", console.Cut(d.Message, maxMessage))
-}
-
-func printCommands(w io.Writer, whose string, commands []string) {
-	if len(commands) == 0 {
-		commands = []string{"-"}
-	}
-	for i, command := range commands {
-		if i > 0 {
-			whose = ""
-		}
-		console.Row(w, whose, command)
-	}
+	console.Row(w, fmt.Sprintf("diverges: %s, %s events", view.WorkflowType, console.Grouped(view.Events)))
+	console.Row(w, view.Divergence)
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +30,7 @@ func TestReplayCleanly(t *testing.T) {
 			var view replayView
 			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
 			require.True(t, view.Clean)
-			require.Nil(t, view.Divergence)
+			require.Empty(t, view.Divergence)
 			require.Positive(t, view.Events)
 		}
 	}
@@ -102,50 +100,33 @@ func unheard(events []map[string]any) []map[string]any {
 	return events
 }
 
-// eventType is that of an event in a file.
-func eventType(t *testing.T, file string, id int64) string {
-	t.Helper()
-	written, err := os.ReadFile(file)
-	require.NoError(t, err)
-	var recorded struct{ Events []struct{ EventType string } }
-	require.NoError(t, json.Unmarshal(written, &recorded))
-	return recorded.Events[id-1].EventType
-}
-
 func TestReplayDiverges(t *testing.T) {
 	t.Parallel()
 
 	const activity, child = "activityTaskScheduledEventAttributes", "startChildWorkflowExecutionInitiatedEventAttributes"
 	tests := []struct {
-		name, of         string
-		change           func([]map[string]any) []map[string]any
-		recorded, wanted []string
-		message          string
+		name, of string
+		change   func([]map[string]any) []map[string]any
+		want     []string
 	}{
-		{
-			name: "another activity", of: "deliver_sent", change: renamed(activity, "activityType", 1),
-			recorded: []string{"ActivityTaskScheduled Other"}, wanted: []string{"ScheduleActivityTask Send"}, message: "nondeterministic",
-		},
+		{name: "another activity", of: "deliver_sent", change: renamed(activity, "activityType", 1), want: []string{"nondeterministic", "Name:Other", "Name:Send"}},
 		{
 			name: "another child, long after the beginning", of: "notify_waits_for_holder", change: renamed(child, "workflowType", 3),
-			recorded: []string{"StartChildWorkflowExecutionInitiated Other"}, wanted: []string{"StartChildWorkflowExecution DeliverNotification"}, message: "nondeterministic",
+			want: []string{"nondeterministic", `workflow_type:{name:"Other"}`},
 		},
-		{
-			name: "signals that nobody gave", of: "poll_paused", change: unheard,
-			recorded: []string{"ActivityTaskCancelRequested"}, wanted: []string{}, message: "missing replay command for ActivityTaskCancelRequested",
-		},
+		{name: "signals that nobody gave", of: "poll_paused", change: unheard, want: []string{"TMPRL1100"}},
 		{
 			name: "another end", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
 				events[10]["eventType"] = "EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW"
 				return events
 			},
-			recorded: []string{"WorkflowExecutionContinuedAsNew"}, wanted: []string{"CompleteWorkflowExecution"}, message: "same result",
+			want: []string{"same result"},
 		},
 		{
 			name: "one that runs, in a workflow task", of: "deliver_sent", change: func(events []map[string]any) []map[string]any {
 				return renamed(activity, "activityType", 1)(events[:9])
 			},
-			recorded: []string{"ActivityTaskScheduled Other"}, wanted: []string{"ScheduleActivityTask Send"}, message: "nondeterministic",
+			want: []string{"nondeterministic", "Name:Other", "Name:Send"},
 		},
 	}
 	for _, tt := range tests {
@@ -156,20 +137,15 @@ func TestReplayDiverges(t *testing.T) {
 			got := terminal{}.run(t, "replay", "--history", file, "-o", "json")
 
 			require.Equal(t, failed, got.code)
+			require.Contains(t, got.err, "error: it does not replay: this build diverges")
 			require.Contains(t, got.err, "next: keep the workers of the build that began it")
 			var view replayView
 			require.NoError(t, json.Unmarshal([]byte(got.out), &view))
 			require.False(t, view.Clean)
-			d := view.Divergence
-			require.Contains(t, got.err, fmt.Sprintf("error: it does not replay: this build diverges at event %d", d.EventID))
-			require.Equal(t, "EVENT_TYPE_WORKFLOW_TASK_COMPLETED", eventType(t, file, d.EventID))
-			require.Contains(t, d.Message, tt.message)
-			require.Equal(t, tt.recorded, d.Recorded)
-			require.Equal(t, tt.wanted, d.Wanted)
-
 			out := terminal{}.run(t, "replay", "--history", file).out
-			for _, command := range slices.Concat(tt.recorded, tt.wanted) {
-				require.Contains(t, out, command)
+			for _, part := range tt.want {
+				require.Contains(t, view.Divergence, part)
+				require.Contains(t, out, part)
 			}
 		})
 	}

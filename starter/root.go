@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type app struct {
 	environment map[string]string
 	begun       bool          // a command took over: what fails now is not its usage
 	order       operate.Order // by the actor, whom app.operator names
+	closing     []func()      // ends the connections that the command has opened
 }
 
 // The exit codes.
@@ -71,7 +73,7 @@ func (a *app) command() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	console.SuggestFlags(root)
+	root.SetFlagErrorFunc(console.FlagError)
 	root.SetIn(a.in)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -118,6 +120,7 @@ func (a *app) within(limit time.Duration, f func(ctx context.Context, args []str
 			return err
 		}
 		a.begun, a.order = true, orderOf(cmd)
+		defer a.close()
 		ctx := cmd.Context()
 		if limit > 0 {
 			var cancel context.CancelFunc
@@ -126,4 +129,12 @@ func (a *app) within(limit time.Duration, f func(ctx context.Context, args []str
 		}
 		return f(ctx, args)
 	}
+}
+
+// close ends the connections of the command, the last one first.
+func (a *app) close() {
+	for _, end := range slices.Backward(a.closing) {
+		end()
+	}
+	a.closing = nil
 }

@@ -43,7 +43,6 @@ gateway needs SENDGRID_WEBHOOK_PUBLIC_KEY, which the sandbox prints, and TWILIO_
 	cmd.Flags().StringVar(&cfg.Key, "sendgrid-key", "", "file of the key that signs receipts of e-mails; made where there is none; without it a new key at each start")
 	cmd.Flags().StringVar(&cfg.Receipts, "receipts", "", "delay, faults and outcomes of receipts, in JSON, as PUT /receipts takes them")
 	_ = cmd.MarkFlagRequired("ledger") // it fails only for a flag that there is not
-	cmd.AddCommand(a.sandboxTextCommand())
 	return cmd
 }
 

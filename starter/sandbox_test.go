@@ -5,9 +5,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,7 +14,6 @@ import (
 
 	"herald/internal/console"
 	"herald/internal/demo"
-	"herald/internal/sandbox"
 )
 
 func TestSandbox(t *testing.T) {
@@ -71,49 +67,6 @@ func TestSandboxCannotStart(t *testing.T) {
 	require.Equal(t, failed, got.code)
 	require.Contains(t, got.err, "not settings of receipts")
 	require.Contains(t, got.err, "correct --receipts")
-}
-
-func TestSandboxText(t *testing.T) {
-	t.Parallel()
-
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/webhooks/twilio/inbound" || r.FormValue("From") != "+393331234567" || r.FormValue("Body") != "STOP" {
-			w.WriteHeader(http.StatusTeapot)
-		}
-	}))
-	t.Cleanup(gateway.Close)
-	server, err := sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger"), Local: true, Gateway: gateway.URL, Receipts: `{"lost":true}`})
-	require.NoError(t, err)
-	providers := httptest.NewServer(server)
-	t.Cleanup(func() {
-		providers.Close()
-		require.NoError(t, server.Close())
-	})
-
-	text := func(words ...string) printed {
-		return terminal{}.run(t, append([]string{"sandbox", "text", "--sandbox-url", providers.URL}, words...)...)
-	}
-	got := text("--from", "+393331234567", "STOP")
-	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "no text message was sent yet")
-
-	form := url.Values{"To": {"+15551234567"}, "From": {"+15005550006"}, "Body": {"Hello"}, "StatusCallback": {gateway.URL + "/webhooks/twilio"}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, providers.URL+"/2010-04-01/Accounts/AC1/Messages.json", strings.NewReader(form.Encode()))
-	require.NoError(t, err)
-	request.SetBasicAuth("AC1", "token")
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusCreated, response.StatusCode)
-
-	got = text("--from", "+393331234567", "STOP")
-	require.Equal(t, succeeded, got.code, got.err)
-	require.Contains(t, got.out, "21610")
-	require.Contains(t, text("--from", "+393331234567", "STOP", "-o", "json").out, `"opt_out_type": "STOP"`)
-	require.Contains(t, text("--from", "+393331234567", "anything").err, "the gateway answered 418")
-	require.Equal(t, calledWrong, text("STOP").code, "--from is missing")
-	require.Equal(t, calledWrong, text("--from", "+393331234567", "--sandbox-url", "nowhere", "STOP").code)
 }
 
 func TestDemoNeedsTemporal(t *testing.T) {

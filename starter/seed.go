@@ -44,7 +44,6 @@ func (a *app) seed(ctx context.Context, slackURL string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	confirm := func(ctx context.Context, changed map[string]int) error {
 		if len(changed) > 0 && !yes {
 			return misused(fmt.Errorf("rows that differ from the example's would be overwritten, and nothing was changed: %s; to do it add --yes", rowsByTable(changed)))

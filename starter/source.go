@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"herald/internal/check"
 	"herald/internal/console"
-	"herald/internal/notification"
+	"herald/internal/operate"
 	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
+	"herald/internal/postgres"
 )
 
 func (a *app) sourceCommand() *cobra.Command {
@@ -45,49 +49,47 @@ func (a *app) sourceFlag(cmd *cobra.Command, target *string, usage string) {
 	_ = cmd.RegisterFlagCompletionFunc("source", a.completeSources()) // the flag is there
 }
 
-// sourcesNamed is the source with a name, or all of them, Herald's own included.
-func (a *app) sourcesNamed(name string) ([]outboxes.Source, error) {
+// source is the one with a name, Herald's own included.
+func (a *app) source(name string) (outboxes.Source, error) {
 	cfg, err := a.settings()
-	if err != nil || name == "" {
-		return cfg.Sources, err
+	if err != nil {
+		return outboxes.Source{}, err
 	}
 	var listed []string
 	for _, source := range cfg.Sources {
 		if source.Name == name {
-			return []outboxes.Source{source}, nil
+			return source, nil
 		}
 		listed = append(listed, source.Name)
 	}
-	return nil, misused(fmt.Errorf("there is no source %q: there are %s%s", name, console.Join(listed), console.DidYouMean(name, listed)))
+	return outboxes.Source{}, misused(fmt.Errorf("there is no source %q: the sources are %s", name, console.Join(listed)))
 }
 
-// others are the sources that the command names, or all but Herald's own.
+// sourcesNamed is the source with a name, or all of them, Herald's own included.
+func (a *app) sourcesNamed(name string) ([]outboxes.Source, error) {
+	if name == "" {
+		cfg, err := a.settings()
+		return cfg.Sources, err
+	}
+	source, err := a.source(name)
+	return []outboxes.Source{source}, err
+}
+
+// others are the sources with these names, whose tables are to be looked at; without names,
+// all but Herald's own.
 func (a *app) others(names []string) ([]outboxes.Source, error) {
-	cfg, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	all := cfg.Sources[1:]
 	if len(names) == 0 {
-		return all, nil
-	}
-	known := map[string]outboxes.Source{}
-	var listed []string
-	for _, source := range all {
-		known[source.Name], listed = source, append(listed, source.Name)
+		cfg, err := a.settings()
+		return slices.DeleteFunc(cfg.Sources, outboxes.Source.IsHerald), err
 	}
 	var named []outboxes.Source
 	for _, name := range names {
-		source, found := known[name]
-		switch {
-		case name == notification.HeraldSource && cfg.Sources[0].Kafka != nil:
-			source = cfg.Sources[0]
-		case name == notification.HeraldSource:
+		source, err := a.source(name)
+		if err != nil {
+			return nil, err
+		}
+		if source.IsHerald() && source.Kafka == nil {
 			return nil, misused(errors.New("herald is Herald's own outbox and has no topic: see `starter migrate status` and `starter check`"))
-		case !found && len(listed) == 0:
-			return nil, misused(fmt.Errorf("there is no source %q: OUTBOX_SOURCES is not set", name))
-		case !found:
-			return nil, misused(fmt.Errorf("there is no source %q: there are %s%s", name, console.Join(listed), console.DidYouMean(name, listed)))
 		}
 		named = append(named, source)
 	}
@@ -117,9 +119,14 @@ func (a *app) checkSources(ctx context.Context, names []string) error {
 		a.Note("OUTBOX_SOURCES is not set, or lists no outbox of another service")
 	}
 	subjects := check.Sources(sources)
+	brokers, done, err := a.brokers()
+	if err != nil {
+		return err
+	}
+	defer done()
 	if db, _, err := a.store(ctx); err == nil {
 		defer db.Close()
-		subjects = append(subjects, check.RestingTopics(db, sources)...)
+		subjects = append(subjects, check.Topics(db, brokers, sources)...)
 	}
 	return a.runCheck(ctx, subjects, strings.Join(append([]string{"starter source check"}, names...), " "))
 }
@@ -137,4 +144,172 @@ func (a *app) listSources(ctx context.Context) error {
 		a.Note("warning: nothing is known of resting topics: %v", err)
 	}
 	return a.Print(map[string]any{"sources": views}, func(w io.Writer) { printSources(w, views) })
+}
+
+func (a *app) migrateSourceCommand() *cobra.Command {
+	var topics bool
+	cmd := &cobra.Command{
+		Use:   "migrate NAME",
+		Short: "Create the indexes that the table of another outbox lacks",
+		Long: `Create the indexes that the table of another outbox lacks for its dialect, one after
+the other, without locking its writers out. It changes nothing else of the table, and
+needs a role that owns it. What was interrupted is begun anew.
+
+--topics also creates the topic that kafka.topic names, with the partitions and replicas that
+are the brokers' defaults. It needs KAFKA_BROKERS.`,
+		Example:           "  starter source migrate orders",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: console.CompleteOne(a.completeSources()),
+		RunE:              a.within(0, func(ctx context.Context, args []string) error { return a.migrateSource(ctx, args[0], topics) }),
+	}
+	cmd.Flags().BoolVar(&topics, "topics", false, "create the topic that the brokers do not have")
+	return cmd
+}
+
+func (a *app) migrateSource(ctx context.Context, name string, topics bool) error {
+	named, err := a.others([]string{name})
+	if err != nil {
+		return err
+	}
+	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+		var doing atomic.Value
+		doing.Store("looking at " + named[0].Table)
+		stop := a.Progress(func() string { return doing.Load().(string) })
+		created, err := o.MigrateSource(ctx, named[0], func(i dialects.Index) { doing.Store("creating " + i.Name) })
+		var topic string
+		if err == nil && topics {
+			topic, err = a.createTopic(ctx, o, named[0])
+		}
+		stop()
+		if err != nil {
+			return err
+		}
+		return a.Print(map[string]any{"created": append([]dialects.Index{}, created...), "topic": topic}, func(w io.Writer) {
+			if topic != "" {
+				console.Row(w, "created", "topic "+topic)
+			}
+			for _, index := range created {
+				console.Row(w, "created", index.Name)
+			}
+			if len(created) == 0 && topic == "" {
+				console.Row(w, "nothing to create: "+named[0].Table+" has its indexes")
+			}
+		})
+	})
+}
+
+// createTopic creates the topic of a source, unless it is there, and returns its name; empty: it
+// was there.
+func (a *app) createTopic(ctx context.Context, o *operate.Operator, source outboxes.Source) (string, error) {
+	brokers, done, err := a.brokers()
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if brokers == nil {
+		return "", misused(errors.New("--topics needs KAFKA_BROKERS"))
+	}
+	return o.CreateTopic(ctx, brokers, source)
+}
+
+func (a *app) sourceRowsCommand() *cobra.Command {
+	var after string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "rows NAME",
+		Short: "List the rows of an outbox that were refused, that tell nobody, or that cannot be marked",
+		Long: `List the rows of an outbox that Herald keeps in mind, in the order of their keys:
+
+  WAITING   the topic refused the row, and gets it again
+  FAILED    the row was given up; "starter source retry" begins it again
+  UNMARKED  the row was sent, and its own table refuses the mark
+  UNTOLD    the topic has the row or gets it, and no people can be told by it
+
+All other rows are in their own table alone.`,
+		Example:           "  starter source rows orders\n  starter source rows orders -o json",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: console.CompleteOne(a.completeSources()),
+		RunE: a.within(commandTimeout, func(ctx context.Context, args []string) error {
+			return a.sourceRows(ctx, args[0], after, limit)
+		}),
+	}
+	console.TextFlag(cmd.Flags(), &after, "after", "begin behind the row with this key")
+	console.LimitFlag(cmd.Flags(), &limit)
+	return cmd
+}
+
+func (a *app) sourceRows(ctx context.Context, name, after string, limit int) error {
+	source, err := a.source(name)
+	if err != nil {
+		return err
+	}
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := db.SourceRows(ctx, source.Name, after, limit)
+	if err != nil {
+		return err
+	}
+	return a.Print(map[string]any{"rows": append([]postgres.SourceRow{}, rows...)}, func(w io.Writer) {
+		cells := make([][]string, len(rows))
+		for i, row := range rows {
+			problem := row.Error
+			if problem == "" {
+				problem = row.PeopleError
+			}
+			cells[i] = []string{row.Key, row.State, fmt.Sprint(row.Refusals), console.Clock(row.NextAttemptAt), console.Printable(problem)}
+		}
+		console.List(w, []string{"KEY", "STATE", "REFUSED", "NEXT ATTEMPT", "ERROR"}, cells)
+	})
+}
+
+func (a *app) sourceRetryCommand() *cobra.Command {
+	var dryRun, all bool
+	cmd := &cobra.Command{
+		Use:   "retry NAME [KEY...]",
+		Short: "Begin failed rows of an outbox again",
+		Long: `Begin rows of an outbox again that were given up: those with the keys, or all of them
+with --all. Each becomes pending in its own table, and is sent by the next look of the
+poller. "starter source rows" lists the keys.`,
+		Example:           "  starter source retry wallet 7 9\n  starter source retry orders --all --dry-run",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: console.CompleteOne(a.completeSources()),
+		RunE: a.within(0, func(ctx context.Context, args []string) error {
+			if all == (len(args) > 1) {
+				return misused(fmt.Errorf("name keys, or --all"))
+			}
+			return a.retrySource(ctx, args[0], args[1:], dryRun)
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all rows that have failed")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say how many rows would begin again, and change nothing")
+	return cmd
+}
+
+func (a *app) retrySource(ctx context.Context, name string, keys []string, dryRun bool) error {
+	source, err := a.source(name)
+	if err != nil {
+		return err
+	}
+	return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+		result, err := o.RetrySource(ctx, source, keys, dryRun)
+		if err != nil {
+			return err
+		}
+		printed := a.Print(result, func(w io.Writer) {
+			if dryRun {
+				console.Row(w, "would begin again", result.Matched)
+			} else {
+				console.Row(w, "begun again", result.Retried)
+			}
+			for _, key := range result.Skipped {
+				console.Row(w, "has not failed", key)
+			}
+		})
+		if printed == nil && len(result.Skipped) > 0 {
+			return fmt.Errorf("%d of the rows have not failed: see `starter source rows %s`", len(result.Skipped), source.Name)
+		}
+		return printed
+	})
 }

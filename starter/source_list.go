@@ -42,7 +42,6 @@ func (a *app) addResting(ctx context.Context, views []sourceView) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	for i := range views {
 		topics, err := db.RestingTopics(ctx, views[i].Name)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/outboxes/dialects/dialecttest"
+	"herald/internal/outboxes/kafka/kafkatest"
 )
 
 // withSources is a terminal whose database has an order service's outbox beside Herald's,
@@ -54,6 +55,28 @@ func TestSourceList(t *testing.T) {
 
 	delete(c.environment, "OUTBOX_SOURCES")
 	require.Len(t, read[struct{ Sources []sourceView }](t, c, "source", "list").Sources, 1)
+}
+
+// The check finds a missing topic before a row waits for it, and --topics creates the topic.
+func TestSourceTopics(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	c.must(t, "source", "migrate", "orders")
+	require.Contains(t, c.run(t, "source", "migrate", "orders", "--topics").err, "--topics needs KAFKA_BROKERS")
+	c.environment["KAFKA_BROKERS"] = kafkatest.NewCluster(t).Address
+	got := c.run(t, "source", "check", "orders")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.out, "topic order-events of source orders: the brokers do not have it, or do not show it to Herald: UNKNOWN_TOPIC_OR_PARTITION")
+	require.Contains(t, got.out, "run `starter source migrate orders --topics`")
+
+	require.Contains(t, c.must(t, "source", "migrate", "orders", "--topics"), "created  topic order-events")
+	require.Contains(t, c.must(t, "source", "check", "orders"), "no mistakes in source orders")
+	require.Contains(t, c.must(t, "source", "migrate", "orders", "--topics"), "nothing to create")
+	require.Len(t, c.actions(t, "source migrate"), 2, "indexes, and the topic")
+
+	c.environment["KAFKA_BROKERS"] = "127.0.0.1:1"
+	require.Contains(t, c.run(t, "source", "check", "orders").out, "setting KAFKA_BROKERS: the brokers cannot be asked for topics: ")
 }
 
 func TestSourceCheckAndMigrate(t *testing.T) {
@@ -113,8 +136,7 @@ func TestSourceMigrateWithoutOwnership(t *testing.T) {
 	c.exec(t, "GRANT USAGE ON SCHEMA orders TO pg_monitor")
 	c.environment["WALLET_DATABASE_URL"] = c.environment["DATABASE_URL"] + "&role=pg_monitor"
 	file := c.environment["OUTBOX_SOURCES"]
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := must(os.ReadFile(file))(t)
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "table: orders.outbox", "table: orders.outbox\n  database_url_env: WALLET_DATABASE_URL", 1)), 0o600))
 
 	got := c.run(t, "source", "migrate", "orders")
@@ -134,7 +156,7 @@ func TestSourceNames(t *testing.T) {
 	require.Empty(t, completed(t, c, "source", "migrate", "orders", ""))
 
 	for name, want := range map[string]string{
-		"order":  `there is no source "order": there are orders, wallet; did you mean "orders"?`,
+		"order":  `there is no source "order": the sources are herald, orders, wallet`,
 		"herald": "herald is Herald's own outbox and has no topic: see `starter migrate status`",
 	} {
 		got := c.run(t, "source", "migrate", name)
@@ -142,7 +164,7 @@ func TestSourceNames(t *testing.T) {
 		require.Contains(t, got.err, want)
 	}
 	delete(c.environment, "OUTBOX_SOURCES")
-	require.Contains(t, c.run(t, "source", "check", "orders").err, `there is no source "orders": OUTBOX_SOURCES is not set`)
+	require.Contains(t, c.run(t, "source", "check", "orders").err, `there is no source "orders": the sources are herald`)
 	got := c.run(t, "source", "check")
 	require.Equal(t, succeeded, got.code)
 	require.Contains(t, got.err, "lists no outbox of another service")
@@ -156,5 +178,5 @@ func TestBadSourcesFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(c.environment["OUTBOX_SOURCES"], []byte("- name: orders\n  kafka: {}\n"), 0o600))
 	got := c.run(t, "source", "list")
 	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "\n  line 1: the source has no `dialect:`\n  line 1: the source has no `table:`\n  line 2: kafka has no `topic:`\n")
+	require.Contains(t, got.err, "\n  line 1: dialect must be order-service or wallet-hub\n  line 1: table must be schema.table, such as orders.outbox, without quotes\n  line 2: kafka has no `topic:`\n")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"herald/internal/explain"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/outboxes"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -25,15 +27,11 @@ service, PENDING counts the rows of its own table, FAILED and OPEN the events th
 has of it: OPEN ones wait for their start or for their topic, no more than 1,000 of a
 source at once. A database that does not answer costs its own figures alone.
 
-It warns where nothing is started, where other installations run in the same namespace
-of Temporal, whose events must have other ids than yours, and, if RABBITMQ_URL is set,
-where another installation uses the same vhost of the broker.`,
+It warns if nothing is started, and if other installations run in the same namespace of
+Temporal: their events need other ids than yours.`,
 		Example: "  starter status\n  starter status --since 1h -o json\n  starter status --source orders",
 		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
-			if source != "" {
-				return a.statusOf(ctx, source)
-			}
-			return a.status(ctx, since)
+			return a.status(ctx, since, source)
 		}),
 	}
 	a.sourceFlag(cmd, &source, "only the backlog and the pollers of this source")
@@ -44,28 +42,38 @@ where another installation uses the same vhost of the broker.`,
 // statusView is what `starter status` prints.
 type statusView struct {
 	explain.Backlog
-	Since string    `json:"since"`
-	Vhost vhostView `json:"vhost"`
+	Since string `json:"since"`
 	sourcesView
 }
 
-func (a *app) status(ctx context.Context, since console.Age) error {
-	db, cfg, err := a.store(ctx)
+func (a *app) status(ctx context.Context, since console.Age, source string) error {
+	sources, err := a.sourcesNamed(source)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	view := statusView{Since: since.Text}
-	if view.Backlog, err = (explain.Explainer{Store: db}).Backlog(ctx, since.Duration); err != nil {
+	db, _, err := a.store(ctx)
+	if err != nil {
 		return err
 	}
-	if view.Sources, err = operate.ReadSources(ctx, db, cfg.Sources); err != nil {
+	view := statusView{Since: since.Text}
+	if view.Sources, err = operate.ReadSources(ctx, db, sources); err != nil {
 		return err
+	}
+	if source == "" {
+		if view.Backlog, err = (explain.Explainer{Store: db}).Backlog(ctx, since.Duration); err != nil {
+			return err
+		}
 	}
 	a.warnOfSources(view.Sources)
-	view.Vhost = a.vhost(ctx, cfg)
-	a.addPollers(ctx, &view.sourcesView, cfg.Sources)
-	return a.Print(view, func(w io.Writer) { printStatus(w, view) })
+	a.addPollers(ctx, &view.sourcesView, sources)
+	if source == "" {
+		return a.Print(view, func(w io.Writer) { printStatus(w, view) })
+	}
+	return a.Print(view.sourcesView, func(w io.Writer) {
+		printSourceStates(w, view.Sources)
+		console.Row(w)
+		printPollersOf(w, view.sourcesView)
+	})
 }
 
 func printStatus(w io.Writer, view statusView) {
@@ -73,7 +81,6 @@ func printStatus(w io.Writer, view statusView) {
 	printUntold(w, view)
 	printFollowUps(w, view.FollowUps)
 	printSweep(w, view.Backlog)
-	printVhost(w, view.Vhost)
 	console.Row(w)
 	printCounts(w, view)
 	console.Row(w)
@@ -136,4 +143,73 @@ func printSweep(w io.Writer, b explain.Backlog) {
 	}
 	console.Row(w, "last sweep", fmt.Sprintf("%s: %d looked at, %d started again, %d closed, %d failed",
 		console.Clock(&last.At), last.Looked, last.StartedAgain, last.Closed, last.Failed))
+}
+
+// sourcesView is what `starter status --source` prints.
+type sourcesView struct {
+	Sources       []operate.SourceState `json:"sources"`
+	Pollers       *operate.Pollers      `json:"pollers"` // null: Temporal is out of reach
+	PollerProblem string                `json:"poller_problem,omitempty"`
+}
+
+// warnOfSources names the sources whose own tables could not be counted.
+func (a *app) warnOfSources(states []operate.SourceState) {
+	for _, state := range states {
+		if state.Problem != "" {
+			a.Note("warning: nothing is known of the table of %s: %s; `starter source check %s` looks at it alone", state.Name, state.Problem, state.Name)
+		}
+	}
+}
+
+// addPollers adds the pollers of sources, unless Temporal is out of reach.
+func (a *app) addPollers(ctx context.Context, view *sourcesView, sources []outboxes.Source) {
+	pollers, err := a.pollersNow(ctx, sources)
+	if err != nil {
+		view.PollerProblem = err.Error()
+		a.Note("warning: nothing is known of the pollers; %s", a.nextStep(err))
+		return
+	}
+	view.Pollers = pollers
+	a.warnOfPollers(*pollers)
+}
+
+func (a *app) pollersNow(ctx context.Context, sources []outboxes.Source) (*operate.Pollers, error) {
+	launcher, err := a.launcher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pollers, err := operate.ReadPollers(ctx, launcher, sources)
+	if err != nil {
+		return nil, err
+	}
+	if pollers.Others, err = operate.OtherInstallations(ctx, launcher); err != nil {
+		a.Note("warning: %v", err) // visibility can be down alone
+	}
+	return &pollers, nil
+}
+
+func printPollersOf(w io.Writer, view sourcesView) {
+	if view.Pollers == nil {
+		console.Row(w, "pollers", "unknown: "+view.PollerProblem)
+		return
+	}
+	printPollers(w, *view.Pollers)
+}
+
+func printSourceStates(w io.Writer, states []operate.SourceState) {
+	console.Row(w, "SOURCE", "PENDING", "OLDEST", "FAILED", "RESTING TOPICS")
+	for _, state := range states {
+		pending, oldest := "unknown", "-"
+		if state.Problem == "" {
+			pending, oldest = strconv.Itoa(*state.Pending), oldestOf(state)
+		}
+		console.Row(w, state.Name, pending, oldest, state.Failed, state.Resting)
+	}
+}
+
+func oldestOf(state operate.SourceState) string {
+	if *state.Pending == 0 {
+		return "-"
+	}
+	return time.Duration(*state.OldestSeconds * float64(time.Second)).Round(time.Millisecond).String()
 }

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"io"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/console"
 	"herald/internal/explain"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/internal/operate"
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -25,7 +31,6 @@ func TestStatusWithoutTemporal(t *testing.T) {
 	require.NotContains(t, out, "follow-ups")
 	require.Contains(t, out, "last sweep")
 	require.Contains(t, out, "none yet")
-	require.Contains(t, out, "not checked: RABBITMQ_URL is not set")
 }
 
 func TestPrintStatus(t *testing.T) {
@@ -63,4 +68,131 @@ herald-outbox-poller-1  RUNNING  2026-11-21 08:00:00.000Z  -               1    
 
 no worker polls the task queue herald-events
 `, table(t, func(w io.Writer) { printStatus(w, view) }))
+}
+
+// silent is the address of a server that takes connections and never answers.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+// Each outbox has its figures, as `starter source list` names them. A database that is away,
+// or hangs, is named, and costs its own figures alone.
+func TestStatusOfSources(t *testing.T) {
+	t.Parallel()
+
+	c := withSources(t)
+	c.exec(t, `
+		INSERT INTO orders.outbox
+		SELECT gen_random_uuid(), 'Order', gen_random_uuid(), 'OrderCreated', '{}', status, timezone('UTC', now()) - interval '1 hour'
+		FROM   unnest('{NEW,NEW,FAILED,SENT}'::text[]) AS status`)
+	c.exec(t, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-1', 'T', 'ADMIN', '1', '{}');
+		INSERT INTO source_row (source, row_key, event_id, refusals, error, failed_at) VALUES ('orders', '1', '1', 3, 'refused', now()), ('orders', '2', '2', 1, 'refused', NULL);
+		INSERT INTO source_topic (source, topic, next_attempt_at, error) VALUES ('wallet', 't', now(), 'UNKNOWN_TOPIC')`)
+	tests := []struct {
+		name, wallet, problem string
+	}{
+		{"away", unreachable, "connect"},
+		{"hangs", silent(t), "did not answer within 5s"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c.environment["WALLET_DATABASE_URL"] = "postgres://herald:verysecret@" + tt.wallet + "/wallet?sslmode=disable"
+			got := c.run(t, "status")
+			require.Equal(t, succeeded, got.code, got.err)
+			require.Regexp(t, `herald +1 +\S+ +0 +0\n`, got.out)
+			require.Regexp(t, `orders +2 +1h0m\S+ +1 +0\n`, got.out)
+			require.Regexp(t, `wallet +unknown +- +0 +1\n`, got.out)
+			require.Contains(t, got.err, "warning: nothing is known of the table of wallet: ")
+			require.Contains(t, got.err, tt.problem)
+			require.NotContains(t, got.err, "verysecret")
+		})
+	}
+
+	view := read[statusView](t, c, "status")
+	require.Len(t, view.Sources, 3)
+	for i, listed := range read[struct{ Sources []sourceView }](t, c, "source", "list").Sources {
+		require.Equal(t, listed.Name, view.Sources[i].Name)
+	}
+	require.Equal(t, 2, *view.Sources[1].Pending)
+	require.Equal(t, 1, int(*view.Sources[1].OldestSeconds)/3600, "an hour")
+	require.Nil(t, view.Sources[2].Pending)
+	require.NotEmpty(t, view.Sources[2].Problem)
+
+	got := c.run(t, "status", "--source", "orders")
+	require.Equal(t, succeeded, got.code)
+	require.Regexp(t, `orders +2 `, got.out)
+	for _, other := range []string{"wallet", "herald ", "deliveries"} {
+		require.NotContains(t, got.out, other)
+	}
+	require.Len(t, read[sourcesView](t, c, "status", "--source", "orders").Sources, 1)
+	require.Contains(t, c.run(t, "status", "--source", "order").err, `there is no source "order"`)
+}
+
+func TestPollerWarnings(t *testing.T) {
+	t.Parallel()
+
+	running := []operate.Poller{{Status: operate.PollerRunning}}
+	tests := []struct {
+		name    string
+		pollers operate.Pollers
+		want    string // empty: there is nothing to warn of
+	}{
+		{name: "all is well", pollers: operate.Pollers{Workers: 1, Pollers: running}},
+		{name: "pausing", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPausing}}}, want: "is about to pause"},
+		{name: "paused", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerPaused}}}, want: "`starter poller resume` lets it go on"},
+		{name: "not started", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerNotStarted}}}, want: "run `starter poller start`"},
+		{name: "stopped", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: "CANCELED"}}}, want: "run `starter poller start`"},
+		{name: "told to stop", pollers: operate.Pollers{Workers: 1, Pollers: []operate.Poller{{Status: operate.PollerStopping}}}, want: "run `starter poller start`"},
+		{name: "no worker", pollers: operate.Pollers{TaskQueue: "test-events", Pollers: running}, want: "no worker polls the task queue test-events"},
+		{name: "others", pollers: operate.Pollers{Workers: 1, Pollers: running, Others: []string{"north-events", "south-events"}},
+			want: "north-events, south-events: no two of them may have an event with the same id, and each needs a RabbitMQ vhost"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			var problems bytes.Buffer
+			(&app{Output: console.Output{Err: &problems}}).warnOfPollers(tt.pollers)
+
+			require.Contains(t, problems.String(), tt.want)
+			require.Equal(t, tt.want == "", problems.Len() == 0)
+		})
+	}
+}
+
+func TestPrintFleet(t *testing.T) {
+	t.Parallel()
+
+	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	fleet := operate.Fleet{
+		Current:     4,
+		Generations: []operate.FleetGeneration{{Generation: 4, Current: true, Versioned: true, Workers: 1, Open: 12}, {Generation: 3, Workers: 1, Open: 2}},
+		Workers: []operate.FleetWorker{
+			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "1@a", Status: launch.WorkerRunning, Generation: 4, LastSeen: at}},
+			{TaskQueue: "herald-events", Worker: launch.Worker{Identity: "2@b", Status: launch.WorkerIdle, Generation: 3, LastSeen: at}},
+		},
+		Promotion: &postgres.Promotion{Generation: 4, From: 3, BeganAt: at}, Restarting: 7,
+	}
+	var out bytes.Buffer
+	printFleet(&out, fleet)
+	for _, line := range []string{
+		`4\s+yes\s+1\s+12`, `3 \(no version\)\s+no\s+1\s+2`, `generation 3 to 4, began 2026-11-22 10:00:00.000Z`,
+		"7 events wait to be started again; `starter workers promote 4` continues", `herald-events\s+2@b\s+3\s+IDLE`,
+	} {
+		require.Regexp(t, line, out.String())
+	}
+}
+
+func TestGenerationOf(t *testing.T) {
+	t.Parallel()
+
+	require.Equal(t, 3, must(generationOf(context.Background(), &launch.Launcher{}, []string{"3"}))(t))
+	for _, wrong := range []string{"2", "0.2", "four"} {
+		_, err := generationOf(context.Background(), &launch.Launcher{}, []string{wrong})
+		require.ErrorContains(t, err, "is not a generation")
+	}
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -95,4 +98,106 @@ var suppressionHeader = []string{"CHANNEL", "REASON", "SINCE", "ADDRESS", "DETAI
 
 func suppressionCells(s report.Suppression) []string {
 	return []string{string(s.Channel), string(s.Reason), console.Clock(&s.Since), s.AddressHash, console.Dash(s.Detail)}
+}
+
+func (a *app) addSuppressionCommand() *cobra.Command {
+	var order operate.Suppressing
+	cmd := &cobra.Command{
+		Use:   "add",
+		Short: "Have nothing sent to an address any more",
+		Long: `Have nothing sent to an address any more, over one channel, whether it is mandatory or
+not. What waits is CANCELLED when it is due; what was planned within the last minute may
+still go out. The address is not kept: Herald knows it by its hash. The reason is one of
+` + suppressionHelp,
+		Example: `  starter suppression add --channel SMS --address +41791234567 --reason OPT_OUT --detail "asked us on the phone"
+  starter suppression add --channel EMAIL --address ada@example.com --reason BOUNCE`,
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			if err := order.Check(); err != nil {
+				return misused(err)
+			}
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error { return a.addSuppression(ctx, o, order) })
+		}),
+	}
+	addressFlags(cmd, &order.Address)
+	console.WordFlag(cmd, &order.Reason, "reason", notification.SuppressionReasons(), "why")
+	console.TextFlag(cmd.Flags(), &order.Detail, "detail", "what else there is to say, without the address")
+	_ = cmd.MarkFlagRequired("reason") // it fails only for a flag that there is not
+	return cmd
+}
+
+func (a *app) addSuppression(ctx context.Context, o *operate.Operator, order operate.Suppressing) error {
+	row, before, err := o.Suppress(ctx, order)
+	if err != nil {
+		return err
+	}
+	return a.Print(map[string]any{"suppression": row, "before": before}, func(w io.Writer) {
+		said := "suppressed: nothing is sent to it any more"
+		if before {
+			said = "nothing was changed: it was suppressed before, for this reason"
+		}
+		console.Row(w, said)
+		console.List(w, suppressionHeader, [][]string{suppressionCells(row)})
+	})
+}
+
+func (a *app) removeSuppressionCommand() *cobra.Command {
+	var address operate.Address
+	var reason notification.SuppressionReason
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove",
+		Short: "Let an address be written to again",
+		Long: `Let an address be written to again. Without --reason, all that is against it goes. It
+says what would go, and wants --yes: where the reason is COMPLAINT or OPT_OUT, somebody
+said no, so ask them first.
+
+SendGrid and Twilio have lists of their own. What stands there is refused all the same,
+and suppressed again: take the address off their list, too. Deliveries that were
+SUPPRESSED or CANCELLED meanwhile are not sent; ` + "`starter delivery retry`" + ` sends those
+that were planned.`,
+		Example: `  starter suppression remove --channel EMAIL --address ada@example.com
+  starter suppression remove --channel EMAIL --address ada@example.com --reason BOUNCE --yes`,
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			if err := address.Check(); err != nil {
+				return misused(err)
+			}
+			return a.onDatabase(ctx, func(ctx context.Context, o *operate.Operator) error {
+				return a.removeSuppression(ctx, o, address, reason, yes)
+			})
+		}),
+	}
+	addressFlags(cmd, &address)
+	console.WordFlag(cmd, &reason, "reason", notification.SuppressionReasons(), "only what is there for this reason")
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove what it says would go")
+	return cmd
+}
+
+func (a *app) removeSuppression(ctx context.Context, o *operate.Operator, address operate.Address, reason notification.SuppressionReason, yes bool) error {
+	rows, err := o.PlanUnsuppress(ctx, address, reason)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return misused(fmt.Errorf("%s would go, and nothing was changed: to let the address be written to again add --yes", reasonsOf(rows)))
+	}
+	if err := o.Unsuppress(ctx, address, rows); err != nil {
+		return err
+	}
+	return a.Print(map[string]any{"removed": rows}, func(w io.Writer) {
+		console.Row(w, "removed: the address may be written to again, unless another reason is against it")
+		var cells [][]string
+		for _, row := range rows {
+			cells = append(cells, suppressionCells(row))
+		}
+		console.List(w, suppressionHeader, cells)
+	})
+}
+
+// reasonsOf is BOUNCE since 2026-11-21 10:00:00.000Z, OPT_OUT since ….
+func reasonsOf(rows []report.Suppression) string {
+	var said []string
+	for _, row := range rows {
+		said = append(said, fmt.Sprintf("%s since %s", row.Reason, console.Clock(&row.Since)))
+	}
+	return strings.Join(said, ", ")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/postgres"
 	"herald/internal/postgres/report"
 )
 
@@ -91,7 +92,7 @@ func TestSuppressionRefuses(t *testing.T) {
 		{name: "no mail", args: []string{"add", "--channel", "EMAIL", "--address", "maria", "--reason", "BOUNCE"}, want: "the address is none of EMAIL"},
 		{name: "no number", args: []string{"add", "--channel", "SMS", "--address", "076 765 43 21", "--reason", "OPT_OUT"}, want: "the address is none of SMS"},
 		{name: "a number of mail", args: []string{"remove", "--channel", "SMS", "--address", "maria@example.com"}, want: "the address is none of SMS"},
-		{name: "a reason of nobody", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `did you mean "OPT_OUT"?`},
+		{name: "a reason of nobody", args: []string{"add", "--channel", "SMS", "--address", "+41767654321", "--reason", "OPTOUT"}, want: `"OPTOUT" is none of`},
 		{name: "a detail that names it", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", "to Maria@example.com"}, want: "must not name the address"},
 		{name: "a long detail", args: []string{"add", "--channel", "EMAIL", "--address", "maria@example.com", "--reason", "BOUNCE", "--detail", strings.Repeat("x", 1001)}, want: "at most 1000 bytes"},
 	}
@@ -113,4 +114,37 @@ func TestSuppressionRefuses(t *testing.T) {
 		require.Contains(t, got.err, "next: set it to that of worker and gateway")
 	}
 	require.Contains(t, c.must(t, "suppression", "list"), "nothing is suppressed", "what is there needs no secret to be listed")
+}
+
+// An operator replaces the secret: every suppression counts before, meanwhile and after it.
+func TestSecretRekey(t *testing.T) {
+	t.Parallel()
+
+	const old, next = "one secret of an installation, 1", "one secret of an installation, 2"
+	c := withDatabase(t)
+	c.environment["HERALD_SECRET"] = old
+	address := []string{"--channel", "EMAIL", "--address", "maria@example.com"}
+	unknown := []string{"--channel", "SMS", "--address", "+41767654321"}
+	c.must(t, append([]string{"suppression", "add", "--reason", "COMPLAINT"}, address...)...)
+	c.must(t, append([]string{"suppression", "add", "--reason", "OPT_OUT"}, unknown...)...)
+	c.exec(t, "INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '1', 'Maria@example.com')")
+	got := c.run(t, "secret", "rekey")
+	require.Equal(t, failed, got.code)
+	require.Contains(t, got.err, "HERALD_SECRET_PREVIOUS is not set")
+
+	c.environment["HERALD_SECRET"], c.environment["HERALD_SECRET_PREVIOUS"] = next, old
+	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")
+	require.Equal(t, rekeyView{true, postgres.Rekeying{Recipients: 1, Moved: 1, Left: 1}}, read[rekeyView](t, c, "secret", "rekey", "--dry-run"))
+	require.Regexp(t, `left under HERALD_SECRET_PREVIOUS +1\n\nnobody in the directory has the addresses that are left`, c.must(t, "secret", "rekey"))
+	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, unknown...)...), "OPT_OUT")
+	delete(c.environment, "HERALD_SECRET_PREVIOUS")
+	require.Contains(t, c.run(t, "event", "list").err, "suppressions of this database are still under the secret of")
+
+	c.environment["HERALD_SECRET_PREVIOUS"] = old
+	c.exec(t, "UPDATE recipient SET phone = '+41 76 765 43 21'")
+	require.Contains(t, c.must(t, "secret", "rekey"), "the previous secret is retired")
+	delete(c.environment, "HERALD_SECRET_PREVIOUS")
+	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, address...)...), "COMPLAINT")
+	require.Contains(t, c.must(t, append([]string{"suppression", "list"}, unknown...)...), "OPT_OUT")
+	require.Regexp(t, `secret rekey +recipient_suppression`, c.must(t, "audit"))
 }

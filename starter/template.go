@@ -1,7 +1,104 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"herald/internal/console"
+	"herald/internal/explain"
+	"herald/internal/notification"
+)
 
 func (a *app) templateCommand() *cobra.Command {
 	return group("template", "Show what the templates make of an event", a.previewTemplateCommand())
+}
+
+func (a *app) previewTemplateCommand() *cobra.Command {
+	var in explain.PreviewRequest
+	var payload string
+	cmd := &cobra.Command{
+		Use:   "preview --event ID | --type TYPE --payload FILE",
+		Short: "Show a recipient's text as it would be written now",
+		Long: `Show the text that one recipient would get over one channel, and from which row of
+notification_template it comes: of an event in the outbox, or of a payload that nobody has
+written yet. A mail has the HTML and the plain part that would be sent. If the text cannot
+be written, the error is what the delivery would fail with. It sends and changes nothing.`,
+		Example: `  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email
+  starter template preview --event evt-1 --recipient RESTAURANT_USER/10 --channel email --digest
+  starter template preview --type PROMOTION --payload promotion.json --recipient CUSTOMER/42 --channel sms --locale it`,
+		RunE: a.within(commandTimeout, func(ctx context.Context, _ []string) error {
+			return a.previewTemplate(ctx, in, payload)
+		}),
+	}
+	a.eventFlag(cmd, &in.EventID, "the id of an event")
+	a.eventTypeFlag(cmd, &in.Type, "type", "the type of the event that --payload is of")
+	console.TextFlag(cmd.Flags(), &payload, "payload", "a file with a JSON object; - is the standard input")
+	a.recipientFlag(cmd, &in.UserType, &in.UserID, "the recipient: CUSTOMER/42")
+	console.WordFlag(cmd, &in.Channel, "channel", notification.Channels(), "the channel")
+	console.TextFlag(cmd.Flags(), &in.Locale, "locale", "a locale instead of the recipient's: it, it-CH")
+	cmd.Flags().BoolVar(&in.Digest, "digest", false, "the text of a digest that lists this one")
+	_ = cmd.MarkFlagRequired("recipient") // it fails only for a flag that there is not
+	_ = cmd.MarkFlagRequired("channel")
+	return cmd
+}
+
+func (a *app) previewTemplate(ctx context.Context, in explain.PreviewRequest, payload string) (err error) {
+	switch {
+	case (in.EventID == "") == (payload == ""):
+		return misused(errors.New("give --event, or --payload with --type"))
+	case (in.Type == "") != (payload == ""):
+		return misused(errors.New("--type and --payload go together"))
+	case payload != "":
+		if in.Payload, err = a.payloadFile(payload); err != nil {
+			return misused(fmt.Errorf("--payload: %w", err))
+		}
+	}
+	db, _, err := a.store(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := explain.Explainer{Store: db}.Preview(ctx, in)
+	if err != nil {
+		return err
+	}
+	return a.Print(found, func(w io.Writer) { printPreview(w, found) })
+}
+
+// payloadFile reads a JSON object from a file or the standard input.
+func (a *app) payloadFile(name string) ([]byte, error) {
+	if name == "-" {
+		return a.payload("-")
+	}
+	return a.payload("@" + name)
+}
+
+func printPreview(w io.Writer, p explain.Preview) {
+	t := p.Template
+	console.Row(w, "event", fmt.Sprintf("%s: %s", p.EventID, p.EventType))
+	console.Row(w, "recipient", fmt.Sprintf("%s, locale %s", p.Recipient, console.Dash(p.Locale)))
+	console.Row(w, "channel", p.Channel)
+	console.Row(w, "template", fmt.Sprintf("event_type %s, channel %s, locale %s", t.EventType, t.Channel, t.Locale))
+	for _, note := range p.Notes {
+		console.Row(w, "note", note)
+	}
+	console.Row(w, "title", p.Title)
+	body := "BODY"
+	if p.Plain != "" {
+		body = "BODY, HTML PART"
+	}
+	printText(w, body, p.Body)
+	if p.Plain != "" {
+		printText(w, "BODY, PLAIN PART", p.Plain)
+	}
+}
+
+// printText prints a text of several lines, indented.
+func printText(w io.Writer, heading, text string) {
+	console.Row(w)
+	console.Row(w, heading)
+	_, _ = fmt.Fprintln(w, "  "+console.PrintableLines(text))
 }

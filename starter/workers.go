@@ -116,7 +116,7 @@ func printFleet(w io.Writer, fleet operate.Fleet) {
 		if !g.Versioned {
 			name += " (no version)"
 		}
-		console.Row(w, name, map[bool]string{true: "yes", false: "no"}[g.Current], g.Workers, g.Open)
+		console.Row(w, name, yes(g.Current), g.Workers, g.Open)
 	}
 	console.Row(w)
 	if p := fleet.Promotion; p != nil {

@@ -116,7 +116,6 @@ cat <<END
 Everything keeps running until \`make down\`. To look at:
   what failed, in Temporal      ${TEMPORAL_UI_URL:-(your server)}/namespaces/${TEMPORAL_NAMESPACE:-default}/workflows?query=HeraldOutcome%3D%22FAILED%22
   what went out, in the sandbox ${SANDBOX_URL}/
-  somebody who answers STOP     bin/starter sandbox text --sandbox-url $SANDBOX_URL --from +12025550142 STOP
   the inbox of anybody          http://127.0.0.1:$GATEWAY_PORT/
   RabbitMQ                      ${RABBITMQ_MANAGEMENT_URL:-(your server)}
   the worker                    $WORKER_URL/readyz

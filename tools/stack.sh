@@ -105,7 +105,7 @@ up() {
     "${service}_install"
     "${service}_start" || fail "$service did not start; the end of its log ($("${service}_log")):" "$service"
   done
-  if wanted kafka; then (kcat_install) || say "kcat is missing: the demo, and its test, need it"; fi
+  if wanted kafka; then (kcat_install) || say "kcat is missing: docs/outboxes.md and its test need it"; fi
 }
 
 # down stops in reverse order, since Temporal needs Postgres.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"net"
 	"os"
 	"reflect"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"herald/internal/config"
+	"herald/internal/environment"
 	"herald/internal/notification"
 	"herald/internal/outboxes/kafka"
 	"herald/internal/signin"
@@ -82,7 +84,7 @@ func TestComposeSettings(t *testing.T) {
 		for setting := range maps.Keys(service.Environment) {
 			require.True(t, known[setting], "%s: there is no setting %s", name, setting)
 		}
-		if service.Command[0] == "gateway" {
+		if name == "gateway" {
 			var who signin.Settings
 			_, err := config.GatewayFrom(service.Environment, who.Read, wiring.New().Read)
 			require.NoError(t, err, name)
@@ -107,6 +109,31 @@ func TestComposeSettings(t *testing.T) {
 		require.Greater(t, grace, 70*time.Second, "%s: the longest timeout of a provider, and the time to record its answer", name)
 	}
 	require.Equal(t, 2, workers)
+}
+
+// The sandbox's receipts reach the gateway, which has what checks their signatures.
+func TestComposeReceipts(t *testing.T) {
+	t.Parallel()
+
+	services := composeServices(t)
+	worker, gateway, sandbox := services["worker"], services["gateway"], strings.Join(services["sandbox"].Command, " ")
+	var cfg config.Gateway
+	environment.NewReader(gateway.Environment).Read("", &cfg)
+	_, port, err := net.SplitHostPort(cfg.HTTPAddr)
+	require.NoError(t, err)
+
+	require.Contains(t, sandbox, " --gateway=http://gateway:"+port)
+	require.Contains(t, sandbox, " --local ")
+	require.Contains(t, sandbox, " --addr=:9090 ")
+	require.Contains(t, sandbox, " --sendgrid-key=/var/lib/herald/", "another key after each start is not known to the gateway")
+	require.NotEmpty(t, gateway.Environment["PUBLIC_URL"])
+	for _, provider := range []string{"SENDGRID_BASE_URL", "TWILIO_BASE_URL"} {
+		require.Equal(t, "http://sandbox:9090", worker.Environment[provider])
+	}
+	for _, same := range []string{"PUBLIC_URL", "TWILIO_AUTH_TOKEN", "TWILIO_BASE_URL", "HERALD_SECRET"} {
+		require.Equal(t, worker.Environment[same], gateway.Environment[same], same)
+	}
+	require.Contains(t, gateway.Command[len(gateway.Command)-1], "SENDGRID_WEBHOOK_PUBLIC_KEY=$$(wget -q -O - http://sandbox:9090/keys/sendgrid)")
 }
 
 func TestComposeIsPinnedAndLocal(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"herald/internal/console"
 	"herald/internal/notification"
 )
 
@@ -26,7 +25,7 @@ func parseFlags(args []string) (part, error) {
 		for name := range strings.SplitSeq(list, ",") {
 			channel := notification.Channel(strings.ToUpper(strings.TrimSpace(name)))
 			if !channel.Valid() {
-				return fmt.Errorf("no channel %q; there are %s%s", name, channelNames(), console.DidYouMean(name, notification.Channels()))
+				return fmt.Errorf("no channel %q; there are %s", name, channelNames())
 			}
 			if !slices.Contains(p.channels, channel) {
 				p.channels = append(p.channels, channel)

@@ -67,7 +67,7 @@ func run(ctx context.Context, part part) error {
 	for _, db := range []*postgres.Store{events, deliveries} {
 		db.UseSecrets(secret.Address(cfg.Secret), secret.Address(cfg.SecretPrevious))
 	}
-	broker, err := connectBroker(ctx, cfg, options.Namespace)
+	broker, err := connectBroker(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -196,12 +196,11 @@ func readSettings(channels wiring.Wiring) (cfg config.Config, topics kafka.Setti
 	return cfg, topics, options, err
 }
 
-func connectBroker(ctx context.Context, cfg config.Config, namespace string) (*rabbitmq.Broker, error) {
+func connectBroker(ctx context.Context, cfg config.Config) (*rabbitmq.Broker, error) {
 	return rabbitmq.Connect(ctx, rabbitmq.Config{
-		URL:          string(cfg.RabbitMQURL),
-		Logger:       slog.Default(),
-		Bounds:       rabbitmq.Bounds{Length: cfg.QueueLength, TTL: cfg.QueueTTL},
-		Installation: cfg.Installation(namespace),
+		URL:    string(cfg.RabbitMQURL),
+		Logger: slog.Default(),
+		Bounds: rabbitmq.Bounds{Length: cfg.QueueLength, TTL: cfg.QueueTTL},
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"net"
 	"net/http"
@@ -11,11 +12,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
 	"golang.org/x/sync/errgroup"
 
 	"herald/activities"
 	"herald/internal/config"
+	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/internal/operate"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/kafka"
 	"herald/internal/wiring"
 )
 
@@ -102,4 +110,57 @@ func TestConnectionsToAProviderAreKept(t *testing.T) {
 	}
 
 	require.EqualValues(t, most, opened.Load())
+}
+
+// oldServer is a Temporal from before Worker Versioning.
+type oldServer struct {
+	client.WorkerDeploymentClient
+	client.WorkerDeploymentHandle
+}
+
+func (s oldServer) GetHandle(string) client.WorkerDeploymentHandle { return s }
+
+func (oldServer) Describe(context.Context, client.WorkerDeploymentDescribeOptions) (found client.WorkerDeploymentDescribeResponse, err error) {
+	return found, serviceerror.NewUnimplemented("unknown method DescribeWorkerDeployment")
+}
+
+// A server without Worker Versioning ends the worker at once: it would get no tasks.
+func TestOldServer(t *testing.T) {
+	t.Parallel()
+
+	server := mocks.NewClient(t)
+	server.On("WorkerDeploymentClient").Return(oldServer{})
+	w := &workers{operator: &operate.Operator{Launcher: &launch.Launcher{Client: server, Prefix: "herald"}}}
+	require.ErrorContains(t, w.requireVersioning(t.Context()), "Herald needs a server of 1.28 or later")
+}
+
+// A worker needs Kafka only where a source has a topic: KAFKA_BROKERS may be set for others.
+func TestConnectTopics(t *testing.T) {
+	t.Parallel()
+
+	brokers := []string{"localhost:1"}
+	people := outboxes.Source{Name: notification.HeraldSource, People: true}
+	topic := outboxes.Source{Name: "orders", Kafka: &outboxes.KafkaRoute{Topic: "orders"}}
+	tests := []struct {
+		name      string
+		brokers   []string
+		sources   []outboxes.Source
+		part      part
+		connected bool
+	}{
+		{"a source has a topic", brokers, []outboxes.Source{people, topic}, part{events: true}, true},
+		{"no source has one", brokers, []outboxes.Source{people}, part{events: true}, false},
+		{"no broker", nil, []outboxes.Source{people, topic}, part{events: true}, false},
+		{"no events", brokers, []outboxes.Source{people, topic}, part{}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			topics, err := connectTopics(kafka.Settings{Brokers: tt.brokers, ClientID: "herald"}, tt.sources, tt.part)
+			require.NoError(t, err)
+			t.Cleanup(func() { closeTopics(topics) })
+			require.Equal(t, tt.connected, topics != nil)
+		})
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"herald/activities"
@@ -147,4 +148,47 @@ func polled(sources map[string]wiredSource) map[string]activities.Source {
 		polled[name] = source.Source
 	}
 	return polled
+}
+
+// connectTopics returns a producer of records, which connects when it is first used; nil:
+// KAFKA_BROKERS is not set, no source has a topic, or this process serves no events. Then
+// its health does not depend on Kafka.
+func connectTopics(settings kafka.Settings, sources []outboxes.Source, part part) (*kafka.Producer, error) {
+	toTopic := func(source outboxes.Source) bool { return source.Kafka != nil }
+	if !settings.On() || !part.events || !slices.ContainsFunc(sources, toTopic) {
+		return nil, nil
+	}
+	return kafka.New(settings)
+}
+
+// closeTopics lets the records that are under way end.
+func closeTopics(topics *kafka.Producer) {
+	if topics == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	topics.Close(ctx)
+}
+
+// newCleaners has one for each source: which of them clean, and when, is in the schedule.
+func newCleaners(cfg config.Config, db *postgres.Store) map[string]activities.Cleaner {
+	open := func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		return dialects.Open(ctx, source)
+	}
+	cleaners := map[string]activities.Cleaner{}
+	for _, source := range cfg.Sources {
+		cleaners[source.Name] = outboxes.Cleaner{Source: source, Store: db, Open: open}
+	}
+	return cleaners
+}
+
+// retentions are the sources whose rows leave, and how long they are kept.
+func retentions(cfg config.Config) (outboxes []activities.CleanOutboxInput) {
+	for _, source := range cfg.Sources {
+		if source.Retention > 0 {
+			outboxes = append(outboxes, activities.CleanOutboxInput{Source: source.Name, Retention: source.Retention})
+		}
+	}
+	return outboxes
 }

@@ -41,14 +41,6 @@ func (e *environment) claims(failed ...notification.FailedDelivery) {
 	e.OnActivity(acts.ClaimFailed, mock.Anything, in).Return(activities.ClaimFailedResult{Failed: failed}, nil).Once()
 }
 
-func (e *environment) requireBatch(t *testing.T, want workflows.BatchResult) {
-	t.Helper()
-	require.NoError(t, e.GetWorkflowError())
-	var got workflows.BatchResult
-	require.NoError(t, e.GetWorkflowResult(&got))
-	require.Equal(t, want, got)
-}
-
 func progress(sent, failed int, later map[string]time.Time) activities.BatchProgress {
 	return activities.BatchProgress{Sent: sent, Failed: failed, Later: later}
 }
@@ -62,7 +54,7 @@ func TestDeliverBatch(t *testing.T) {
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	env.requireBatch(t, workflows.BatchResult{Sent: 98, Failed: 2})
+	require.Equal(t, workflows.BatchResult{Sent: 98, Failed: 2}, resultOf[workflows.BatchResult](t, env))
 	require.Empty(t, env.deliveries.started)
 }
 
@@ -85,7 +77,7 @@ func TestDeliverBatchShowsWhatFailed(t *testing.T) {
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	env.requireBatch(t, workflows.BatchResult{Sent: 97, Failed: 3})
+	require.Equal(t, workflows.BatchResult{Sent: 97, Failed: 3}, resultOf[workflows.BatchResult](t, env))
 	var want []workflows.DeliverInput
 	for _, f := range []notification.FailedDelivery{first, second} {
 		want = append(want, workflows.DeliverInput{DeliveryID: f.DeliveryID, Channel: f.Channel, Policy: policy(f.Channel), Failed: f.Reason})
@@ -124,7 +116,7 @@ func TestDeliverBatchHandsOnWhatIsLeft(t *testing.T) {
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	env.requireBatch(t, workflows.BatchResult{Sent: 97, Alone: 3})
+	require.Equal(t, workflows.BatchResult{Sent: 97, Alone: 3}, resultOf[workflows.BatchResult](t, env))
 	want := inputs(left)
 	want[0].Next, want[1].Next = first, second
 	require.ElementsMatch(t, want, env.deliveries.started)
@@ -147,7 +139,7 @@ func TestDeliverBatchHandsOnMany(t *testing.T) {
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	env.requireBatch(t, workflows.BatchResult{Alone: 600})
+	require.Equal(t, workflows.BatchResult{Alone: 600}, resultOf[workflows.BatchResult](t, env))
 	require.Equal(t, 400, env.deliveries.mostOpen)
 }
 
@@ -170,7 +162,7 @@ func TestDeliverBatchRecordsBeforeItGoesOn(t *testing.T) {
 
 	env.ExecuteWorkflow(workflows.DeliverBatch, batchInput(1))
 
-	env.requireBatch(t, workflows.BatchResult{Sent: 100})
+	require.Equal(t, workflows.BatchResult{Sent: 100}, resultOf[workflows.BatchResult](t, env))
 }
 
 // A cancelled batch sends nothing more, records all that was sent, and cancels the rest. That it waits for

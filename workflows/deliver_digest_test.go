@@ -34,7 +34,7 @@ func (e *environment) joinsDigest(channel notification.Channel) *testsuite.MockC
 func TestDeliverInDigest(t *testing.T) {
 	t.Parallel()
 
-	const refusal, quiet = "sendgrid refused: 400", "quiet hours"
+	const refusal, quiet = "sendgrid refused: 400", "QUIET_HOURS"
 	const sent, failed, cancelled = notification.Sent, notification.Failed, notification.Cancelled
 	tests := []struct {
 		name    string

@@ -126,7 +126,7 @@ func deliver(ctx workflow.Context, in DeliverInput) (DeliverResult, error) {
 		case ordered != nil && (sent.Status == "" || sent.Status == notification.Pending):
 			next = *ordered
 		case sent.Quiet:
-			return DeliverResult{Status: notification.Pending, Reason: notification.WaitQuietHours}, nil
+			return DeliverResult{Status: notification.Pending, Reason: string(notification.DecisionQuietHours)}, nil
 		case sent.Dropped != "":
 			return DeliverResult{Status: notification.Pending, Reason: sent.Dropped}, nil
 		case sent.NotBefore.IsZero():

@@ -33,8 +33,8 @@ func TestDeliverNotificationWaits(t *testing.T) {
 		{name: "the delay ends in quiet hours", delay: time.Hour, quietly: hours(9), last: sent, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Sent, "")},
 		{name: "quiet hours again and again", delay: time.Hour, quietly: hours(9, 33, 57), last: sent, want: hours(1, 9, 33, 57), judged: []bool{true, true, true, true}, result: result(notification.Sent, "")},
 		{name: "quiet hours that are over by the server's clock", delay: 2 * time.Hour, quietly: hours(1), last: sent, want: hours(2, 2), judged: []bool{true, false}, result: result(notification.Sent, "")},
-		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "quiet hours")},
-		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "quiet hours")},
+		{name: "dropped", delay: time.Hour, last: quiet, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "QUIET_HOURS")},
+		{name: "deferred, then dropped", delay: time.Hour, quietly: hours(9), last: quiet, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "QUIET_HOURS")},
 		{name: "opted out meanwhile", delay: time.Hour, last: optedOut, want: hours(1), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
 		{name: "opted out of a backlog", last: optedOut, want: hours(0), judged: []bool{true}, result: result(notification.Cancelled, "USER_DISABLED")},
 		{name: "deferred, then opted out", delay: time.Hour, quietly: hours(9), last: optedOut, want: hours(1, 9), judged: []bool{true, true}, result: result(notification.Cancelled, "USER_DISABLED")},
@@ -146,4 +146,190 @@ func hours(n ...int) []time.Duration {
 		durations = append(durations, time.Duration(h)*time.Hour)
 	}
 	return durations
+}
+
+// Hastened once, a delivery goes on by its policy; rescheduled, it can be
+// hastened again.
+func TestDeliverNotificationHastenedAgainAndAgain(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	start := env.Now()
+	env.signals(10*time.Second, workflows.SendNow, nil)
+	env.signals(time.Minute, workflows.Reschedule, start.Add(8*time.Hour))
+	env.signals(time.Hour, workflows.Reschedule, start.Add(9*time.Hour))
+	env.signals(2*time.Hour, workflows.SendNow, nil)
+	calls := env.answersInTurn(outage, outage, outage, sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, []time.Duration{0, 10 * time.Second, 40 * time.Second, 2 * time.Hour}, calls.at)
+	require.Equal(t, []bool{true, false, false, false}, calls.judged)
+}
+
+// A signal that came while the delivery was planned anew is not lost.
+func TestRetriedDeliveryRescheduledBeforeItsFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	env := newEnv(t)
+	start := env.Now()
+	env.reopens(false).Return(func(context.Context, activities.ReopenInput) (activities.ReopenResult, error) {
+		env.SignalWorkflow(workflows.Reschedule, start.Add(3*time.Hour))
+		return activities.ReopenResult{Status: notification.Pending, Policy: policy(notification.Email)}, nil
+	})
+	calls := env.answersInTurn(sent)
+
+	env.ExecuteWorkflow(workflows.DeliverNotification, retryInput(false))
+
+	env.requireDelivered(t, result(notification.Sent, ""))
+	require.Equal(t, hours(3), calls.at)
+}
+
+// Cancelled together with a signal, or while it waits for what the signal asked
+// for, a delivery is cancelled.
+func TestDeliverNotificationHastenedAndCancelled(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name   string
+		signal string
+		hours  int           // until when it is rescheduled
+		later  time.Duration // from the signal to the cancellation
+	}{
+		{name: "send now, at once", signal: workflows.SendNow},
+		{name: "rescheduled, at once", signal: workflows.Reschedule, hours: 8},
+		{name: "rescheduled to the past, at once", signal: workflows.Reschedule, hours: -1},
+		{name: "rescheduled, later", signal: workflows.Reschedule, hours: 8, later: time.Hour},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			until, sends := env.Now().Add(time.Duration(tt.hours)*time.Hour), 0
+			env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
+				if sends++; sends == 1 && tt.later == 0 {
+					env.CancelWorkflow()
+					env.SignalWorkflow(tt.signal, until)
+				}
+				return outage.result, outage.err
+			})
+			if tt.later > 0 {
+				env.signals(10*time.Second, tt.signal, until)
+				env.RegisterDelayedCallback(env.CancelWorkflow, 10*time.Second+tt.later)
+			}
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+			env.requireCancelled(t)
+			require.Equal(t, 1, sends)
+		})
+	}
+}
+
+func TestDeliverNotificationCancelled(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name  string
+		delay time.Duration // of SendAfter; 0: none
+		next  time.Duration // of Next; 0: none
+		when  time.Duration // of the cancellation
+		sends []answer
+	}{
+		{name: "before it began"},
+		{name: "before it began to wait", delay: time.Hour},
+		{name: "while it waits", delay: time.Hour, when: time.Minute},
+		{name: "while it waits for its second attempt", next: time.Hour, when: time.Minute},
+		{name: "between two attempts", when: 10 * time.Second, sends: []answer{outage}},
+		{name: "between two attempts after a delay", delay: time.Hour, when: time.Hour + 10*time.Second, sends: []answer{outage}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			in, wantSend, env := deliverInput(notification.Email), sendInput(notification.Email), newEnv(t)
+			if tt.delay != 0 {
+				in.SendAfter = env.Now().Add(tt.delay)
+			}
+			if tt.next != 0 {
+				in.Next = env.Now().Add(tt.next)
+			}
+			env.RegisterDelayedCallback(env.CancelWorkflow, tt.when)
+			env.sends(wantSend, tt.sends...)
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(notification.Cancelled, nil).Once()
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, in)
+
+			env.requireCancelled(t)
+		})
+	}
+}
+
+// Cancelled during an attempt, a delivery ends as its row says: the attempt may
+// have succeeded. That the workflow waits for it, which this environment does
+// not do, is in the recorded histories.
+func TestDeliverNotificationCancelledDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+
+	for _, status := range []notification.Status{notification.Cancelled, notification.Sent, notification.Delivered} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+
+			env := newEnv(t)
+			env.OnActivity(acts.Send, mock.Anything, mock.Anything).Return(func(context.Context, activities.SendInput) (activities.SendResult, error) {
+				env.CancelWorkflow()
+				return outage.result, outage.err
+			}).Once()
+			env.givesUp(notification.Email, notification.Cancelled, string(notification.CancelledInTemporal)).Return(status, nil).Once()
+
+			env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+			if status == notification.Cancelled {
+				env.requireCancelled(t)
+			} else {
+				env.requireDelivered(t, result(status, ""))
+			}
+		})
+	}
+}
+
+// A cancellation that comes while an end is being recorded changes nothing.
+func TestDeliverNotificationCancelledWhileRecording(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a failure", func(t *testing.T) {
+		t.Parallel()
+
+		env := newEnv(t)
+		env.sends(sendInput(notification.Email), refused)
+		giveUp := activities.GiveUpInput{DeliveryID: deliveryID, Channel: notification.Email, Status: notification.Failed, Reason: message(refused.err)}
+		env.OnActivity(acts.GiveUp, mock.Anything, giveUp).Return(func(context.Context, activities.GiveUpInput) (notification.Status, error) {
+			env.CancelWorkflow()
+			return "", panicky.err
+		}).Once()
+		env.OnActivity(acts.GiveUp, mock.Anything, giveUp).Return(notification.Failed, nil).Once()
+
+		env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+		env.requireEnd(t, workflows.DeliveryFailed, result(notification.Failed, message(refused.err)))
+	})
+	t.Run("a success", func(t *testing.T) {
+		t.Parallel()
+
+		unrecorded := notification.AttemptResult{DeliveryID: deliveryID, Number: 1, Outcome: notification.OutcomeSent}
+		env := newEnv(t)
+		env.sends(sendInput(notification.Email), answer{result: activities.SendResult{Status: notification.Sent, Unrecorded: &unrecorded}})
+		env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(func(context.Context, notification.AttemptResult) error {
+			env.CancelWorkflow()
+			return panicky.err
+		}).Once()
+		env.OnActivity(acts.RecordSent, mock.Anything, unrecorded).Return(nil).Once()
+
+		env.ExecuteWorkflow(workflows.DeliverNotification, deliverInput(notification.Email))
+
+		env.requireDelivered(t, result(notification.Sent, ""))
+	})
 }

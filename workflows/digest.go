@@ -90,7 +90,7 @@ type digest struct {
 // not sent.
 func (d *digest) send(ctx workflow.Context, sealed activities.SealResult) (DigestEnded, error) {
 	if sealed.Quiet {
-		ended := DigestEnded{Status: notification.Cancelled, Reason: notification.WaitQuietHours}
+		ended := DigestEnded{Status: notification.Cancelled, Reason: string(notification.DecisionQuietHours)}
 		return ended, d.recordEnd(ctx, ended)
 	}
 	options := sendOptions(ctx, d.Policy, fmt.Sprintf("send the digest by %s", d.Key.Channel))

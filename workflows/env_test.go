@@ -132,6 +132,14 @@ func (e *environment) requireStopped(t *testing.T) {
 	require.True(t, temporal.IsCanceledError(e.GetWorkflowError()), "%v", e.GetWorkflowError())
 }
 
+// resultOf is the result of a workflow that completed without an error.
+func resultOf[T any](t *testing.T, e *environment) (result T) {
+	t.Helper()
+	require.True(t, e.IsWorkflowCompleted())
+	require.NoError(t, e.GetWorkflowResult(&result))
+	return result
+}
+
 // nextRun is what a workflow that continues as new hands to its next run.
 func nextRun[Input any](t *testing.T, env *environment, workflowType string) Input {
 	t.Helper()

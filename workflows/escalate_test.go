@@ -100,11 +100,7 @@ func TestEscalate(t *testing.T) {
 
 			at := env.escalates(in, tt.looks)
 
-			require.True(t, env.IsWorkflowCompleted())
-			require.NoError(t, env.GetWorkflowError())
-			var got workflows.EscalateResult
-			require.NoError(t, env.GetWorkflowResult(&got))
-			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.want, resultOf[workflows.EscalateResult](t, env))
 			for i, look := range tt.looks {
 				require.Equal(t, look.at, at[i])
 			}

@@ -1,15 +1,20 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"herald/activities"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -62,4 +67,182 @@ func TestPollOutboxCancelled(t *testing.T) {
 	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
 
 	env.requireStopped(t)
+}
+
+// polling is a poller whose activities each take a minute.
+func polling(t *testing.T) (env *environment, begun *int) {
+	t.Helper()
+	env, begun = newEnv(t), new(int)
+	env.OnActivity(acts.PollOutbox, mock.Anything, mock.Anything).Return(activities.PollOutboxResult{Started: 3}, nil).After(time.Minute).Maybe()
+	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) { *begun++ })
+	return env, begun
+}
+
+// after does something at a time of the poller's clock.
+func (e *environment) after(d time.Duration, f func()) { e.RegisterDelayedCallback(f, d) }
+
+// details are what the Web UI shows of a running workflow.
+func (e *environment) details(t *testing.T) string {
+	t.Helper()
+	answer, err := e.QueryWorkflow("__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var metadata sdkpb.WorkflowMetadata
+	require.NoError(t, answer.Get(&metadata))
+	return metadata.CurrentDetails
+}
+
+func TestPollOutboxPaused(t *testing.T) {
+	t.Parallel()
+
+	env, begun := polling(t)
+	var since time.Time
+	env.OnUpsertMemo(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
+		memo := args.Get(0).(map[string]any)
+		require.Contains(t, memo, "paused_since")
+		since, _ = memo["paused_since"].(time.Time)
+	}).Times(2)
+	var paused time.Time
+	env.after(50*time.Second, func() { require.Equal(t, "polling", env.details(t)) })
+	env.after(90*time.Second, func() {
+		paused = env.Now()
+		env.SignalWorkflow(workflows.PausePoller, nil)
+	})
+	env.after(time.Hour, func() {
+		require.Equal(t, 2, *begun)
+		require.WithinRange(t, since, paused, paused.Add(time.Minute))
+		require.Equal(t, "paused by an operator since "+notification.InstantText(since), env.details(t))
+		env.SignalWorkflow(workflows.PausePoller, nil) // changes nothing
+	})
+	env.after(2*time.Hour, func() { env.SignalWorkflow(workflows.ResumePoller, nil) })
+	env.after(2*time.Hour+30*time.Second, func() {
+		require.Equal(t, 3, *begun)
+		require.Zero(t, since)
+		require.Equal(t, "polling", env.details(t))
+		env.SignalWorkflow(workflows.ResumePoller, nil) // changes nothing
+	})
+	env.after(3*time.Hour, env.CancelWorkflow)
+
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
+
+	env.requireStopped(t)
+	require.Equal(t, 62, *begun)
+}
+
+// Whoever pauses and resumes at once has the poller go on, with a new activity.
+func TestPollOutboxPausedForAMoment(t *testing.T) {
+	t.Parallel()
+
+	env, begun := polling(t)
+	env.after(30*time.Second, func() {
+		env.SignalWorkflow(workflows.PausePoller, nil)
+		env.SignalWorkflow(workflows.ResumePoller, nil)
+	})
+	env.after(40*time.Second, func() { require.Equal(t, 2, *begun) })
+	env.after(50*time.Second, env.CancelWorkflow)
+
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{})
+
+	env.requireStopped(t)
+}
+
+func TestPollOutboxCancelledWhilePaused(t *testing.T) {
+	t.Parallel()
+
+	env, begun := polling(t)
+	env.after(time.Hour, env.CancelWorkflow)
+
+	env.ExecuteWorkflow(workflows.PollOutbox, workflows.PollInput{PausedSince: env.Now()})
+
+	env.requireStopped(t)
+	require.Zero(t, *begun)
+}
+
+// A pause outlasts the runs of a workflow, however it comes to the next.
+func TestPollOutboxContinuesAsNewPaused(t *testing.T) {
+	t.Parallel()
+
+	earlier := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name string
+		in   workflows.PollInput
+		do   func(env *environment)
+	}{
+		{name: "in its last activity", in: workflows.PollInput{}, do: func(env *environment) {
+			env.after(119*time.Minute+30*time.Second, func() { env.SignalWorkflow(workflows.PausePoller, nil) })
+		}},
+		{name: "after a long history", in: workflows.PollInput{PausedSince: earlier}, do: func(env *environment) {
+			env.after(time.Hour, func() {
+				env.SetContinueAsNewSuggested(true)
+				env.SignalWorkflow(workflows.PausePoller, nil)
+			})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, _ := polling(t)
+			tt.do(env)
+
+			env.ExecuteWorkflow(workflows.PollOutbox, tt.in)
+
+			in := nextRun[workflows.PollInput](t, env, pollOutbox)
+			require.False(t, in.PausedSince.IsZero())
+			if !tt.in.PausedSince.IsZero() {
+				require.Equal(t, earlier, in.PausedSince)
+			}
+		})
+	}
+}
+
+// Signals that come together, since no worker ran, end in what was said last.
+func TestPollOutboxToldSeveralThingsAtOnce(t *testing.T) {
+	t.Parallel()
+
+	const pause, resume = workflows.PausePoller, workflows.ResumePoller
+	tests := []struct {
+		name   string
+		paused bool // before
+		said   []string
+		timed  bool
+		want   bool
+	}{
+		{name: "nothing", timed: true},
+		{name: "pause", said: []string{pause}, timed: true, want: true},
+		{name: "resume", paused: true, said: []string{resume}, timed: true},
+		{name: "pause and resume", said: []string{pause, resume}, timed: true},
+		{name: "resume and pause", said: []string{resume, pause}, timed: true, want: true},
+		{name: "three", said: []string{pause, resume, pause}, timed: true, want: true},
+		{name: "a repeated pause", said: []string{pause, pause, resume}, timed: true},
+		{name: "a repeated resume", paused: true, said: []string{resume, resume, pause}, timed: true, want: true},
+		{name: "without times, three", said: []string{pause, resume, pause}, want: true},
+		{name: "without times, pause and resume", said: []string{pause, resume}},
+		{name: "without times, resume and pause", paused: true, said: []string{resume, pause}, want: true},
+		{name: "without times, to go on", paused: true, said: []string{resume, pause, resume}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			env, begun := polling(t)
+			var in workflows.PollInput
+			if tt.paused {
+				in.PausedSince = env.Now()
+			}
+			for i, signal := range tt.said {
+				argument := any(map[string]string{"by": "hand"}) // which an operator may add
+				if tt.timed {
+					argument = env.Now().Add(time.Duration(i) * time.Millisecond)
+				}
+				env.after(0, func() { env.SignalWorkflowSkippingWorkflowTask(signal, argument) })
+			}
+			env.after(30*time.Second, func() { require.Equal(t, tt.want, env.details(t) != "polling") })
+			env.after(40*time.Second, env.CancelWorkflow)
+
+			env.ExecuteWorkflow(workflows.PollOutbox, in)
+
+			env.requireStopped(t)
+			require.Equal(t, tt.want, *begun == 0)
+		})
+	}
 }

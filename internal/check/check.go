@@ -92,38 +92,22 @@ func UnverifiedDatabase() Mistake {
 // subjectTimeout bounds the time for one subject. Single servers have less.
 const subjectTimeout = 25 * time.Second
 
-// Check looks at all its subjects at the same time.
-type Check struct {
-	Subjects []Subject
-
-	mu    sync.Mutex
-	doing []string
-}
-
-// Doing says what is still being looked at.
-func (c *Check) Doing() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return "checking: " + strings.Join(c.doing, ", ")
-}
-
-// Run returns all mistakes. That a subject cannot be read is one as well.
-func (c *Check) Run(ctx context.Context) Result {
-	found := make([][]Mistake, len(c.Subjects))
-	failed := make([]error, len(c.Subjects))
-	c.begin()
+// Run looks at all subjects at the same time, and returns all mistakes. That a subject
+// cannot be read is one as well.
+func Run(ctx context.Context, subjects []Subject) Result {
+	found := make([][]Mistake, len(subjects))
+	failed := make([]error, len(subjects))
 	var looking sync.WaitGroup
-	for i, subject := range c.Subjects {
+	for i, subject := range subjects {
 		looking.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 			defer cancel()
 			found[i], failed[i] = subject.find(ctx)
-			c.done(subject.Name)
 		})
 	}
 	looking.Wait()
 	result := Result{Checked: []string{}, Mistakes: []Mistake{}, NotChecked: []NotChecked{}, Advice: []Mistake{}}
-	for i, subject := range c.Subjects {
+	for i, subject := range subjects {
 		result.add(subject.Name, found[i], failed[i])
 	}
 	result.explainByWorkers()
@@ -137,20 +121,6 @@ func (r *Result) explainByWorkers() {
 		return
 	}
 	r.Mistakes = slices.DeleteFunc(r.Mistakes, func(m Mistake) bool { return m.byWorker && !m.noWorker })
-}
-
-func (c *Check) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, subject := range c.Subjects {
-		c.doing = append(c.doing, subject.Name)
-	}
-}
-
-func (c *Check) done(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.doing = slices.DeleteFunc(c.doing, func(each string) bool { return each == name })
 }
 
 func (r *Result) add(subject string, found []Mistake, err error) {

@@ -77,7 +77,7 @@ func (i *installation) check(t *testing.T, changes map[string]string) check.Resu
 		subjects = append(subjects, check.Planning(i.Store, senders, time.Hour, sources)...)
 		subjects = append(subjects, check.Sending(i.Store, senders)...)
 	}
-	return (&check.Check{Subjects: subjects}).Run(t.Context())
+	return check.Run(t.Context(), subjects)
 }
 
 // event writes an event.

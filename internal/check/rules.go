@@ -29,7 +29,7 @@ func rulesOf(db *postgres.Store, recent *recentEvents) Subject {
 		mistakes := append(few(unrouted(types)), few(nameless(types))...)
 		mistakes = append(mistakes, few(vainPaths(types))...)
 		mistakes = append(mistakes, few(timeless(types))...)
-		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, settingsOfNobody, categories, escalations} {
+		for _, find := range []func(context.Context, report.Reader) ([]Mistake, error){impossiblePaths, rulesOfNobody, rulesOverNoChannel, routesOfNobody, settingsOfNobody, categories, escalations} {
 			found, err := find(ctx, reader)
 			if err != nil {
 				return mistakes, err
@@ -172,12 +172,52 @@ func rulesOverNoChannel(ctx context.Context, reader report.Reader) (mistakes []M
 	return mistakes, err
 }
 
+// routesOfNobody finds routing for roles that nobody has.
+func routesOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	found, err := reader.RoutesOfNobody(ctx)
+	for _, route := range found {
+		problem := "no active member of any entity has the role " + strings.Join(route.Vacant, ", ")
+		if len(route.Vacant) == 0 {
+			problem = "roles is empty, so that the channel is for nobody"
+		}
+		mistakes = append(mistakes, Mistake{Place: routingRules, Row: route.EventType + "/" + string(route.Channel), Problem: problem, Remedy: "correct roles; NULL allows every role"})
+	}
+	return mistakes, err
+}
+
 func settingsOfNobody(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
 	found, err := reader.SettingsOfNobody(ctx)
 	for _, s := range found {
 		row := fmt.Sprintf("%s/%s/%s/%s", s.EntityType, s.EntityID, s.Channel, cmp.Or(s.EventType, "every event type"))
 		mistakes = append(mistakes, Mistake{Place: "entity_notification_settings", Row: row, Problem: "it allows only the roles " + strings.Join(s.Roles, ", ") + ", which no active member of the entity has: it keeps the channel from everybody",
 			Remedy: "correct allowed_roles; NULL allows every role, and enabled = false is how a channel is switched off"})
+	}
+	return mistakes, err
+}
+
+// categories finds what recipients switched off, and what nobody's category is any more, so
+// that it comes again; and a category that is meant for every event type. A category of an
+// event type that has not come yet is no mistake.
+func categories(ctx context.Context, reader report.Reader) (mistakes []Mistake, err error) {
+	types, err := reader.Values(ctx, "event_category", "event_type")
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(types, func(v report.ValueCount) bool { return v.Value == "*" }) {
+		mistakes = append(mistakes, Mistake{Place: "event_category", Row: "*", Problem: "* is no event type, so this row is for none",
+			Remedy: "insert a row for each event type of the category"})
+	}
+	known, err := reader.Values(ctx, "event_category", "category")
+	if err != nil {
+		return mistakes, err
+	}
+	wanted, err := reader.Values(ctx, "user_category_preferences", "category")
+	for _, value := range wanted {
+		if !slices.ContainsFunc(known, func(v report.ValueCount) bool { return v.Value == value.Value }) {
+			mistakes = append(mistakes, Mistake{Place: "user_category_preferences", Row: "category " + shown(value.Value),
+				Problem: have(value.Count) + " this category, which no event type has, so that what these recipients switched off comes again",
+				Remedy:  "if it has another name now, UPDATE user_category_preferences SET category; if it is gone, delete these rows"})
+		}
 	}
 	return mistakes, err
 }

@@ -2,6 +2,8 @@ package check
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,21 +12,29 @@ import (
 	"herald/internal/postgres"
 )
 
-// RestingTopics checks that the topics of sources take records. Without a topic there is no
-// subject.
-func RestingTopics(db *postgres.Store, sources []outboxes.Source) []Subject {
+// Brokers know which topics there are.
+type Brokers interface {
+	MissingTopics(ctx context.Context, topics []string) (map[string]string, error)
+}
+
+// Topics checks that the topics of sources are there and take records. Without a topic there is
+// no subject. brokers is nil if KAFKA_BROKERS is not set.
+func Topics(db *postgres.Store, brokers Brokers, sources []outboxes.Source) []Subject {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s outboxes.Source) bool { return s.Kafka == nil })
 	if len(sources) == 0 {
 		return nil
 	}
 	return []Subject{{"topics", func(ctx context.Context) ([]Mistake, error) {
-		var mistakes []Mistake
+		mistakes, missing := missingTopics(ctx, brokers, sources)
 		for _, source := range sources {
 			topics, err := db.RestingTopics(ctx, source.Name)
 			if err != nil {
 				return nil, err
 			}
 			for _, topic := range topics {
+				if missing[topic.Topic] != "" {
+					continue // it is named already
+				}
 				mistakes = append(mistakes, Mistake{
 					Place: "topic " + topic.Topic, Row: "of source " + source.Name, Problem: "it has taken no record for " + topic.Since.Round(time.Second).String() + ": " + topic.Error,
 					Remedy: "create the topic, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES; its rows wait meanwhile",
@@ -33,6 +43,33 @@ func RestingTopics(db *postgres.Store, sources []outboxes.Source) []Subject {
 		}
 		return mistakes, nil
 	}}}
+}
+
+// missingTopics finds topics that are not there, before a row waits for them. A topic whose name
+// depends on the row is found when it rests.
+func missingTopics(ctx context.Context, brokers Brokers, sources []outboxes.Source) (mistakes []Mistake, missing map[string]string) {
+	sourceOf := map[string]string{}
+	for _, source := range sources {
+		if topic, fixed := source.Kafka.FixedTopic(); fixed {
+			sourceOf[topic] = source.Name
+		}
+	}
+	if brokers == nil || len(sourceOf) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	missing, err := brokers.MissingTopics(ctx, slices.Sorted(maps.Keys(sourceOf)))
+	if err != nil {
+		return []Mistake{{Place: "setting KAFKA_BROKERS", Problem: "the brokers cannot be asked for topics: " + cause(err), Remedy: "start Kafka, or set KAFKA_BROKERS to where it is"}}, nil
+	}
+	for _, topic := range slices.Sorted(maps.Keys(missing)) {
+		mistakes = append(mistakes, Mistake{
+			Place: "topic " + topic, Row: "of source " + sourceOf[topic], Problem: "the brokers do not have it, or do not show it to Herald: " + missing[topic],
+			Remedy: fmt.Sprintf("run `starter source migrate %s --topics`, grant Herald the right to write it, or correct kafka.topic in the file of OUTBOX_SOURCES", sourceOf[topic]),
+		})
+	}
+	return mistakes, missing
 }
 
 // Sources check that the outboxes of other services have what their dialects need: one

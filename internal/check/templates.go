@@ -149,7 +149,7 @@ func (t templates) digests() (mistakes []Mistake) {
 // no time for are not called mistakes.
 func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mistake, err error) {
 	for _, recent := range types {
-		found := &misfits{byRow: map[string]*misfit{}}
+		var found []*misfit
 		for _, event := range recent.events {
 			set, escalated := template.NewSet(event, recent.setup.Templates), template.NewEscalatedSet(event, t.rows)
 			for _, route := range recent.setup.Routing {
@@ -157,14 +157,14 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 					if set == escalated && !t.escalated(recent.name, route.Channel) || set != escalated && route.OnEscalationOnly {
 						continue
 					}
-					t.addUnfit(ctx, found, set, event.ID, route.Channel)
+					found = t.addUnfit(ctx, found, set, event.ID, route.Channel)
 				}
 			}
 		}
 		if err := ctx.Err(); err != nil {
 			return mistakes, err
 		}
-		for _, m := range found.inOrder {
+		for _, m := range found {
 			mistakes = append(mistakes, Mistake{Place: templateRows, Row: templateKey(m.row.EventType, m.row.Channel, m.row.Locale),
 				Problem: fmt.Sprintf("%v, in %d of the last %d events of type %s, such as %s", m.row.Err, m.events, len(recent.events), recent.name, m.first),
 				Remedy:  optionalKey})
@@ -174,13 +174,14 @@ func (t templates) unfit(ctx context.Context, types []recentType) (mistakes []Mi
 }
 
 // addUnfit writes an event over a channel in every locale.
-func (t templates) addUnfit(ctx context.Context, found *misfits, set *template.Set, eventID string, channel notification.Channel) {
+func (t templates) addUnfit(ctx context.Context, found []*misfit, set *template.Set, eventID string, channel notification.Channel) []*misfit {
 	for _, locale := range t.locales {
 		var unfit *template.RowError
 		if _, err := set.Render(ctx, channel, sample(locale)); errors.As(err, &unfit) && !t.isUnusable(unfit) {
-			found.add(unfit, eventID)
+			found = add(found, unfit, eventID)
 		}
 	}
+	return found
 }
 
 // escalated says that something escalates to a channel.
@@ -209,22 +210,15 @@ type misfit struct {
 	events int
 }
 
-// misfits are those of one type of event.
-type misfits struct {
-	byRow   map[string]*misfit // by what the error says
-	inOrder []*misfit
-}
-
 // add counts an event once for each row, however many locales and channels it serves.
-func (m *misfits) add(row *template.RowError, eventID string) {
-	found := m.byRow[row.Error()]
-	if found == nil {
-		found = &misfit{row: row, first: eventID}
-		m.byRow[row.Error()] = found
-		m.inOrder = append(m.inOrder, found)
+func add(found []*misfit, row *template.RowError, eventID string) []*misfit {
+	i := slices.IndexFunc(found, func(m *misfit) bool { return m.row.Error() == row.Error() })
+	if i < 0 {
+		return append(found, &misfit{row: row, first: eventID, last: eventID, events: 1})
 	}
-	if found.last != eventID {
-		found.last = eventID
-		found.events++
+	if m := found[i]; m.last != eventID {
+		m.last = eventID
+		m.events++
 	}
+	return found
 }

@@ -102,3 +102,14 @@ func checkBroker(r *environment.Reader, url environment.Secret) {
 	}
 	r.Encrypted("RABBITMQ_URL", broker.Scheme == "amqps" || environment.IsLocal(broker.Host), "amqps://")
 }
+
+// VerifiesDatabase reports whether a process knows that the server of DATABASE_URL is the
+// one it names: by its certificate, or because it is on this machine. sslmode=require alone
+// encrypts, for whoever answers.
+func VerifiesDatabase(url environment.Secret) bool {
+	parsed, err := pgconn.ParseConfig(string(url))
+	if err != nil {
+		return true // the settings' own check names it
+	}
+	return environment.IsLocal(parsed.Host) || parsed.TLSConfig != nil && !parsed.TLSConfig.InsecureSkipVerify
+}

@@ -114,7 +114,3 @@ func (c Starter) BySource() map[string]outboxes.Source {
 	}
 	return sources
 }
-
-// Installation is the name of the installation that has these settings in a namespace
-// of Temporal.
-func (c Starter) Installation(namespace string) string { return namespace + "/" + c.TaskQueuePrefix }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"herald/internal/environment"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
@@ -32,8 +30,8 @@ func (c *Starter) sources(r *environment.Reader) []outboxes.Source {
 		return all
 	}
 	file := sourcesFile{Starter: c, reader: r, names: map[string]int{}}
-	for _, node := range file.entries(text) {
-		file.add(&all, node)
+	for _, e := range file.entries(text) {
+		file.add(&all, e)
 	}
 	if len(file.mistakes) > 0 {
 		r.Refuse(sourcesSetting, "has mistakes, in "+c.OutboxSources+":\n"+file.text())
@@ -50,80 +48,69 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// sourcesFile is the file that OUTBOX_SOURCES names.
-type sourcesFile struct {
-	*Starter
-	document
-	reader *environment.Reader
-	names  map[string]int // the lines where they are
-}
-
-// add reads an entry. That of Herald's own outbox adds to what is there.
-func (f *sourcesFile) add(all *[]outboxes.Source, node ast.Node) {
-	m, ok := f.mapping(node, "a source", entryKeys)
-	if !ok {
+// add reads an entry. The entry of Herald's own outbox adds to the source that is there.
+func (f *sourcesFile) add(all *[]outboxes.Source, e entry) {
+	if e.Mode != nil {
+		e.refuse("mode", "mode is no longer needed: remove the line. Every source is sent in pages, in the order of its keys, to people as well")
+	}
+	switch line, taken := f.names[e.Name]; {
+	case e.Name == "":
+		e.refuse("name", "the source has no `name:`")
+	case !sourceName.MatchString(e.Name) || e.Name == "outbox":
+		e.refuse("name", "name must be of a-z, 0-9 and -, 30 at most, and not outbox")
+	case taken:
+		e.refuse("name", "the source of line %d has the same name", line)
+	default:
+		f.names[e.Name] = e.lines["name"]
+	}
+	if e.Name == notification.HeraldSource {
+		e.herald(&(*all)[0])
 		return
 	}
-	m.need("the source", "name")
-	name := m.string("name")
-	if name != "" && (!sourceName.MatchString(name) || name == "outbox") {
-		f.refuse(m.lineOf("name"), "name must be of a-z, 0-9 and -, 30 at most, and not outbox")
-	}
-	if line, taken := f.names[name]; taken {
-		f.refuse(m.lineOf("name"), "the source of line %d has the same name", line)
-	}
-	if name != "" {
-		f.names[name] = m.lineOf("name")
-	}
-	if name == notification.HeraldSource {
-		f.herald(&(*all)[0], m)
-		return
-	}
-	source := f.other(m)
-	source.Name = name
+	source := e.other()
 	for _, other := range *all {
 		if source.Table != "" && other.Table == source.Table && other.DatabaseURL == source.DatabaseURL {
-			f.refuse(m.lineOf("table"), "source %s has the same table of the same database", other.Name)
+			e.refuse("table", "source %s has the same table of the same database", other.Name)
 		}
 	}
 	*all = append(*all, source)
 }
 
 // herald reads the entry of Herald's own outbox.
-func (f *sourcesFile) herald(source *outboxes.Source, m mapping) {
-	for key, line := range m.lines {
-		if !slices.Contains(heraldKeys, key) {
-			f.refuse(line, "%s is Herald's own outbox: its entry may have %s, and OUTBOX_* settings say the rest", source.Name, strings.Join(heraldKeys, ", "))
+func (e entry) herald(source *outboxes.Source) {
+	for key := range e.lines {
+		if key != "mode" && !slices.Contains(heraldKeys, key) {
+			e.refuse(key, "%s is Herald's own outbox, so its entry has no %s: OUTBOX_* settings give it", source.Name, key)
 		}
 	}
-	f.topic(source, m)
-	source.Retention = m.duration("retention", 0, minSourceRetention, maxSourceRetention)
+	e.topic(source)
+	source.Retention = e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention)
 }
 
-// other reads the entry of an outbox that is not ours.
-func (f *sourcesFile) other(m mapping) outboxes.Source {
-	m.need("the source", "dialect", "table")
+// other reads the entry of another service's outbox.
+func (e entry) other() outboxes.Source {
 	source := outboxes.Source{
-		Dialect:      outboxes.Dialect(m.string("dialect")),
-		DatabaseURL:  f.database(m),
-		Table:        m.string("table"),
-		Zone:         f.zone(m),
-		PollInterval: m.duration("poll_interval", f.OutboxPollInterval, minPollInterval, maxPollInterval),
-		BatchSize:    m.number("batch_size", defaultSourceBatch, 1, maxBatchSize),
-		Pollers:      m.number("pollers", 1, 1, maxPollers),
-		People:       m.bool("people"),
-		Retention:    m.duration("retention", 0, minSourceRetention, maxSourceRetention),
+		Name:         e.Name,
+		Dialect:      outboxes.Dialect(e.Dialect),
+		DatabaseURL:  e.database(),
+		Table:        e.Table,
+		Zone:         e.zone(),
+		PollInterval: e.duration("poll_interval", e.PollInterval, e.file.OutboxPollInterval, minPollInterval, maxPollInterval),
+		BatchSize:    e.number("batch_size", e.BatchSize, defaultSourceBatch, 1, maxBatchSize),
+		Pollers:      e.number("pollers", e.Pollers, 1, 1, maxPollers),
+		People:       e.People,
+		Retention:    e.duration("retention", e.Retention, 0, minSourceRetention, maxSourceRetention),
 	}
-	if source.Dialect != "" && !slices.Contains(outboxes.Dialects(), source.Dialect) {
-		f.refuse(m.lineOf("dialect"), "dialect must be %s", strings.Join(words(outboxes.Dialects()), " or "))
+	if !slices.Contains(outboxes.Dialects(), source.Dialect) {
+		e.refuse("dialect", "dialect must be %s", strings.Join(words(outboxes.Dialects()), " or "))
 	}
-	if source.Table != "" && !sourceTable.MatchString(source.Table) {
-		f.refuse(m.lineOf("table"), "table must be schema.table, such as orders.outbox, without quotes")
+	if !sourceTable.MatchString(source.Table) {
+		e.refuse("table", "table must be schema.table, such as orders.outbox, without quotes")
 	}
-	f.topic(&source, m)
-	f.aggregate(&source, m)
-	if !source.People && !m.has("kafka") {
-		f.refuse(m.line, "the source does nothing: give it `kafka:` or `people: true`, or both")
+	e.topic(&source)
+	e.aggregate(&source)
+	if !source.People && !e.has("kafka") {
+		e.refuse("", "the source does nothing: give it `kafka:` or `people: true`, or both")
 	}
 	return source
 }
@@ -137,34 +124,85 @@ func words[T ~string](all []T) []string {
 	return texts
 }
 
-// database is the URL that the entry's variable holds, or Herald's own.
-func (f *sourcesFile) database(m mapping) string {
-	key := m.string("database_url_env")
+// database returns the URL that the entry's variable holds, or Herald's own.
+func (e entry) database() string {
+	key := e.DatabaseURLEnv
 	if key == "" {
-		return string(f.DatabaseURL)
+		return string(e.file.DatabaseURL)
 	}
 	if !variableName.MatchString(key) {
-		f.refuse(m.lineOf("database_url_env"), "database_url_env must be the name of a variable, which holds the URL")
+		e.refuse("database_url_env", "database_url_env must be the name of a variable, which holds the URL")
 		return ""
 	}
-	url, _ := f.reader.LookupEnv(key)
+	url, _ := e.file.reader.LookupEnv(key)
 	if url == "" {
-		f.refuse(m.lineOf("database_url_env"), "%s is not set in the environment", key)
+		e.refuse("database_url_env", "%s is not set in the environment", key)
 		return ""
 	}
-	checkDatabase(f.reader, key, url)
+	checkDatabase(e.file.reader, key, url)
 	return url
 }
 
-func (f *sourcesFile) zone(m mapping) *time.Location {
-	name := m.string("timezone")
-	if name == "" {
-		return time.UTC
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" {
-		f.refuse(m.lineOf("timezone"), "timezone must be the name of a zone, such as UTC or Europe/Rome")
-		return time.UTC
+func (e entry) zone() *time.Location {
+	zone, err := time.LoadLocation(e.Timezone) // "" is UTC
+	if err != nil || e.Timezone == "Local" {
+		e.refuse("timezone", "timezone must be the name of a zone, such as UTC or Europe/Rome")
 	}
 	return zone
+}
+
+// topic reads where the events of a source go, and how often Herald tries again.
+func (e entry) topic(source *outboxes.Source) {
+	source.Retries, source.RetryInterval = e.retries(), e.duration("retry_interval", e.RetryInterval, defaultSourceRetry, 10*time.Millisecond, time.Hour)
+	if !e.has("kafka") {
+		for _, key := range []string{"retries", "retry_interval"} {
+			if e.has(key) {
+				e.refuse(key, "%s is how often Kafka is asked again, but there is no `kafka:`", key)
+			}
+		}
+		return
+	}
+	if e.Kafka == nil {
+		return // it is refused
+	}
+	source.Kafka = &outboxes.KafkaRoute{Topic: e.Kafka.Topic, Key: e.Kafka.Key}
+	if source.Kafka.Topic == "" {
+		e.refuse("kafka", "kafka has no `topic:`")
+	} else if err := source.Kafka.Check(); err != nil {
+		e.refuse("kafka", "%s", err)
+	}
+}
+
+// retries returns the retries after the first attempt.
+func (e entry) retries() int {
+	switch word, isText := e.Retries.(string); {
+	case word == "forever":
+		return outboxes.RetryForever
+	case isText:
+		e.refuse("retries", "retries must be a whole number from 0 to 100, or forever")
+		return 0
+	}
+	return e.number("retries", e.Retries, defaultSourceRetries, 0, 100)
+}
+
+// aggregate reads what an event is about, for a dialect whose table does not say it.
+func (e entry) aggregate(source *outboxes.Source) {
+	known := slices.Contains(outboxes.Dialects(), source.Dialect)
+	switch {
+	case e.Aggregate != nil && source.Dialect.HasAggregate():
+		e.refuse("aggregate", "tables of %s have an aggregate of their own", source.Dialect)
+		return
+	case !e.has("aggregate") && source.People && known && !source.Dialect.HasAggregate():
+		e.refuse("people", "people are found by the aggregate, which tables of %s do not have: give the source `aggregate:`", source.Dialect)
+		return
+	case e.Aggregate == nil:
+		return
+	}
+	source.Aggregate = &outboxes.Aggregate{Type: e.Aggregate.Type, IDPath: e.Aggregate.IDPath}
+	if !aggregateType.MatchString(source.Aggregate.Type) {
+		e.refuse("aggregate", "aggregate needs a `type:`, a word such as CUSTOMER, 100 characters at most")
+	}
+	if !idPaths.MatchString(source.Aggregate.IDPath) {
+		e.refuse("aggregate", "aggregate needs an `id_path:`: keys of the payload with dots between them, such as customer.id; of several paths, with commas between them, the first that is there counts")
+	}
 }

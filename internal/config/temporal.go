@@ -28,9 +28,7 @@ func Temporal(values map[string]string) (client.Options, error) {
 	if err := r.Err(); err != nil {
 		return client.Options{}, err
 	}
-	if options.Namespace == "" {
-		options.Namespace = client.DefaultNamespace
-	}
+	options.Namespace = cmp.Or(options.Namespace, client.DefaultNamespace)
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(asciiHeader))
 	return options, nil
 }

@@ -34,7 +34,7 @@ func (o *Output) AddFlag(cmd *cobra.Command) {
 	o.Format = Table
 	cmd.PersistentFlags().VarP(&Value{Kind: "format", Text: string(Table), Read: func(text string) (string, error) {
 		if o.Format = Format(text); o.Format != Table && o.Format != JSON {
-			return "", errors.New("must be table or json" + DidYouMean(text, []Format{Table, JSON}))
+			return "", errors.New("must be table or json")
 		}
 		return text, nil
 	}}, "output", "o", "how to print results: table or json")

@@ -1,11 +1,11 @@
 // Package demo plays the example: it writes the events, watches their deliveries,
-// and compares how each ended with what the example expects, with the sandbox's ledger
-// and with the topics of Kafka.
+// and compares how each ended with what the example expects and with the sandbox's ledger.
 package demo
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -63,7 +63,8 @@ func (d *Demo) Ready(ctx context.Context) error {
 	if d.Services == nil {
 		return nil
 	}
-	return d.Services.ready(ctx, d.Explainer.Store, d.Run)
+	_, err := d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	return err
 }
 
 // Play writes the events, waits for their deliveries and compares how they ended. If they
@@ -117,9 +118,20 @@ func (d *Demo) judge(ctx context.Context, began time.Time) (*Result, error) {
 	}
 	result.Deviations = append(result.Deviations, ledgerDeviations(details, lines)...)
 	if d.Services != nil {
-		err = d.judgeTopics(ctx, result, began)
+		err = d.judgeRows(ctx, result)
 	}
 	return result, err
+}
+
+// judgeRows lists the services' rows. A row that its topic does not have is a deviation.
+func (d *Demo) judgeRows(ctx context.Context, result *Result) (err error) {
+	result.Rows, err = d.Services.rows(ctx, d.Explainer.Store, d.Run)
+	for _, row := range result.Rows {
+		if !row.Sent {
+			result.Deviations = append(result.Deviations, fmt.Sprintf("%s: its row in %s is %s", row.EventID, row.Outbox, row.Mark))
+		}
+	}
+	return err
 }
 
 // Observation is how an event ended.

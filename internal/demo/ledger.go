@@ -1,11 +1,13 @@
 package demo
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
@@ -75,4 +77,37 @@ func deliveries(detail report.EventDetail) iter.Seq2[report.RecipientDelivery, n
 			}
 		}
 	}
+}
+
+// liftSuppressions lets the people of the example be written to again: the same providers
+// refuse the same addresses in each run, and no run is to change the next one.
+func (d *Demo) liftSuppressions(ctx context.Context) error {
+	lifted := map[string]bool{}
+	for _, event := range d.expected() {
+		for who := range event.Expect.Recipients {
+			if lifted[who] {
+				continue
+			}
+			lifted[who] = true
+			if err := d.liftSuppressionsOf(ctx, who); err != nil {
+				return fmt.Errorf("lift the suppressions of %s: %w", who, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Demo) liftSuppressionsOf(ctx context.Context, who string) error {
+	store := d.Explainer.Store
+	userType, userID, _ := strings.Cut(who, "/")
+	entry, err := store.DirectoryEntry(ctx, notification.UserType(userType), userID, nil)
+	if err != nil {
+		return err
+	}
+	for _, s := range entry.Recipient.Suppressions {
+		if _, err := store.Unsuppress(ctx, s.Channel, entry.Recipient.Address(s.Channel), s.Reason); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ type Result struct {
 	Outcomes   map[string]string           `json:"outcomes"` // by event id
 	Digests    map[string]int              `json:"digests"`  // how many of the deliveries were sent in each
 	Statuses   map[notification.Status]int `json:"deliveries"`
-	Topics     []TopicResult               `json:"topics,omitempty"` // of the services' rows
+	Rows       []ServiceRow                `json:"rows,omitempty"` // of the services' outboxes
 	Deviations []string                    `json:"deviations"`
 }
 

@@ -1,12 +1,18 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/sandbox"
 	"herald/workflows"
 )
 
@@ -27,8 +33,7 @@ func TestBadInput(t *testing.T) {
 	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PATH', 'EMAIL'), ('BROKEN', 'EMAIL'), ('BROKEN', 'SMS')`)
 	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('PATH', 'CUSTOMER', 'CUSTOMER', 'customer.id')`)
 	s.exec(`INSERT INTO notification_template (event_type, channel, title, body) VALUES ('BROKEN', 'EMAIL', '{{.payload.title}}', 'text')`)
-	s.startWorker()
-	s.starter("poller", "start")
+	s.startAll()
 
 	emit := func(name, eventType, aggregate, payload string) string {
 		return s.emit(s.name+"-"+name, eventType, aggregate, payload)
@@ -91,4 +96,149 @@ func (s *system) requireDelivery(id, status, why string) {
 	require.NoError(s.t, err, id)
 	require.Equal(s.t, status, gotStatus, fmt.Sprintf("%s: %s", id, lastError))
 	require.Contains(s.t, lastError, why, id)
+}
+
+// A provider rejects our credentials. Once they are right, the deliveries that waited are
+// made, even where the policy allows one attempt.
+func TestAccountRejected(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=1")
+	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '42', 'ada@example.com')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('T', 'hello', 'you')`)
+	s.fault("EMAIL", `{"status":401}`)
+	s.startAll()
+	id := s.emit(s.name+"-evt", "T", "CUSTOMER/42", "{}") + "-customer42-EMAIL"
+	var answer string
+	s.eventually(func() bool {
+		answer, _ = s.tryStarter("delivery", "why", id)
+		return strings.Contains(answer, "the provider rejects our account: it is tried once a minute, next at ")
+	}, "why does not say that our account is rejected: %s", answer)
+
+	s.mend()
+	s.starter("delivery", "send-now", id)
+
+	s.awaitDelivery(id, "SENT")
+}
+
+// TestMissingSettings runs a worker without SendGrid's settings, and with a Slack host that
+// it may not call, and reads what the failures say.
+func TestMissingSettings(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "SENDGRID_API_KEY=", "EMAIL_FROM=", "SLACK_ALLOWED_HOSTS=hooks.slack.com", "PUBLIC_URL=https://herald.example.com")
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, slack_webhook_url) VALUES ('ADMIN', '1', 'ada@example.com', 'https://chat.example.com/services/T/B/hunter2')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('T', 'EMAIL'), ('T', 'SLACK')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('T', 'hello', 'you')`)
+	w := s.startWorker()
+	for _, fact := range []string{"channel is off", "EMAIL", "SENDGRID_API_KEY", "EMAIL_FROM"} {
+		require.Contains(t, w.output.String(), fact, "at its start")
+	}
+	s.starter("poller", "start")
+	event := s.emit(s.name+"-evt", "T", "ADMIN/1", "{}")
+	s.awaitSuccess(event)
+
+	tells := map[string][]string{
+		"EMAIL": {"EMAIL is not configured", "SENDGRID_API_KEY, EMAIL_FROM are not set", "nobody was asked", "Set what the last error names for the workers that serve EMAIL"},
+		"SLACK": {"slack was not asked", "SLACK_ALLOWED_HOSTS", "Correct what the last error names"},
+	}
+	for channel, facts := range tells {
+		id := event + "-admin1-" + channel
+		s.awaitDelivery(id, "FAILED")
+		why := s.starter("delivery", "why", id)
+		for _, fact := range facts {
+			require.Contains(t, why, fact)
+		}
+		require.NotContains(t, why+w.output.String(), "hunter2")
+	}
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE last_error LIKE '%EMAIL_FROM%'`))
+}
+
+// A database's error may quote the row that it refuses. Histories and logs therefore have
+// only the statement and the error's code.
+func TestDatabaseFailuresQuoteNoValue(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'no attempt at %', NEW.recipient_address USING ERRCODE = 'P0007';
+	END $$`)
+	s.exec(`CREATE TRIGGER refuse BEFORE UPDATE ON notification FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	w := s.startAll()
+	s.writeEvents("refused", 1)
+	id := s.eventID("refused", 0) + "-customer1-EMAIL"
+
+	said := ""
+	s.eventually(func() bool {
+		description, err := s.temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		if err != nil || len(description.GetPendingActivities()) == 0 || description.GetPendingActivities()[0].GetLastFailure() == nil {
+			return false
+		}
+		said = description.GetPendingActivities()[0].GetLastFailure().String()
+		return true
+	}, "%s has no failed attempt", id)
+	require.Contains(t, said, "begin attempts: SQLSTATE P0007")
+	require.NotContains(t, said, "ada@")
+	require.NotContains(t, w.output.String(), "ada@")
+}
+
+// fault makes the sandbox's provider of a channel misbehave.
+func (s *system) fault(channel, fault string) {
+	s.t.Helper()
+	s.askSandbox(http.MethodPut, "/faults/"+channel, fault)
+}
+
+// mend ends all faults.
+func (s *system) mend() {
+	s.t.Helper()
+	s.askSandbox(http.MethodDelete, "/faults", "")
+}
+
+func (s *system) askSandbox(method, path, body string) string {
+	s.t.Helper()
+	request := must(http.NewRequestWithContext(s.t.Context(), method, s.sandbox.URL+path, strings.NewReader(body)))(s.t)
+	response := must(http.DefaultClient.Do(request))(s.t)
+	defer func() { _ = response.Body.Close() }()
+	text := must(io.ReadAll(response.Body))(s.t)
+	require.Less(s.t, response.StatusCode, 300, "%s", text)
+	return string(text)
+}
+
+// messages are those that the providers accepted, in their order.
+func (s *system) messages() []sandbox.Entry {
+	s.t.Helper()
+	var accepted []sandbox.Entry
+	for lines := json.NewDecoder(strings.NewReader(s.askSandbox(http.MethodGet, "/ledger", ""))); ; {
+		var entry sandbox.Entry
+		if err := lines.Decode(&entry); errors.Is(err, io.EOF) {
+			return accepted
+		} else {
+			require.NoError(s.t, err)
+		}
+		if entry.Accepted {
+			accepted = append(accepted, entry)
+		}
+	}
+}
+
+// accepted counts, by delivery id, the messages that the providers accepted.
+func (s *system) accepted() map[string]int {
+	s.t.Helper()
+	counts := map[string]int{}
+	for _, m := range s.messages() {
+		counts[m.DeliveryID]++
+	}
+	return counts
+}
+
+// sentOnce requires that the providers accepted so many deliveries, each of them once.
+func (s *system) sentOnce(deliveries int) {
+	s.t.Helper()
+	accepted := s.accepted()
+	require.Len(s.t, accepted, deliveries)
+	for id, times := range accepted {
+		require.Equal(s.t, 1, times, id)
+	}
 }

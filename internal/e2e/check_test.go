@@ -2,17 +2,14 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/check"
+	"herald/internal/stacktest"
 )
 
 // TestCheck checks an installation of the example, which has no mistakes, and then one
@@ -71,18 +68,19 @@ func TestWorkerAwaitsItsDatabase(t *testing.T) {
 
 	s := newSystem(t)
 	s.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	gate := newGate(t, s.servers.databaseURL)
+	way, databaseURL := stacktest.LinkTo(t, s.servers.databaseURL)
+	way.Cut()
 	direct := s.env
-	s.env = append(direct[:len(direct):len(direct)], "DATABASE_URL="+gate.url)
+	s.env = append(direct[:len(direct):len(direct)], "DATABASE_URL="+databaseURL)
 	w := s.launchWorker()
 	s.env = direct
 	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
 	s.eventually(func() bool { return strings.Contains(w.output.String(), waiting) }, "the worker does not say that its database is away")
-	s.eventually(func() bool { return gate.cut.Load() >= 2 }, "the worker does not try again")
+	s.eventually(func() bool { return way.Refused() >= 2 }, "the worker does not try again")
 	s.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable }, "a worker without a database is ready")
 
-	gate.opened.Store(true)
-	s.eventually(func() bool { return gate.held.Load() > 0 }, "the worker does not try again")
+	way.Mend()
+	s.eventually(func() bool { return way.Open() }, "the worker does not try again")
 	require.Equal(t, http.StatusServiceUnavailable, w.ready(), "there are no tables yet")
 	s.starter("migrate", "up")
 	s.starter("seed", "--slack-url", s.sandbox.URL)
@@ -92,52 +90,4 @@ func TestWorkerAwaitsItsDatabase(t *testing.T) {
 	s.awaitDeliveries(id, "SENT", 4)
 	require.Equal(t, http.StatusOK, w.ready())
 	require.Equal(t, 1, strings.Count(w.output.String(), waiting), "once a minute is enough")
-}
-
-// gate is an address of the database that cuts every connection, until it is opened.
-type gate struct {
-	url       string
-	opened    atomic.Bool
-	cut, held atomic.Int64 // connections
-}
-
-func newGate(t *testing.T, database string) *gate {
-	t.Helper()
-	behind, err := url.Parse(database)
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	front := *behind
-	front.Host = listener.Addr().String()
-	g := &gate{url: front.String()}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go g.serve(client, behind.Host)
-		}
-	}()
-	return g
-}
-
-// serve lasts as long as both sides do.
-func (g *gate) serve(client net.Conn, address string) {
-	defer func() { _ = client.Close() }()
-	if !g.opened.Load() {
-		g.cut.Add(1)
-		return
-	}
-	server, err := net.Dial("tcp", address)
-	if err != nil {
-		return
-	}
-	g.held.Add(1)
-	go func() {
-		_, _ = io.Copy(server, client)
-		_ = server.Close()
-	}()
-	_, _ = io.Copy(client, server)
 }

@@ -7,13 +7,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"herald/internal/notification"
 	"herald/internal/sandbox"
+	"herald/workflows"
 )
 
 // item is one delivery that a digest should list, as the tables have it.
@@ -37,8 +41,7 @@ func (d *digests) items() []item {
 		JOIN   event_outbox o USING (event_id)
 		ORDER BY n.id`)
 	require.NoError(d.t, err)
-	items, err := pgx.CollectRows(rows, pgx.RowToStructByName[item])
-	require.NoError(d.t, err)
+	items := must(pgx.CollectRows(rows, pgx.RowToStructByName[item]))(d.t)
 	return items
 }
 
@@ -159,4 +162,43 @@ func (d *digests) workflow(id string) (status enums.WorkflowExecutionStatus, beg
 	}
 	require.NoError(d.t, err)
 	return description.GetWorkflowExecutionInfo().GetStatus(), true
+}
+
+// A digest that is reset after it chose its items still sends these, although the reset
+// starts another run.
+func TestDigestIsReset(t *testing.T) {
+	t.Parallel()
+
+	d := newDigests(t)
+	d.env = append(d.env, "EMAIL_RETRY_INTERVAL=10m") // so that it waits for its second attempt
+	d.startAll()
+	d.fault("EMAIL", `{"status":503}`)
+	item, digest := d.write(hidden, 1, 1)[0], d.digest(hidden, 1)
+	d.signal(digest, workflows.SendNow)
+	d.awaitCount(1, `SELECT count(*) FROM delivery_attempt WHERE ended_at IS NOT NULL`)
+	d.mend()
+
+	d.resetToLastTask(digest)
+
+	d.eventually(func() bool { return d.having(hidden, "PENDING") == 0 }, "%s has not ended", item)
+	require.Equal(t, 1, d.having(hidden, "SENT"))
+	require.Equal(t, 1, d.count(`SELECT count(*) FROM delivery_attempt WHERE outcome = 'SENT' AND delivery_id = $1`, item))
+}
+
+// resetToLastTask makes a workflow repeat its last workflow task.
+func (d *digests) resetToLastTask(id string) {
+	d.t.Helper()
+	var last int64
+	history := d.temporal.GetWorkflowHistory(d.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		event := must(history.Next())(d.t)
+		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			last = event.GetEventId()
+		}
+	}
+	_, err := d.temporal.ResetWorkflowExecution(d.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+		Reason: "test", WorkflowTaskFinishEventId: last, RequestId: uuid.NewString(),
+	})
+	require.NoError(d.t, err)
 }

@@ -110,8 +110,7 @@ func TestDigests(t *testing.T) {
 
 	const bursts, events, kills = 9, 10, 3
 	d := newDigests(t)
-	w := d.startWorker()
-	d.starter("poller", "start")
+	w := d.startAll()
 
 	night := d.writeAtNight()
 	d.hide()
@@ -245,10 +244,7 @@ func (d *digests) hide() {
 	d.t.Helper()
 	d.write(hidden, 1, 1)
 	digest := d.digest(hidden, 1)
-	d.eventually(func() bool {
-		_, err := d.temporal.DescribeWorkflowExecution(d.t.Context(), digest, "")
-		return err == nil
-	}, "%s never began", digest)
+	d.awaitBegun(digest)
 	require.NoError(d.t, d.temporal.CancelWorkflow(d.t.Context(), d.event(d.written-1), ""))
 	d.eventually(func() bool { return d.having(hidden, "CANCELLED") == 1 }, "the item of a cancelled event was not cancelled")
 	d.signal(digest, workflows.SendNow)

@@ -60,8 +60,7 @@ func TestEscalation(t *testing.T) {
 	require.Contains(t, s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "sms"), "is decided about when a delivery that escalates to it did not get there")
 
 	w.kill()
-	_, err := s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed}})
-	require.NoError(t, err)
+	must(s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "bounce", Status: notification.Failed}}))(t)
 	s.startWorker()
 	s.awaitSuccess(event)
 	require.Equal(t, map[string]int{mail: 1, text: 1}, s.accepted())
@@ -83,18 +82,26 @@ func TestEscalationDocument(t *testing.T) {
 	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'phone')`)
 	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'A table', 'is free')`)
 	s.fault("PUSH", `{"status":400}`)
-	s.startWorker()
-	s.starter("poller", "start")
+	s.startAll()
 	event := s.offer("free", "TABLE_OFFERED")
 	push, text, mail := event+"-customer42-PUSH", event+"-customer42-SMS", event+"-customer42-EMAIL"
 	s.awaitDelivery(text, "SENT")
 	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1", mail), "the SMS has an hour to arrive")
-	_, err := s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.Twilio, ID: "r-1", DeliveryID: text, Word: "undelivered", Status: notification.Failed}})
-	require.NoError(t, err)
+	must(s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.Twilio, ID: "r-1", DeliveryID: text, Word: "undelivered", Status: notification.Failed}}))(t)
 	s.awaitDelivery(mail, "SENT")
 	s.awaitSuccess(event)
 	require.Equal(t, 2, s.count("SELECT count(*) FROM notification WHERE (delivery_id, escalated_from) IN (($1, $2), ($3, $1))", text, push, mail))
 	require.Equal(t, map[string]int{text: 1, mail: 1}, s.accepted())
+
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone) VALUES ('CUSTOMER', '43', '', '+12025550143'), ('CUSTOMER', '44', 'bob@example.com', '')`)
+	for customer, reached := range map[string]string{"43": "SMS", "44": "EMAIL"} {
+		unreachable := s.emit(s.name+"-no-device-"+customer, "TABLE_OFFERED", "CUSTOMER/"+customer, "{}")
+		at := unreachable + "-customer" + customer + "-" + reached
+		s.awaitDelivery(at, "SENT")
+		require.Contains(t, s.starter("delivery", "why", at), "decided now", "SELECTED")
+		why := s.starter("delivery", "why", "--event", unreachable, "--recipient", "customer/"+customer, "--channel", "push")
+		require.Contains(t, why, "NO_ADDRESS, so SMS is decided about at once")
+	}
 }
 
 // Nothing follows for a recipient who has read it, for a cancelled event, or after an operator
@@ -142,8 +149,7 @@ func TestEscalationOfAnEventThatWasLost(t *testing.T) {
 
 	s.says(mail, " to be delivered, then SMS")
 	require.Equal(t, map[string]int{mail: 1}, s.accepted())
-	_, err := s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "delivered", Status: notification.Delivered}})
-	require.NoError(t, err)
+	must(s.store.RecordReceipts(t.Context(), []notification.Receipt{{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, Word: "delivered", Status: notification.Delivered}}))(t)
 	s.awaitSuccess(event)
 	require.Equal(t, map[string]int{mail: 1}, s.accepted())
 }

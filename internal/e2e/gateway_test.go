@@ -1,17 +1,29 @@
 package e2e_test
 
 import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/stacktest"
 )
 
 const (
@@ -62,16 +74,13 @@ func (g *gateway) host() string {
 // request asks the public port; body may be empty.
 func (g *gateway) request(method, path, body string, header map[string]string) (status int, answer string) {
 	g.t.Helper()
-	r, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host()+path, strings.NewReader(body))
-	require.NoError(g.t, err)
+	r := must(http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host()+path, strings.NewReader(body)))(g.t)
 	for name, value := range header {
 		r.Header.Set(name, value)
 	}
-	response, err := http.DefaultClient.Do(r)
-	require.NoError(g.t, err)
+	response := must(http.DefaultClient.Do(r))(g.t)
 	defer func() { _ = response.Body.Close() }()
-	read, err := io.ReadAll(response.Body)
-	require.NoError(g.t, err)
+	read := must(io.ReadAll(response.Body))(g.t)
 	return response.StatusCode, string(read)
 }
 
@@ -93,4 +102,220 @@ func tokenOfNamed(t *testing.T, who notification.RecipientKey, name string) stri
 
 func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
+}
+
+// TestGatewayAwaitsItsDatabase starts a gateway whose database first refuses connections, and
+// then has no tables.
+func TestGatewayAwaitsItsDatabase(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	way, databaseURL := stacktest.LinkTo(t, s.servers.databaseURL)
+	way.Cut()
+	g := s.launchGateway("DATABASE_URL=" + databaseURL)
+	const waiting = `"level":"WARN","msg":"waiting for the database, or for its schema"`
+	s.eventually(func() bool { return strings.Contains(g.output.String(), waiting) }, "the gateway does not say that its database is away")
+	s.eventually(func() bool { return way.Refused() >= 2 }, "the gateway does not try again")
+	require.Equal(t, http.StatusServiceUnavailable, g.ready())
+
+	way.Mend()
+	s.starter("migrate", "up")
+	s.eventually(func() bool { return g.ready() == http.StatusOK }, "the gateway is not ready:\n%s", g.output)
+
+	status, page := g.request(http.MethodGet, "/", "", nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, page, "<html")
+	require.Contains(t, g.output.String()[:200], `"msg":"gateway starts","version":`)
+	require.NoError(t, g.stop())
+	require.Contains(t, g.output.String(), "gateway stops")
+}
+
+// TestGatewaysHaveOneSecret starts gateways with two secrets on a database that knows none,
+// then workers with the one that it does not know, and with none.
+func TestGatewaysHaveOneSecret(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	secrets := []string{"HERALD_SECRET=one secret of an installation, 1", "HERALD_SECRET=one secret of an installation, 2"}
+	running := []*gateway{s.launchGateway(secrets[0]), s.launchGateway(secrets[1])}
+	ended := func(g *gateway) bool {
+		select {
+		case <-g.ended:
+			return true
+		default:
+			return false
+		}
+	}
+	s.eventually(func() bool { return ended(running[0]) || ended(running[1]) }, "both go on")
+	winner, loser := 0, 1
+	if ended(running[0]) {
+		winner, loser = 1, 0
+	}
+	s.eventually(func() bool { return running[winner].ready() == http.StatusOK }, "the other one is not ready")
+	require.Error(t, running[loser].err)
+	require.Contains(t, running[loser].output.String(), "HERALD_SECRET is not the one that this database has known since")
+
+	s.startGateway(secrets[winner])
+
+	for wrong, says := range map[string]string{
+		secrets[loser]:   "HERALD_SECRET is not the one that this database has known since",
+		"HERALD_SECRET=": "HERALD_SECRET is not set, but this database has known one since",
+	} {
+		w := s.launch("worker", []string{"WORKER_HTTP_ADDR=127.0.0.1:0", "PUBLIC_URL=", wrong})
+		<-w.ended
+		require.Error(t, w.err)
+		require.Contains(t, w.output.String(), says)
+	}
+}
+
+// TestGatewayOfTheDemo starts a gateway as `make demo` does: whoever is on this machine may be
+// anybody, and neither pages of others nor names that point here may.
+func TestGatewayOfTheDemo(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	g := s.startGateway("GATEWAY_DEMO=true")
+	choose := func(header map[string]string) (status int, answer string) {
+		header["Content-Type"] = "application/json"
+		return g.request(http.MethodPost, "/demo/token", `{"user_type":"ADMIN","user_id":"1"}`, header)
+	}
+	status, answer := choose(map[string]string{"Origin": "http://" + g.host()})
+	require.Equal(t, http.StatusCreated, status, answer)
+	var chosen struct{ Token string }
+	require.NoError(t, json.Unmarshal([]byte(answer), &chosen))
+	status, answer = g.request(http.MethodGet, "/api/notifications", "", bearer(chosen.Token))
+	require.Equal(t, http.StatusOK, status, answer)
+
+	status, _ = choose(map[string]string{"Origin": "https://evil.example.com"})
+	require.Equal(t, http.StatusForbidden, status)
+	rebound := bufio.NewReader(g.dial("GET /demo/people HTTP/1.1\r\nHost: evil.example.com\r\n\r\n"))
+	require.Contains(t, must(rebound.ReadString('\n'))(t), " 403 ")
+
+	other := s.startGateway()
+	status, _ = other.request(http.MethodGet, "/demo/people", "", nil)
+	require.Equal(t, http.StatusNotFound, status, "without GATEWAY_DEMO nobody chooses")
+
+	open := s.launchGateway("GATEWAY_DEMO=true", "GATEWAY_HTTP_ADDR=:0")
+	<-open.ended
+	require.Error(t, open.err)
+	require.Contains(t, open.output.String(), "GATEWAY_HTTP_ADDR must be a loopback address")
+}
+
+var (
+	ada   = notification.RecipientKey{UserType: "ADMIN", UserID: "1"}
+	gone  = notification.RecipientKey{UserType: "ADMIN", UserID: "2"} // not active
+	other = notification.RecipientKey{UserType: "ADMIN", UserID: "3"} // not in the directory
+)
+
+const people = `INSERT INTO recipient (user_type, user_id, active) VALUES ('ADMIN', '1', true), ('ADMIN', '2', false)`
+
+// TestSignIn asks with tokens of several kinds. Whoever is refused learns nothing from it,
+// and operators see why.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(people)
+	g := s.startGateway()
+	good := tokenOf(t, ada)
+	parts := strings.Split(good, ".")
+	status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(good))
+	require.NotEqual(t, http.StatusUnauthorized, status)
+
+	tests := []struct {
+		cause, token string
+	}{
+		{cause: "none"},
+		{cause: "malformed", token: "hunter2"},
+		{cause: "signature", token: parts[0] + "." + parts[1] + "." + strings.Repeat("A", len(parts[2]))},
+		{cause: "recipient", token: tokenOf(t, gone)},
+		{cause: "recipient", token: tokenOf(t, other)},
+	}
+	var answers []string
+	for _, tt := range tests {
+		before := g.metric(`herald_gateway_refusals_total{cause="` + tt.cause + `"}`)
+		header := bearer(tt.token)
+		if tt.token == "" {
+			header = nil
+		}
+		for _, path := range []string{"/api/notifications", "/api/nowhere"} {
+			status, answer := g.request(http.MethodGet, path, "", header)
+			require.Equal(t, http.StatusUnauthorized, status, tt.cause)
+			answers = append(answers, answer)
+		}
+		require.InDelta(t, before+2, g.metric(`herald_gateway_refusals_total{cause="`+tt.cause+`"}`), 0, tt.cause)
+		require.Contains(t, g.output.String(), `"cause":"`+tt.cause+`"`)
+	}
+	for _, answer := range answers {
+		require.Equal(t, answers[0], answer, "the answer does not tell why")
+	}
+	for _, secret := range []string{parts[0], parts[1], parts[2], "hunter2", tokenSecret} {
+		require.NotContains(t, g.output.String(), secret)
+	}
+}
+
+// TestKeysOfAnIssuer lets a gateway take its keys from a server that changes them, and then
+// does not answer any more. The certificate of that server is one that the machine trusts.
+func TestKeysOfAnIssuer(t *testing.T) {
+	t.Parallel()
+
+	var document atomic.Value // what the server answers; empty: it hangs
+	issuer := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if document.Load() == "" {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte(document.Load().(string)))
+	}))
+	t.Cleanup(issuer.Close)
+	publish := func(ids map[string]*ecdsa.PrivateKey) {
+		var set jose.JSONWebKeySet
+		for id, key := range ids {
+			set.Keys = append(set.Keys, jose.JSONWebKey{Key: key.Public(), KeyID: id})
+		}
+		text := must(json.Marshal(set))(t)
+		document.Store(string(text))
+	}
+	newKey := func() *ecdsa.PrivateKey {
+		key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+		return key
+	}
+	first, second := newKey(), newKey()
+	publish(map[string]*ecdsa.PrivateKey{"first": first})
+	trusted := filepath.Join(t.TempDir(), "trusted.pem")
+	require.NoError(t, os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issuer.Certificate().Raw}), 0o600))
+	s := newSystem(t)
+	s.exec(people)
+	g := s.startGateway("AUTH_HS256_SECRET=", "AUTH_JWKS_URL="+issuer.URL+"/keys", "SSL_CERT_FILE="+trusted)
+	counts := func(id string, key *ecdsa.PrivateKey) bool {
+		token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
+			"iss": tokenIssuer, "aud": tokenAudience, "sub": ada.UserID, "user_type": ada.UserType, "exp": time.Now().Add(time.Hour).Unix(),
+		})
+		token.Header["kid"] = id
+		text := must(token.SignedString(key))(t)
+		status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(text))
+		return status != http.StatusUnauthorized
+	}
+	require.True(t, counts("first", first), "a gateway is not ready without keys")
+	require.False(t, counts("second", second))
+	status, _ := g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(t, ada)))
+	require.Equal(t, http.StatusUnauthorized, status, "a secret counts for nothing here")
+
+	publish(map[string]*ecdsa.PrivateKey{"second": second})
+	published := time.Now()
+	s.eventually(func() bool { return counts("second", second) }, "a new key does not work")
+	require.Less(t, time.Since(published), time.Minute)
+	require.False(t, counts("first", first), "it was taken back")
+
+	document.Store("")
+	s.eventually(func() bool { return strings.Contains(g.output.String(), "cannot be fetched") }, "nothing is said of a server that hangs")
+	begun := time.Now()
+	for range 20 {
+		require.True(t, counts("second", second))
+		require.False(t, counts("third", newKey()))
+	}
+	require.Less(t, time.Since(begun), 4*time.Second, "nobody waits for a server that hangs")
+	require.Equal(t, http.StatusOK, g.ready())
 }

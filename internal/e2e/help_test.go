@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -57,8 +58,7 @@ func newHelp(t *testing.T) *help {
 	h.starter("source", "migrate", "orders")
 	h.starter("source", "migrate", "wallet")
 	h.starter("seed", "--slack-url", h.sandbox.URL)
-	h.startWorker()
-	h.starter("poller", "start")
+	h.startAll()
 	h.save("promotion.json", `{"restaurant": "Trattoria", "discount": 15}`)
 	h.sent = h.event("RESERVATION_REQUESTED", "evt-sent")
 	h.allSent("evt-sent", 9)
@@ -122,10 +122,7 @@ func (h *help) waiting() string {
 	h.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES ('LATER', 'EMAIL', 'DELAYED', '1 day') ON CONFLICT DO NOTHING`)
 	id := h.event("LATER", "evt-"+randomWord(8))
 	h.awaitDelivery(id+"-staff10-EMAIL", "PENDING")
-	h.eventually(func() bool { // its workflow, which the example speaks to, follows its row
-		_, err := h.temporal.DescribeWorkflowExecution(h.t.Context(), id+"-staff10-EMAIL", "")
-		return err == nil
-	}, "%s was not started", id)
+	h.awaitBegun(id + "-staff10-EMAIL") // its workflow, which the example speaks to, follows its row
 	return id
 }
 
@@ -177,8 +174,7 @@ func (h *help) helpValues(example, event string) string {
 	command = strings.ReplaceAll(command, "--count 100", "--count 2") // enough, for a broadcast
 	command = exampleTime.ReplaceAllString(command, "--at "+time.Now().Add(time.Hour).Format(time.RFC3339))
 	if exampleRun.MatchString(command) {
-		description, err := h.temporal.DescribeWorkflowExecution(h.t.Context(), event+"-staff10-EMAIL", "")
-		require.NoError(h.t, err)
+		description := must(h.temporal.DescribeWorkflowExecution(h.t.Context(), event+"-staff10-EMAIL", ""))(h.t)
 		command = exampleRun.ReplaceAllString(command, "--run-id "+description.GetWorkflowExecutionInfo().GetExecution().GetRunId())
 	}
 	return command
@@ -215,15 +211,14 @@ func (h *help) try(example string) {
 	require.NoError(h.t, err, "$ %s\n%s", command, out)
 }
 
-// helpPreviews are the examples that need --yes and otherwise print what they would do, or a
-// gateway, which the test's sandbox does not have, or a second secret, or workers of 0.2.
+// helpPreviews are the examples that need --yes and otherwise print what they would do, or need a
+// second secret, or workers of 0.2.
 var helpPreviews = map[string]string{
 	"starter migrate down":                 "to do it add --yes",
 	"starter secret rekey":                 "HERALD_SECRET_PREVIOUS is not set",
 	"starter workers promote 3 --rollback": "no worker of generation 3 polls",
 	"starter secret rekey --dry-run":       "HERALD_SECRET_PREVIOUS is not set",
-	"starter sandbox text --sandbox-url http://127.0.0.1:9090 --from +393331234567 STOP": "start it with --gateway",
-	"starter suppression remove --channel EMAIL --address ada@example.com":               "to let the address be written to again add --yes",
+	"starter suppression remove --channel EMAIL --address ada@example.com": "to let the address be written to again add --yes",
 }
 
 var sandboxAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
@@ -254,4 +249,59 @@ func (h *help) emittedAreSent() {
 	h.awaitCount(3, "SELECT count(*) FROM event_outbox o JOIN processed_event p USING (event_id) WHERE o.event_id LIKE 'evt-%' AND p.status = 'SUCCESS'")
 	require.Zero(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND status <> 'SENT'"))
 	require.Positive(h.t, h.count("SELECT count(*) FROM notification WHERE event_id LIKE 'evt-%' AND event_type = 'RESERVATION_REQUESTED' AND channel = 'EMAIL'"))
+}
+
+var (
+	// oneForm is what times look like that starter prints: a moment in UTC; the clock of a
+	// zone, and quiet hours by it; in JSON, RFC 3339; what somebody passed as --at, or is
+	// told to write; and a producer's id that holds a time.
+	oneForm = regexp.MustCompile(`\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z\b` +
+		`|\b(\d{4}-\d\d-\d\d \d\d:\d\d|` + clockForm + `(-` + clockForm + `)?) (UTC|[A-Z][A-Za-z]+(/[A-Z][A-Za-z_]+)+)\b` +
+		`|"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"` +
+		`|(--at|such as) \S+` +
+		`|\w-\d{4}-\d\d-\d\dT\d\d:\d\d\b`)
+	// anyTime is whatever a reader may take for a time.
+	anyTime = regexp.MustCompile(`\S*(?:\b\d{4}-\d\d-\d\d|(?:\b|T)\d\d?:\d\d(?:\D|$)|\b\d\d?/\d\d?/\d\d|\b\d\d? (?:` + months + `)\b|\b(?:` + months + `) \d)\S*`)
+	// notOurs are commands that print other people's times: help has those that flags take,
+	// and messages have those of payloads.
+	notOurs = regexp.MustCompile(`--help\b|^(starter )?template preview\b`)
+)
+
+const (
+	clockForm = `\d\d:\d\d(:\d\d(\.\d+)?)?`
+	months    = `Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec`
+)
+
+// otherTimes returns the times of an output that have another form than the one.
+func otherTimes(output string) []string {
+	return anyTime.FindAllString(oneForm.ReplaceAllString(output, "(time)"), -1)
+}
+
+// checkTimes fails the test if a command printed a time in another form. Every command that a
+// test of this package runs is checked; TestOperations runs those of an operator's night.
+func checkTimes(t *testing.T, command, output string) {
+	t.Helper()
+	if !notOurs.MatchString(command) {
+		assert.Empty(t, otherTimes(output), "times in another form than the one: $ %s\n%s", command, output)
+	}
+}
+
+func TestOtherTimes(t *testing.T) {
+	t.Parallel()
+
+	for _, allowed := range []string{
+		"", "sent  2026-11-22 10:00:05.000Z", "at 2026-11-22 10:00:05.123Z: it was quiet", "until 08:00 Europe/Rome: quiet hours", "23:14 UTC now",
+		"2026-11-23 08:00 America/Argentina/Buenos_Aires", "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now", "00:00:00.000001-00:00 UTC",
+		`"sent_at": "2026-11-22T10:00:05.1234Z"`, "--at 2026-11-22T08:00:00+01:00", "a time such as 2026-11-21T08:00:00Z",
+		"127.0.0.1:17000", "took 1m30s", "01a1fdf8-e7a5-7c35-a319-87e145d0aa47", "projects/p/messages/0:1764", "1 of 12/14 3", "demo-RES-REQ-123-2025-01-20T10:30-staff10-EMAIL",
+	} {
+		require.Empty(t, otherTimes(allowed), allowed)
+	}
+	for _, other := range []string{
+		"2026-11-22 10:00:05Z", "2026-11-22 10:00:05.000", "2026-11-22 10:00:05.123456Z", "2026-11-22T10:00:05Z", "2026-11-22T10:00:05.000Z", "2026-11-22T11:00+01:00",
+		"2026-11-22", "10:00:05.123", "it is 03:58 there now", "quiet until 07:00", "22:00-07:00", "22:00-07:00, priority", "10:00Z", "9:30 Europe/Rome", "3:04PM",
+		"22 Nov", "Nov 22, 2026", "22/11/2026", "2026-11-22 10:00:05.000Z07:00", "2026-11-22 10:00:05 +0000 UTC", "2026-11-22 08:00 Z", "2026-11-22 10:00:05 UTC",
+	} {
+		require.NotEmpty(t, otherTimes(other), other)
+	}
 }

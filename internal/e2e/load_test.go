@@ -4,12 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/rabbitmq/rabbitmqtest"
+	"herald/internal/stacktest"
 )
 
 // loadChannels is the number of channels of the events that the crash tests write. SLACK
@@ -38,10 +45,8 @@ func (s *system) writeEvents(round string, n int) {
 		if i%10 != 0 {
 			continue
 		}
-		tx, err := s.store.Pool.Begin(s.t.Context())
-		require.NoError(s.t, err)
-		_, err = tx.Exec(s.t.Context(), insert, s.rolledBackID(round, i), i)
-		require.NoError(s.t, err)
+		tx := must(s.store.Pool.Begin(s.t.Context()))(s.t)
+		must(tx.Exec(s.t.Context(), insert, s.rolledBackID(round, i), i))(s.t)
 		require.NoError(s.t, tx.Rollback(s.t.Context()))
 	}
 }
@@ -124,8 +129,7 @@ func TestWorkerKilledAtRandomMoments(t *testing.T) {
 	const kills, events = 5, 60 // a round
 	s := newSystem(t, crashTimeouts...)
 	s.prepareLoad()
-	w := s.startWorker()
-	s.starter("poller", "start")
+	w := s.startAll()
 
 	rounds := make([]string, 0, kills)
 	for i := range kills {
@@ -142,4 +146,185 @@ func TestWorkerKilledAtRandomMoments(t *testing.T) {
 	}
 	s.waitForLoad(kills * events)
 	s.requireLedger(rounds, events, kills*slots)
+}
+
+// TestWorkerKilledDuringAFirstAttempt kills a worker after the provider has taken a message,
+// and before it answers. The first attempt is a local activity, which dies with the task of its
+// workflow. The next worker cannot know what became of it: it sends the message once more, after
+// the time that the call may have taken.
+func TestWorkerKilledDuringAFirstAttempt(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, crashTimeouts...)
+	s.prepareLoad()
+	s.exec(`DELETE FROM event_type_channel_routing WHERE channel_type <> 'EMAIL'`)
+	taken := s.answerOnlyLater()
+	w := s.startAll()
+	s.writeEvents("killed", 1)
+	event := s.eventID("killed", 0)
+	delivery := event + "-customer1-EMAIL"
+	s.eventually(func() bool { return len(taken) > 0 }, "the provider was never asked")
+	require.Empty(t, must(s.temporal.DescribeWorkflowExecution(t.Context(), delivery, ""))(t).GetPendingActivities(), "it is no activity of its own")
+	require.Contains(t, s.starter("delivery", "why", delivery), "attempt 1 of 3 is under way, since ")
+	w.kill()
+
+	s.startWorker()
+	s.awaitDelivery(delivery, "SENT")
+	s.awaitSuccess(event)
+
+	require.Equal(t, map[string]int{delivery: 2}, s.accepted(), "one duplicate, of one call that was under way")
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE delivery_id = $1 AND attempt_count = 2 AND last_error IS NULL`, delivery))
+	require.Equal(t, 1, s.count(`
+		SELECT count(*)
+		FROM   delivery_attempt lost, delivery_attempt sent
+		WHERE  (lost.delivery_id, lost.attempt) = ($1, 1)
+		AND    (sent.delivery_id, sent.attempt) = ($1, 2)
+		AND    lost.outcome = 'LOST'
+		AND    sent.outcome = 'SENT'
+		AND    sent.started_at > lost.started_at + interval '10 seconds'`, delivery))
+	why := s.starter("delivery", "why", delivery)
+	require.Regexp(t, `(?m)^1 .* LOST .* a crash ended it: the next one may be a repeat$`, why)
+	require.Regexp(t, `(?m)^2 .* SENT `, why)
+}
+
+// answerOnlyLater has the provider of mails take the first message, and not answer until the
+// worker is gone. The channel that it returns then has an element.
+func (s *system) answerOnlyLater() (taken <-chan struct{}) {
+	s.t.Helper()
+	provider := must(url.Parse(s.sandbox.URL))(s.t)
+	forward, first, asked := httputil.NewSingleHostReverseProxy(provider), sync.Once{}, make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost { // a worker looks whether the provider can be reached
+			forward.ServeHTTP(w, r)
+			return
+		}
+		answer := http.ResponseWriter(w)
+		first.Do(func() { answer = httptest.NewRecorder() })
+		forward.ServeHTTP(answer, r)
+		if answer != w {
+			asked <- struct{}{}
+			<-r.Context().Done()
+		}
+	}))
+	s.t.Cleanup(server.Close)
+	s.env = append(s.env, "SENDGRID_BASE_URL="+server.URL)
+	return asked
+}
+
+// TestProviderOutage lets one provider answer 503 and another hang. The third goes on.
+func TestProviderOutage(t *testing.T) {
+	t.Parallel()
+
+	const events = 60
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100", "EMAIL_RETRY_INTERVAL=5s", "EMAIL_RETRY_COEFFICIENT=1", "SMS_MAX_ATTEMPTS=100", "SMS_TIMEOUT=10s")
+	s.prepareLoad()
+	s.fault("EMAIL", `{"status":503,"retry_after":"5s"}`)
+	s.fault("SMS", `{"latency":"5m"}`)
+	s.startAll()
+	s.writeEvents("outage", events)
+
+	s.awaitCount(events, `SELECT count(*) FROM notification WHERE channel = 'PUSH' AND status = 'SENT'`)
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel <> 'PUSH' AND status = 'SENT'`))
+	s.awaitCount(2*events, `SELECT count(*) FROM notification n WHERE channel <> 'PUSH' AND 2 <= (
+			SELECT count(*) FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.outcome = 'AMBIGUOUS')`)
+
+	s.mend()
+	s.waitForLoad(events)
+	s.requireLedger([]string{"outage"}, events, 0)
+}
+
+// TestGracefulStop stops a worker during a slow call to a provider. The worker records the
+// message and exits with 0.
+func TestGracefulStop(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.fault("EMAIL", `{"latency":"5s"}`)
+	w := s.startAll()
+	s.writeEvents("stop", 1)
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND attempt_until > now()`)
+
+	require.NoError(t, w.stop(), "%s", w.output)
+
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND status = 'SENT'`))
+	require.Equal(t, 1, s.count(`SELECT attempt_count FROM notification WHERE channel = 'EMAIL'`))
+}
+
+// TestPartOfTheWorker splits the work over processes by --channels and --events.
+func TestPartOfTheWorker(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.startWorker("--events")
+	s.startWorker("--channels", "email,push")
+	s.starter("poller", "start")
+	s.writeEvents("part", 3)
+	s.awaitCount(6, `SELECT count(*) FROM notification WHERE channel IN ('EMAIL', 'PUSH') AND status = 'SENT'`)
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE channel = 'SMS' AND status = 'SENT'`))
+
+	s.startWorker("--channels", "sms")
+	s.waitForLoad(3)
+}
+
+func TestWorkerRefusesBadSettings(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "OUTBOX_BATCH_SIZE=many", "EMAIL_TIMEOUT=-1s", "SENDGRID_BASE_URL=nowhere", "TWILIO_AUTH_TOKEN=", "TASK_QUEUE_PREFIX=Not Allowed")
+	w := s.launchWorker()
+
+	<-w.ended
+	require.Error(t, w.err)
+	for _, name := range []string{"OUTBOX_BATCH_SIZE", "EMAIL_TIMEOUT", "SENDGRID_BASE_URL", "TWILIO_AUTH_TOKEN", "TASK_QUEUE_PREFIX"} {
+		require.Contains(t, w.output.String(), name)
+	}
+}
+
+// randomShare is a number between a tenth and nine tenths of n.
+func randomShare(n int) int { return n/10 + rand.IntN(n*8/10) }
+
+func TestServersDisrupted(t *testing.T) {
+	t.Parallel()
+
+	const events = 100
+	stack := stacktest.New(t)
+	stack.Run(t, "up")
+	settings := stack.Settings(t)
+	s := newSystemOn(t, servers{settings["DATABASE_URL"], settings["RABBITMQ_URL"], settings["TEMPORAL_ADDRESS"]}, crashTimeouts...)
+	s.prepareLoad()
+	w := s.startAll()
+
+	disruptions := []struct {
+		name    string
+		disrupt func()
+	}{
+		{"postgres", func() {
+			stack.Run(t, "down", "--immediate", "postgres")
+			stack.Run(t, "up", "postgres")
+		}},
+		{"rabbitmq", func() {
+			stack.Run(t, "down", "rabbitmq")
+			s.eventually(func() bool { return w.ready() == http.StatusServiceUnavailable }, "the worker does not notice the outage")
+			stack.Run(t, "up", "rabbitmq")
+		}},
+		{"temporal", func() {
+			stack.Run(t, "down", "temporal")
+			stack.Run(t, "up", "temporal")
+		}},
+	}
+	var rounds []string
+	for i, d := range disruptions {
+		s.writeEvents(d.name, events)
+		target := i*events*loadChannels + randomShare(events*loadChannels)
+		s.eventually(func() bool {
+			return s.count(`SELECT count(*) FROM notification WHERE status = 'SENT'`) >= target
+		}, "%s: %d deliveries were never reached", d.name, target)
+		d.disrupt()
+		rounds = append(rounds, d.name)
+		s.waitForLoad((i + 1) * events)
+	}
+	// Only sends that were under way when a server died may be repeated.
+	s.requireLedger(rounds, events, len(disruptions)*slots)
+	s.requirePublished(len(rounds) * events)
 }

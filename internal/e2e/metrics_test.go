@@ -19,8 +19,7 @@ import (
 
 // metrics returns the page of a worker's metrics; empty if it does not answer.
 func (w *worker) metrics() string {
-	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr()+"/metrics", nil)
-	require.NoError(w.t, err)
+	request := must(http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.addr()+"/metrics", nil))(w.t)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return ""
@@ -101,8 +100,7 @@ func TestMetricsOfTheGateway(t *testing.T) {
 		return !ofGateways.MatchString(name) && name != "herald_build_info" && name != "herald_broker_up"
 	})
 	require.Equal(t, of, exposed(page), "docs/metrics.md tells of every metric, and of no other")
-	text, err := os.ReadFile("../../docs/metrics.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../docs/metrics.md"))(t)
 	for _, series := range regexp.MustCompile(`(?m)^(herald_(?:gateway|receipts)_\w+)\{(.*)\} `).FindAllStringSubmatch(page, -1) {
 		row := regexp.MustCompile("(?m)^\\| `" + series[1] + "` .*$").FindString(string(text))
 		for _, label := range label.FindAllStringSubmatch(series[2], -1) {
@@ -137,14 +135,12 @@ var label = regexp.MustCompile(`(\w+)="([^"]*)"`)
 // the alerts, and docs/outboxes.md, name no others. The alerts that this names are there.
 func documented(t *testing.T) map[string]measured {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/metrics.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../docs/metrics.md"))(t)
 	found := map[string]measured{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(herald_\\w+)` \\| (\\w+) \\| (.*?)\\| \\S.* \\|$").FindAllStringSubmatch(string(text), -1) {
 		found[row[1]] = measured{row[2], strings.TrimSpace(strings.ReplaceAll(row[3], "`", ""))}
 	}
-	outboxes, err := os.ReadFile("../../docs/outboxes.md")
-	require.NoError(t, err)
+	outboxes := must(os.ReadFile("../../docs/outboxes.md"))(t)
 	for _, name := range regexp.MustCompile(`herald_\w+`).FindAllString(string(text)+string(outboxes), -1) {
 		require.Contains(t, found, strings.TrimSuffix(name, "_bucket"), "it is named, and not in the table")
 	}
@@ -159,7 +155,7 @@ func documented(t *testing.T) map[string]measured {
 func requireBoundedLabels(t *testing.T, page string) {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
-		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|ERROR|FOLLOWED|READ|DELIVERED|DROPPED)$`),
+		"outcome": regexp.MustCompile(`^(STARTED|FAILED|RELEASED|KEPT|STARTED_AGAIN|CLOSED|UNKNOWN_USER_TYPE|UNUSABLE_USER_ID|TOLD|NO_RECIPIENTS|NO_ROUTING|PROBLEM|INCOMPLETE|SENT|CANCELLED|REFUSED|BUSY|ACCOUNT|AMBIGUOUS|NOT_CONFIGURED|ERROR|FOLLOWED|READ|DELIVERED|DROPPED)$`),
 		"queue":   regexp.MustCompile(`^notification\.[a-z.-]+$`),
 		"source":  regexp.MustCompile(`^[a-z0-9-]{1,30}$`),
 		"version": regexp.MustCompile(`^\S+$`),

@@ -1,9 +1,16 @@
 package e2e_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/workflows"
 )
 
 // TestOperate does all that an operator can do to deliveries and events, and compares the
@@ -40,8 +47,7 @@ func newOperation(t *testing.T) *operation {
 	o.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay) VALUES
 		('MAIL', 'EMAIL', 'IMMEDIATE', '0'), ('MANY', 'EMAIL', 'IMMEDIATE', '0'), ('TEXT', 'SMS', 'IMMEDIATE', '0'), ('LATER', 'EMAIL', 'DELAYED', '1 hour'),
 		('SOON', 'EMAIL', 'DELAYED', '1 hour'), ('BOTH', 'EMAIL', 'DELAYED', '1 hour'), ('BOTH', 'SMS', 'IMMEDIATE', '0')`)
-	o.startWorker()
-	o.starter("poller", "start")
+	o.startAll()
 	return o
 }
 
@@ -215,4 +221,163 @@ func (o *operation) unknown() {
 	} {
 		o.fails(1, "no-such: no such", args...)
 	}
+}
+
+// TestWhy explains the deliveries of one event: between two attempts, under way, in quiet
+// hours, in a digest, and not planned.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "EMAIL_RETRY_INTERVAL=10m", "SMS_TIMEOUT=1m")
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, phone, slack_webhook_url, timezone)
+	        VALUES ('CUSTOMER', '42', 'ada@example.com', '+12025550142', NULL, 'Europe/Rome')`)
+	s.exec(`INSERT INTO recipient_device (user_type, user_id, token) VALUES ('CUSTOMER', '42', 'device-42')`)
+	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+	        VALUES ('CUSTOMER', '42', 'PUSH', true, '00:00:01', '00:00')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window, quiet_hours_action)
+	        VALUES ('T', 'EMAIL', 'IMMEDIATE', '5 minutes', 'DROP'), ('T', 'SMS', 'IMMEDIATE', '5 minutes', 'DROP'), ('T', 'SLACK', 'IMMEDIATE', '5 minutes', 'DROP'),
+	               ('T', 'PUSH', 'IMMEDIATE', '5 minutes', 'DEFER'), ('T', 'WEBSOCKET', 'AGGREGATE', '1 hour', 'DROP')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('T', 'hello', 'you')`)
+	s.fault("EMAIL", `{"status":503}`)
+	s.fault("SMS", `{"latency":"50s"}`)
+	s.startAll()
+	event := s.emit(s.name+"-evt", "T", "CUSTOMER/42", "{}")
+	why := func(channel string) string { return s.starter("delivery", "why", event+"-customer42-"+channel) }
+	// says waits for an answer that contains all wanted texts.
+	says := func(channel string, wanted ...string) {
+		var answer string
+		s.awaitCount(1, "SELECT count(*) FROM notification WHERE channel = $1", channel)
+		missing := func(text string) bool { return !strings.Contains(answer, text) }
+		s.eventually(func() bool {
+			answer = why(channel)
+			return !slices.ContainsFunc(wanted, missing)
+		}, "why %s does not say %q", channel, wanted)
+		require.NotContains(t, answer, "ada@example.com")
+		require.NotContains(t, answer, "+12025550142")
+	}
+
+	says("EMAIL", "the next attempt is due at ", ", attempt 2 of 3. `starter delivery send-now", "AMBIGUOUS  503   sendgrid gave no clear answer: 503")
+	says("SMS", "attempt 1 of 3 is under way, since ", "-        -     under way")
+	says("PUSH", "it waits until ", "Europe/Rome: quiet hours. `starter delivery send-now", "quiet hours  00:00:01-00:00 Europe/Rome, it is ")
+	says("WEBSOCKET", "it is sent in its digest "+s.name+"-digest-customer42-WEBSOCKET-T, which says: 1 of at most 100 joined", "AGGREGATE over 1h0m0s")
+	slack := s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "slack")
+	require.Contains(t, slack, "UNSUPPORTED", slack)
+	require.Contains(t, slack, "SLACK may not serve a recipient of type CUSTOMER")
+	show := s.starter("delivery", "show", event+"-customer42-EMAIL")
+	require.Regexp(t, "task queue +"+s.name+"-email, workers: 1", show)
+	require.Regexp(t, "it says +waiting until .*: the attempt before failed, and the next one is due then", show)
+}
+
+// TestPreviewIsWhatIsPlanned compares previews with the texts of an event's deliveries.
+func TestPreviewIsWhatIsPlanned(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.starter("seed", "--slack-url", s.sandbox.URL)
+	s.startAll()
+	id := s.emit(s.name+"-evt", "RESERVATION_REQUESTED", "RESTAURANT/5", `{"restaurantId": 5, "customer": {"name": "Ada & Co"}, "pax": 4, "date": "2026-12-20", "time": "19:30"}`)
+	s.awaitDelivery(id+"-staff10-EMAIL", "SENT")
+
+	for _, channel := range []string{"EMAIL", "WEBSOCKET"} {
+		var preview struct{ Title, Body, Plain string }
+		require.NoError(t, json.Unmarshal([]byte(s.starter("template", "preview", "--event", id, "--recipient", "RESTAURANT_USER/10", "--channel", channel, "-o", "json")), &preview))
+		require.Equal(t, 1, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND title = $2 AND body = $3", id+"-staff10-"+channel, preview.Title, preview.Body))
+	}
+}
+
+// What told nobody, or not everybody, is found by its outcome wherever an operator looks,
+// and tells those who were left out once the rules are mended. Nobody is told twice.
+func TestEventsThatToldNobody(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PATH', 'EMAIL'), ('HALF', 'EMAIL')`)
+	s.exec(`INSERT INTO recipient (user_type, user_id, name, email) VALUES ('CUSTOMER', '2', 'Bo', 'bo@example.com')`)
+	s.exec(`INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES
+		('PATH', 'CUSTOMER', 'CUSTOMER', 'patient.id'), ('HALF', 'CUSTOMER', 'CUSTOMER', '@aggregate'), ('HALF', 'CUSTOMER', 'CUSTOMER', 'friend.id')`)
+	w := s.startAll()
+
+	ended := map[notification.EventOutcome]string{
+		notification.NoRouting:    s.emit(s.name+"-routing", "UNROUTED", "CUSTOMER/1", `{"number":1}`),
+		notification.NoRecipients: s.emit(s.name+"-path", "PATH", "CUSTOMER/1", `{"customerId":1,"number":1}`),
+		notification.EventProblem: s.emit(s.name+"-half", "HALF", "CUSTOMER/1", `{"friendId":2,"number":1}`),
+	}
+	nobody := s.emit(s.name+"-nobody", "LOAD", "CUSTOMER/999", `{"number":1}`)
+	told := s.emit(s.name+"-told", "LOAD", "CUSTOMER/1", `{"number":1}`)
+	s.awaitSuccess(ended[notification.NoRouting], ended[notification.NoRecipients], ended[notification.EventProblem], nobody, told)
+
+	status := s.starter("status")
+	for outcome, id := range ended {
+		s.requireOutcome(outcome, id)
+		require.Contains(t, status, "starter event list --outcome "+string(outcome))
+	}
+	for outcome, count := range map[string]int{"NO_ROUTING": 1, "NO_RECIPIENTS": 2, "PROBLEM": 1, "TOLD": 1, "FAILED": 0} {
+		line := fmt.Sprintf("herald_events_total{outcome=%q} %d\n", outcome, count)
+		s.eventually(func() bool { return strings.Contains(w.metrics(), line) }, "there is no %s", line)
+	}
+	require.NotContains(t, s.starter("event", "list", "--outcome", "no_recipients"), told)
+	s.fails(2, "NO_RECIPIENTS, NO_ROUTING, PROBLEM", "event", "list", "--outcome", "nobody")
+	s.fails(1, "told everybody whom the rules named", "event", "retry", told)
+
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('UNROUTED', 'EMAIL')`)
+	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'customerId' WHERE entity_id_path = 'patient.id'`)
+	s.exec(`UPDATE event_type_recipients SET entity_id_path = 'friendId' WHERE entity_id_path = 'friend.id'`)
+	require.Contains(t, s.starter("event", "retry", ended[notification.NoRouting], "--dry-run"), "would be planned anew")
+	s.requireOutcome(notification.NoRouting, ended[notification.NoRouting])
+	require.Contains(t, s.starter("event", "retry", ended[notification.NoRouting], ended[notification.EventProblem]), "is planned anew")
+	require.Regexp(t, `done +2`, s.starter("event", "retry", "--outcome", "no_recipients"))
+
+	mended := []string{ended[notification.NoRouting], ended[notification.NoRecipients], ended[notification.EventProblem]}
+	s.awaitCount(len(mended), `SELECT count(*) FROM processed_event WHERE event_id = ANY ($1) AND status = 'SUCCESS' AND outcome IS NULL AND problem IS NULL`, mended)
+	s.awaitCount(1, `SELECT count(*) FROM processed_event WHERE event_id = $1 AND outcome = 'NO_RECIPIENTS'`, nobody) // nobody mended that
+	accepted := s.accepted()
+	for _, id := range []string{mended[0] + "-customer1-EMAIL", mended[1] + "-customer1-EMAIL", mended[2] + "-customer1-EMAIL", mended[2] + "-customer2-EMAIL"} {
+		require.Equal(t, 1, accepted[id], id)
+	}
+	require.Len(t, accepted, 4+loadChannels)
+	require.Len(t, s.take("notification.customer"), 5, "the message of an event is published once")
+	s.fails(1, "told everybody", "event", "retry", mended[0])
+}
+
+// requireOutcome requires that lists, show and the workflow agree on how an event ended.
+func (s *system) requireOutcome(outcome notification.EventOutcome, id string) {
+	s.t.Helper()
+	var result workflows.NotifyResult
+	require.NoError(s.t, s.temporal.GetWorkflow(s.t.Context(), id, "").Get(s.t.Context(), &result))
+	require.Equal(s.t, outcome, result.Outcome)
+	require.Contains(s.t, s.starter("event", "list", "--outcome", string(outcome)), id)
+	shown := s.starter("event", "show", id)
+	require.Contains(s.t, shown, "SUCCESS ("+string(outcome)+")")
+	require.Regexp(s.t, `HeraldOutcome +`+string(outcome), shown)
+	require.Contains(s.t, shown, result.Problem)
+	require.Contains(s.t, shown, "`starter event retry "+id+"`")
+}
+
+// A view of the directory that breaks planning is named with its reason, and planning
+// goes on by itself once the view is mended.
+func TestPlanningFails(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`ALTER TABLE entity_member RENAME TO our_member`)
+	s.exec(`CREATE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active FROM our_member`)
+	s.startAll()
+	s.writeEvents("broken", 1)
+	id := s.eventID("broken", 0)
+
+	shown := ""
+	s.eventually(func() bool {
+		shown = s.starter("event", "show", id)
+		return strings.Contains(shown, "planning failed")
+	}, "nothing is said of %s", id)
+	require.Regexp(t, `activity +PlanDeliveries \w+, attempt \d+`, shown)
+	require.Regexp(t, `last failure .*SQLSTATE 42703: column .*role.* does not exist`, shown)
+	require.Regexp(t, `next +planning failed .*column.*view.*goes on by itself`, shown)
+	require.NotContains(t, shown, "ada@")
+
+	s.exec(`CREATE OR REPLACE VIEW entity_member AS SELECT entity_type, entity_id, user_type, user_id, active, role FROM our_member`)
+	s.awaitSuccess(id)
+	s.waitForLoad(1)
 }

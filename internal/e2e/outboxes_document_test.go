@@ -32,8 +32,7 @@ func newAdopter(t *testing.T, broker string) *adopter {
 	services, settings := newBusiness(t)
 	services.exec("ALTER TABLE wallet_outbox RENAME TO outbox")
 	address = withoutPoolSize(t, strings.TrimPrefix(settings[1], "BUSINESS_DATABASE_URL="))
-	parsed, err := url.Parse(address)
-	require.NoError(t, err)
+	parsed := must(url.Parse(address))(t)
 	parsed.User = url.UserPassword(role, rolePassword)
 	return &adopter{newSystem(t, "KAFKA_BROKERS="+broker), services, role, parsed.String()}
 }
@@ -96,8 +95,7 @@ func TestOutboxesDocument(t *testing.T) {
 	n.owner(found)
 	require.Contains(t, n.starter("source", "check"), "no mistakes")
 
-	n.startWorker()
-	n.starter("poller", "start")
+	n.startAll()
 	n.services.exec(`
 		INSERT INTO orders.outbox (aggregate_type, event_type, payload, status, created_at)
 		SELECT 'Order', 'OrderCreated', payload, 'NEW', timezone('UTC', now())
@@ -126,8 +124,7 @@ func (n *adopter) purge(block string) {
 	require.Error(n.t, err, "its role may not delete")
 	require.Contains(n.t, printed, "permission denied")
 	require.Contains(n.t, printed, "next: ")
-	document, err := os.ReadFile("../../docs/outboxes.md")
-	require.NoError(n.t, err)
+	document := must(os.ReadFile("../../docs/outboxes.md"))(n.t)
 	grant := "GRANT DELETE ON orders.outbox TO "
 	require.Contains(n.t, string(document), grant+"herald")
 	n.services.exec(grant + n.role)

@@ -3,14 +3,22 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -129,9 +137,7 @@ func TestPromotionInterrupted(t *testing.T) {
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(workflows.LaneID(event, notification.Email)))
 	require.NotEqual(t, enums.WORKFLOW_EXECUTION_STATUS_RUNNING, s.status(delivery))
 	s.awaitDelivery(delivery, "PENDING")
-	again, err := (&launch.Launcher{Client: s.temporal, Prefix: s.name}).OpenEvent(t.Context(), event)
-	require.NoError(t, err)
-	require.Equal(t, workflows.Commands, again.Generation)
+	require.Equal(t, workflows.Commands, must((&launch.Launcher{Client: s.temporal, Prefix: s.name}).OpenEvent(t.Context(), event))(t).Generation)
 	s.eventually(func() bool {
 		runs, err := s.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowId = '" + event + "'"})
 		return err == nil && runs.GetCount() == 2
@@ -139,9 +145,7 @@ func TestPromotionInterrupted(t *testing.T) {
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE status = 'PROCESSING' AND restarting_at IS NULL AND restarts = 0`))
 	require.Equal(t, 1, s.count(`SELECT count(*) FROM worker_promotion WHERE generation = $1 AND from_generation = 3 AND ended_at IS NOT NULL`, workflows.Commands))
 
-	nothing, err := s.promote(order)
-	require.NoError(t, err)
-	require.False(t, nothing.Changed)
+	require.False(t, must(s.promote(order))(t).Changed)
 	_, unlock, err := s.store.LockPromotions(t.Context())
 	require.NoError(t, err)
 	defer unlock()
@@ -163,4 +167,183 @@ func (s *system) statusOf(id, runID string) enums.WorkflowExecutionStatus {
 		return enums.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED
 	}
 	return described.GetWorkflowExecutionInfo().GetStatus()
+}
+
+// release02 is the commit of release 0.2, whose workers have no version.
+const release02 = "ee7e3d4"
+
+// worker02 starts a worker of release 0.2 and waits until it is ready.
+func (s *system) worker02() *worker {
+	s.t.Helper()
+	programs, err := build02()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	former := *s
+	former.programs = programs
+	return former.startWorker()
+}
+
+// build02 builds the worker of release 0.2, once, from the repository's history. Its source is
+// always in the same folder, so that the next build takes everything from Go's cache.
+var build02 = sync.OnceValues(func() (programs string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	source := filepath.Join(cache, "herald", "release-"+release02)
+	if err := os.MkdirAll(source, 0o700); err != nil {
+		return "", err
+	}
+	archive, programs := filepath.Join(binaries, "release.tar"), filepath.Join(binaries, "release")
+	if said, err := exec.Command("git", "-C", filepath.Join("..", ".."), "archive", "--output", archive, release02).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the source of release 0.2, commit %s, is not here: clone with the whole history, or run `git fetch --unshallow`: %w\n%s", release02, err, said)
+	}
+	for _, command := range [][]string{
+		{"tar", "-xf", archive, "-C", source},
+		{"go", "build", "-buildvcs=false", "-o", programs + string(filepath.Separator), "./worker"},
+	} {
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Dir = source
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, said)
+		}
+	}
+	return programs, nil
+})
+
+// TestSweep has rows without workflows, as a failover of Temporal's store leaves them, and
+// an event that was terminated. The sweep starts again what was lost, closes what was
+// terminated, and leaves alone what is under way.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startWorker()
+	s.scheduled()
+	s.starter("poller", "start")
+	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour'`)
+	s.writeEvents("waiting", 1)
+	s.writeEvents("terminated", 1)
+	s.awaitCount(2*loadChannels, `SELECT count(*) FROM notification`)
+	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'IMMEDIATE', delay = DEFAULT`)
+	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), s.eventID("terminated", 0), "", "an operator's word"))
+	s.lostDelivery(s.eventID("terminated", 0), "2", 0)
+	s.lostEvent("lost")
+	s.lostEvent("ended")
+	s.exec(`UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE' WHERE event_id = $1`, s.eventID("ended", 0))
+	s.lostDelivery(s.eventID("ended", 0), "1", 0)
+	s.exec(`UPDATE processed_event SET created_at = now() - interval '16 minutes'`)
+	s.exec(`UPDATE notification SET created_at = now() - interval '16 minutes'`)
+	require.Regexp(t, `incomplete events +1`, s.starter("status"))
+
+	found := s.sweep()
+
+	require.Equal(t, 2, found.StartedAgain, "the event that was lost, and the delivery")
+	require.GreaterOrEqual(t, found.Closed, 2, "the event that was terminated, and its delivery; those that began end by themselves")
+	require.Zero(t, found.Failed)
+	s.awaitDeliveries(s.eventID("lost", 0), "SENT", loadChannels)
+	s.awaitDeliveries(s.eventID("ended", 0), "SENT", 1)
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'FAILED' AND outcome = 'CANCELLED'`, s.eventID("terminated", 0)))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND user_id = '2' AND status = 'CANCELLED' AND last_error = 'terminated'`, s.eventID("terminated", 0)))
+	require.Equal(t, loadChannels, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND status = 'PENDING' AND restarts = 0`, s.eventID("waiting", 0)))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM processed_event WHERE event_id = $1 AND status = 'PROCESSING' AND restarts = 0`, s.eventID("waiting", 0)))
+
+	require.Zero(t, s.sweep().StartedAgain)
+	require.NotContains(t, s.starter("status"), "incomplete events")
+	require.Regexp(t, `last sweep .+ 0 started again, 0 closed, 0 failed`, s.starter("status"))
+	require.NoError(t, w.stop())
+}
+
+// TestSweepGivesUp loses a delivery's workflow each time it is started.
+func TestSweepGivesUp(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "EMAIL_MAX_ATTEMPTS=100")
+	s.prepareLoad()
+	s.fault("email", `{"status":429,"rate":1,"retry_after":"15m"}`)
+	w := s.startWorker()
+	s.scheduled()
+	s.lostEvent("gone")
+	event := s.eventID("gone", 0)
+	id := event + "-customer1-EMAIL"
+	s.exec(`UPDATE processed_event SET status = 'SUCCESS', created_at = now() - interval '1 hour'`)
+	s.lostDelivery(event, "1", 0)
+	s.exec(`UPDATE notification SET created_at = now() - interval '1 hour', strategy = 'DELAYED', send_after = now() + interval '1 day'`)
+	require.Zero(t, s.sweep().StartedAgain, "its time has not come")
+	s.exec(`UPDATE notification SET send_after = now()`)
+
+	for attempts := range 3 {
+		require.Equal(t, 1, s.sweep().StartedAgain)
+		s.awaitCount(attempts+1, `SELECT count(*) FROM delivery_attempt WHERE outcome = 'BUSY'`)
+		require.Zero(t, s.sweep().StartedAgain, "it waits for its next attempt")
+		s.lose(id)
+	}
+	require.Equal(t, 1, s.sweep().Failed)
+
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification WHERE status = 'FAILED' AND last_error = 'started again 3 times in vain'`))
+	letters := s.take("notification.dead-letter")
+	require.Len(t, letters, 1)
+	require.Contains(t, string(letters[0].Body), id)
+	require.NoError(t, w.stop())
+}
+
+// scheduled waits until Temporal has the schedule of the sweeps and pauses it, so that
+// only the test's sweeps run.
+func (s *system) scheduled() {
+	s.t.Helper()
+	schedule := s.temporal.ScheduleClient().GetHandle(s.t.Context(), workflows.SweepID(s.name))
+	s.eventually(func() bool {
+		return schedule.Pause(s.t.Context(), client.SchedulePauseOptions{}) == nil
+	}, "nobody scheduled the sweep")
+	again := launch.Launcher{Client: s.temporal, Prefix: s.name}
+	require.NoError(s.t, again.ScheduleSweep(s.t.Context()), "another worker starts")
+	s.eventually(func() bool {
+		described, err := schedule.Describe(s.t.Context())
+		return err == nil && described.Schedule.State.Paused && len(described.Info.RunningWorkflows) == 0
+	}, "a sweep does not end")
+}
+
+// sweep runs one sweep, and returns what it found.
+func (s *system) sweep() notification.Sweep {
+	s.t.Helper()
+	options := client.StartWorkflowOptions{ID: workflows.SweepID(s.name) + "-" + uuid.NewString(), TaskQueue: workflows.EventsQueue(s.name)}
+	run := must(s.temporal.ExecuteWorkflow(s.t.Context(), options, workflows.Sweep))(s.t)
+	var found notification.Sweep
+	require.NoError(s.t, run.Get(s.t.Context(), &found))
+	return found
+}
+
+// lostEvent writes an event that was started but has no workflow.
+func (s *system) lostEvent(round string) {
+	s.t.Helper()
+	id := s.eventID(round, 0)
+	s.exec(`
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at)
+		VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}', 'PROCESSED', now())`, id)
+	s.exec(`INSERT INTO processed_event (event_id) VALUES ($1)`, id)
+}
+
+// lostDelivery writes a planned delivery by e-mail that has no workflow.
+func (s *system) lostDelivery(event, user string, restarts int) {
+	s.t.Helper()
+	s.exec(`
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, restarts)
+		VALUES ($1, 'LOAD', 'CUSTOMER', $2, 'EMAIL', $3, 'Hello', 'You', 'ada@example.com', $4)`,
+		event, user, notification.DeliveryID(event, "customer", user, notification.Email), restarts)
+}
+
+// lose deletes a workflow from Temporal.
+func (s *system) lose(id string) {
+	s.t.Helper()
+	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(s.t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
+	})
+	require.NoError(s.t, err)
+	s.eventually(func() bool {
+		_, err := s.temporal.DescribeWorkflowExecution(s.t.Context(), id, "")
+		var unknown *serviceerror.NotFound
+		return errors.As(err, &unknown)
+	}, "%s is not forgotten", id)
 }

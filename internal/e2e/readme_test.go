@@ -81,8 +81,7 @@ func (r *reader) shell(script string) string {
 		_ = output.Close()
 	})
 	require.NoError(r.t, cmd.Run(), script)
-	printed, err := os.ReadFile(output.Name())
-	require.NoError(r.t, err)
+	printed := must(os.ReadFile(output.Name()))(r.t)
 	return string(printed)
 }
 
@@ -141,11 +140,9 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/roles.md":       true, // TestRoles
 		"docs/your-own.md":    true, // TestYourOwn
 	}
-	documents, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
+	documents := must(filepath.Glob("../../docs/*.md"))(t)
 	for _, path := range append(documents, "../../README.md", "../../CONTRIBUTING.md") {
-		document, err := filepath.Rel("../..", path)
-		require.NoError(t, err)
+		document := must(filepath.Rel("../..", path))(t)
 		for _, block := range codeBlocks(t, document) {
 			require.True(t, known[document], "%s has examples, and no test runs them:\n%s", document, block.text)
 			require.Contains(t, []string{"", "sh", "sql", "yaml", "console", "json", "go", "js"}, block.language, "%s:\n%s", document, block.text)
@@ -156,22 +153,20 @@ func TestDocumentsAreKnown(t *testing.T) {
 	}
 }
 
-// TestChangelog requires a section for what comes next and for each release whose
-// histories are kept, the newest first.
+// TestChangelog requires a section for what comes next and for each release, whose histories
+// are frozen, the newest first.
 func TestChangelog(t *testing.T) {
 	t.Parallel()
 
-	text, err := os.ReadFile("../../CHANGELOG.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../CHANGELOG.md"))(t)
 	var sections []string
 	for _, match := range regexp.MustCompile(`(?m)^## (\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		sections = append(sections, match[1])
 	}
-	releases, err := filepath.Glob("../../workflows/testdata/v*")
-	require.NoError(t, err)
+	releases := must(filepath.Glob("../../workflows/testdata/v*/SHA256SUMS"))(t)
 	want := []string{"Unreleased"}
-	for _, folder := range slices.Backward(releases) {
-		want = append(want, strings.TrimPrefix(filepath.Base(folder), "v"))
+	for _, sums := range slices.Backward(releases) {
+		want = append(want, strings.TrimPrefix(filepath.Base(filepath.Dir(sums)), "v"))
 	}
 	require.Equal(t, want, sections)
 }
@@ -181,11 +176,9 @@ func TestChangelog(t *testing.T) {
 func TestContributing(t *testing.T) {
 	t.Parallel()
 
-	text, err := os.ReadFile("../../CONTRIBUTING.md")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../CONTRIBUTING.md"))(t)
 	for _, match := range regexp.MustCompile("`([a-z./_]+/[a-z./_]*)`").FindAllStringSubmatch(string(text), -1) {
-		_, err := os.Stat(filepath.Join("../..", match[1]))
-		require.NoError(t, err)
+		must(os.Stat(filepath.Join("../..", match[1])))(t)
 	}
 	for _, script := range runnable(t, "CONTRIBUTING.md") {
 		for line := range strings.Lines(script) {
@@ -203,16 +196,14 @@ func TestContributing(t *testing.T) {
 // requireTest requires the package and the test that the arguments of `go test` name.
 func requireTest(t *testing.T, args []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("../..", args[0], "*_test.go"))
-	require.NoError(t, err)
+	files := must(filepath.Glob(filepath.Join("../..", args[0], "*_test.go")))(t)
 	require.NotEmpty(t, files, args)
 	if args[1] != "-run" {
 		return
 	}
 	name, _, _ := strings.Cut(args[2], "/")
 	require.True(t, slices.ContainsFunc(files, func(file string) bool {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must(os.ReadFile(file))(t)
 		return strings.Contains(string(text), "func "+name)
 	}), "there is no %s in %s", name, args[0])
 }
@@ -225,8 +216,7 @@ func TestContainersDocument(t *testing.T) {
 	services := composeServices(t)
 	s := newSystem(t)
 	s.starter("seed", "--slack-url", s.sandbox.URL)
-	s.startWorker()
-	s.starter("poller", "start")
+	s.startAll()
 	s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}")
 	s.awaitCount(4, "SELECT count(*) FROM notification WHERE status = 'SENT'")
 	scripts := runnable(t, "docs/containers.md")
@@ -251,12 +241,8 @@ func requireSecretsFile(t *testing.T, script string) {
 	command.Dir = folder
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
-	file, err := os.Stat(filepath.Join(folder, ".env"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), file.Mode().Perm())
-	text, err := os.ReadFile(filepath.Join(folder, ".env"))
-	require.NoError(t, err)
-	require.Regexp(t, `^HERALD_SECRET=\S{44}\nHERALD_TOKEN_SECRET=\S{44}\n$`, string(text))
+	require.Equal(t, os.FileMode(0o600), must(os.Stat(filepath.Join(folder, ".env")))(t).Mode().Perm())
+	require.Regexp(t, `^HERALD_SECRET=\S{44}\nHERALD_TOKEN_SECRET=\S{44}\n$`, string(must(os.ReadFile(filepath.Join(folder, ".env")))(t)))
 }
 
 // requireComposes requires a command of docker compose with existing services.
@@ -287,8 +273,7 @@ func requireComposes(t *testing.T, words []string, services map[string]bool) {
 
 func composeServices(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
-	require.NoError(t, err)
+	text := must(os.ReadFile("../../docker-compose.yml"))(t)
 	var file struct {
 		Services map[string]any `yaml:"services"`
 	}

@@ -1,20 +1,29 @@
 package e2e_test
 
 import (
-	"bytes"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"herald/internal/notification"
 	"herald/internal/receipts/receiptstest"
+	"herald/internal/sandbox"
+	"herald/internal/stacktest"
+	"herald/workflows"
 )
 
 // signing are the settings by which a gateway knows a signer.
@@ -46,8 +55,7 @@ func mailEvents(count int) string {
 // none.
 func (g *gateway) sendgrid(signer receiptstest.Signer, batch string) int {
 	g.t.Helper()
-	request, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.host()+"/webhooks/sendgrid", strings.NewReader(batch))
-	require.NoError(g.t, err)
+	request := must(http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.host()+"/webhooks/sendgrid", strings.NewReader(batch)))(g.t)
 	request.Header = signer.SendGrid(time.Now(), batch)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -66,9 +74,9 @@ func TestGatewayDiesBeforeItAnswers(t *testing.T) {
 	s := newSystem(t)
 	s.sentMails(mails)
 	signer := receiptstest.New("https://herald.example.com")
-	database := newMute(t, s.servers.databaseURL)
-	g := s.startGateway(append(signing(signer), "DATABASE_URL="+database.url)...)
-	database.armed.Store(true)
+	database, databaseURL := stacktest.LinkTo(t, s.servers.databaseURL)
+	g := s.startGateway(append(signing(signer), "DATABASE_URL="+databaseURL)...)
+	database.MuteAfter("commit\x00")
 	answered := make(chan int, 1)
 	go func() { answered <- g.sendgrid(signer, mailEvents(mails)) }()
 	s.awaitCount(mails, `SELECT count(*) FROM delivery_receipt`)
@@ -94,10 +102,8 @@ func TestGatewayDiesBeforeItStores(t *testing.T) {
 	s.sentMails(1)
 	signer := receiptstest.New("https://herald.example.com")
 	g := s.startGateway(signing(signer)...)
-	lock, err := s.store.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = lock.Exec(t.Context(), `SELECT FROM notification FOR UPDATE`)
-	require.NoError(t, err)
+	lock := must(s.store.Pool.Begin(t.Context()))(t)
+	must(lock.Exec(t.Context(), `SELECT FROM notification FOR UPDATE`))(t)
 	answered := make(chan int, 1)
 	go func() { answered <- g.sendgrid(signer, mailEvents(1)) }()
 	s.awaitCount(1, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'herald-webhooks' AND wait_event_type = 'Lock'`)
@@ -121,10 +127,8 @@ func TestStopWhileTheInboxIsSlow(t *testing.T) {
 	s.exec(people)
 	signer := receiptstest.New("https://herald.example.com")
 	g := s.startGateway(append(signing(signer), "DATABASE_URL="+strings.Replace(s.servers.databaseURL, "pool_max_conns=8", "pool_max_conns=2", 1))...)
-	lock, err := s.store.Pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = lock.Exec(t.Context(), `LOCK TABLE notification`)
-	require.NoError(t, err)
+	lock := must(s.store.Pool.Begin(t.Context()))(t)
+	must(lock.Exec(t.Context(), `LOCK TABLE notification`))(t)
 	var asking sync.WaitGroup
 	for range 4 {
 		asking.Go(func() { _, _ = g.request(http.MethodGet, "/api/notifications", "", bearer(tokenOf(t, ada))) })
@@ -165,65 +169,196 @@ func TestGatewayTakesStop(t *testing.T) {
 	require.NotContains(t, first.output.String()+second.output.String(), "+3934")
 }
 
-// mute is a way to a database that, once it is armed, lets a commit through and no answer
-// to it.
-type mute struct {
-	url   string
-	armed atomic.Bool
+// TestReceiptsOfTheSandbox sends messages through a worker, of which the sandbox says to a
+// gateway what became of them: signed by code that shares nothing with the gateway's.
+func TestReceiptsOfTheSandbox(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	var gatewayURL *url.URL
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(gatewayURL) }})
+	t.Cleanup(front.Close)
+	providers := must(sandbox.New(sandbox.Config{Ledger: filepath.Join(t.TempDir(), "ledger"), Local: true, Gateway: front.URL, Receipts: `{"delay":"10ms","twice":true,"shuffled":true}`}))(t)
+	t.Cleanup(func() { _ = providers.Close() })
+	faked := httptest.NewServer(providers)
+	t.Cleanup(faked.Close)
+	key := get(t, faked.URL+"/keys/sendgrid")
+	s.env = append(s.env, "SENDGRID_BASE_URL="+faked.URL, "TWILIO_BASE_URL="+faked.URL, "PUBLIC_URL="+front.URL, "SENDGRID_WEBHOOK_PUBLIC_KEY="+key)
+	s.prepareLoad()
+	g := s.startGateway()
+	gatewayURL = &url.URL{Scheme: "http", Host: g.host()}
+	s.startAll()
+
+	const status = `SELECT count(*) FROM notification WHERE event_id = $1 AND channel = $2 AND status = $3`
+	s.writeEvents("arrives", 1)
+	for _, channel := range []string{"EMAIL", "SMS"} {
+		s.awaitCount(1, status, s.eventID("arrives", 0), channel, "DELIVERED")
+	}
+	s.exec(`UPDATE recipient SET email = 'Bounce@example.com', phone = '+12015550102' WHERE user_id = '1'`)
+	s.writeEvents("bounces", 1)
+	s.awaitCount(1, status, s.eventID("bounces", 0), "EMAIL", "FAILED")
+	s.awaitCount(1, status, s.eventID("bounces", 0), "SMS", "DELIVERED")
+	s.writeEvents("is-not-sent", 1)
+	s.awaitSuccess(s.eventID("is-not-sent", 0))
+	require.Equal(t, 1, s.count(`SELECT count(*) FROM notification_decision WHERE event_id = $1 AND channels::text LIKE '%SUPPRESSED%'`, s.eventID("is-not-sent", 0)))
+	require.Zero(t, s.count(`SELECT count(*) FROM notification WHERE event_id = $1 AND channel = 'EMAIL'`, s.eventID("is-not-sent", 0)))
+	s.eventually(func() bool { return g.metric(`herald_receipts_total{channel="EMAIL",outcome="repeated"}`) > 0 }, "the repeats do not come")
+	for _, cause := range []string{"unsigned", "forged", "stale", "no_key"} {
+		require.Zero(t, g.metric(`herald_receipts_refused_total{cause="`+cause+`"}`), cause)
+	}
+	require.Zero(t, g.metric(`herald_receipts_total{channel="EMAIL",outcome="malformed"}`))
+	require.Zero(t, g.metric(`herald_receipts_total{channel="SMS",outcome="malformed"}`))
 }
 
-func newMute(t *testing.T, database string) *mute {
+// get returns the body of an answer.
+func get(t *testing.T, address string) string {
 	t.Helper()
-	behind, err := url.Parse(database)
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	front := *behind
-	front.Host = listener.Addr().String()
-	m := &mute{url: front.String()}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go m.serve(client, behind.Host)
-		}
-	}()
-	return m
+	answer := must(http.Get(address))(t)
+	defer func() { _ = answer.Body.Close() }()
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	body := must(io.ReadAll(answer.Body))(t)
+	return strings.TrimSpace(string(body))
 }
 
-// serve lasts as long as the client does.
-func (m *mute) serve(client net.Conn, address string) {
-	defer func() { _ = client.Close() }()
-	server, err := net.Dial("tcp", address)
-	if err != nil {
-		return
+// TestUnsubscribe follows the link of a mail: a scanner's GET changes nothing, the page asks
+// and unsubscribes, the inbox shows it and takes it back, and a mailbox provider's POST does
+// it with one click. What else comes, still comes; what is mandatory has no link.
+func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
+
+	p := newInboxes(newSystem(t))
+	p.exec(`
+		INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings'), ('RESERVATION_CANCELLED', 'your_bookings');
+		UPDATE event_type_channel_routing SET mandatory = false WHERE event_type = 'RESERVATION_CONFIRMED'`)
+	decided := func(event, decision string) {
+		p.awaitCount(1, `SELECT count(*) FROM notification_decision WHERE event_id = $1 AND user_id = '43' AND channels ->> 'EMAIL' = $2`, event, decision)
 	}
-	defer func() { _ = server.Close() }()
-	var silent atomic.Bool
-	go pass(server, client, func([]byte) bool { return !silent.Load() })
-	pass(client, server, func(sent []byte) bool {
-		if m.armed.Load() && bytes.Contains(sent, []byte("commit\x00")) {
-			silent.Store(true)
-		}
-		return true
-	})
+	link := p.linkOf(p.confirm("19:00") + "-customer43-EMAIL")
+	status, _ := p.gateway.request(http.MethodGet, link, "", nil)
+	require.Equal(t, http.StatusOK, status)
+	decided(p.confirm("19:15"), "SELECTED")
+
+	b := newBrowser(t)
+	page := b.open("http://" + p.gateway.host() + link)
+	page.awaitText("h2", "Stop e-mails about your bookings?")
+	require.Equal(t, "rgb(36, 86, 214)", evaluate[string](page, "getComputedStyle(document.querySelector('button')).backgroundColor"), "the style of the inbox")
+	page.tabTo("button.main")
+	page.press(kb.Enter)
+	page.awaitText("h2", "You will get no more e-mails about your bookings")
+	off := p.confirm("19:30")
+	decided(off, "USER_DISABLED")
+	p.awaitDelivery(off+"-customer43-WEBSOCKET", "SENT") // nobody's page is open
+
+	ada := p.openAs(b, "Ada Brooks")
+	ada.click("#open-preferences")
+	chip := "[data-category=your_bookings] [data-channel=EMAIL]"
+	ada.await("document.querySelector('" + chip + " input')?.checked === false")
+	ada.click(chip)
+	ada.click("#save")
+	ada.await("!document.querySelector('dialog').open")
+	decided(p.confirm("19:45"), "SELECTED")
+	page.do(chromedp.Navigate("http://" + p.gateway.host() + link))
+	page.awaitText("h2", "Stop e-mails about your bookings?")
+
+	status, _ = p.gateway.request(http.MethodPost, link, "List-Unsubscribe=One-Click", nil)
+	require.Equal(t, http.StatusOK, status)
+	decided(p.confirm("20:00"), "USER_DISABLED")
+
+	alert := p.alert("payments", "down") + "-admin1-EMAIL"
+	p.awaitDelivery(alert, "SENT")
+	require.Empty(t, p.mailed(alert).Unsubscribe, "what is mandatory cannot be switched off")
 }
 
-// pass hands on what comes, as long as it may.
-func pass(from, to net.Conn, may func([]byte) bool) {
-	chunk := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(chunk)
-		if err != nil {
-			return
-		}
-		if may(chunk[:n]) {
-			if _, err := to.Write(chunk[:n]); err != nil {
-				return
-			}
-		}
+// linkOf is the path of the link by which the recipient of a mail unsubscribes, once it is
+// sent.
+func (p *inboxes) linkOf(deliveryID string) string {
+	p.t.Helper()
+	p.awaitDelivery(deliveryID, "SENT")
+	link := must(url.Parse(p.mailed(deliveryID).Unsubscribe))(p.t)
+	require.Equal(p.t, "http://localhost:8080/unsubscribe", link.Scheme+"://"+link.Host+link.Path)
+	return link.RequestURI()
+}
+
+// mailed is the mail of a delivery, as the provider accepted it.
+func (s *system) mailed(deliveryID string) sandbox.Entry {
+	s.t.Helper()
+	messages := s.messages()
+	i := slices.IndexFunc(messages, func(m sandbox.Entry) bool { return m.DeliveryID == deliveryID })
+	require.GreaterOrEqual(s.t, i, 0, deliveryID)
+	return messages[i]
+}
+
+// TestWhatFollowsReceipts lets receipts come while no worker runs, since the only one was
+// killed, and while one does. The queue of dead letters hears of each failure once, and an
+// escalation that waits ends as its message has arrived.
+func TestWhatFollowsReceipts(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	s.exec(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until) VALUES ('LOAD', 'SMS', 'PUSH', '1 hour', 'DELIVERED')`)
+	w := s.startAll()
+	s.writeEvents("r", 1)
+	event := s.eventID("r", 0)
+	mail, text := event+"-customer1-EMAIL", event+"-customer1-SMS"
+	s.awaitDelivery(mail, "SENT")
+	s.awaitDelivery(text, "SENT")
+	w.kill()
+
+	bounce := notification.Receipt{Provider: notification.SendGrid, ID: "bounce", DeliveryID: mail, At: time.Now(), Word: "bounce", Detail: "550 no such mailbox", Status: notification.Failed}
+	s.record(bounce, notification.Receipt{Provider: notification.Twilio, ID: "delivered", DeliveryID: text, At: time.Now(), Word: "delivered", Status: notification.Delivered})
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM delivery_follow_up`))
+	require.Regexp(t, `follow-ups +2 wait`, s.starter("status"))
+
+	w = s.startWorker()
+	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
+	require.NoError(t, s.temporal.GetWorkflow(t.Context(), workflows.EscalationID(text), "").Get(t.Context(), nil))
+	s.awaitSuccess(event)
+	letters := s.take("notification.dead-letter")
+	require.Len(t, letters, 1)
+	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+mail+`"`)
+	require.Contains(t, string(letters[0].Body), "bounced: 550 no such mailbox")
+
+	// A worker starts what somebody terminated.
+	require.NoError(t, s.temporal.TerminateWorkflow(t.Context(), workflows.FollowUpID(s.name), "", "test"))
+	s.record(bounce, notification.Receipt{Provider: notification.Twilio, ID: "undelivered", DeliveryID: text, At: time.Now(), Word: "undelivered", Detail: "30005", Status: notification.Failed})
+	s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
+	letters = s.take("notification.dead-letter")
+	require.Len(t, letters, 1, "of the text alone: the mail's failure was told")
+	require.Contains(t, string(letters[0].Body), `"delivery_id":"`+text+`"`)
+
+	require.Contains(t, s.starter("delivery", "list", "--status", "failed"), "bounced: 550 no such mailbox")
+	require.Regexp(t, `sendgrid +bounce +FAILED +550 no such mailbox`, s.starter("delivery", "show", mail))
+	require.Contains(t, s.starter("delivery", "why", mail), "said later that it did not arrive")
+	require.Regexp(t, `deliveries +1 SENT, 2 FAILED`, s.starter("event", "show", event))
+	require.NotContains(t, s.starter("status"), "follow-ups")
+	// A retry that bounces is a failure of its own, and so is one that the provider refuses. A
+	// receipt that confirms the refusal is not.
+	require.Contains(t, s.starter("delivery", "retry", mail), "sent")
+	s.awaitDelivery(mail, "SENT")
+	requireLetter := func(attempts int) {
+		s.awaitDelivery(mail, "FAILED")
+		s.awaitCount(0, `SELECT count(*) FROM delivery_follow_up`)
+		var letters []amqp.Delivery
+		s.eventually(func() bool { letters = append(letters, s.take("notification.dead-letter")...); return len(letters) > 0 }, "no dead letter")
+		require.Len(t, letters, 1)
+		require.Contains(t, string(letters[0].Body), fmt.Sprintf(`"attempts":%d`, attempts))
 	}
+	bounce.ID = "bounce-of-the-retry"
+	s.record(bounce)
+	requireLetter(2)
+	s.fault("EMAIL", `{"status":400}`)
+	_, _ = s.tryStarter("delivery", "retry", mail)
+	requireLetter(3)
+	bounce.ID = "bounce-of-the-refused"
+	s.record(bounce)
+	require.Zero(t, s.count(`SELECT count(*) FROM delivery_follow_up`))
+	require.Empty(t, s.take("notification.dead-letter"))
+	require.NoError(t, w.stop())
+}
+
+// record stores receipts as a gateway does.
+func (s *system) record(receipts ...notification.Receipt) {
+	s.t.Helper()
+	must(s.store.RecordReceipts(s.t.Context(), receipts))(s.t)
 }

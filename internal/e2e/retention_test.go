@@ -12,8 +12,7 @@ func TestPurge(t *testing.T) {
 
 	s := newSystem(t)
 	s.prepareLoad()
-	w := s.startWorker()
-	s.starter("poller", "start")
+	w := s.startAll()
 	s.writeEvents("old", 3)
 	s.waitForLoad(3)
 	s.exec(`UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', delay = '1 hour' WHERE channel_type = 'SMS'`)

@@ -80,8 +80,7 @@ func (r *roles) address(role string) string {
 	if role == "" {
 		return r.admin
 	}
-	parsed, err := url.Parse(r.admin)
-	require.NoError(r.t, err)
+	parsed := must(url.Parse(r.admin))(r.t)
 	parsed.User = url.UserPassword(r.own("herald_"+role), rolePassword)
 	return parsed.String()
 }
@@ -90,12 +89,10 @@ func (r *roles) address(role string) string {
 func (r *roles) try(role, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	config, err := pgx.ParseConfig(withoutPoolSize(r.t, r.address(role)))
-	require.NoError(r.t, err)
-	conn, err := pgx.ConnectConfig(ctx, config)
-	require.NoError(r.t, err)
+	config := must(pgx.ParseConfig(withoutPoolSize(r.t, r.address(role))))(r.t)
+	conn := must(pgx.ConnectConfig(ctx, config))(r.t)
 	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.PgConn().Exec(ctx, r.own(sql)).ReadAll()
+	_, err := conn.PgConn().Exec(ctx, r.own(sql)).ReadAll()
 	return err
 }
 
@@ -132,18 +129,15 @@ func dropRoles(t *testing.T, address string, names ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	database, err := pgx.ParseConfig(withoutPoolSize(t, address))
-	require.NoError(t, err)
-	conn, err := pgx.Connect(ctx, os.Getenv("DATABASE_URL"))
-	require.NoError(t, err)
+	database := must(pgx.ParseConfig(withoutPoolSize(t, address)))(t)
+	conn := must(pgx.Connect(ctx, os.Getenv("DATABASE_URL")))(t)
 	defer func() { _ = conn.Close(ctx) }()
 	statements := []string{"DROP DATABASE IF EXISTS " + pgx.Identifier{database.Database}.Sanitize() + " WITH (FORCE)"}
 	for _, name := range names {
 		statements = append(statements, "DROP ROLE IF EXISTS "+name)
 	}
 	for _, statement := range statements {
-		_, err := conn.Exec(ctx, statement)
-		require.NoError(t, err)
+		must(conn.Exec(ctx, statement))(t)
 	}
 }
 
@@ -176,32 +170,25 @@ func (r *roles) producerInsertsOnly() {
 
 func (r *roles) gatewayServes() {
 	ctx := r.t.Context()
-	gateway, err := postgres.Open(ctx, withoutPoolSize(r.t, r.address("gateway")), "gateway")
-	require.NoError(r.t, err)
+	gateway := must(postgres.Open(ctx, withoutPoolSize(r.t, r.address("gateway")), "gateway"))(r.t)
 	defer gateway.Close()
 	require.NoError(r.t, gateway.Current(ctx, migrations.FS))
 	gateway.UseSecrets(secret.Address(heraldSecret), secret.Address(""))
 	require.NoError(r.t, gateway.AgreeOnSecret(ctx))
 
 	customer := notification.RecipientKey{UserType: notification.Customer, UserID: "42"}
-	page, err := gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1})
-	require.NoError(r.t, err)
+	page := must(gateway.InboxPage(ctx, customer, notification.InboxFilter{Unread: true, Limit: 1}))(r.t)
 	require.Len(r.t, page.Items, 1)
 	id := page.Items[0].NotificationID
-	_, err = gateway.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1)
-	require.NoError(r.t, err)
-	_, err = gateway.UnreadPosition(ctx, customer, 1)
-	require.NoError(r.t, err)
-	_, err = gateway.Unread(ctx, customer)
-	require.NoError(r.t, err)
+	must(gateway.InboxAfter(ctx, customer, notification.InboxPosition{}, true, 1))(r.t)
+	must(gateway.UnreadPosition(ctx, customer, 1))(r.t)
+	must(gateway.Unread(ctx, customer))(r.t)
 	require.NoError(r.t, gateway.MarkDelivered(ctx, []notification.Acknowledgement{{ID: id, RecipientKey: customer}}))
 	require.NoError(r.t, gateway.MarkRead(ctx, customer, id))
 	require.NoError(r.t, gateway.MarkAllRead(ctx, customer, id))
-	active, err := gateway.ActiveRecipients(ctx, []notification.RecipientKey{customer})
-	require.NoError(r.t, err)
+	active := must(gateway.ActiveRecipients(ctx, []notification.RecipientKey{customer}))(r.t)
 	require.Len(r.t, active, 1)
-	preferences, err := gateway.Preferences(ctx, customer)
-	require.NoError(r.t, err)
+	preferences := must(gateway.Preferences(ctx, customer))(r.t)
 	preferences.Timezone = "America/New_York"
 	require.NoError(r.t, gateway.SetPreferences(ctx, customer, preferences))
 	require.NoError(r.t, gateway.Unsubscribe(ctx, customer, "reminders", notification.Email))
@@ -232,10 +219,8 @@ func (r *roles) gatewayServes() {
 // nothing but opt-outs.
 func (r *roles) gatewayReadsNoMail() {
 	count := func(role, sql string) (n int) {
-		config, err := pgx.ParseConfig(withoutPoolSize(r.t, r.address(role)))
-		require.NoError(r.t, err)
-		conn, err := pgx.ConnectConfig(r.t.Context(), config)
-		require.NoError(r.t, err)
+		config := must(pgx.ParseConfig(withoutPoolSize(r.t, r.address(role))))(r.t)
+		conn := must(pgx.ConnectConfig(r.t.Context(), config))(r.t)
 		defer func() { _ = conn.Close(r.t.Context()) }()
 		require.NoError(r.t, conn.QueryRow(r.t.Context(), sql).Scan(&n))
 		return n
@@ -270,16 +255,13 @@ func (r *roles) operatorOperates() {
 }
 
 func (r *roles) workerAdopts() {
-	adopting, err := postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting")
-	require.NoError(r.t, err)
+	adopting := must(postgres.Open(r.t.Context(), withoutPoolSize(r.t, r.address("worker")), "adopting"))(r.t)
 	defer adopting.Close()
-	_, err = adopting.Adopt(r.t.Context(), "orders", []outboxes.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}})
-	require.NoError(r.t, err)
+	must(adopting.Adopt(r.t.Context(), "orders", []outboxes.AdoptedEvent{{ID: r.name + "-order", Type: "ORDER_PAID", Payload: []byte("{}")}}))(r.t)
 	require.NoError(r.t, adopting.KeepRows(r.t.Context(), "orders", []outboxes.KnownRow{{Key: "1", EventID: "e"}}))
 	require.NoError(r.t, adopting.ForgetRows(r.t.Context(), "orders", []string{"1"}))
 	require.NoError(r.t, adopting.RestTopic(r.t.Context(), "orders", outboxes.RestingTopic{Topic: "t", Wait: time.Second, Error: "of a test"}))
-	err = adopting.WakeTopics(r.t.Context(), "orders", []string{"t"})
-	require.NoError(r.t, err)
+	require.NoError(r.t, adopting.WakeTopics(r.t.Context(), "orders", []string{"t"}))
 }
 
 func (r *roles) workerDeletesNothing() {

@@ -107,6 +107,7 @@ func (u *upgrade) load(seconds int, f func(second int)) {
 // most so many twice, and no workflow task has failed.
 func (u *upgrade) ends(allowedDuplicates int) {
 	u.t.Helper()
+	kafkatest.CreateTopic(u.t, u.broker, "order-events", nil) // at once: a topic that is missing rests longer each time
 	u.mend()
 	u.starter("delivery", "send-now", notification.DeliveryID(u.name+"-wait", "customer", "1", notification.Push))
 	u.awaitSuccess(u.events...)
@@ -121,8 +122,22 @@ func (u *upgrade) ends(allowedDuplicates int) {
 	}
 	u.t.Logf("%d messages, %d repeated", len(accepted), duplicates)
 	require.LessOrEqual(u.t, duplicates, allowedDuplicates)
+	u.requireOrders(allowedDuplicates)
 	u.requirePublishedOnce(allowedDuplicates)
 	u.noTaskFailed()
+}
+
+// requireOrders requires a record of each order.
+func (u *upgrade) requireOrders(allowedDuplicates int) {
+	u.t.Helper()
+	u.eventually(func() bool {
+		return u.services.count(`SELECT count(*) FROM orders.outbox WHERE status = 'SENT'`) == orders
+	}, "the orders never reach their topic")
+	records := 0
+	for _, n := range kafkatest.EventIDs(u.t, u.broker, "order-events", orders) {
+		records += n
+	}
+	require.LessOrEqual(u.t, records, orders+allowedDuplicates)
 }
 
 // requirePublishedOnce requires a domain message of each event, and at most so many twice.
@@ -153,15 +168,13 @@ func (u *upgrade) noTaskFailed() {
 	query := fmt.Sprintf("TaskQueue IN ('%s')", strings.Join(queues, "', '"))
 	histories := 0
 	for request := (&workflowservice.ListWorkflowExecutionsRequest{Query: query}); ; {
-		page, err := u.temporal.ListWorkflow(u.t.Context(), request)
-		require.NoError(u.t, err)
+		page := must(u.temporal.ListWorkflow(u.t.Context(), request))(u.t)
 		for _, found := range page.GetExecutions() {
 			histories++
 			run := found.GetExecution()
 			history := u.temporal.GetWorkflowHistory(u.t.Context(), run.GetWorkflowId(), run.GetRunId(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 			for history.HasNext() {
-				event, err := history.Next()
-				require.NoError(u.t, err)
+				event := must(history.Next())(u.t)
 				if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && !slices.Contains(harmless, failed.GetCause()) {
 					u.t.Errorf("%s %s: %s: %s", found.GetType().GetName(), run.GetWorkflowId(), failed.GetCause(), failed.GetFailure().GetMessage())
 				}
@@ -179,7 +192,10 @@ func (u *upgrade) noTaskFailed() {
 func (u *upgrade) awaitGeneration(generation int) {
 	u.t.Helper()
 	current := regexp.MustCompile(fmt.Sprintf(`"current": %d,`, generation))
-	u.eventually(func() bool { return current.MatchString(u.starter("workers", "list", "-o", "json")) }, "generation %d is not current", generation)
+	u.eventually(func() bool {
+		listed, _ := u.tryStarter("workers", "list", "-o", "json") // a busy server may not answer in time
+		return current.MatchString(listed)
+	}, "generation %d is not current", generation)
 	u.awaitCount(0, `SELECT count(*) FROM worker_promotion WHERE ended_at IS NULL`)
 }
 

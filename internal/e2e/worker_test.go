@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 )
 
 // worker is one running worker process, or one of another program.
@@ -23,6 +26,14 @@ type worker struct {
 	output *buffer
 	ended  chan struct{}
 	err    error // how it ended; after ended
+}
+
+// startAll starts a worker and the poller.
+func (s *system) startAll() *worker {
+	s.t.Helper()
+	w := s.startWorker()
+	s.starter("poller", "start")
+	return w
 }
 
 // startWorker starts a worker process and waits until it is ready.
@@ -82,8 +93,7 @@ func (w *worker) addr() string {
 func (w *worker) ready() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr()+"/readyz", nil)
-	require.NoError(w.t, err)
+	request := must(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr()+"/readyz", nil))(w.t)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0
@@ -134,13 +144,205 @@ func TestVersion(t *testing.T) {
 
 	build := regexp.MustCompile(`^(worker|starter|gateway) \S+ \(commit (\S+), go1\.\S+\)\n$`)
 	for _, program := range []string{"worker", "starter", "gateway"} {
-		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output()
-		require.NoError(t, err)
-		require.Regexp(t, build, string(out))
+		require.Regexp(t, build, string(must(exec.CommandContext(t.Context(), filepath.Join(binaries, program), "--version").Output())(t)))
 	}
 	s := newSystem(t)
 	w := s.startWorker()
 	first, _, _ := strings.Cut(w.output.String(), "\n")
 	require.Regexp(t, `"msg":"worker starts","version":"\S+","commit":"\S+","go":"go1\.`, first)
 	require.Regexp(t, `(?m)^herald_build_info\{commit="\S+",go="go1\.\S+",version="\S+"\} 1$`, w.metrics())
+}
+
+// seenWithin is how long a worker may be dead before every command says so.
+const seenWithin = 10 * time.Second
+
+// TestDeadWorker starts the poller without a worker, then kills and stops workers while a
+// delivery waits, and asks what starter says of it.
+func TestDeadWorker(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "EMAIL_RETRY_INTERVAL=10m")
+	s.prepareLoad()
+	s.fault("EMAIL", `{"status":503}`)
+	began := time.Now()
+	started := s.starter("poller", "start") // a warning, and no failure
+	require.Contains(t, started, "no worker polls the task queue "+s.name+"-events")
+	require.Contains(t, started, s.name+"-outbox-poller-1")
+	require.Less(t, time.Since(began), 30*time.Second)
+
+	w := s.startWorker()
+	s.writeEvents("dead", 1)
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE channel = 'EMAIL' AND attempt_count = 1 AND last_error IS NOT NULL`)
+	var id string
+	require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT delivery_id FROM notification WHERE channel = 'EMAIL'`).Scan(&id))
+	commands := [][]string{{"poller", "status"}, {"delivery", "show", id}, {"delivery", "why", id}}
+	says := func(text string, command []string) bool { return strings.Contains(s.starter(command...), text) }
+	for _, command := range commands {
+		require.False(t, says("no worker polls", command), command)
+	}
+
+	for _, name := range []string{"stopped", "killed"} {
+		ended := time.Now()
+		if name == "stopped" {
+			require.NoError(t, w.stop())
+		} else {
+			s.startWorker().kill()
+			ended = time.Now()
+		}
+		for _, command := range commands {
+			asked := time.Now()
+			for ; !says("no worker polls the task queue "+s.name+"-", command); asked = time.Now() {
+				require.Less(t, asked.Sub(ended), seenWithin, "%s: %v does not say it", name, command)
+			}
+			t.Logf("%s: seen by %v when asked after %s", name, command, asked.Sub(ended).Round(100*time.Millisecond))
+			require.Contains(t, s.starter(command...), "the last one was seen at ")
+		}
+	}
+	require.Contains(t, s.starter("delivery", "why", id), "until a worker serves EMAIL")
+
+	s.startWorker()
+	for _, command := range commands {
+		s.eventually(func() bool { return !says("no worker polls", command) }, "%v does not see the new worker", command)
+	}
+}
+
+// TestPollerPaused pauses and resumes the poller, with and without a worker, and then
+// replays the recorded workflows.
+func TestPollerPaused(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t, "HERALD_ACTOR=e2e@host")
+	s.prepareLoad()
+	s.fails(1, "no poller runs", "poller", "pause")
+	w := s.startAll()
+	s.writeEvents("before", 1)
+	s.waitForLoad(1)
+
+	require.Contains(t, s.starter("poller", "pause"), "paused  "+s.name+"-outbox-poller-1")
+	s.starter("poller", "pause") // changes nothing
+	require.Regexp(t, "e2e@host +poller pause +"+s.name+"-outbox-poller-1", s.starter("audit", "--target", s.name+"-outbox-poller-1"))
+	require.Equal(t, "e2e@host", s.signalledBy(s.name+"-outbox-poller-1"))
+	s.writeEvents("meanwhile", 2)
+	require.Equal(t, "PAUSED", s.pollerStatus())
+	require.Contains(t, s.starter("status"), "PAUSED")
+	require.Contains(t, s.starter("poller", "start"), "`starter poller resume` lets it go on")
+
+	require.NoError(t, w.stop()) // a pause outlasts the workers
+	w = s.startWorker()
+	require.Equal(t, "PAUSED", s.pollerStatus())
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox WHERE status = 'PENDING' AND attempt_count = 0`))
+	s.exec(`CREATE TABLE resumed AS SELECT clock_timestamp() AS at`)
+	s.starter("poller", "resume")
+	s.starter("poller", "resume") // changes nothing
+	require.Equal(t, "RUNNING", s.pollerStatus())
+	s.waitForLoad(3)
+	require.Equal(t, 2, s.count(`SELECT count(*) FROM event_outbox, resumed WHERE published_at > at`))
+
+	s.replays("PollOutbox", s.name+"-outbox-poller-1")
+	s.replays("NotifyEvent", s.eventID("meanwhile", 0))
+	s.replays("DeliverNotification", s.eventID("meanwhile", 0)+"-customer1-EMAIL")
+	s.fails(1, "no workflow "+s.name+"-nobody is known to Temporal", "replay", s.name+"-nobody")
+
+	s.starter("poller", "pause")
+	require.Contains(t, s.starter("poller", "stop"), "stopped  "+s.name+"-outbox-poller-1") // a paused one, too
+	require.Equal(t, "CANCELED", s.pollerStatus())
+	require.NoError(t, w.stop())
+
+	s.starter("poller", "start")
+	require.NoError(t, s.temporal.CancelWorkflow(t.Context(), s.name+"-outbox-poller-1", "")) // as stop does, which then waits for a worker
+	require.Equal(t, "STOPPING", s.pollerStatus())
+	s.starter("poller", "start")
+	require.Equal(t, "RUNNING", s.pollerStatus())
+	w = s.startWorker()
+	s.writeEvents("anew", 1)
+	s.waitForLoad(4)
+	require.Equal(t, "RUNNING", s.pollerStatus())
+	require.NoError(t, w.stop())
+}
+
+// signalledBy returns the identity of the last signal in a workflow's history.
+func (s *system) signalledBy(id string) (identity string) {
+	s.t.Helper()
+	for events := s.temporal.GetWorkflowHistory(s.t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event := must(events.Next())(s.t)
+		if signal := event.GetWorkflowExecutionSignaledEventAttributes(); signal != nil {
+			identity = signal.GetIdentity()
+		}
+	}
+	return identity
+}
+
+func (s *system) pollerStatus() string {
+	s.t.Helper()
+	var state struct {
+		Pollers []struct {
+			Status string `json:"status"`
+		} `json:"pollers"`
+	}
+	out := s.starter("poller", "status", "-o", "json")
+	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&state)) // behind a warning
+	require.Len(s.t, state.Pollers, 1)
+	return state.Pollers[0].Status
+}
+
+// replays replays a workflow's latest run, by its id and by its run id.
+func (s *system) replays(kind, id string) {
+	s.t.Helper()
+	var view struct {
+		RunID string `json:"run_id"`
+		Type  string `json:"workflow_type"`
+		Clean bool   `json:"clean"`
+	}
+	out := s.starter("replay", id, "-o", "json")
+	require.NoError(s.t, json.NewDecoder(strings.NewReader(out[strings.Index(out, "{"):])).Decode(&view)) // behind its progress
+	require.True(s.t, view.Clean)
+	require.Equal(s.t, kind, view.Type)
+	require.Contains(s.t, s.starter("replay", id, "--run-id", view.RunID), "replays cleanly: "+kind)
+}
+
+// TestEventIDTaken writes events whose ids other workflows have: a poller, a delivery that
+// was made, and an event of another installation in the namespace. Each fails with that
+// reason, and the next event goes on.
+func TestEventIDTaken(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.prepareLoad()
+	w := s.startAll()
+	s.writeEvents("mine", 1)
+	s.waitForLoad(1)
+	theirs := s.name + "-theirs"
+	options := client.StartWorkflowOptions{ID: theirs, TaskQueue: s.name + "-another-events"}
+	other := must(s.temporal.ExecuteWorkflow(t.Context(), options, "NotifyEvent", map[string]any{"EventID": theirs}))(t)
+	t.Cleanup(func() {
+		_ = s.temporal.TerminateWorkflow(context.Background(), theirs, other.GetRunID(), "end of the test")
+	})
+
+	options.ID = s.name + "-another-outbox-poller-1"
+	poller := must(s.temporal.ExecuteWorkflow(t.Context(), options, "PollOutbox", map[string]any{}))(t)
+	t.Cleanup(func() {
+		_ = s.temporal.TerminateWorkflow(context.Background(), options.ID, poller.GetRunID(), "end of the test")
+	})
+	s.eventually(func() bool { // the newest of them are listed
+		said := s.starter("status")
+		require.NotContains(t, said, " "+s.name+"-events,")
+		return strings.Contains(said, options.TaskQueue)
+	}, "status does not warn of the other installation")
+
+	taken := map[string]string{
+		s.name + "-outbox-poller-1":               "PollOutbox of task queue " + s.name + "-events",
+		s.eventID("mine", 0) + "-customer1-EMAIL": "DeliverNotification of task queue " + s.name + "-email",
+		theirs: "NotifyEvent of task queue " + s.name + "-another-events",
+	}
+	for id := range taken {
+		s.exec(`INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ($1, 'LOAD', 'CUSTOMER', '1', '{"number": 1}')`, id)
+	}
+	s.writeEvents("neighbour", 1)
+	s.waitForLoad(2)
+	s.awaitCount(len(taken), `SELECT count(*) FROM event_outbox WHERE status = 'FAILED'`)
+	for id, who := range taken {
+		require.Equal(t, 1, s.count(`SELECT count(*) FROM event_outbox WHERE event_id = $1 AND error_message = $2`, id, "the id is taken by the workflow "+who), id)
+		require.Contains(t, s.starter("event", "show", id), who)
+	}
+	require.NoError(t, w.stop())
 }

@@ -21,8 +21,7 @@ func TestYourOwn(t *testing.T) {
 	t.Parallel()
 
 	n := newNewcomer(t)
-	source, err := os.ReadFile(yourOwnDoc)
-	require.NoError(t, err)
+	source := must(os.ReadFile(yourOwnDoc))(t)
 	parts := parseBook(string(source))
 	require.Equal(t, string(source), parts.String(), "the document is not read as it stands")
 	blocks := codeBlocks(t, "docs/your-own.md")
@@ -69,8 +68,7 @@ func newNewcomer(t *testing.T) *newcomer {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { require.NoError(t, listener.Close()) }()
 	return fmt.Sprint(listener.Addr())
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -61,9 +60,8 @@ func (e Explainer) execution(ctx context.Context, id string, result any) (*workf
 		return nil, WorkflowView{Status: Unreachable, Note: e.Unreachable.Error()}
 	}
 	description, err := e.Temporal.DescribeWorkflowExecution(ctx, id, "")
-	var notFound *serviceerror.NotFound
 	switch {
-	case errors.As(err, &notFound):
+	case launch.IsNotFound(err):
 		return nil, WorkflowView{Status: Unknown, Note: "Temporal does not know it: it was not started yet, or its retention has ended"}
 	case err != nil:
 		return nil, WorkflowView{Status: Unreachable, Note: err.Error()}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -16,8 +17,11 @@ import (
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
 
 	"herald/internal/advice"
+	"herald/internal/launch"
 	"herald/workflows"
 )
 
@@ -46,10 +50,9 @@ func badHistory(format string, args ...any) error {
 // of the latest run where runID is empty.
 func (e Explainer) FetchHistory(ctx context.Context, id, runID string) (History, error) {
 	described, err := e.Temporal.DescribeWorkflowExecution(ctx, id, runID)
-	var notFound *serviceerror.NotFound
 	var invalid *serviceerror.InvalidArgument
 	switch {
-	case errors.As(err, &notFound):
+	case launch.IsNotFound(err):
 		return History{}, advice.With(fmt.Errorf("no workflow %s is known to Temporal", strings.TrimSpace(id+" "+runID)),
 			"check the ID; Temporal forgets a workflow when the retention after its end is over")
 	case errors.As(err, &invalid):
@@ -146,4 +149,75 @@ func WorkflowTypes() []string {
 		names = append(names, registeredName(f))
 	}
 	return names
+}
+
+// Replay replays a history against this build. It changes nothing: nothing is sent or
+// written. problem says where this build diverges, in the words of the SDK; nil: it does
+// what was recorded.
+func Replay(ctx context.Context, h History) (problem, err error) {
+	type result struct{ problem, err error }
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				r = result{err: badHistory("the history is malformed: %.300s", fmt.Sprint(panicked))}
+			}
+			done <- r
+		}()
+		events := h.recorded
+		events = events[:endOfTask(events, lastTask(events))] // the workflow has not answered later events yet
+		r.problem, r.err = replay(events)
+	}()
+	select {
+	case r := <-done:
+		return r.problem, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func replay(events []*historypb.HistoryEvent) (problem, err error) {
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DisableDeadlockDetection: true, // a busy machine may need more than the second that it allows
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range workflows.All() {
+		replayer.RegisterWorkflow(f)
+	}
+	return replayer.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), &historypb.History{Events: events}), nil
+}
+
+// lastTask is the index of the last event that completed a workflow task; -1: none did.
+func lastTask(events []*historypb.HistoryEvent) int {
+	for i, event := range slices.Backward(events) {
+		if event.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			return i
+		}
+	}
+	return -1
+}
+
+// endOfTask is the index behind the events that stand for the commands of a workflow
+// task.
+func endOfTask(events []*historypb.HistoryEvent, task int) int {
+	end := task + 1
+	for end < len(events) && broughtBy(events[task].GetEventId(), events[end]) {
+		end++
+	}
+	return end
+}
+
+// broughtBy says that an event stands for a command of that workflow task.
+func broughtBy(task int64, event *historypb.HistoryEvent) bool {
+	message := event.ProtoReflect()
+	attributes := message.WhichOneof(message.Descriptor().Oneofs().ByName("attributes"))
+	if attributes == nil {
+		return false
+	}
+	of := message.Get(attributes).Message()
+	field := of.Descriptor().Fields().ByName("workflow_task_completed_event_id")
+	return field != nil && of.Get(field).Int() == task
 }

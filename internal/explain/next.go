@@ -135,14 +135,13 @@ func mend(d report.DeliveryDetail) string {
 	if len(d.Log) > 0 {
 		last = d.Log[len(d.Log)-1]
 	}
-	switch {
-	case notification.IsNotConfigured(last.Detail):
-		return fmt.Sprintf("Set what the last error names for the workers that serve %s, and restart them", d.Channel)
-	case last.Outcome == notification.OutcomeRefused && last.ProviderStatus == 0:
-		return "Correct what the last error names: the recipient's address, the text, or a setting of the workers"
-	}
 	switch last.Outcome {
+	case notification.OutcomeOff:
+		return fmt.Sprintf("Set what the last error names for the workers that serve %s, and restart them", d.Channel)
 	case notification.OutcomeRefused:
+		if last.ProviderStatus == 0 {
+			return "Correct what the last error names: the recipient's address, the text, or a setting of the workers"
+		}
 		return "Correct what the provider refused: the recipient's address, or the text"
 	case notification.OutcomeAccount:
 		return fmt.Sprintf("Mend the worker's credentials for %s", d.Channel)
@@ -209,7 +208,7 @@ func (w Why) nextAttempt(p PendingActivity, at Sending) string {
 			continue
 		}
 		rejected = attempt.Outcome == notification.OutcomeAccount
-		if !rejected && attempt.Outcome != notification.OutcomeError { // neither uses up an attempt
+		if !rejected && attempt.Outcome != notification.OutcomeError && attempt.Outcome != notification.OutcomeOff { // none of them uses up an attempt
 			number++
 		}
 	}

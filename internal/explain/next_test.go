@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -81,7 +80,6 @@ func TestNextOfADelivery(t *testing.T) {
 		d.Log[0].ProviderStatus, d.Log[0].Detail = row.ProviderStatus, row.Detail
 		return d
 	}
-	off := notification.NotConfiguredError{Channel: notification.SMS, Why: errors.New("TWILIO_FROM is not set")}
 	status := func(s notification.Status) report.DeliveryDetail {
 		return report.DeliveryDetail{DeliveryRow: report.DeliveryRow{Status: s, SentAt: &nextNow, DeliveredAt: &later}, HasText: true}
 	}
@@ -150,11 +148,11 @@ func TestNextOfADelivery(t *testing.T) {
 			tells: []string{"when it was due", "did not work", "first", "another address", "starter suppression remove", retry}},
 		{name: "without an address when it was due", delivery: dropped("NO_ADDRESS"), workflow: inState("COMPLETED"),
 			tells: []string{"no phone number", "first enter their phone number", retry}},
-		{name: "due in quiet hours", delivery: dropped(notification.WaitQuietHours), workflow: inState("COMPLETED"),
+		{name: "due in quiet hours", delivery: dropped("QUIET_HOURS"), workflow: inState("COMPLETED"),
 			tells: []string{"when it was due", "quiet hours", "dropped", retry}},
 		{name: "refused", delivery: failedBy(report.AttemptRow{Outcome: "REFUSED", ProviderStatus: 400}), workflow: inState("FAILED"), tells: []string{"failed", "the provider refused", "address", "text", retry}},
 		{name: "not asked", delivery: failed("REFUSED"), workflow: inState("FAILED"), tells: []string{"failed", "last error names", "setting of the workers", retry}},
-		{name: "not configured", delivery: failedBy(report.AttemptRow{Outcome: "ERROR", Detail: off.Error()}), workflow: inState("FAILED"),
+		{name: "not configured", delivery: failed(notification.OutcomeOff), workflow: inState("FAILED"),
 			tells: []string{"failed", "workers that serve SMS", "restart", retry}},
 		{name: "busy to the end", delivery: failed("BUSY"), workflow: inState("FAILED"), tells: []string{"failed", "provider answers again", retry}},
 		{name: "never clear", delivery: failed("AMBIGUOUS"), workflow: inState(Unknown), tells: []string{"failed", "provider answers again", retry}},

@@ -73,7 +73,7 @@ func (d *directory) compare(t *testing.T, event string, person notification.Reci
 		require.NoError(t, err)
 
 		want := decided.Decisions[channel]
-		require.Equal(t, want, plan.decision(), "%+v: %+v", key, plan)
+		require.Equal(t, want, plan.decision, "%+v: %+v", key, plan)
 		require.Equal(t, decided.Decisions != nil, plan.named && len(plan.routed) > 0, "%+v: %+v", key, plan) // of a type without routes nobody is decided about
 		seen[want]++
 		if !plan.named {
@@ -105,8 +105,6 @@ func (d *directory) compareAttempt(t *testing.T, key report.DecisionKey, plan pl
 		switch {
 		case !finding.Applies, finding.Decision == notification.DecisionMaxRecipients, finding.Decision == notification.DecisionSkipped: // planning has settled it
 			continue
-		case finding.Decision == notification.DecisionQuietHours:
-			dropped = notification.WaitQuietHours
 		default:
 			dropped = string(finding.Decision)
 		}
@@ -239,13 +237,22 @@ func (d *directory) addRules() {
 		}
 		for _, channel := range notification.Channels() {
 			if d.odds(75) {
-				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action) VALUES ($1, $2, $3, $4)",
-					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"))
+				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles) VALUES ($1, $2, $3, $4, $5, $6)",
+					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()))
 			}
 			if d.odds(30) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
 					eventType, channel, pick(d, "past", "ahead", "nowhere"), d.odds(50))
 			}
+		}
+	}
+	for i, from := range notification.Channels()[1:] { // to a later channel, so never in a circle
+		for _, eventType := range []string{"T1", "T2", "T3"} {
+			d.batch.Queue(`INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until, if_unreachable)
+				SELECT $1, f.channel_type, t.channel_type, '1 hour', 'READ', $4
+				FROM   event_type_channel_routing f JOIN event_type_channel_routing t USING (event_type)
+				WHERE  f.event_type = $1 AND f.channel_type = $2 AND t.channel_type = $3`,
+				eventType, from, pick(d, append(notification.Channels()[i+2:], "")...), d.odds(75))
 		}
 	}
 	for _, eventType := range []string{"T2", "T3"} { // T1 goes by its aggregate
@@ -303,7 +310,8 @@ func (d *directory) plan(t *testing.T, event string) {
 	env := suite.NewTestActivityEnvironment()
 	a := &activities.Activities{
 		Sources: map[string]activities.Source{notification.HeraldSource: {}}, Plans: d.Store,
-		EventTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
+		EventTexts:     func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
+		EscalatedTexts: func(notification.Event, []notification.Template) activities.EventTexts { return sameText{} },
 	}
 	env.RegisterActivity(a)
 	for in := (activities.PlanInput{EventID: event, Pages: 1}); ; {

@@ -122,9 +122,7 @@ func (e Explainer) readBatch(ctx context.Context, d report.DeliveryDetail, s *Se
 		return
 	}
 	sending := e.sending(ctx, batch.ID)
-	sending.TaskQueue = batch.Queue
-	sending.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, batch.Queue)
-	sending.Workers = sending.ServedBy.Running()
+	e.readWorkers(ctx, batch.Queue, &sending)
 	s.Note, s.BatchID, s.Batch = "it has no workflow of its own: a batch sends it, with others of its event", batch.ID, &sending
 }
 
@@ -135,8 +133,13 @@ func (e Explainer) readStarter(ctx context.Context, eventID string, s *Sending) 
 		return
 	}
 	s.Note = "it was not started yet: the workflow of its event, which runs, starts it"
-	s.TaskQueue = description.GetExecutionConfig().GetTaskQueue().GetName()
-	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, s.TaskQueue)
+	e.readWorkers(ctx, description.GetExecutionConfig().GetTaskQueue().GetName(), s)
+}
+
+// readWorkers reads who serves a task queue; nobody does where Temporal does not say.
+func (e Explainer) readWorkers(ctx context.Context, queue string, s *Sending) {
+	s.TaskQueue = queue
+	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, queue)
 	s.Workers = s.ServedBy.Running()
 }
 
@@ -148,8 +151,7 @@ func (e Explainer) sending(ctx context.Context, id string) Sending {
 	}
 	s.Pending = pendingOf(description.GetPendingActivities())
 	s.task = description.GetPendingWorkflowTask()
-	s.ServedBy, _ = launch.WorkersOf(ctx, e.Temporal, e.Namespace, s.TaskQueue) // none also where Temporal does not say
-	s.Workers = s.ServedBy.Running()
+	e.readWorkers(ctx, s.TaskQueue, &s)
 	e.readHistory(ctx, id, &s)
 	s.noteFirst()
 	if s.Workers > 0 {

@@ -30,8 +30,8 @@ type Demo struct {
 // Handler returns the paths under /demo/.
 func (d *Demo) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/demo/people", methods{http.MethodGet: d.list})
-	mux.Handle("/demo/token", methods{http.MethodPost: d.become})
+	mux.Handle("/demo/people", methods{http.MethodGet: {answer: d.list}})
+	mux.Handle("/demo/token", methods{http.MethodPost: {answer: d.become, body: true}})
 	return mux
 }
 

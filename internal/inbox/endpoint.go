@@ -15,15 +15,23 @@ import (
 	"herald/internal/signin"
 )
 
-// endpoint answers a request, or returns why it does not; then it has written nothing.
-type endpoint func(w http.ResponseWriter, r *http.Request) error
+// endpoint is what a path does for one method. It refuses parameters and bodies that it does
+// not take: their sender counts on them.
+type endpoint struct {
+	answer answerer
+	query  []string // the names of the parameters that it takes
+	body   bool     // it takes a body
+}
+
+// answerer answers a request, or returns why it does not; then it has written nothing.
+type answerer func(w http.ResponseWriter, r *http.Request) error
 
 // methods are the endpoints of a path.
 type methods map[string]endpoint
 
 // ServeHTTP answers in JSON that nobody keeps, for what it says is one recipient's and changes.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer, ok := m[r.Method]
+	served, ok := m[r.Method]
 	if !ok {
 		allowed := strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 		w.Header().Set("Allow", allowed)
@@ -34,9 +42,21 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	w.Header().Set("Cache-Control", "no-store")
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
-	if err := answer(w, r.WithContext(ctx)); err != nil {
+	if err := served.serve(w, r.WithContext(ctx)); err != nil {
 		refuse(w, r, err)
 	}
+}
+
+func (e endpoint) serve(w http.ResponseWriter, r *http.Request) error {
+	if err := checkQuery(r, e.query); err != nil {
+		return err
+	}
+	if !e.body && r.Method != http.MethodGet {
+		if err := withoutBody(r); err != nil {
+			return err
+		}
+	}
+	return e.answer(w, r)
 }
 
 // refusal is a request that is not as the API wants it.

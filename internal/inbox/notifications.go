@@ -45,7 +45,7 @@ var errBusy = errors.New("too many pages are read at once")
 
 // few answers [pagesAtOnce] requests at once. The others wait, so a client that takes its
 // answer too slowly is cut off.
-func few(answer endpoint) endpoint {
+func few(answer answerer) answerer {
 	slots := make(chan struct{}, pagesAtOnce)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		select {
@@ -60,10 +60,7 @@ func few(answer endpoint) endpoint {
 }
 
 func readFilter(r *http.Request) (filter notification.InboxFilter, err error) {
-	values, err := query(r, "unread", "before", "limit")
-	if err != nil {
-		return filter, err
-	}
+	values := r.URL.Query()
 	switch values.Get("unread") {
 	case "true":
 		filter.Unread = true
@@ -92,9 +89,6 @@ func limitParameter(values url.Values) (int, error) {
 }
 
 func (a *API) unreadCount(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
 	unread, err := a.Notifications.Unread(r.Context(), who(r.Context()))
 	if err != nil {
 		return err
@@ -104,12 +98,6 @@ func (a *API) unreadCount(w http.ResponseWriter, r *http.Request) error {
 
 // read marks one notification. An id that cannot be is one that the recipient does not have.
 func (a *API) read(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	if err := withoutBody(r); err != nil {
-		return err
-	}
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
 		return notification.ErrNoNotification
@@ -121,18 +109,12 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) readAll(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "until")
-	if err != nil {
-		return err
-	}
+	values := r.URL.Query()
 	if !values.Has("until") {
 		return badRequest("until is missing: it is the notification_id of the newest that was shown")
 	}
 	until, err := idParameter(values, "until")
 	if err != nil {
-		return err
-	}
-	if err := withoutBody(r); err != nil {
 		return err
 	}
 	if err := a.Readings.MarkAllRead(r.Context(), who(r.Context()), until); err != nil {

@@ -14,22 +14,22 @@ import (
 	"strings"
 )
 
-// query returns the parameters of a request, each given once at most. One that is unknown is
-// refused rather than ignored, since its sender counts on it.
-func query(r *http.Request, known ...string) (url.Values, error) {
+// checkQuery refuses a query with other parameters than the known ones, or with one of them
+// twice.
+func checkQuery(r *http.Request, known []string) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, badRequest("the query cannot be read: encode it")
+		return badRequest("the query cannot be read: encode it")
 	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
-			return nil, badRequest("a parameter of the query is unknown: " + takes(known))
+			return badRequest("a parameter of the query is unknown: " + takes(known))
 		}
 		if len(given) > 1 {
-			return nil, badRequest(name + " is given more than once")
+			return badRequest(name + " is given more than once")
 		}
 	}
-	return values, nil
+	return nil
 }
 
 func takes(known []string) string {

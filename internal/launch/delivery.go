@@ -8,6 +8,7 @@ import (
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"herald/activities"
@@ -85,4 +86,72 @@ func (l *Launcher) retryOptions(in RetryInput, summary string) client.StartWorkf
 // DeliveryWorkflow tells what became of a delivery's workflow.
 func (l *Launcher) DeliveryWorkflow(ctx context.Context, deliveryID string, channel notification.Channel) (activities.WorkflowState, error) {
 	return l.state(ctx, deliveryID, workflows.DeliverNotificationType, workflows.ChannelQueue(l.Prefix, channel))
+}
+
+// JoinDigest tells the digest of a delivery's kind that the delivery is there, and
+// starts the digest if it does not run. It returns the digest's workflow ID.
+func (l *Launcher) JoinDigest(ctx context.Context, join activities.Join) (string, error) {
+	key := join.Place.Key
+	id := workflows.DigestID(l.Prefix, join.Place)
+	recipient := string(key.UserType) + "/" + key.UserID
+	options := client.StartWorkflowOptions{
+		TaskQueue: join.Policy.TaskQueue,
+		Priority:  workflows.Priority(join.Place.Priority, notification.Entity{}),
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			workflows.EventTypeAttribute.ValueSet(key.EventType),
+			workflows.RecipientAttribute.ValueSet(recipient),
+			workflows.ChannelAttribute.ValueSet(string(key.Channel)),
+		),
+		StaticSummary: fmt.Sprintf("%s digest to %s: %s", key.Channel, recipient, key.EventType),
+	}
+	in := workflows.DigestInput{Key: key, Window: join.Place.Window, Policy: join.Policy}
+	if _, err := l.Client.SignalWithStartWorkflow(ctx, id, workflows.DigestJoined, join.DeliveryID, options, workflows.Digest, in); err != nil {
+		return "", fmt.Errorf("join digest: %w", err)
+	}
+	return id, nil
+}
+
+// Batch is a running workflow that sends many deliveries of an event.
+type Batch struct {
+	ID    string
+	Queue string // of the activity that sends
+}
+
+// BatchOf finds the batch of an event's deliveries over a channel that has the one of a
+// number in notification; the zero value: none runs. A lane has a few batches at a time.
+func BatchOf(ctx context.Context, temporal client.Client, eventID string, channel notification.Channel, number int64) (Batch, error) {
+	lane, err := Describe(ctx, temporal, workflows.LaneID(eventID, channel), "")
+	if err != nil {
+		return Batch{}, err
+	}
+	for _, child := range lane.GetPendingChildren() {
+		if child.GetWorkflowTypeName() != workflows.DeliverBatchType {
+			continue
+		}
+		in, err := batchInput(ctx, temporal, child.GetWorkflowId(), child.GetRunId())
+		if err != nil {
+			return Batch{}, err
+		}
+		if in.IDs.First <= number && number <= in.IDs.Last {
+			return Batch{child.GetWorkflowId(), workflows.BatchesQueue(in.Policy.TaskQueue)}, nil
+		}
+	}
+	return Batch{}, nil
+}
+
+// batchInput reads with what a batch was started.
+func batchInput(ctx context.Context, temporal client.Client, id, runID string) (in workflows.BatchInput, err error) {
+	history := temporal.GetWorkflowHistory(ctx, id, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if !history.HasNext() {
+		return in, fmt.Errorf("the history of %s is empty", id)
+	}
+	started, err := history.Next()
+	if err != nil {
+		return in, fmt.Errorf("read the history of %s: %w", id, err)
+	}
+	payloads := started.GetWorkflowExecutionStartedEventAttributes().GetInput()
+	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
+		return in, fmt.Errorf("read the input of %s: %w", id, err)
+	}
+	return in, nil
 }

@@ -2,10 +2,8 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"golang.org/x/sync/errgroup"
 
@@ -24,13 +22,9 @@ func (l *Launcher) EndEvent(ctx context.Context, workflowID, runID, reason strin
 	if err := l.terminate(ctx, workflowID, runID, reason); err != nil {
 		return err
 	}
-	described, err := l.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
-	var unknown *serviceerror.NotFound
-	if errors.As(err, &unknown) {
-		return nil
-	}
+	described, err := Describe(ctx, l.Client, workflowID, runID)
 	if err != nil {
-		return fmt.Errorf("describe %s: %w", workflowID, err)
+		return err
 	}
 	return l.endChildren(ctx, described.GetPendingChildren(), reason)
 }
@@ -54,8 +48,7 @@ func (l *Launcher) endChildren(ctx context.Context, children []*workflowpb.Pendi
 
 // terminate ends a workflow. One that has ended already is as good.
 func (l *Launcher) terminate(ctx context.Context, id, runID, reason string) error {
-	var ended *serviceerror.NotFound
-	if err := l.Client.TerminateWorkflow(ctx, id, runID, reason); err != nil && !errors.As(err, &ended) {
+	if err := l.Client.TerminateWorkflow(ctx, id, runID, reason); err != nil && !IsNotFound(err) {
 		return fmt.Errorf("terminate %s: %w", id, err)
 	}
 	return nil

@@ -1,11 +1,16 @@
 package launch_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -132,4 +137,149 @@ func eventWith(reuse enums.WorkflowIdReusePolicy) any {
 
 func taken(workflowType, queue string) error {
 	return &notification.IDTakenError{WorkflowType: workflowType, TaskQueue: queue}
+}
+
+// The workflow of an event knows nothing of topics.
+func TestStartEventOfASource(t *testing.T) {
+	t.Parallel()
+
+	kafka := &outboxes.KafkaRoute{Topic: "events"}
+	tests := []struct {
+		name   string
+		source string
+		config outboxes.Source
+		want   workflows.NotifyInput
+	}{
+		{"Herald's own", "herald", outboxes.Source{}, workflows.NotifyInput{Source: "herald", Publish: true}},
+		{"Herald's own, of a history of before", "", outboxes.Source{}, workflows.NotifyInput{Publish: true}},
+		{"Herald's own with a topic", "", outboxes.Source{Name: "herald", Kafka: kafka}, workflows.NotifyInput{Publish: true}},
+		{"only people", "orders", outboxes.Source{Name: "orders", People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
+		{"both", "orders", outboxes.Source{Name: "orders", Kafka: kafka, People: true}, workflows.NotifyInput{Source: "orders", Publish: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			tt.want.EventID, tt.want.Commands = "evt-1", workflows.Commands
+			tt.config.Retries, tt.config.RetryInterval = 5, time.Second
+			server := mocks.NewClient(t)
+			server.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.MatchedBy(isNotifyEvent), tt.want).Return(nil, nil).Once()
+			launcher := launch.Launcher{Client: server, Prefix: "herald", PublishEvents: true}
+			if tt.config.Name != "" {
+				launcher.Sources = map[string]outboxes.Source{tt.config.Name: tt.config}
+			}
+
+			require.NoError(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: tt.source, Type: "T"}))
+		})
+	}
+}
+
+// A process that was not told of a source starts nothing of it: it would not know how.
+func TestStartEventOfAnUnknownSource(t *testing.T) {
+	t.Parallel()
+
+	launcher := launch.Launcher{Client: mocks.NewClient(t), Prefix: "herald", Sources: sources}
+	err := launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: "wallet", Type: "T"})
+	require.ErrorContains(t, err, "wallet")
+	require.ErrorContains(t, err, "OUTBOX_SOURCES")
+}
+
+// An event that an earlier release kept of a source without people is not told.
+func TestStartEventOfASourceWithoutPeople(t *testing.T) {
+	t.Parallel()
+
+	launcher := launch.Launcher{Client: mocks.NewClient(t), Prefix: "herald", Sources: map[string]outboxes.Source{"wallet": {Name: "wallet"}}}
+	require.ErrorContains(t, launcher.StartEvent(t.Context(), notification.PendingEvent{ID: "evt-1", Source: "wallet", Type: "T"}), "tells no people")
+}
+
+// An aggregate of another outbox may be missing, or longer than Temporal takes.
+func TestStartEventWithAnyAggregate(t *testing.T) {
+	t.Parallel()
+
+	long := strings.Repeat("é", 127)
+	tests := []struct {
+		name     string
+		event    notification.PendingEvent
+		found    int // by how many search attributes
+		summary  string
+		summaryN int
+	}{
+		{"none", notification.PendingEvent{Type: "FundsAdded"}, 1, "FundsAdded", 10},
+		{"no id", notification.PendingEvent{Type: "FundsAdded", AggregateType: "CUSTOMER"}, 1, "FundsAdded", 10},
+		{"both", notification.PendingEvent{Type: "FundsAdded", AggregateType: "CUSTOMER", AggregateID: "5"}, 2, "FundsAdded of CUSTOMER/5", 24},
+		{"long", notification.PendingEvent{Type: long, AggregateType: long, AggregateID: long}, 1, long, 300},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			tt.event.ID, tt.event.Source = "evt-1", "orders"
+			server := mocks.NewClient(t)
+			server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+				return o.TypedSearchAttributes.Size() == tt.found && strings.HasPrefix(o.StaticSummary, tt.summary) && len(o.StaticSummary) <= tt.summaryN
+			}), mock.Anything, mock.Anything).Return(nil, nil).Once()
+			launcher := launch.Launcher{Client: server, Prefix: "herald", Sources: sources}
+
+			require.NoError(t, launcher.StartEvent(t.Context(), tt.event))
+		})
+	}
+}
+
+// events is a history, whole or cut off.
+type events struct {
+	left []*history.HistoryEvent
+	err  error // in place of the first event
+}
+
+func (e *events) HasNext() bool { return len(e.left) > 0 || e.err != nil }
+
+func (e *events) Next() (*history.HistoryEvent, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	next := e.left[0]
+	e.left = e.left[1:]
+	return next, nil
+}
+
+// What a run of release 0.2 has left to do is read from its history, which may end anywhere.
+func TestEventRemainder(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		history string
+		cut     int // how many events there are; 0: all
+		want    launch.Remainder
+	}{
+		{history: "notify_first_sent", cut: 3, want: launch.Remainder{Publish: true}},
+		{history: "notify_first_sent"},
+		{history: "notify_first_again"},
+		{history: "notify_paged", cut: 7, want: launch.Remainder{Publish: true}},
+		{history: "notify_paged"},
+		{history: "notify_topic"},
+		{history: "notify_topic_only", want: launch.Remainder{TopicOnly: true}},
+	}
+	for _, tt := range tests {
+		file, err := os.Open(filepath.Join("..", "..", "workflows", "testdata", "v0.2", tt.history+".json"))
+		require.NoError(t, err)
+		recorded, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{LastEventID: int64(tt.cut)})
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+
+		left, err := remainder(t, &events{left: recorded.GetEvents()})
+		require.NoError(t, err)
+		require.Equal(t, tt.want, left, "%s %d", tt.history, tt.cut)
+	}
+	left, err := remainder(t, &events{err: serviceerror.NewNotFound("its retention has ended")})
+	require.NoError(t, err)
+	require.Equal(t, launch.Remainder{Publish: true}, left)
+	_, err = remainder(t, &events{err: serviceerror.NewUnavailable("away")})
+	require.ErrorContains(t, err, "away")
+}
+
+func remainder(t *testing.T, recorded *events) (launch.Remainder, error) {
+	t.Helper()
+	server := mocks.NewClient(t)
+	server.On("GetWorkflowHistory", mock.Anything, "evt-1", "", false, mock.Anything).Return(recorded)
+	return (&launch.Launcher{Client: server}).EventRemainder(t.Context(), "evt-1")
 }

@@ -2,24 +2,17 @@ package launch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 
 	"herald/activities"
 )
 
 // Execution describes the last run of a workflow; the zero value: Temporal knows none.
 func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities.Execution, error) {
-	described, err := l.Client.DescribeWorkflowExecution(ctx, workflowID, "")
-	var unknown *serviceerror.NotFound
-	if errors.As(err, &unknown) {
-		return activities.Execution{}, nil
-	}
-	if err != nil {
-		return activities.Execution{}, fmt.Errorf("describe workflow: %w", err)
+	described, err := Describe(ctx, l.Client, workflowID, "")
+	if err != nil || described == nil {
+		return activities.Execution{}, err
 	}
 	info := described.GetWorkflowExecutionInfo()
 	return activities.Execution{
@@ -31,15 +24,9 @@ func (l *Launcher) Execution(ctx context.Context, workflowID string) (activities
 
 // Terminated reports whether one run of a workflow was terminated or deleted.
 func (l *Launcher) Terminated(ctx context.Context, workflowID, runID string) (bool, error) {
-	described, err := l.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
-	var unknown *serviceerror.NotFound
-	if errors.As(err, &unknown) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("describe workflow: %w", err)
-	}
-	return described.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, nil
+	described, err := Describe(ctx, l.Client, workflowID, runID)
+	terminated := described.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
+	return err == nil && (described == nil || terminated), err
 }
 
 func stateOf(status enums.WorkflowExecutionStatus) activities.WorkflowState {

@@ -2,10 +2,8 @@ package launch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"herald/workflows"
@@ -31,8 +29,7 @@ func (l *Launcher) StartFollowUp(ctx context.Context) error {
 func (l *Launcher) SettleEscalation(ctx context.Context, deliveryID string) error {
 	id := workflows.EscalationID(deliveryID)
 	err := l.Client.SignalWorkflow(ctx, id, "", workflows.Settled, nil)
-	var none *serviceerror.NotFound
-	if err != nil && !errors.As(err, &none) {
+	if err != nil && !IsNotFound(err) {
 		return fmt.Errorf("tell workflow: %w", err)
 	}
 	return nil

@@ -66,11 +66,10 @@ func (e *NoVersioningError) Unwrap() error { return e.Err }
 func (l *Launcher) Generations(ctx context.Context) (Generations, error) {
 	found := Generations{Current: Unversioned}
 	described, err := l.deployment().Describe(ctx, client.WorkerDeploymentDescribeOptions{})
-	var unknown *serviceerror.NotFound
 	var unimplemented *serviceerror.Unimplemented
 	var disabled *serviceerror.PermissionDenied
 	switch {
-	case errors.As(err, &unknown):
+	case IsNotFound(err):
 		return found, nil
 	case errors.As(err, &unimplemented), errors.As(err, &disabled):
 		return found, &NoVersioningError{err}
@@ -102,8 +101,7 @@ func (l *Launcher) SetGeneration(ctx context.Context, generation int) error {
 // each queue and kind of task.
 func (l *Launcher) QueuesOf(ctx context.Context, generation int) ([]client.WorkerDeploymentTaskQueueInfo, error) {
 	described, err := l.deployment().DescribeVersion(ctx, client.WorkerDeploymentDescribeVersionOptions{BuildID: BuildID(generation)})
-	var unknown *serviceerror.NotFound
-	if err != nil && !errors.As(err, &unknown) {
+	if err != nil && !IsNotFound(err) {
 		return nil, fmt.Errorf("describe generation %d: %w", generation, err)
 	}
 	return described.Info.TaskQueuesInfos, nil

@@ -4,15 +4,23 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"herald/activities"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
+	"herald/workflows"
 )
 
 // Launcher starts the workflows of one installation.
@@ -24,6 +32,25 @@ type Launcher struct {
 	Generation    int    // of the commands that events issue; 0: [workflows.Commands]
 
 	Sources map[string]outboxes.Source // by name; without one for Herald's own, that goes to no topic
+}
+
+// IsNotFound reports whether Temporal does not know what it was asked for.
+func IsNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}
+
+// Describe describes a run of a workflow, without runID the last one; nil: Temporal knows
+// none.
+func Describe(ctx context.Context, temporal client.Client, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	described, err := temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe %s: %w", workflowID, err)
+	}
+	return described, nil
 }
 
 // errForgotten is a failure that the caller tries again, as it does when Temporal
@@ -49,4 +76,50 @@ func (l *Launcher) unlessStarted(ctx context.Context, err error, options client.
 	default:
 		return nil
 	}
+}
+
+// RegisterSearchAttributes adds Herald's search attributes to Temporal and waits
+// until they can be used, since Temporal refuses to start a workflow with an unknown
+// one. A repetition changes nothing. Where the server does not let us add them, as
+// on Temporal Cloud, somebody must have added them before.
+func RegisterSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	missing, err := MissingSearchAttributes(ctx, temporal, namespace)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	add := &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: map[string]enums.IndexedValueType{}}
+	for _, name := range workflows.SearchAttributes() {
+		add.SearchAttributes[name] = enums.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	// The server leaves those that it knows as they are. An error may mean that another
+	// worker is adding them at the same time, so the loop asks whether they are there.
+	_, addErr := temporal.OperatorService().AddSearchAttributes(ctx, add)
+	for err != nil || len(missing) > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("add the keyword search attributes %s to namespace %s: %w", strings.Join(missing, ", "), namespace, cmp.Or(addErr, err, ctx.Err()))
+		case <-time.After(200 * time.Millisecond):
+			missing, err = MissingSearchAttributes(ctx, temporal, namespace)
+		}
+	}
+	return nil
+}
+
+// MissingSearchAttributes returns those of Herald's that a query cannot name: their list
+// shows an addition before the servers act on it.
+func MissingSearchAttributes(ctx context.Context, temporal client.Client, namespace string) ([]string, error) {
+	var missing []string
+	for _, name := range workflows.SearchAttributes() {
+		_, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: name + `="?"`})
+		var unknown *serviceerror.InvalidArgument
+		switch {
+		case errors.As(err, &unknown):
+			missing = append(missing, name)
+		case err != nil:
+			return nil, fmt.Errorf("look for search attribute %s: %w", name, err)
+		}
+	}
+	return missing, nil
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -55,13 +53,9 @@ func inputOf(started *historypb.HistoryEvent) (input startedInput, err error) {
 
 // OpenEvent reads the workflow of an event, if one of this installation runs.
 func (l *Launcher) OpenEvent(ctx context.Context, eventID string) (OpenEvent, error) {
-	described, err := l.Client.DescribeWorkflowExecution(ctx, eventID, "")
-	var unknown *serviceerror.NotFound
-	if errors.As(err, &unknown) {
-		return OpenEvent{}, nil
-	}
+	described, err := Describe(ctx, l.Client, eventID, "")
 	if err != nil {
-		return OpenEvent{}, fmt.Errorf("describe %s: %w", eventID, err)
+		return OpenEvent{}, err
 	}
 	info := described.GetWorkflowExecutionInfo()
 	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetType().GetName() != workflows.NotifyEventType ||
@@ -114,9 +108,8 @@ func (l *Launcher) EventRemainder(ctx context.Context, eventID string) (left Rem
 	history := l.Client.GetWorkflowHistory(ctx, eventID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() && left.Publish {
 		event, err := history.Next()
-		var unknown *serviceerror.NotFound
 		switch {
-		case errors.As(err, &unknown):
+		case IsNotFound(err):
 			return left, nil
 		case err != nil:
 			return left, fmt.Errorf("read the history of %s: %w", eventID, err)

@@ -3,14 +3,22 @@ package launch_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/workflow"
 
+	"herald/activities"
 	"herald/internal/launch"
+	"herald/internal/notification"
 	"herald/workflows"
 )
 
@@ -39,4 +47,35 @@ func TestStartPoller(t *testing.T) {
 
 		require.ErrorIs(t, launcher.StartPoller(t.Context(), tt.source, 2, tt.anew), tt.answer)
 	}
+}
+
+var (
+	restaurant = notification.Entity{Type: "RESTAURANT", ID: "5"}
+	policy     = activities.DeliveryPolicy{
+		TaskQueue:     "herald-email",
+		AttemptPolicy: activities.AttemptPolicy{MaxAttempts: 3, FirstRetry: 30 * time.Second, Coefficient: 2, Timeout: 10 * time.Second},
+	}
+)
+
+// described is what Temporal tells of a workflow of this type on this task queue.
+func described(workflowType, queue string) *workflowservice.DescribeWorkflowExecutionResponse {
+	return &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Type: &commonpb.WorkflowType{Name: workflowType}},
+		ExecutionConfig:       &workflowpb.WorkflowExecutionConfig{TaskQueue: &taskqueuepb.TaskQueue{Name: queue}},
+	}
+}
+
+// Functions cannot be compared, but each of ours has a type of its own.
+func isNotifyEvent(func(workflow.Context, workflows.NotifyInput) (workflows.NotifyResult, error)) bool {
+	return true
+}
+
+func isPollOutbox(func(workflow.Context, workflows.PollInput) error) bool { return true }
+
+func isDigest(func(workflow.Context, workflows.DigestInput) (workflows.DigestResult, error)) bool {
+	return true
+}
+
+func isDeliverNotification(func(workflow.Context, workflows.DeliverInput) (workflows.DeliverResult, error)) bool {
+	return true
 }

@@ -8,11 +8,16 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
+	"herald/activities"
 	"herald/internal/launch"
+	"herald/internal/notification"
+	"herald/workflows"
 )
 
 // One schedule an installation, which is left as it is where it is there.
@@ -32,5 +37,120 @@ func TestScheduleSweep(t *testing.T) {
 		launcher := launch.Launcher{Client: server, Prefix: "herald"}
 
 		require.ErrorIs(t, launcher.ScheduleSweep(t.Context()), tt.want)
+	}
+}
+
+// One schedule an installation, which knows the settings of the worker that started last.
+// What an operator has paused stays so.
+func TestScheduleCleaning(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("no connection")
+	outboxes := []activities.CleanOutboxInput{{Source: "orders", Retention: time.Hour}}
+	for _, tt := range []struct {
+		name           string
+		create, update error
+		updated        bool
+		want           error
+	}{
+		{name: "there is none"},
+		{name: "there is one", create: temporal.ErrScheduleAlreadyRunning, updated: true},
+		{name: "there is one, and Temporal is away then", create: temporal.ErrScheduleAlreadyRunning, updated: true, update: down, want: down},
+		{name: "Temporal is away", create: down, want: down},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			server, schedules, handle := mocks.NewClient(t), mocks.NewScheduleClient(t), mocks.NewScheduleHandle(t)
+			server.On("ScheduleClient").Return(schedules)
+			schedules.On("GetHandle", mock.Anything, "herald-cleaning").Return(handle)
+			created := mock.MatchedBy(func(o client.ScheduleOptions) bool {
+				action, ok := o.Action.(*client.ScheduleWorkflowAction)
+				return ok && o.ID == "herald-cleaning" && action.ID == "herald-cleaning" && action.TaskQueue == "herald-events" &&
+					o.Overlap == enums.SCHEDULE_OVERLAP_POLICY_SKIP && o.Spec.Intervals[0].Every == time.Hour
+			})
+			schedules.On("Create", mock.Anything, created).Return(nil, tt.create).Once()
+			if tt.updated {
+				handle.On("Update", mock.Anything, mock.MatchedBy(func(o client.ScheduleUpdateOptions) bool {
+					paused := &client.ScheduleState{Paused: true}
+					changed, err := o.DoUpdate(client.ScheduleUpdateInput{Description: client.ScheduleDescription{Schedule: client.Schedule{State: paused}}})
+					action, ok := changed.Schedule.Action.(*client.ScheduleWorkflowAction)
+					return err == nil && ok && changed.Schedule.State == paused && action.Args[0].(workflows.CleanInput).Outboxes[0].Source == "orders"
+				})).Return(tt.update).Once()
+			}
+			launcher := launch.Launcher{Client: server, Prefix: "herald"}
+
+			require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), outboxes), tt.want)
+		})
+	}
+}
+
+// Without a setting there is none.
+func TestUnscheduleCleaning(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("no connection")
+	for _, tt := range []struct{ answer, want error }{{nil, nil}, {serviceerror.NewNotFound("no schedule"), nil}, {down, down}} {
+		server, schedules, handle := mocks.NewClient(t), mocks.NewScheduleClient(t), mocks.NewScheduleHandle(t)
+		server.On("ScheduleClient").Return(schedules)
+		schedules.On("GetHandle", mock.Anything, "herald-cleaning").Return(handle)
+		handle.On("Delete", mock.Anything).Return(tt.answer).Once()
+		launcher := launch.Launcher{Client: server, Prefix: "herald"}
+
+		require.ErrorIs(t, launcher.ScheduleCleaning(t.Context(), nil), tt.want)
+	}
+}
+
+// There is one of an installation, whichever of its workers starts it.
+func TestStartFollowUp(t *testing.T) {
+	t.Parallel()
+
+	down := errors.New("no connection")
+	already := serviceerror.NewWorkflowExecutionAlreadyStarted("started", "request", "run")
+	taken := &notification.IDTakenError{WorkflowType: "NotifyEvent", TaskQueue: "herald-events"}
+	for _, tt := range []struct {
+		name         string
+		answer, want error
+		found        string // the type of the workflow that has the id
+	}{
+		{name: "started"},
+		{name: "it runs", answer: already, found: "FollowUp"},
+		{name: "an event has its id", answer: already, found: "NotifyEvent", want: taken},
+		{name: "Temporal is away", answer: down, want: down},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			server := mocks.NewClient(t)
+			its := mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
+				return o.ID == "herald-follow-up" && o.TaskQueue == "herald-events"
+			})
+			server.On("ExecuteWorkflow", mock.Anything, its, mock.MatchedBy(func(func(workflow.Context) error) bool { return true })).Return(nil, tt.answer).Once()
+			if tt.found != "" {
+				server.On("DescribeWorkflowExecution", mock.Anything, "herald-follow-up", "").Return(described(tt.found, "herald-events"), nil).Once()
+			}
+			launcher := launch.Launcher{Client: server, Prefix: "herald"}
+
+			err := launcher.StartFollowUp(t.Context())
+			if tt.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.want.Error())
+			}
+		})
+	}
+}
+
+// That nothing waits is the rule, and no error.
+func TestSettleEscalation(t *testing.T) {
+	t.Parallel()
+
+	down := serviceerror.NewUnavailable("no connection")
+	for _, tt := range []struct{ answer, want error }{{nil, nil}, {serviceerror.NewNotFound("workflow not found"), nil}, {down, down}} {
+		server := mocks.NewClient(t)
+		server.On("SignalWorkflow", mock.Anything, "evt-1-customer42-SMS-escalation", "", "settled", nil).Return(tt.answer).Once()
+		launcher := launch.Launcher{Client: server}
+
+		require.ErrorIs(t, launcher.SettleEscalation(t.Context(), "evt-1-customer42-SMS"), tt.want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	workerpb "go.temporal.io/api/worker/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"herald/internal/notification"
 )
@@ -56,38 +57,23 @@ const (
 type Workers []Worker
 
 // Running counts the workers that take tasks.
-func (w Workers) Running() int {
-	running := 0
-	for _, worker := range w {
-		if worker.Status == WorkerRunning {
-			running++
-		}
-	}
-	return running
-}
+func (w Workers) Running() int { return w.count(WorkerRunning) }
 
 // Alive counts the workers that run, also those that get no tasks.
-func (w Workers) Alive() int {
-	alive := 0
+func (w Workers) Alive() int { return w.count(WorkerRunning, WorkerIdle) }
+
+func (w Workers) count(statuses ...WorkerStatus) (count int) {
 	for _, worker := range w {
-		if worker.Status == WorkerRunning || worker.Status == WorkerIdle {
-			alive++
+		if slices.Contains(statuses, worker.Status) {
+			count++
 		}
 	}
-	return alive
+	return count
 }
 
 // Of are the workers of a generation.
 func (w Workers) Of(generation int) Workers {
 	return slices.DeleteFunc(slices.Clone(w), func(worker Worker) bool { return worker.Generation != generation })
-}
-
-// LastSeen is when the last of them was seen; nil: there was none lately.
-func (w Workers) LastSeen() *time.Time {
-	if len(w) == 0 {
-		return nil
-	}
-	return &w[0].LastSeen
 }
 
 // Absent says that no worker takes the tasks of a queue, and since when.
@@ -96,8 +82,8 @@ func (w Workers) Absent(queue string, now time.Time) string {
 		return "the workers that poll the task queue " + queue + " get no tasks, since another generation is current (`starter workers list`)"
 	}
 	text := "no worker polls the task queue " + queue
-	if seen := w.LastSeen(); seen != nil {
-		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(*seen), max(now.Sub(*seen), 0).Round(time.Second))
+	if len(w) > 0 { // the last seen comes first
+		text += fmt.Sprintf(": the last one was seen at %s, %s ago", notification.InstantText(w[0].LastSeen), max(now.Sub(w[0].LastSeen), 0).Round(time.Second))
 	}
 	return text
 }
@@ -116,8 +102,8 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	if err != nil && !withheld(err) {
 		return nil, fmt.Errorf("list the workers of task queue %s: %w", queue, err)
 	}
-	described, err := describeQueue(ctx, temporal, queue)
-	if err != nil {
+	described, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil && !IsNotFound(err) {
 		return nil, fmt.Errorf("describe task queue %s: %w", queue, err)
 	}
 	polled := map[string]*taskqueuepb.PollerInfo{}
@@ -149,16 +135,6 @@ func WorkersOf(ctx context.Context, temporal queueDescriber, namespace, queue st
 	return found, nil
 }
 
-// describeQueue asks for a queue, which may be unknown.
-func describeQueue(ctx context.Context, temporal queueDescriber, queue string) (*workflowservice.DescribeTaskQueueResponse, error) {
-	described, err := temporal.DescribeTaskQueue(ctx, queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
-		err = nil
-	}
-	return described, err
-}
-
 // withheld says that a server keeps no heartbeats, or does not show them to us.
 func withheld(err error) bool {
 	var denied *serviceerror.PermissionDenied
@@ -181,9 +157,8 @@ func heartbeats(ctx context.Context, temporal workflowservice.WorkflowServiceCli
 	}
 	for _, worker := range listed.GetWorkers() {
 		described, err := temporal.DescribeWorker(ctx, &workflowservice.DescribeWorkerRequest{Namespace: namespace, WorkerInstanceKey: worker.GetWorkerInstanceKey()})
-		var forgotten *serviceerror.NotFound
 		switch {
-		case errors.As(err, &forgotten):
+		case IsNotFound(err):
 			continue
 		case err != nil:
 			return nil, false, err
@@ -219,4 +194,13 @@ func statusAfter(ago, patience time.Duration) WorkerStatus {
 		return WorkerGone
 	}
 	return WorkerRunning
+}
+
+// Time is a time that Temporal tells; nil where it has none.
+func Time(t *timestamppb.Timestamp) *time.Time {
+	if t == nil || t.AsTime().IsZero() {
+		return nil
+	}
+	at := t.AsTime()
+	return &at
 }

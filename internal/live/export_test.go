@@ -1,6 +1,18 @@
 package live
 
-import "time"
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"herald/internal/notification"
+)
 
 // Times are those of a hub, for tests that do not want to wait.
 type Times struct {
@@ -46,4 +58,72 @@ func (h *Hub) WaitingPages() (waiting int) {
 		s.mu.Unlock()
 	}
 	return waiting
+}
+
+func TestSentIDs(t *testing.T) {
+	t.Parallel()
+
+	var s sentIDs
+	for id := range int64(maxSent + 100) {
+		require.True(t, s.add(id+1))
+		require.False(t, s.add(id+1))
+	}
+	require.Len(t, s.ids, maxSent, "what a socket remembers is bounded")
+	for id := range int64(maxSent) {
+		require.True(t, s.has(id+101), "%d is one of the last", id+101)
+	}
+	require.False(t, s.has(100))
+	require.True(t, s.add(100), "what was forgotten is new again")
+}
+
+// A catch-up reads a minute further back than what the socket certainly has, and nothing
+// that a client did not ask for.
+func TestFrom(t *testing.T) {
+	t.Parallel()
+
+	opened := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
+	at := func(minute int) time.Time { return opened.Add(time.Duration(minute) * time.Minute) }
+	tests := []struct {
+		name    string
+		state   catching
+		request request
+		want    time.Time
+	}{
+		{name: "live alone, a gap long after", state: catching{complete: opened}, request: request{kind: missed, since: at(60)}, want: at(59)},
+		{name: "live alone, a gap at once", state: catching{complete: opened}, request: request{kind: missed, since: at(-30)}, want: opened},
+		{name: "live alone, late", state: catching{complete: opened}, request: request{kind: late}, want: opened},
+		{name: "caught up before the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(60)}, want: at(59)},
+		{name: "caught up in the gap", state: catching{complete: at(5), asked: true}, request: request{kind: missed, since: at(2)}, want: at(4)},
+		{name: "never caught up, a gap from before", state: catching{complete: opened, asked: true}, request: request{kind: missed, since: at(-30)}, want: at(-1)},
+		{name: "late", state: catching{complete: at(5), asked: true}, request: request{kind: late}, want: at(4)},
+	}
+	for _, tt := range tests {
+		s := &socket{opened: opened, catching: tt.state}
+		require.Equal(t, tt.want, s.from(tt.request), tt.name)
+	}
+}
+
+// away is a database that does not answer.
+type away struct{ asked atomic.Int64 }
+
+func (a *away) MarkDelivered(context.Context, []notification.Acknowledgement) error {
+	a.asked.Add(1)
+	return errors.New("away")
+}
+
+// While the database is away, no more than so many acknowledgements wait for it.
+func TestAcknowledgementsAreBounded(t *testing.T) {
+	t.Parallel()
+
+	var database away
+	h, err := NewQuickHub(Config{Acknowledger: &database, Logger: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, MaxSockets: 1}, Times{})
+	require.NoError(t, err)
+	for id := range int64(maxAcknowledgements + 10) {
+		h.acks.add(notification.Acknowledgement{ID: id})
+		h.acks.add(notification.Acknowledgement{ID: id}) // a second tab's
+	}
+	require.Len(t, h.acks.waiting, maxAcknowledgements)
+	require.Eventually(t, func() bool { return database.asked.Load() > 2 }, time.Minute, time.Millisecond)
+	require.Len(t, h.acks.waiting, maxAcknowledgements, "what is not recorded is not forgotten")
+	require.ErrorContains(t, h.Drain(t.Context()), "away", "a drain says that acknowledgements are lost")
 }

@@ -6,9 +6,11 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
+	"github.com/coder/websocket"
 	"go.opentelemetry.io/otel/metric"
 
 	"herald/internal/notification"
@@ -110,3 +112,56 @@ const (
 	// twice, and can acknowledge them.
 	maxSent = 4096
 )
+
+// ending is why the hub closes a socket.
+type ending struct {
+	cause string // for the client, and for operators
+	code  websocket.StatusCode
+}
+
+// The endings. 4001: sign in again. 4008: come back with what you have. 1012: come back,
+// to another gateway.
+var (
+	expired     = ending{"expired", 4001}
+	deactivated = ending{"deactivated", 4001}
+	slow        = ending{"slow", 4008}
+	silent      = ending{"silent", 4008} // it does not answer pings
+	restarting  = ending{"restarting", websocket.StatusServiceRestart}
+	tooLarge    = ending{"too_large", websocket.StatusMessageTooBig}
+	violation   = ending{"protocol", websocket.StatusProtocolError}
+
+	// gone is a client that closed the socket, or whose connection broke. It is told nothing.
+	gone = ending{"gone", 0}
+)
+
+// frame tells the client before the socket is closed.
+func (e ending) frame() []byte {
+	body, _ := json.Marshal(map[string]string{"type": "error", "code": e.cause}) // strings can be encoded
+	return body
+}
+
+// Drain tells all clients to come back elsewhere, opens no more sockets, records what was
+// acknowledged and stops the hub. Where ctx ends first, what is still open is broken off.
+func (h *Hub) Drain(ctx context.Context) error {
+	h.mu.Lock()
+	if !h.draining {
+		h.draining = true
+		if h.count == 0 {
+			close(h.empty)
+		}
+	}
+	h.mu.Unlock()
+	for _, s := range h.all() {
+		s.cut(restarting)
+	}
+	select {
+	case <-h.empty:
+	case <-ctx.Done():
+		for _, s := range h.all() {
+			_ = s.raw.Close()
+		}
+	}
+	h.stop()
+	h.running.Wait()
+	return h.acks.record(ctx)
+}

@@ -22,23 +22,20 @@ type AttemptCheck struct {
 // Verdict is what the rules say about a delivery that waited. The zero value: it
 // may be sent.
 type Verdict struct {
-	Dropped   string    // not empty: it is not to be sent, for this reason: a [Decision], [CancelledBy] an event, or one of the texts below
+	Dropped   string    // not empty: it is not to be sent, for this reason: a [Decision], [NoLongerRecipient], or [CancelledBy] an event
 	NotBefore time.Time // set: it is quiet until then
 	Wait      string    // the same for people
 }
 
 // NoLongerRecipient is why somebody who left is not told: they are not active, not in
 // the directory, or no longer a member of the entity that the event concerns.
-const NoLongerRecipient = "no longer a recipient"
+const NoLongerRecipient = "NO_LONGER_RECIPIENT"
 
 // DroppedMeaning says, as a sentence for people, why a delivery was dropped after a
 // wait; empty: it was not.
 func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 	if reason == NoLongerRecipient {
 		return "the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns"
-	}
-	if reason == WaitQuietHours {
-		reason = string(DecisionQuietHours)
 	}
 	if r, found := ruleOf(Decision(reason)); found && !r.settled {
 		return r.meaning(channel, userType)
@@ -74,8 +71,6 @@ func (c AttemptCheck) Judge(now time.Time) Verdict {
 	}
 	decision := decide(facts, func(r rule) bool { return !r.settled && (r.ordered || !c.Ordered) })
 	switch {
-	case decision == DecisionQuietHours:
-		return Verdict{Dropped: WaitQuietHours}
 	case decision != DecisionSelected:
 		return Verdict{Dropped: string(decision)}
 	case facts.Silence.Until.IsZero():

@@ -33,8 +33,6 @@ func TestJudgeEverySituation(t *testing.T) {
 		case notification.DecisionSelected:
 			require.Empty(t, got.Dropped, "%+v", s)
 			require.Equal(t, s.quiet && s.channel.Quieted(), !got.NotBefore.IsZero(), "%+v", s)
-		case notification.DecisionQuietHours:
-			require.Equal(t, notification.Verdict{Dropped: notification.WaitQuietHours}, got)
 		default:
 			require.Equal(t, notification.Verdict{Dropped: string(want)}, got)
 		}

@@ -1,6 +1,8 @@
 package notification
 
-import "time"
+import (
+	"time"
+)
 
 // Begin asks for attempts at deliveries.
 type Begin struct {
@@ -53,8 +55,9 @@ const (
 	OutcomeBusy      AttemptOutcome = "BUSY"
 	OutcomeAccount   AttemptOutcome = "ACCOUNT"
 	OutcomeAmbiguous AttemptOutcome = "AMBIGUOUS"
-	OutcomeError     AttemptOutcome = "ERROR" // not the provider's doing
-	OutcomeLost      AttemptOutcome = "LOST"  // its process died; whoever finds the lease that ran out writes it down
+	OutcomeOff       AttemptOutcome = "NOT_CONFIGURED" // the worker has no settings for the channel
+	OutcomeError     AttemptOutcome = "ERROR"          // not the provider's doing
+	OutcomeLost      AttemptOutcome = "LOST"           // its process died; whoever finds the lease that ran out writes it down
 )
 
 // AttemptResult ends one attempt at a delivery, or at a digest.
@@ -108,4 +111,18 @@ type QuietCheck struct {
 func (c QuietCheck) Silence(now time.Time) (silence Silence, deferred bool) {
 	silence = Quiet(c.Preference, c.Timezone, now, c.Groups...)
 	return silence, Routing{QuietHoursAction: c.Action}.defers(silence)
+}
+
+// TurnsWanted asks for turns to send over a channel that has a rate limit.
+type TurnsWanted struct {
+	Channel Channel
+	Rate    float64       // turns a second
+	Most    int           // how many are of use, at least 1
+	Ahead   time.Duration // how far from now a turn may be due; at most a minute
+}
+
+// Turns are turns that follow each other at the rate of their channel.
+type Turns struct {
+	Granted int
+	Wait    time.Duration // until the first of them is due, or past it; if none was granted, until it is worth asking again
 }

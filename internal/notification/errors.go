@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -33,12 +32,9 @@ type NotConfiguredError struct {
 	Why     error // names the settings that are missing
 }
 
-const notConfigured = " is not configured on this worker, and nobody was asked: "
-
-func (e *NotConfiguredError) Error() string { return fmt.Sprint(e.Channel, notConfigured, e.Why) }
-
-// IsNotConfigured says whether the text of a failure is that of a [NotConfiguredError].
-func IsNotConfigured(text string) bool { return strings.Contains(text, notConfigured) }
+func (e *NotConfiguredError) Error() string {
+	return fmt.Sprintf("%s is not configured on this worker, and nobody was asked: %v", e.Channel, e.Why)
+}
 
 // FailureClass says what a failure means for the next attempt.
 type FailureClass string

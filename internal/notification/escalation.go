@@ -1,6 +1,9 @@
 package notification
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // EscalationUntil is what ends the wait of an escalation.
 type EscalationUntil string
@@ -17,6 +20,8 @@ type Escalation struct {
 	To    Channel
 	After time.Duration
 	Until EscalationUntil
+
+	IfUnreachable bool `json:",omitempty"` // who cannot be reached over From is told over To at once
 }
 
 // Then says what an escalation waits for, and what follows: " to be read, then SMS". It
@@ -45,30 +50,23 @@ const (
 	EscalationDropped   EscalationOutcome = "DROPPED"   // the rules, or what the event concerns, allow none
 )
 
-// Meaning says, as a sentence for people, why an escalation ended.
-func (o EscalationOutcome) Meaning() string {
-	switch o {
-	case EscalationFollowed:
-		return "another delivery follows"
-	case EscalationRead:
-		return "the recipient has read a notification of the event"
-	case EscalationDelivered:
-		return "it has arrived"
-	case EscalationCancelled:
-		return "it was cancelled, or its event was"
-	case EscalationToldSo:
-		return "the event had a delivery over the other channel already"
-	case EscalationDropped:
-		return "the rules allow none"
-	default:
-		return "an unknown end"
-	}
+var escalationMeanings = map[EscalationOutcome]string{
+	EscalationFollowed:  "another delivery follows",
+	EscalationRead:      "the recipient has read a notification of the event",
+	EscalationDelivered: "it has arrived",
+	EscalationCancelled: "it was cancelled, or its event was",
+	EscalationToldSo:    "the event had a delivery over the other channel already",
+	EscalationDropped:   "the rules allow none",
 }
+
+// Meaning says, as a sentence for people, why an escalation ended.
+func (o EscalationOutcome) Meaning() string { return cmp.Or(escalationMeanings[o], "an unknown end") }
 
 // Escalating is a delivery that another one may follow, and what has become of it by now.
 type Escalating struct {
 	Now         time.Time // by the database's clock
 	Status      Status
+	Unreachable bool      // it was cancelled, since the recipient could not be reached any more
 	Read        bool      // the recipient has read a notification of the event
 	SendAfter   time.Time // zero: it was to be sent at once
 	CancelledBy string    // the event that takes its event back; empty: none
@@ -81,10 +79,11 @@ type Escalating struct {
 // Judge says how an escalation ends that began at since, or until when it waits; neither:
 // another delivery is due. One that has failed is not waited for.
 func (e Escalating) Judge(escalation Escalation, since time.Time) (ended EscalationOutcome, until time.Time) {
+	instead := e.Unreachable && escalation.IfUnreachable
 	switch due := escalation.Due(since, e.SendAfter); {
 	case e.Followed:
 		return EscalationFollowed, time.Time{}
-	case e.CancelledBy != "" || e.Status == Cancelled || e.Ended:
+	case e.CancelledBy != "" || e.Ended || e.Status == Cancelled && !instead:
 		return EscalationCancelled, time.Time{}
 	case e.Read:
 		return EscalationRead, time.Time{}
@@ -92,7 +91,7 @@ func (e Escalating) Judge(escalation Escalation, since time.Time) (ended Escalat
 		return EscalationDelivered, time.Time{}
 	case e.Told:
 		return EscalationToldSo, time.Time{}
-	case e.Status != Failed && e.Now.Before(due):
+	case e.Status != Failed && !instead && e.Now.Before(due):
 		return "", due
 	default:
 		return "", time.Time{}

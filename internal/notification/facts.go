@@ -95,7 +95,8 @@ type Routing struct {
 	DigestWindow     time.Duration // of the strategy Aggregate
 	QuietHoursAction QuietHoursAction
 	Priority         Priority // empty: the recipient's, else Normal
-	OnEscalationOnly bool     // planning leaves it out
+	OnEscalationOnly bool     // planning leaves it out, unless another channel cannot reach the recipient
+	Roles            []string // one of which the recipient must have; nil: any role
 
 	// Of the strategy Delayed, until a time of the event's own in place of Delay.
 	SendAtPath string        // where the payload has the time; several, with commas; empty: Delay counts

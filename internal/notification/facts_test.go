@@ -8,6 +8,30 @@ import (
 	"herald/internal/notification"
 )
 
+// A channel may be for some roles of every entity, also where it is mandatory.
+func TestDecideRolesOfRouting(t *testing.T) {
+	t.Parallel()
+
+	for _, tt := range []struct {
+		roles     []string
+		role      string
+		mandatory bool
+		want      notification.Decision
+	}{
+		{nil, "CHEF", false, notification.DecisionSelected},
+		{[]string{"MANAGER", "CHEF"}, "CHEF", false, notification.DecisionSelected},
+		{[]string{"MANAGER"}, "CHEF", false, notification.DecisionRoleRestricted},
+		{[]string{"MANAGER"}, "CHEF", true, notification.DecisionRoleRestricted},
+		{[]string{}, "MANAGER", false, notification.DecisionRoleRestricted},
+	} {
+		rules := notification.EventSetup{
+			Routing:   []notification.Routing{{Channel: notification.Email, Strategy: notification.Immediate, Mandatory: tt.mandatory, Roles: tt.roles}},
+			Supported: map[notification.Channel][]notification.UserType{notification.Email: {notification.RestaurantUser}},
+		}
+		require.Equal(t, tt.want, rules.Decide(staff("1", tt.role), noon, notification.Used{})[0].Decision, "%+v", tt)
+	}
+}
+
 // Which row of entity_notification_settings holds: each case has one channel,
 // and the decision tells.
 func TestDecideSettings(t *testing.T) {

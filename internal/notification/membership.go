@@ -58,7 +58,7 @@ func (t Target) refuses(entry DirectoryEntry) string {
 		return fmt.Sprintf("they are no member of %s", t.Entity)
 	case !active:
 		return fmt.Sprintf("their membership of %s is not active", t.Entity)
-	case t.Roles != nil && !anyOf(roles, t.Roles):
+	case !roleIn(roles, t.Roles):
 		return fmt.Sprintf("of %s only the roles %s are told, and theirs is %s", t.Entity, listed(t.Roles, "none"), listed(roles, "none"))
 	default:
 		return ""

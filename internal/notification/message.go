@@ -1,6 +1,9 @@
 package notification
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Message is all that a sender needs in order to send one delivery.
 type Message struct {
@@ -43,4 +46,25 @@ type Answer struct {
 	// Took is the time of the call alone, up to the end of the answer or of the wait for
 	// it; of several calls, the longest. 0: the provider was not called.
 	Took time.Duration
+}
+
+// DeadLetter is a delivery that was given up, as the queue of dead letters and
+// its consumers know it.
+type DeadLetter struct {
+	DeliveryID    string    `json:"delivery_id"`
+	EventID       string    `json:"event_id"`
+	CorrelationID string    `json:"correlation_id,omitempty"` // the event's
+	Channel       Channel   `json:"channel"`
+	UserType      UserType  `json:"user_type"`
+	UserID        string    `json:"user_id"`
+	Reason        string    `json:"reason"` // never an address or a text
+	Attempts      int       `json:"attempts"`
+	FailedAt      time.Time `json:"failed_at"` // written in UTC, to the second
+}
+
+// MarshalJSON writes the time as RFC 3339 in UTC, without fractions of a second.
+func (d DeadLetter) MarshalJSON() ([]byte, error) {
+	type plain DeadLetter
+	d.FailedAt = d.FailedAt.UTC().Truncate(time.Second)
+	return json.Marshal(plain(d))
 }

@@ -18,9 +18,11 @@ type EventSetup struct {
 	Category   string // of the event's type; empty: none
 	Recipients []EventRecipients
 	Routing    []Routing // a row per channel at most
-	Supported  map[Channel][]UserType
-	Templates  []Template
-	Settings   []Setting // of the event's entities: those for every event type, and those for its own
+
+	Escalations []Escalation // from each channel to one other at most
+	Supported   map[Channel][]UserType
+	Templates   []Template
+	Settings    []Setting // of the event's entities: those for every event type, and those for its own
 }
 
 // Cursor is the place behind one recipient in the order in which an event's

@@ -11,6 +11,13 @@ type Reopening struct {
 	Active    bool
 	Recipient Recipient // without role and entity
 	SendAfter time.Time // as a DELAYED delivery was planned; zero: it was not
+	Follows   bool      // it follows a delivery that did not get there
+}
+
+// Escalated reports whether escalation has led to the channel, as [Choice.Escalated] does.
+func (r Reopening) Escalated(setup EventSetup) bool {
+	route, _ := setup.Route(r.Channel)
+	return r.Follows || route.OnEscalationOnly
 }
 
 // OwnTime is the time until which the delivery waits again: that which the payload names

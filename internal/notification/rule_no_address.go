@@ -11,6 +11,8 @@ var noAddress = rule{
 	subject:  "address",
 	fact:     Facts.AddressWord,
 	ordered:  true,
+
+	unreachable: true,
 }
 
 // AddressWord is what the channel reaches the recipient by, and whether they have

@@ -5,29 +5,40 @@ import (
 	"slices"
 )
 
-// DecisionRoleRestricted says that the entity allows the channel to other roles
-// only. It counts for what is mandatory too.
+// DecisionRoleRestricted says that the event type, or the entity, allows the channel to other
+// roles only. It counts for what is mandatory too.
 const DecisionRoleRestricted Decision = "ROLE_RESTRICTED"
 
 var roleRestricted = rule{
 	decision: DecisionRoleRestricted,
 	applies: func(f Facts) bool {
-		return f.Setting.AllowedRoles != nil && !anyOf(f.Recipient.Roles, f.Setting.AllowedRoles)
+		return !roleIn(f.Recipient.Roles, f.Routing.Roles) || !roleIn(f.Recipient.Roles, f.Setting.AllowedRoles)
 	},
 	meaning: func(channel Channel, _ UserType) string {
-		return fmt.Sprintf("their entity allows %s to certain roles only, and theirs was none of them", channel)
+		return fmt.Sprintf("the event type, or their entity, allows %s to certain roles only, and theirs was none of them", channel)
 	},
-	remedy:  func(Channel) string { return "add their role to allowed_roles (entity_notification_settings)" },
+	remedy: func(Channel) string {
+		return "add their role to roles (event_type_channel_routing), or to allowed_roles (entity_notification_settings)"
+	},
 	subject: "role",
 	fact: func(f Facts) string {
-		if f.Setting.AllowedRoles == nil {
+		var allowed string
+		switch routed, setting := f.Routing.Roles, f.Setting.AllowedRoles; {
+		case routed == nil && setting == nil:
 			return "any role is allowed"
+		case routed == nil:
+			allowed = "only the roles " + listed(setting, "none")
+		default:
+			allowed = "for this event type only the roles " + listed(routed, "none")
+			if setting != nil {
+				allowed += ", and by the entity only " + listed(setting, "none")
+			}
 		}
-		return fmt.Sprintf("only the roles %s are allowed, and theirs is %s", listed(f.Setting.AllowedRoles, "none"), listed(f.Recipient.Roles, "none"))
+		return fmt.Sprintf("%s are allowed, and theirs is %s", allowed, listed(f.Recipient.Roles, "none"))
 	},
 }
 
-// anyOf says that one of somebody's roles is among those that are allowed.
-func anyOf(roles, allowed []string) bool {
-	return slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(allowed, role) })
+// roleIn reports whether one of somebody's roles is allowed; nil allows any role.
+func roleIn(roles, allowed []string) bool {
+	return allowed == nil || slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(allowed, role) })
 }

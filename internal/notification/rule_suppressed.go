@@ -29,6 +29,8 @@ var suppressed = rule{
 		return cmp.Or(strings.Join(found, "; "), "nothing is against their address")
 	},
 	ordered: true,
+
+	unreachable: true,
 }
 
 // suppressions are the reasons why the recipient's address for the channel gets nothing.

@@ -39,6 +39,8 @@ type rule struct {
 
 	settled bool // planning settles it for ever: no attempt asks again
 	ordered bool // asked even where an operator orders the delivery
+
+	unreachable bool // the rules would choose the recipient, and cannot reach them
 }
 
 // decide returns the decision of the first rule that applies, of those that asked
@@ -113,6 +115,13 @@ func ruleOf(d Decision) (rule, bool) {
 	return rules[i], true
 }
 
+// Unreachable reports whether the rules would have chosen a recipient whom the channel cannot
+// reach.
+func (d Decision) Unreachable() bool {
+	r, _ := ruleOf(d)
+	return r.unreachable
+}
+
 // Choice is what the rules decided about one channel. Only a selected one has
 // more than the first two fields.
 type Choice struct {
@@ -122,6 +131,8 @@ type Choice struct {
 	Priority Priority
 	Wait     Silence // what it waits for; Until zero: nothing
 	Problem  string  // not empty: it cannot be sent, for this reason
+
+	Escalated bool // escalation has led to the channel, so the text may be one of its own
 }
 
 // SendAfter is when to send a selected delivery of this key; zero: at once.
@@ -144,22 +155,45 @@ func (u Used) Clone() Used {
 }
 
 // Decide returns one choice for each routing row, in the order of [Channels], apart from
-// those of which nothing but an escalation makes use.
+// rows that only escalation uses. Behind them come the channels that escalation uses at once,
+// because another one cannot reach the recipient.
 // It counts the selected ones in used, which must not be nil: recipients are to
 // be decided about in the order in which max_recipients prefers them.
 func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choice {
 	var choices []Choice
+	decide := func(route Routing, escalated bool) {
+		facts := s.facts(recipient, route, now, used)
+		choice := facts.Choice()
+		choice.Escalated = escalated
+		if choice.Decision == DecisionSelected {
+			used[facts.Setting.key()]++
+		}
+		choices = append(choices, choice)
+	}
 	for _, channel := range Channels() {
 		if route, routed := s.Route(channel); routed && !route.OnEscalationOnly {
-			facts := s.facts(recipient, route, now, used)
-			choice := facts.Choice()
-			if choice.Decision == DecisionSelected {
-				used[facts.Setting.key()]++
-			}
-			choices = append(choices, choice)
+			decide(route, false)
+		}
+	}
+	for i := 0; i < len(choices); i++ { // decide adds to them
+		to, escalates := s.Instead(choices[i])
+		route, routed := s.Route(to)
+		decided := slices.ContainsFunc(choices, func(c Choice) bool { return c.Channel == to })
+		if escalates && routed && !decided {
+			decide(route, true)
 		}
 	}
 	return choices
+}
+
+// Instead returns the channel that escalation uses at once if a choice cannot reach the
+// recipient; false: none.
+func (s EventSetup) Instead(choice Choice) (to Channel, escalates bool) {
+	i := slices.IndexFunc(s.Escalations, func(e Escalation) bool { return e.From == choice.Channel && e.IfUnreachable })
+	if i < 0 || !choice.Decision.Unreachable() {
+		return "", false
+	}
+	return s.Escalations[i].To, true
 }
 
 // Choice is what the rules decide.

@@ -129,6 +129,10 @@ func TestFindings(t *testing.T) {
 		{name: "any role", rule: notification.DecisionRoleRestricted, finds: "any role is allowed"},
 		{name: "some roles", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{"MANAGER", "CHEF"} }), rule: notification.DecisionRoleRestricted, finds: "only the roles MANAGER, CHEF are allowed, and theirs is WAITER"},
 		{name: "no role", change: group(func(s *notification.Setting) { s.AllowedRoles = []string{} }), rule: notification.DecisionRoleRestricted, finds: "only the roles none are allowed, and theirs is WAITER"},
+		{name: "roles of the routing", change: func(s *notification.EventSetup, r *notification.Recipient) {
+			s.Routing[0].Roles = []string{"MANAGER"}
+			group(func(s *notification.Setting) { s.AllowedRoles = []string{"WAITER"} })(s, r)
+		}, rule: notification.DecisionRoleRestricted, finds: "for this event type only the roles MANAGER, and by the entity only WAITER are allowed, and theirs is WAITER"},
 		{name: "no time of its own", rule: notification.DecisionSkipped, finds: "none of its own"},
 		{name: "no quiet hours", rule: notification.DecisionQuietHours, finds: "none"},
 		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"herald/internal/notification"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -98,9 +101,8 @@ func TestDryRun(t *testing.T) {
 	w := newWorld(t)
 	w.refused = map[string]string{"d2": "was sent"}
 
-	got, err := w.DryRun(t.Context(), w.verb(), rows(1234))
+	got := must(w.DryRun(t.Context(), w.verb(), rows(1234)))(t)
 
-	require.NoError(t, err)
 	require.Empty(t, w.done)
 	require.Len(t, got.Items, previewed)
 	require.Equal(t, Outcome{ID: "d1", Done: true, Result: "would be changed"}, got.Items[0])
@@ -123,16 +125,14 @@ func TestDoResumes(t *testing.T) {
 	}
 	got, err := w.Do(ctx, w.verb(), rows(800), nil)
 	require.ErrorIs(t, err, context.Canceled)
-	through, err := DeliveryNumber(got.Through)
-	require.NoError(t, err)
+	through := must(DeliveryNumber(got.Through))(t)
 	require.GreaterOrEqual(t, through, int64(bulkPage*10), "the page before is through")
 	require.Less(t, through, int64(8000))
 
 	w.onDo = nil
 	rest := rows(800)
 	rest.After = got.Through
-	_, err = w.Do(t.Context(), w.verb(), rest, nil)
-	require.NoError(t, err)
+	must(w.Do(t.Context(), w.verb(), rest, nil))(t)
 	slices.Sort(w.done)
 	require.Len(t, slices.Compact(w.done), 800)
 }
@@ -212,10 +212,8 @@ type action struct{ Actor, Command, Target, Detail string }
 
 func (w *world) recorded(t *testing.T) []action {
 	t.Helper()
-	rows, err := w.Store.Pool.Query(t.Context(), "SELECT actor, command, target, detail FROM operator_action ORDER BY id")
-	require.NoError(t, err)
-	actions, err := pgx.CollectRows(rows, pgx.RowToStructByPos[action])
-	require.NoError(t, err)
+	rows := must(w.Store.Pool.Query(t.Context(), "SELECT actor, command, target, detail FROM operator_action ORDER BY id"))(t)
+	actions := must(pgx.CollectRows(rows, pgx.RowToStructByPos[action]))(t)
 	return actions
 }
 
@@ -226,13 +224,9 @@ func TestChangesAreRecorded(t *testing.T) {
 
 	w := newWorld(t)
 	w.refused = map[string]string{"d2": "was sent"}
-	_, err := w.Store.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')")
-	require.NoError(t, err)
+	must(w.Store.Pool.Exec(t.Context(), "ALTER TABLE operator_action ADD CONSTRAINT nobody CHECK (target <> 'd3')"))(t)
 
-	got, err := w.Do(t.Context(), w.verb(), rows(4), nil)
-
-	require.NoError(t, err)
-	require.Equal(t, 1, got.Failed)
+	require.Equal(t, 1, must(w.Do(t.Context(), w.verb(), rows(4), nil))(t).Failed)
 	require.ElementsMatch(t, []string{"d1", "d4"}, w.done)
 	require.ElementsMatch(t, []action{
 		{Actor: "ada", Command: "delivery change", Target: "--channel SMS", Detail: "matched 4 deliveries"},
@@ -242,7 +236,56 @@ func TestChangesAreRecorded(t *testing.T) {
 	}, w.recorded(t))
 
 	w.done, w.Order.Flags = nil, "d3" // the order itself
-	_, err = w.Do(t.Context(), w.verb(), rows(4), nil)
+	_, err := w.Do(t.Context(), w.verb(), rows(4), nil)
 	require.ErrorContains(t, err, "record who does it")
 	require.Empty(t, w.done)
+}
+
+// What a batch sends has no workflow to be told anything, and a retry would send it twice:
+// each verb names the batch, and what is possible.
+func TestOfWhatABatchSends(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	var number int64
+	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), "SELECT id FROM notification").Scan(&number))
+	for name, verb := range map[string]Verb{"send-now": SendNow(), "reschedule": Reschedule(time.Now()), "retry": RetryDelivery(false, 0), "retry again": RetryDelivery(true, 0)} {
+		d.reset(notification.Pending)
+		d.batch(notification.IDRange{First: number, Last: number + 499})
+
+		got := d.run(verb, "d1")
+
+		require.False(t, got.Done, name)
+		require.Equal(t, "is being sent in a batch: by the workflow evt-1-batch-EMAIL-2, as soon as it can be", got.String(), name)
+		require.Contains(t, got.Next, "`starter delivery cancel d1`", name)
+	}
+
+	d.reset(notification.Pending)
+	d.batch(notification.IDRange{First: number + 1, Last: number + 500})
+	require.Contains(t, d.run(SendNow(), "d1").String(), "no running workflow", "the batch has others")
+}
+
+// A delivery in a batch is cancelled by its row; the answer tells where its provider may
+// have it already.
+func TestCancelOfWhatABatchSends(t *testing.T) {
+	t.Parallel()
+
+	d := newDesk(t)
+	for name, tt := range map[string]struct {
+		sql  string
+		says bool
+	}{
+		"not begun":   {sql: "SELECT 1"},
+		"under way":   {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = 'a batch', attempt_began = now(), attempt_until = now() + interval '1 minute'", says: true},
+		"failed once": {sql: "UPDATE notification SET attempt_count = 1, attempt_owner = NULL, attempt_began = NULL, attempt_until = NULL"},
+	} {
+		d.reset(notification.Pending)
+		d.exec(tt.sql)
+		d.workflow("d1", unknown)
+
+		got := d.run(CancelDelivery(), "d1")
+
+		require.Equal(t, "cancelled", got.Result, name)
+		require.Equal(t, tt.says, strings.Contains(got.Detail, "an attempt is under way"), "%s: %s", name, got.Detail)
+	}
 }

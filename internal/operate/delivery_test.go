@@ -106,11 +106,8 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 
 		require.True(t, got.Done)
 		require.Equal(t, "its escalation has ended: nothing follows; it was sent, and stays sent", got.String())
-		now, err := d.Store.Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS})
-		require.NoError(t, err)
-		require.True(t, now.Ended)
-		rows, err := d.Store.FollowUps(t.Context(), 10)
-		require.NoError(t, err)
+		require.True(t, must(d.Store.Escalating(t.Context(), notification.EscalationKey{DeliveryID: "d1", To: notification.SMS}))(t).Ended)
+		rows := must(d.Store.FollowUps(t.Context(), 10))(t)
 		require.Len(t, rows, 1)
 		require.Equal(t, notification.FollowUpKind("ESCALATION"), rows[0].Kind)
 		require.Equal(t, wasSent, d.run(CancelDelivery(), "d1").String(), "once")
@@ -122,9 +119,7 @@ func TestCancelDeliveryEndsItsEscalation(t *testing.T) {
 	refused := d.run(CancelDelivery(), "d1")
 	require.False(t, refused.Done)
 	require.Contains(t, refused.Next, "`starter delivery cancel d2`")
-	ended, err := d.Store.EndEscalation(t.Context(), "d1")
-	require.NoError(t, err)
-	require.False(t, ended)
+	require.False(t, must(d.Store.EndEscalation(t.Context(), "d1"))(t))
 }
 
 func TestRetryDelivery(t *testing.T) {
@@ -250,17 +245,14 @@ func TestSelectDeliveries(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	selection, err := d.SelectDeliveries(t.Context(), report.DeliveryFilter{EventID: "evt-1"}, "")
-	require.NoError(t, err)
+	selection := must(d.SelectDeliveries(t.Context(), report.DeliveryFilter{EventID: "evt-1"}, ""))(t)
 	d.exec(`INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '1', 'SMS', 'd2', 'title', 'body')`)
 
 	require.Equal(t, 1, selection.Matched)
-	page, err := selection.page(t.Context(), "", 10)
-	require.NoError(t, err)
+	page := must(selection.page(t.Context(), "", 10))(t)
 	require.Len(t, page, 1)
 	require.Equal(t, "d1", page[0].id)
-	page, err = selection.page(t.Context(), page[0].key, 10)
-	require.NoError(t, err)
+	page = must(selection.page(t.Context(), page[0].key, 10))(t)
 	require.Empty(t, page)
 }

@@ -101,8 +101,7 @@ func TestCancelEventThatIsBeingStarted(t *testing.T) {
 	t.Parallel()
 
 	d := newDesk(t)
-	_, err := d.Store.ClaimEvents(t.Context(), "poller", 1, time.Hour)
-	require.NoError(t, err)
+	must(d.Store.ClaimEvents(t.Context(), "poller", 1, time.Hour))(t)
 	d.describes("evt-1", unknown).Twice()
 	d.describes("evt-1", running)
 	d.cancels("evt-1", ends(func() { d.setStatus(notification.Cancelled) }, &temporal.WorkflowExecutionError{}))
@@ -160,15 +159,13 @@ func TestRetryEventThatToldNobody(t *testing.T) {
 	d.exec("INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-1', 'SUCCESS', 'NO_ROUTING')")
 	d.describes("evt-1", completed)
 	require.Equal(t, "would be planned anew", d.dryRun(RetryEvent(false), "evt-1").String())
-	state, err := d.Store.EventState(t.Context(), "evt-1")
-	require.NoError(t, err)
+	state := must(d.Store.EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, notification.NoRouting, state.Outcome, "a dry run changes nothing")
 
 	d.starts(nil, serviceerror.NewInternal("a crash"))
-	_, err = (&bulk{operator: d.Operator, verb: RetryEvent(false)}).change(t.Context(), "evt-1")
+	_, err := (&bulk{operator: d.Operator, verb: RetryEvent(false)}).change(t.Context(), "evt-1")
 	require.ErrorContains(t, err, "a crash")
-	state, err = d.Store.EventState(t.Context(), "evt-1")
-	require.NoError(t, err)
+	state = must(d.Store.EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, postgres.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxProcessed, Processed: notification.Processing}, state)
 
 	d.server.On("ExecuteWorkflow", mock.Anything, mock.MatchedBy(func(o client.StartWorkflowOptions) bool {
@@ -192,9 +189,7 @@ func TestRetryEventOfAnUnknownSource(t *testing.T) {
 
 	require.Contains(t, d.run(RetryEvent(false), "evt-1").String(), "OUTBOX_SOURCES")
 
-	state, err := d.Store.EventState(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.Equal(t, notification.ProcessedSuccess, state.Processed)
+	require.Equal(t, notification.ProcessedSuccess, must(d.Store.EventState(t.Context(), "evt-1"))(t).Processed)
 }
 
 func TestRetryEvent(t *testing.T) {
@@ -212,8 +207,7 @@ func TestRetryEvent(t *testing.T) {
 	retried := d.run(RetryEvent(false), "evt-1").String()
 	require.Regexp(t, "^is pending again: 1 of its deliveries stay cancelled", retried)
 	require.Contains(t, retried, "`starter delivery retry --event evt-1 --status CANCELLED`")
-	state, err := d.Store.EventState(t.Context(), "evt-1")
-	require.NoError(t, err)
+	state := must(d.Store.EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, postgres.EventState{Source: notification.HeraldSource, Outbox: notification.OutboxPending}, state)
 	require.Equal(t, "is pending: a poller will start it", d.run(RetryEvent(false), "evt-1").String())
 }
@@ -269,14 +263,10 @@ func TestRetryFailedEvents(t *testing.T) {
 	for i := range 150 {
 		d.workflow(fmt.Sprintf("evt-%d", i+1), unknown)
 	}
-	selection, err := d.SelectEventsToRetry(t.Context(), postgres.RetryFilter{}, "")
-	require.NoError(t, err)
+	selection := must(d.SelectEventsToRetry(t.Context(), postgres.RetryFilter{}, ""))(t)
 	require.Equal(t, 149, selection.Matched)
 
-	got, err := d.Do(t.Context(), RetryEvent(true), selection, nil)
-
-	require.NoError(t, err)
-	require.Equal(t, 149, got.Done)
+	require.Equal(t, 149, must(d.Do(t.Context(), RetryEvent(true), selection, nil))(t).Done)
 	var pending int
 	require.NoError(t, d.Store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM event_outbox WHERE status = 'PENDING'").Scan(&pending))
 	require.Equal(t, 149, pending)

@@ -62,8 +62,7 @@ func (d *desk) loseCalm() { d.waited.Store(int64(time.Hour)) }
 
 func (d *desk) exec(sql string, args ...any) {
 	d.t.Helper()
-	_, err := d.Store.Pool.Exec(d.t.Context(), sql, args...)
-	require.NoError(d.t, err)
+	must(d.Store.Pool.Exec(d.t.Context(), sql, args...))(d.t)
 }
 
 func (d *desk) setStatus(status notification.Status) {
@@ -88,8 +87,7 @@ func (d *desk) batch(ids notification.IDRange) {
 			{WorkflowId: "evt-1-batch-EMAIL-2", RunId: "run", WorkflowTypeName: workflows.DeliverBatchType},
 		},
 	}, nil)
-	input, err := converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{IDs: ids})
-	require.NoError(d.t, err)
+	input := must(converter.GetDefaultDataConverter().ToPayloads(workflows.BatchInput{IDs: ids}))(d.t)
 	history := &mocks.HistoryEventIterator{}
 	history.On("HasNext").Return(true)
 	history.On("Next").Return(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
@@ -126,8 +124,7 @@ func (d *desk) run(verb Verb, id string) Outcome { return d.one(verb, id, false)
 
 func (d *desk) one(verb Verb, id string, dryRun bool) Outcome {
 	d.t.Helper()
-	outcome, err := (&bulk{operator: d.Operator, verb: verb, dryRun: dryRun}).change(d.t.Context(), id)
-	require.NoError(d.t, err)
+	outcome := must((&bulk{operator: d.Operator, verb: verb, dryRun: dryRun}).change(d.t.Context(), id))(d.t)
 	if !outcome.Done {
 		require.NotEmpty(d.t, outcome.Next, "what was not done comes with an advice")
 	}
@@ -146,4 +143,13 @@ func hangs() *mocks.WorkflowRun {
 	run := &mocks.WorkflowRun{}
 	run.On("Get", mock.Anything, nil).Run(func(args mock.Arguments) { <-args.Get(0).(context.Context).Done() }).Return(context.DeadlineExceeded)
 	return run
+}
+
+// must returns the value of a call and fails the test if the call has failed.
+func must[T any](value T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return value
+	}
 }

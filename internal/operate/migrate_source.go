@@ -24,24 +24,25 @@ func (o *Operator) MigrateSource(ctx context.Context, config outboxes.Source, be
 	defer table.Close()
 	missing, err := table.MissingIndexes(ctx)
 	if err != nil || len(missing) == 0 {
-		return nil, unmigrated(config, missing, err)
+		return nil, ofSource(err, seeCheck(config))
 	}
-	var names []string
+	var names, statements []string
 	for _, index := range missing {
-		names = append(names, index.Name)
+		names, statements = append(names, index.Name), append(statements, index.Statement)
 	}
 	if err := o.Record(ctx, fmt.Sprintf("source %s: %s", config.Name, strings.Join(names, ", ")), config.Table); err != nil {
 		return nil, err
 	}
 	if err := table.CreateIndexes(ctx, missing, begun); err != nil {
-		return nil, unmigrated(config, missing, err)
+		return nil, ofSource(err, "have the table's owner run: "+strings.Join(statements, "; "))
 	}
 	return missing, nil
 }
 
-// unmigrated says what to do about an error of a source's database.
-func unmigrated(config outboxes.Source, missing []dialects.Index, err error) error {
-	var refused *pgconn.PgError
+// ofSource says what to do about an error of a source's own database; refused is what to do
+// where the database refuses a statement.
+func ofSource(err error, refused string) error {
+	var statement *pgconn.PgError
 	var connect *pgconn.ConnectError
 	switch {
 	case err == nil:
@@ -49,14 +50,14 @@ func unmigrated(config outboxes.Source, missing []dialects.Index, err error) err
 	case errors.Is(err, dialects.ErrMigrating):
 		return advice.With(err, "wait until it is done, and run it again")
 	case errors.As(err, &connect):
-		return advice.With(err, "start the database, or set the variable that `database_url_env:` names to where it is")
-	case errors.As(err, &refused) && len(missing) > 0:
-		var statements []string
-		for _, index := range missing {
-			statements = append(statements, index.Statement)
-		}
-		return advice.With(err, "have the table's owner run: "+strings.Join(statements, "; "))
+		return advice.With(err, "start the database, or set the variable of its URL (`database_url_env:`, else DATABASE_URL) to where it is")
+	case errors.As(err, &statement):
+		return advice.With(err, refused)
 	default:
-		return advice.With(err, fmt.Sprintf("see `starter source check %s`", config.Name))
+		return err
 	}
+}
+
+func seeCheck(source outboxes.Source) string {
+	return fmt.Sprintf("see `starter source check %s`", source.Name)
 }

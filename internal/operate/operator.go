@@ -13,7 +13,6 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -80,14 +79,8 @@ const (
 
 // workflowStatus is that of the last run of a workflow.
 func (o *Operator) workflowStatus(ctx context.Context, id string) (enums.WorkflowExecutionStatus, error) {
-	description, err := o.temporal().DescribeWorkflowExecution(ctx, id, "")
-	if isNotFound(err) {
-		return unknown, nil
-	}
-	if err != nil {
-		return unknown, fmt.Errorf("describe %s: %w", id, err)
-	}
-	return description.GetWorkflowExecutionInfo().GetStatus(), nil
+	description, err := launch.Describe(ctx, o.temporal(), id, "")
+	return description.GetWorkflowExecutionInfo().GetStatus(), err
 }
 
 // closeTimeout is how long a workflow may take to end after its row says so.
@@ -109,7 +102,7 @@ func (o *Operator) settledStatus(ctx context.Context, id string, ended bool) (en
 
 // cancelWorkflow asks a workflow to end. One that has ended already is as good.
 func (o *Operator) cancelWorkflow(ctx context.Context, id string) error {
-	if err := o.temporal().CancelWorkflow(ctx, id, ""); err != nil && !isNotFound(err) {
+	if err := o.temporal().CancelWorkflow(ctx, id, ""); err != nil && !launch.IsNotFound(err) {
 		return fmt.Errorf("cancel %s: %w", id, err)
 	}
 	return nil
@@ -133,11 +126,6 @@ func (o *Operator) awaitEnd(ctx context.Context, limit time.Duration, run client
 		return false, nil
 	}
 	return true, err
-}
-
-func isNotFound(err error) bool {
-	var notFound *serviceerror.NotFound
-	return errors.As(err, &notFound)
 }
 
 // lookInterval is between two looks at what is about to change.

@@ -120,12 +120,9 @@ func RunningPollers(ctx context.Context, launcher *launch.Launcher, sources []ou
 
 func readPoller(ctx context.Context, launcher *launch.Launcher, id string) (Poller, error) {
 	poller := Poller{ID: id, Status: PollerNotStarted}
-	description, err := launcher.Client.DescribeWorkflowExecution(ctx, id, "")
-	if isNotFound(err) {
-		return poller, nil
-	}
-	if err != nil {
-		return Poller{}, fmt.Errorf("describe %s: %w", id, err)
+	description, err := launch.Describe(ctx, launcher.Client, id, "")
+	if err != nil || description == nil {
+		return poller, err
 	}
 	info := description.GetWorkflowExecutionInfo()
 	poller.Status = PollerStatus(strings.ToUpper(info.GetStatus().String()))

@@ -191,9 +191,8 @@ func TestReadPollers(t *testing.T) {
 		workers: []time.Duration{time.Second, 4 * time.Minute},
 	}
 
-	got, err := ReadPollers(t.Context(), temporal.launcher(), heralds(3))
+	got := must(ReadPollers(t.Context(), temporal.launcher(), heralds(3)))(t)
 
-	require.NoError(t, err)
 	require.Len(t, got.ServedBy, 2)
 	got.ServedBy = nil
 	require.Equal(t, Pollers{TaskQueue: "test-events", Workers: 1, Pollers: []Poller{
@@ -208,7 +207,7 @@ func TestReadPollers(t *testing.T) {
 	}}, got)
 
 	temporal.err = errors.New("connection refused")
-	_, err = ReadPollers(t.Context(), temporal.launcher(), heralds(1))
+	_, err := ReadPollers(t.Context(), temporal.launcher(), heralds(1))
 	require.ErrorIs(t, err, temporal.err)
 }
 
@@ -216,13 +215,11 @@ func TestOtherInstallations(t *testing.T) {
 	t.Parallel()
 
 	temporal := &server{others: []string{"south-events", "north-events", "south-events"}}
-	queues, err := OtherInstallations(t.Context(), temporal.launcher())
-	require.NoError(t, err)
-	require.Equal(t, []string{"north-events", "south-events"}, queues)
+	require.Equal(t, []string{"north-events", "south-events"}, must(OtherInstallations(t.Context(), temporal.launcher()))(t))
 	require.Contains(t, temporal.asked, "TaskQueue != 'test-events'")
 
 	temporal.err = errors.New("no visibility")
-	_, err = OtherInstallations(t.Context(), temporal.launcher())
+	_, err := OtherInstallations(t.Context(), temporal.launcher())
 	require.ErrorIs(t, err, temporal.err)
 }
 
@@ -233,15 +230,11 @@ func TestOrderPollers(t *testing.T) {
 	o := &Operator{Store: postgrestest.New(t), Launcher: temporal.launcher(), Order: Order{Actor: "ada", Command: "poller"}}
 	both := []string{"test-outbox-poller-1", "test-outbox-poller-3"}
 	for range 2 { // a repeat changes nothing
-		ids, err := o.PausePollers(t.Context(), heralds(1))
-		require.NoError(t, err)
-		require.Equal(t, both, ids)
+		require.Equal(t, both, must(o.PausePollers(t.Context(), heralds(1)))(t))
 		require.Len(t, temporal.paused, 2)
 	}
 	for range 2 {
-		ids, err := o.ResumePollers(t.Context(), heralds(1))
-		require.NoError(t, err)
-		require.Equal(t, both, ids)
+		require.Equal(t, both, must(o.ResumePollers(t.Context(), heralds(1)))(t))
 		require.Empty(t, temporal.paused)
 	}
 	for _, orders := range temporal.signals {
@@ -274,14 +267,12 @@ func TestStartPollersThatWereToldToStop(t *testing.T) {
 		"test-outbox-poller-3": enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, temporal.started)
 
-	found, err := ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), outboxes.Source{Name: "orders", Pollers: 1}))
-	require.NoError(t, err)
+	found := must(ReadPollers(t.Context(), temporal.launcher(), append(heralds(1), outboxes.Source{Name: "orders", Pollers: 1})))(t)
 	require.Equal(t, PollerStatus("STOPPING"), found.Pollers[0].Status)
 	require.False(t, found.Pollers[0].hasEnded(), "`poller stop` waits for it")
 	require.Equal(t, []string{"orders"}, found.Idle())
 	temporal.status["test-outbox-poller-3"] = terminated
-	found, err = ReadPollers(t.Context(), temporal.launcher(), heralds(1))
-	require.NoError(t, err)
+	found = must(ReadPollers(t.Context(), temporal.launcher(), heralds(1)))(t)
 	require.Equal(t, []string{notification.HeraldSource}, found.Idle(), "it starts nothing")
 
 	temporal.err = errors.New("connection refused")

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"herald/internal/notification"
+	"herald/internal/outboxes"
+	"herald/internal/outboxes/dialects"
 	"herald/internal/postgres"
 )
 
@@ -27,6 +30,18 @@ type PurgedTable struct {
 	Matched   int                 `json:"matched"` // rows that may go
 	More      bool                `json:"more"`    // there are more of them than were counted
 	Deleted   int                 `json:"deleted"`
+
+	deletes deletion
+}
+
+// deletion deletes rows, and calls deleted after each batch.
+type deletion func(ctx context.Context, deleted func(rows int)) error
+
+// planned is a table of which so many rows were found.
+func (r Retention) planned(now time.Time, found int, deletes deletion) PurgedTable {
+	return PurgedTable{
+		Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age), Matched: min(found, maxPurgeCount), More: found > maxPurgeCount, deletes: deletes,
+	}
 }
 
 // PlanPurge counts the old rows that may go.
@@ -37,15 +52,28 @@ func (o *Operator) PlanPurge(ctx context.Context, kept []Retention) ([]PurgedTab
 	}
 	var tables []PurgedTable
 	for _, r := range kept {
-		t := PurgedTable{Table: r.Table, OlderThan: r.Text, Before: now.Add(-r.Age)}
-		found, err := o.Store.CountPurgeable(ctx, t.Table, t.Before, maxPurgeCount+1)
+		before := now.Add(-r.Age)
+		found, err := o.Store.CountPurgeable(ctx, r.Table, before, maxPurgeCount+1)
 		if err != nil {
 			return nil, err
 		}
-		t.Matched, t.More = min(found, maxPurgeCount), found > maxPurgeCount
-		tables = append(tables, t)
+		tables = append(tables, r.planned(now, found, func(ctx context.Context, deleted func(int)) error {
+			return o.deleteRows(ctx, r.Table, before, deleted)
+		}))
 	}
 	return tables, nil
+}
+
+func (o *Operator) deleteRows(ctx context.Context, table postgres.PurgeTable, before time.Time, deleted func(int)) error {
+	for from, more := (*time.Time)(nil), true; more; {
+		batch, err := o.Store.PurgeNext(ctx, table, before, from)
+		if err != nil {
+			return err
+		}
+		from, more = batch.Through, batch.Deleted > 0
+		deleted(batch.Deleted)
+	}
+	return nil
 }
 
 // Purge deletes what was planned, and counts it in tables. It calls progress after
@@ -57,30 +85,53 @@ func (o *Operator) Purge(ctx context.Context, tables []PurgedTable, progress fun
 			names = append(names, string(t.Table))
 		}
 	}
-	if err := o.Record(ctx, o.Order.Flags, names...); err != nil {
-		return err
+	err := o.Record(ctx, o.Order.Flags, names...)
+	for i := range tables {
+		t := &tables[i]
+		if err == nil {
+			err = t.deletes(ctx, func(rows int) {
+				t.Deleted += rows
+				progress(*t)
+			})
+		}
 	}
-	err := o.purge(ctx, tables, progress)
 	for _, t := range tables {
-		if t.Matched > 0 {
+		if t.Deleted > 0 {
 			err = cmp.Or(err, o.RecordChanged(ctx, fmt.Sprintf("%d rows", t.Deleted), string(t.Table)))
 		}
 	}
 	return err
 }
 
-func (o *Operator) purge(ctx context.Context, tables []PurgedTable, progress func(PurgedTable)) error {
-	for i := range tables {
-		t := &tables[i]
-		for from, more := (*time.Time)(nil), true; more; {
-			batch, err := o.Store.PurgeNext(ctx, t.Table, t.Before, from)
-			if err != nil {
-				return err
-			}
-			t.Deleted += batch.Deleted
-			from, more = batch.Through, batch.Deleted > 0
-			progress(*t)
-		}
+// PlanSourcePurge counts the rows that may leave the table of an outbox: those that are
+// done for longer than they are kept. They go as the schedule deletes them.
+func (o *Operator) PlanSourcePurge(ctx context.Context, source outboxes.Source, kept Retention) ([]PurgedTable, error) {
+	now, err := o.Store.Now(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	kept.Table = tableOf(source)
+	refused := fmt.Sprintf("%s; deleting takes GRANT DELETE ON %s", seeCheck(source), kept.Table)
+	cleaner := outboxes.Cleaner{Source: source, Store: o.Store, Open: func(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, error) {
+		return dialects.Open(ctx, source)
+	}}
+	found, err := cleaner.Count(ctx, kept.Age, maxPurgeCount+1)
+	if err != nil {
+		return nil, ofSource(err, refused)
+	}
+	return []PurgedTable{kept.planned(now, found, func(ctx context.Context, deleted func(int)) error {
+		err := cleaner.Clean(ctx, kept.Age, "", func(rows int, _ string) bool {
+			deleted(rows)
+			return true
+		})
+		return ofSource(err, refused)
+	})}, nil
+}
+
+// tableOf is the table of a source; Herald's own entry names none.
+func tableOf(source outboxes.Source) postgres.PurgeTable {
+	if source.Name == notification.HeraldSource {
+		return postgres.PurgeOutbox
+	}
+	return postgres.PurgeTable(source.Table)
 }

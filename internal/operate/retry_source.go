@@ -41,7 +41,7 @@ func (o *Operator) RetrySource(ctx context.Context, source outboxes.Source, keys
 			continue
 		}
 		if err := o.retryRows(ctx, source, table, failed); err != nil {
-			return result, unmigrated(source, nil, err)
+			return result, ofSource(err, seeCheck(source))
 		}
 		result.Retried += len(failed)
 	}

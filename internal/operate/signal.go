@@ -3,8 +3,11 @@ package operate
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"herald/internal/launch"
 	"herald/internal/notification"
+	"herald/workflows"
 )
 
 // signal is what the workflow of a waiting delivery is told.
@@ -47,7 +50,7 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 	expected := Outcome{ID: id, Done: true, Result: "would be told", Detail: s.name + warning}
 	return plan{expected, func(ctx context.Context) (Outcome, error) {
 		err := o.temporal().SignalWorkflow(ctx, id, "", s.name, s.argument)
-		if isNotFound(err) { // it has ended meanwhile
+		if launch.IsNotFound(err) { // it has ended meanwhile
 			state, err := o.delivery(ctx, id)
 			return unchanged(id, state), err
 		}
@@ -56,4 +59,31 @@ func (o *Operator) planSignal(ctx context.Context, id string, s signal) (plan, e
 		}
 		return told, nil
 	}}, nil
+}
+
+// SendNow has deliveries that wait sent at once. One that does not wait ignores it.
+func SendNow() Verb {
+	return signalling("send", signal{name: workflows.SendNow, told: Outcome{Result: "told to be sent now"}})
+}
+
+// Reschedule gives deliveries that wait another time. The outcome warns of quiet
+// hours at that time, which are judged once more when it comes.
+func Reschedule(until time.Time) Verb {
+	return signalling("reschedule", signal{
+		name: workflows.Reschedule, argument: until,
+		told: Outcome{Result: "told to wait", Detail: "until " + clock(&until)},
+		warn: func(o *Operator, ctx context.Context, id string) (string, error) {
+			return o.quietWarning(ctx, id, until)
+		},
+	})
+}
+
+// quietWarning says what quiet hours will do to a delivery at a time; empty: they
+// leave it alone.
+func (o *Operator) quietWarning(ctx context.Context, id string, at time.Time) (string, error) {
+	check, err := o.Store.QuietCheck(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return check.Ahead(at, time.Now()), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"herald/internal/advice"
 	"herald/internal/notification"
 	"herald/internal/outboxes"
 	"herald/internal/outboxes/dialects"
@@ -78,4 +79,33 @@ func readTable(ctx context.Context, config outboxes.Source) (notification.Outbox
 	}
 	defer table.Close()
 	return table.State(ctx)
+}
+
+// TopicCreator creates topics, unless they are there.
+type TopicCreator interface {
+	MissingTopics(ctx context.Context, topics []string) (map[string]string, error)
+	CreateTopic(ctx context.Context, name string) error
+}
+
+// CreateTopic creates the topic of a source if the brokers do not have it, and returns its name;
+// empty: there is nothing to create.
+func (o *Operator) CreateTopic(ctx context.Context, brokers TopicCreator, source outboxes.Source) (created string, err error) {
+	if source.Kafka == nil {
+		return "", nil
+	}
+	topic, fixed := source.Kafka.FixedTopic()
+	if !fixed {
+		return "", advice.With(fmt.Errorf("the topic %s of source %s depends on the row", topic, source.Name), "create the topics that its rows lead to by Kafka's own tools")
+	}
+	missing, err := brokers.MissingTopics(ctx, []string{topic})
+	if err != nil || missing[topic] == "" {
+		return "", err
+	}
+	if err := o.Record(ctx, fmt.Sprintf("source %s: topic %s", source.Name, topic), topic); err != nil {
+		return "", err
+	}
+	if err := brokers.CreateTopic(ctx, topic); err != nil {
+		return "", advice.With(err, "grant Herald the right to create it, or create it by Kafka's own tools")
+	}
+	return topic, nil
 }

@@ -94,7 +94,7 @@ func (o *Operator) Suppress(ctx context.Context, s Suppressing) (row report.Supp
 	if row, before = rowFor(rows, s.Reason); before {
 		return row, true, nil
 	}
-	if err := o.Record(ctx, o.Order.Flags, target(s.Channel, hashes[0])); err != nil {
+	if err := o.Record(ctx, o.Order.Flags, string(s.Channel)+" "+report.ShortHash(hashes[0])); err != nil {
 		return row, false, err
 	}
 	if err := o.Store.Suppress(ctx, s.Channel, s.Text, s.Reason, s.Detail); err != nil {
@@ -159,9 +159,4 @@ func rowFor(rows []report.Suppression, reason notification.SuppressionReason) (r
 		return report.Suppression{}, false
 	}
 	return rows[i], true
-}
-
-// target names an address in operator_action.
-func target(channel notification.Channel, hash []byte) string {
-	return string(channel) + " " + report.ShortHash(hash)
 }

@@ -103,14 +103,14 @@ func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
 	for _, field := range []struct{ name, text string }{
 		{"event type", row.EventType}, {"aggregate type", aggregateType}, {"aggregate id", aggregateID}, {"correlation id", row.CorrelationID},
 	} {
-		if storable(field.text) != field.text {
+		if len(field.text) > maxAdoptedBytes || strings.ContainsFunc(field.text, isControl) {
 			return event, "the " + field.name + " is longer than 255 bytes, or has control characters"
 		}
 	}
 	switch {
 	case row.EventType == "":
 		return event, "the event type is empty"
-	case !IsAdoptable(row.Payload):
+	case !isAdoptable(row.Payload):
 		return event, "the payload is no JSON object of 256 KiB at most"
 	}
 	return AdoptedEvent{
@@ -119,23 +119,14 @@ func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
 	}, ""
 }
 
-// IsAdoptable says whether event_outbox holds a payload, as far as it can be told
+// isAdoptable says whether event_outbox holds a payload, as far as it can be told
 // without the database: whether it is a JSON object of at most 256 KiB.
-func IsAdoptable(payload []byte) bool {
+func isAdoptable(payload []byte) bool {
 	var object map[string]json.RawMessage
 	return len(payload) <= maxPayloadBytes && json.Unmarshal(payload, &object) == nil && object != nil
 }
 
-// storable is a text as event_outbox takes it, which may be shown on a terminal.
-func storable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || (r >= 0x2028 && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
-			return '?'
-		}
-		return r
-	}, text)
-	if len(text) > maxAdoptedBytes {
-		text = strings.ToValidUTF8(text[:maxAdoptedBytes], "")
-	}
-	return text
+// isControl reports whether a character changes what a terminal shows.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) || (r >= 0x2028 && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069)
 }

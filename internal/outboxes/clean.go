@@ -30,8 +30,9 @@ type CleanStore interface {
 	ForgetRows(ctx context.Context, source string, keys []string) error
 	// PurgeOutbox deletes events of event_outbox from before a time, and from a time on; nil: from
 	// the oldest on. through is when the last of them was written.
-	PurgeOutbox(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error)
-	CountOutbox(ctx context.Context, before time.Time, limit int) (int, error)
+	// Where the outbox has no topic, events that none has got go, too.
+	PurgeOutbox(ctx context.Context, hasTopic bool, before time.Time, from *time.Time) (deleted int, through *time.Time, err error)
+	CountOutbox(ctx context.Context, hasTopic bool, before time.Time, limit int) (int, error)
 }
 
 const (
@@ -67,7 +68,7 @@ func (c Cleaner) Count(ctx context.Context, age time.Duration, limit int) (count
 		if err != nil {
 			return 0, err
 		}
-		return c.Store.CountOutbox(ctx, now.Add(-age), limit)
+		return c.Store.CountOutbox(ctx, c.Source.Kafka != nil, now.Add(-age), limit)
 	}
 	err = c.eachBatch(ctx, age, "", func(_ context.Context, _ DoneTable, keys []string, _ string) (bool, error) {
 		count += len(keys)
@@ -157,5 +158,5 @@ func (c Cleaner) cleanOwn(ctx context.Context, age time.Duration, after string, 
 func (c Cleaner) purge(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	return c.Store.PurgeOutbox(ctx, before, from)
+	return c.Store.PurgeOutbox(ctx, c.Source.Kafka != nil, before, from)
 }

@@ -137,3 +137,28 @@ func TestCleanOwn(t *testing.T) {
 	require.Equal(t, []int{1000, 500}, batches)
 	require.Equal(t, "evt-1 evt-2", texts(t, herald, "SELECT string_agg(event_id, ' ' ORDER BY event_id) FROM event_outbox"))
 }
+
+// Herald's own outbox had a topic once: an event that the topic did not get stays as long as the
+// outbox has one.
+func TestCleanOwnAfterItsTopic(t *testing.T) {
+	t.Parallel()
+
+	herald := postgrestest.New(t)
+	outbox := outboxes.Cleaner{Source: outboxes.Source{Name: notification.HeraldSource, Kafka: toTopics}, Store: herald}
+	exec(t, herald, "INSERT INTO source_start (source, seq) VALUES ('herald', 0)")
+	exec(t, herald, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
+		VALUES ('evt-1', 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - interval '48 hours')`)
+	for _, route := range []*outboxes.KafkaRoute{toTopics, nil} {
+		outbox.Source.Kafka = route
+		counted, err := outbox.Count(t.Context(), day, 10)
+		require.NoError(t, err)
+		deleted := 0
+		require.NoError(t, outbox.Clean(t.Context(), day, "", func(n int, _ string) bool {
+			deleted += n
+			return true
+		}))
+		require.Equal(t, counted, deleted)
+		require.Equal(t, route == nil, deleted == 1)
+	}
+}

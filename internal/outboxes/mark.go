@@ -20,10 +20,8 @@ func (w *Walk) mark(ctx context.Context, more []pageRow) error {
 	if len(w.unmarked) == 0 {
 		return nil
 	}
-	var keys []string
 	var known []KnownRow
 	for _, row := range w.unmarked {
-		keys = append(keys, row.Row.Key)
 		if row.known {
 			kept := row.KnownRow
 			kept.Sent, kept.Wait = true, 0
@@ -34,39 +32,45 @@ func (w *Walk) mark(ctx context.Context, more []pageRow) error {
 		return err
 	}
 	unmarkable := map[string]error{}
-	err := w.Table.MarkSent(ctx, keys)
+	err := w.Table.MarkSent(ctx, rowKeys(w.unmarked))
 	if errors.As(err, new(*UnmarkableError)) {
-		unmarkable, err = w.Table.MarkEachSent(ctx, keys)
+		unmarkable, err = w.Table.MarkEachSent(ctx, rowKeys(w.unmarked))
 	}
 	if err != nil {
 		return err
 	}
-	if err := w.keepMarks(ctx, known, unmarkable); err != nil {
+	if err := w.keepMarks(ctx, w.unmarked, unmarkable); err != nil {
 		return err
 	}
 	w.unmarked = nil
 	return nil
 }
 
+func rowKeys(rows []pageRow) []string {
+	keys := make([]string, len(rows))
+	for i, row := range rows {
+		keys[i] = row.Row.Key
+	}
+	return keys
+}
+
 // keepMarks keeps the rows that cannot be marked, and forgets those that are done. A row that
 // told no people stays known.
-func (w *Walk) keepMarks(ctx context.Context, known []KnownRow, unmarkable map[string]error) error {
+func (w *Walk) keepMarks(ctx context.Context, rows []pageRow, unmarkable map[string]error) error {
 	var kept []KnownRow
 	var forgotten []string
-	for _, row := range known {
+	for _, row := range rows {
+		known, why := row.KnownRow, unmarkable[row.Row.Key]
+		known.Sent, known.Wait = true, 0
 		switch {
-		case unmarkable[row.Key] != nil:
-		case row.PeopleError == "":
-			forgotten = append(forgotten, row.Key)
-		default:
-			row.Marked = true
-			kept = append(kept, row)
-		}
-	}
-	for _, row := range w.unmarked {
-		if why := unmarkable[row.Row.Key]; why != nil {
-			row.KnownRow.Sent, row.Wait, row.Error = true, firstRemark, why.Error()
-			kept = append(kept, row.KnownRow)
+		case why != nil:
+			known.Wait, known.Error = min(max(row.SentFor, firstRemark), maxRemark), why.Error()
+			kept = append(kept, known)
+		case row.known && row.PeopleError != "":
+			known.Marked = true
+			kept = append(kept, known)
+		case row.known:
+			forgotten = append(forgotten, known.Key)
 		}
 	}
 	if err := w.keep(ctx, kept); err != nil || len(forgotten) == 0 {
@@ -93,7 +97,7 @@ func (p *poll) awaitMarks() error {
 	return err
 }
 
-// settle makes the marks of a page that could not be made before.
+// settle makes the marks of a page that could not be made before, row by row.
 func (p *poll) settle(ctx context.Context, page page) error {
 	var sent []pageRow
 	for _, row := range page.rows {
@@ -109,38 +113,11 @@ func (p *poll) settle(ctx context.Context, page page) error {
 	if len(sent) == 0 {
 		return nil
 	}
-	return p.remark(ctx, sent)
-}
-
-// remark marks rows one by one that could not be marked before.
-func (p *poll) remark(ctx context.Context, rows []pageRow) error {
-	keys := make([]string, len(rows))
-	for i, row := range rows {
-		keys[i] = row.Row.Key
-	}
-	unmarkable, err := p.Table.MarkEachSent(ctx, keys)
+	unmarkable, err := p.Table.MarkEachSent(ctx, rowKeys(sent))
 	if err != nil {
 		return err
 	}
-	var kept []KnownRow
-	var forgotten []string
-	for _, row := range rows {
-		switch why := unmarkable[row.Row.Key]; {
-		case why != nil:
-			row.Wait, row.Error = min(max(row.SentFor, firstRemark), maxRemark), why.Error()
-			p.dueIn(row.Wait)
-			kept = append(kept, row.KnownRow)
-		case row.PeopleError != "":
-			row.Marked = true
-			kept = append(kept, row.KnownRow)
-		default:
-			forgotten = append(forgotten, row.Row.Key)
-		}
-	}
-	if err := p.keep(ctx, kept); err != nil || len(forgotten) == 0 {
-		return err
-	}
-	return p.Memory.ForgetRows(ctx, p.Source.Name, forgotten)
+	return p.keepMarks(ctx, sent, unmarkable)
 }
 
 // markFailed marks a row as failed in its own table, and keeps that it is marked. Where the

@@ -2,6 +2,8 @@ package outboxes
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,6 +14,11 @@ type Memory interface {
 	// BeginSource notes where the walk through Herald's own outbox begins, and closes what an
 	// earlier release left of a source that tells no people.
 	BeginSource(ctx context.Context, source Source) error
+	// TakePosition returns the position that the last owner of exactly these slots kept; nil:
+	// none did, or one of the slots had another owner since. From now on owner may keep one.
+	TakePosition(ctx context.Context, source string, slots []int, owner string) ([]byte, error)
+	// KeepPosition keeps a position, unless a slot of owner's has another owner by now.
+	KeepPosition(ctx context.Context, source, owner string, position []byte) error
 	// Adopt inserts events that are new. It returns why events cannot tell people, by id.
 	Adopt(ctx context.Context, source string, events []AdoptedEvent) (problems map[string]string, err error)
 	// Unadopted returns the ids that belong to no event.
@@ -71,12 +78,23 @@ type rest struct {
 	wait  time.Duration
 }
 
-func newRests(topics []RestingTopic) *rests {
+// newRests also has the topics that rested for the poller before: another poller may have
+// ended their rest in the meantime, for its own slots.
+func newRests(topics []RestingTopic, before []string) *rests {
 	r := &rests{topics: map[string]rest{}}
+	for _, topic := range before {
+		r.topics[topic] = rest{time.Now(), firstRest}
+	}
 	for _, topic := range topics {
 		r.topics[topic.Topic] = rest{time.Now().Add(topic.Wait), min(max(topic.Since, firstRest), maxRest)}
 	}
 	return r
+}
+
+func (r *rests) names() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.topics))
 }
 
 func (r *rests) has(topic string) bool {

@@ -55,17 +55,17 @@ type poll struct {
 	Run
 	recorder *recorder // nil: there is no topic
 	slots    map[int]bool
+	owner    string // of the slots: this poller, for as long as it has them
 	rests    *rests
 
-	front, back lane
-	sweptAt     time.Time
-	checkedAt   time.Time // whether rows are gone
-	sweepTook   time.Duration
-	due         time.Time      // when a row or a topic is tried again, at the earliest; zero: none is
-	held        map[int64]bool // keys of rows that were refused at this look
-	freed       map[int64]bool // keys whose waiting row this look has ended, or tries now
-	released    map[int64]bool // keys whose waiting row the back has ended: the front leaves their rows to it
-	marks       chan error     // the end of marking the page before; nil: it has ended
+	position
+	sweptAt   time.Time
+	checkedAt time.Time // whether rows are gone
+	sweepTook time.Duration
+	due       time.Time      // when a row or a topic is tried again, at the earliest; zero: none is
+	held      map[int64]bool // keys of rows that were refused at this look
+	freed     map[int64]bool // keys whose waiting row this look has ended, or tries now
+	marks     chan error     // the end of marking the page before; nil: it has ended
 
 	backoff time.Duration
 	total   PollResult
@@ -99,27 +99,25 @@ func (p *poll) own(ctx context.Context) {
 		p.Sleep(jitter(ownInterval))
 		return
 	}
-	resting, err := p.Memory.RestingTopics(owned, p.Source.Name)
-	if err == nil {
-		err = p.Memory.BeginSource(owned, p.Source)
-	}
-	if err != nil {
+	p.slots = slots
+	if err := p.resume(owned); err != nil {
 		p.backOff(err)
 		return
 	}
-	p.slots, p.rests, p.front, p.back = slots, newRests(resting), lane{}, lane{}
-	p.held, p.freed, p.released = map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
 	for !p.stopped() && owned.Err() == nil {
 		p.step(owned)
+	}
+	if owned.Err() == nil {
+		p.keepPosition(owned)
 	}
 }
 
 // step looks at the front, and at a page of the back where a sweep is due.
 func (p *poll) step(ctx context.Context) {
-	end, err := p.look(ctx, &p.front, maxPages)
-	if err == nil && p.front.from != "" && p.sweepIsDue() {
+	end, err := p.look(ctx, &p.Front)
+	if err == nil && p.Front.From != "" && p.sweepIsDue() {
 		var swept lookEnd
-		swept, err = p.look(ctx, &p.back, 1)
+		swept, err = p.look(ctx, &p.Back)
 		end.sent, end.failed, end.cut = end.sent+swept.sent, end.failed+swept.failed, end.cut || swept.cut
 	}
 	p.total.Sent, p.total.Failed = p.total.Sent+end.sent, p.total.Failed+end.failed
@@ -141,24 +139,20 @@ func (p *poll) step(ctx context.Context) {
 	}
 }
 
-// maxPages is the number of pages of a look that only time ends.
-const maxPages = 1 << 30
-
 // sweepIsDue reports whether the back goes on, or begins again.
 func (p *poll) sweepIsDue() bool {
 	since := time.Since(p.sweptAt)
-	return p.back.sweeping || since > max(p.Source.PollInterval, sweepShare*p.sweepTook) || since > p.sweepTook && p.isDue(&p.back)
+	return p.Back.Sweeping || since > max(p.Source.PollInterval, sweepShare*p.sweepTook) || since > p.sweepTook && p.isDue(&p.Back)
 }
 
 // isDue reports whether a row that a lane has passed is to be tried again.
 func (p *poll) isDue(l *lane) bool {
-	return (l == &p.back || l.from == "") && !p.due.IsZero() && time.Now().After(p.due)
+	return (l == &p.Back || l.From == "") && !p.due.IsZero() && time.Now().After(p.due)
 }
 
 // dueIn notes that something is tried again after a delay.
-func (p *poll) dueIn(delay time.Duration) { p.dueAt(time.Now().Add(delay)) }
-
-func (p *poll) dueAt(at time.Time) {
+func (p *poll) dueIn(delay time.Duration) {
+	at := time.Now().Add(delay)
 	if p.due.IsZero() || at.Before(p.due) {
 		p.due = at
 	}

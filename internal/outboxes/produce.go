@@ -72,7 +72,7 @@ func (p *poll) judge(l *lane, page page) (due []pageRow, o outcome, passed int) 
 			o.refused = append(o.refused, refusedRow{row, errors.New(row.PeopleError)})
 		case row.err != nil:
 			o.refused = append(o.refused, refusedRow{row, row.err})
-		case p.rests.has(row.record.Topic) && !l.open[row.record.Topic]:
+		case p.rests.has(row.record.Topic) && !l.Open[row.record.Topic]:
 			passed++
 		default:
 			if row.Refusals > 0 { // the rows behind it follow it in the same call
@@ -89,7 +89,7 @@ func (p *poll) isHeld(l *lane, page page, row pageRow) bool {
 	switch {
 	case row.hash == 0:
 		return false
-	case p.held[row.hash], l == &p.front && p.released[row.hash]:
+	case p.held[row.hash], l == &p.Front && p.Released[row.hash]:
 		return true
 	default:
 		return page.held[row.hash] && row.Refusals == 0 && !p.freed[row.hash]
@@ -111,8 +111,8 @@ func (p *poll) release(l *lane, ended []pageRow) {
 			continue
 		}
 		p.freed[row.hash] = true
-		if l == &p.back {
-			p.released[row.hash] = true
+		if l == &p.Back {
+			p.Released[row.hash] = true
 		}
 	}
 }
@@ -185,8 +185,8 @@ func (p *poll) rest(ctx context.Context, o outcome) error {
 
 func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
 	wait := p.rests.begin(topic)
-	delete(p.front.open, topic)
-	delete(p.back.open, topic)
+	delete(p.Front.Open, topic)
+	delete(p.Back.Open, topic)
 	p.dueIn(wait)
 	p.Log.Warn("a topic takes no records and rests: create it, or grant Herald the right to write it", "source", p.Source.Name, "topic", topic, "rest", wait, "error", why)
 	return p.Memory.RestTopic(ctx, p.Source.Name, RestingTopic{Topic: topic, Wait: wait, Error: why.Error()})

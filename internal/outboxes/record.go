@@ -30,6 +30,11 @@ type Header struct {
 	Value string
 }
 
+// FixedTopic returns the topic of every row; false: the topic depends on the row.
+func (r KafkaRoute) FixedTopic() (topic string, fixed bool) {
+	return r.Topic, !strings.Contains(r.Topic, "{{")
+}
+
 // Check says what is wrong with the templates of a route.
 func (r KafkaRoute) Check() error {
 	if strings.TrimSpace(r.Topic) == "" {

@@ -2,6 +2,10 @@ package outboxes
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -79,11 +83,11 @@ const (
 // page, the front moves on, and a second lane, the back, sweeps through all rows, a page
 // between two looks of the front.
 type lane struct {
-	from     string          // its next look begins behind this cursor; empty: at the first row
-	sweeping bool            // it began at the first row, and has not come to the last one
-	passed   int             // rows that this sweep left pending
+	From     string          // its next look begins behind this cursor; empty: at the first row
+	Sweeping bool            // it began at the first row, and has not come to the last one
+	Passed   int             // rows that this sweep left pending
+	Open     map[string]bool // resting topics that this sweep asks again
 	began    time.Time       // the sweep
-	open     map[string]bool // resting topics that this sweep asks again
 }
 
 // lookEnd is how a look ended.
@@ -93,9 +97,9 @@ type lookEnd struct {
 	cut          bool // there are more rows
 }
 
-// look reads up to pages of a lane, and sends what is due. It reads a page, and adopts it,
-// while the page before is produced.
-func (p *poll) look(ctx context.Context, l *lane, pages int) (end lookEnd, err error) {
+// look reads pages of the front, or one of the back, and sends what is due. It reads a page,
+// and adopts it, while the page before is produced.
+func (p *poll) look(ctx context.Context, l *lane) (end lookEnd, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	if err := p.mark(ctx, nil); err != nil {
@@ -106,21 +110,21 @@ func (p *poll) look(ctx context.Context, l *lane, pages int) (end lookEnd, err e
 		return end, err
 	}
 	defer snapshot.Close(context.WithoutCancel(ctx))
-	if l.from == "" {
+	if l.From == "" {
 		p.beginSweep(l)
 	}
 	clear(p.held)
 	clear(p.freed)
-	until, start := time.Now().Add(lookTime), l.from
-	page, err := p.prepare(ctx, snapshot, l.from)
-	for n := 1; err == nil; n++ {
-		ahead := p.prepareAhead(ctx, snapshot, page.next, n < pages)
+	until, start := time.Now().Add(lookTime), l.From
+	page, err := p.prepare(ctx, snapshot, l.From)
+	for err == nil {
+		ahead := p.prepareAhead(ctx, snapshot, page.next, l == &p.Front)
 		var sent pageEnd
 		sent, err = p.send(ctx, l, page)
 		end.sent, end.failed, end.passed = end.sent+sent.sent, end.failed+sent.failed, end.passed+sent.passed
 		next := <-ahead
 		end.cut = page.next != "" || sent.again
-		if err != nil || !end.cut || sent.again || n == pages || p.stopped() || p.isDue(l) || time.Now().After(until) {
+		if err != nil || !end.cut || sent.again || l == &p.Back || p.stopped() || p.isDue(l) || time.Now().After(until) {
 			start = p.nextStart(l, start, page.next, sent.again, end)
 			break
 		}
@@ -132,9 +136,9 @@ func (p *poll) look(ctx context.Context, l *lane, pages int) (end lookEnd, err e
 	if err != nil {
 		return end, err
 	}
-	l.passed += end.passed
-	l.from = start
-	if !end.cut && l.sweeping {
+	l.Passed += end.passed
+	l.From = start
+	if !end.cut && l.Sweeping {
 		err = p.endSweep(ctx, l)
 	}
 	return end, err
@@ -144,14 +148,14 @@ func (p *poll) look(ctx context.Context, l *lane, pages int) (end lookEnd, err e
 // began, and next is the cursor behind that page.
 func (p *poll) nextStart(l *lane, start, next string, again bool, end lookEnd) string {
 	switch {
-	case l == &p.back && again:
+	case l == &p.Back && again:
 		return start
-	case l == &p.back:
+	case l == &p.Back:
 		return next
 	case end.passed > p.Source.BatchSize:
 		return start
 	default:
-		return l.from // what it passed over is little, and is read again
+		return l.From // what it passed over is little, and is read again
 	}
 }
 
@@ -176,27 +180,27 @@ func (p *poll) prepareAhead(ctx context.Context, snapshot Snapshot, cursor strin
 
 // beginSweep lets a lane ask those topics again whose rest is over.
 func (p *poll) beginSweep(l *lane) {
-	*l = lane{sweeping: true, began: time.Now(), open: p.rests.over(time.Now())}
+	*l = lane{Sweeping: true, began: time.Now(), Open: p.rests.over(time.Now())}
 	p.due = p.rests.next()
 }
 
 // endSweep ends the rest of the topics that took all rows of a sweep, and forgets rows that
 // are gone. What the front left to the back is sent by now, in its order.
 func (p *poll) endSweep(ctx context.Context, l *lane) error {
-	if len(l.open) > 0 {
-		if err := p.Memory.WakeTopics(ctx, p.Source.Name, keysOf(l.open)); err != nil {
+	if len(l.Open) > 0 {
+		if err := p.Memory.WakeTopics(ctx, p.Source.Name, slices.Collect(maps.Keys(l.Open))); err != nil {
 			return err
 		}
-		p.rests.end(l.open)
+		p.rests.end(l.Open)
 	}
-	if l == &p.back {
-		clear(p.released)
-		if l.passed <= p.Source.BatchSize {
-			p.front.from = ""
+	if l == &p.Back {
+		clear(p.Released)
+		if l.Passed <= p.Source.BatchSize {
+			p.Front.From = ""
 		}
-		l.from = ""
+		l.From = ""
 	}
-	l.sweeping, p.sweptAt, p.sweepTook = false, time.Now(), time.Since(l.began)
+	l.Sweeping, p.sweptAt, p.sweepTook = false, time.Now(), time.Since(l.began)
 	return p.forgetGone(ctx)
 }
 
@@ -222,13 +226,49 @@ func (p *poll) forgetGone(ctx context.Context) error {
 	for _, key := range pending {
 		delete(gone, key)
 	}
-	return p.Memory.ForgetRows(ctx, p.Source.Name, keysOf(gone))
+	if len(gone) == 0 {
+		return nil
+	}
+	p.Front = lane{} // the rows that they held back may be behind it
+	return p.Memory.ForgetRows(ctx, p.Source.Name, slices.Collect(maps.Keys(gone)))
 }
 
-func keysOf(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
+// UnavailableError means that no broker judged the record: none can be reached, or the
+// partition has no leader.
+type UnavailableError struct {
+	Err error // holds no address, key or value
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("kafka cannot be reached, or is not ready: %v", e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// ErrKeyHeld means that a record was not produced, since an earlier record of its key, or
+// of its flush, was not acknowledged.
+var ErrKeyHeld = errors.New("an earlier record was not acknowledged")
+
+// RefusedError means that a broker, or the form of the row itself, refused a record.
+type RefusedError struct {
+	Topic   string // empty: the row leads to none
+	Code    string // the broker's own word, such as MESSAGE_TOO_LARGE
+	Verdict Verdict
+}
+
+// Verdict says what a refusal means for the next attempt.
+type Verdict string
+
+// The verdicts.
+const (
+	RetryRecord Verdict = "retry" // the refusal counts, and the record is tried again
+	FailRecord  Verdict = "fail"  // the same record will never be taken
+	RestTopic   Verdict = "rest"  // the topic is at fault: it does not exist, or Herald may not write it
+)
+
+func (e *RefusedError) Error() string {
+	if e.Topic == "" {
+		return "the record was refused: " + e.Code
 	}
-	return keys
+	return fmt.Sprintf("the topic %q refused the record: %s", e.Topic, e.Code)
 }

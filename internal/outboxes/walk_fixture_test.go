@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,12 +107,16 @@ func (p *poller) Refused(records int)        { p.mu.Lock(); p.refused += records
 func (p *poller) Untold(rows int)            { p.mu.Lock(); p.untold += rows; p.mu.Unlock() }
 func (p *poller) Acknowledged(time.Duration) { p.mu.Lock(); p.acknowled++; p.mu.Unlock() }
 
-func start(t *testing.T, walk *outboxes.Walk) *poller {
+// start starts a poller, which ends at the end of the test, or by the conditions.
+func start(t *testing.T, walk *outboxes.Walk, ends ...func() bool) *poller {
 	t.Helper()
 	p := &poller{done: make(chan struct{})}
 	ctx := context.WithoutCancel(t.Context())
 	run := outboxes.Run{
-		Log: slog.New(slog.DiscardHandler), Metrics: p, Stopped: p.stopped.Load,
+		Log: slog.New(slog.DiscardHandler), Metrics: p,
+		Stopped: func() bool {
+			return p.stopped.Load() || slices.ContainsFunc(ends, func(ended func() bool) bool { return ended() })
+		},
 		Sleep:    func(d time.Duration) { time.Sleep(min(d, 50*time.Millisecond)) },
 		Unquoted: func(err error) error { return err },
 	}
@@ -202,6 +207,48 @@ func (s *service) many(t *testing.T, from, to, orders int, topic string) {
 		       ('00000000-0000-4000-8000-' || lpad((9000000 + n % $3)::text, 12, '0'))::uuid, $4, '{}', 'NEW',
 		       timestamp '2026-11-21 10:00' + n * interval '1 millisecond'
 		FROM   generate_series($1::int, $2::int) AS n`, from, to, orders, topic)
+}
+
+// counted is a table that notes the keys of each page that is read from it.
+type counted struct {
+	outboxes.Table
+	mu    sync.Mutex
+	pages [][]string
+}
+
+func (c *counted) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pages)
+}
+
+// first are the keys of the first page.
+func (c *counted) first() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pages[0]
+}
+
+func (c *counted) Snapshot(ctx context.Context) (outboxes.Snapshot, error) {
+	snapshot, err := c.Table.Snapshot(ctx)
+	return countedSnapshot{snapshot, c}, err
+}
+
+type countedSnapshot struct {
+	outboxes.Snapshot
+	of *counted
+}
+
+func (s countedSnapshot) Page(ctx context.Context, after string, limit int) ([]outboxes.Row, string, error) {
+	rows, next, err := s.Snapshot.Page(ctx, after, limit)
+	var keys []string
+	for _, row := range rows {
+		keys = append(keys, row.Key)
+	}
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.pages = append(s.of.pages, keys)
+	return rows, next, err
 }
 
 // byKey are the ids of the events of a topic, by the key of their records, in their order.

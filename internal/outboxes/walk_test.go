@@ -1,6 +1,7 @@
 package outboxes_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -51,25 +52,6 @@ func TestWalkWithPeople(t *testing.T) {
 	require.Equal(t, 100, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"))
 }
 
-// A process that dies between adopting and marking leaves nothing behind: the next one
-// marks the rows, and adopts none of them twice.
-func TestWalkAfterADeathBetweenAdoptingAndMarking(t *testing.T) {
-	t.Parallel()
-
-	source := orders()
-	source.People, source.Kafka = true, nil
-	s := newService(t, source)
-	s.many(t, 1, 50, 7, "OrderCreated")
-	exec(t, s.herald, `
-		INSERT INTO event_outbox (event_id, source, event_type, aggregate_type, aggregate_id, payload, created_at)
-		SELECT '00000000-0000-4000-8000-' || lpad(n::text, 12, '0'), 'orders', 'OrderCreated', 'Order', 'a', '{}', timestamptz '2026-11-21 10:00Z' + n * interval '1 millisecond'
-		FROM   generate_series(1, 20) AS n`)
-	s.poll(t)
-	s.await(t, 50, "status = 'SENT'")
-	require.Equal(t, 50, count(t, s.herald, "event_outbox"))
-	require.Zero(t, count(t, s.herald, "source_row"))
-}
-
 // A topic that does not exist rests. Its rows count nothing and fail never, however many
 // they are, and rows of other topics behind them are sent, of the same keys too.
 func TestWalkPassesOverAMissingTopic(t *testing.T) {
@@ -90,26 +72,109 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	require.Equal(t, 1200, count(t, s.herald, "event_outbox"), "people are told all the same")
 	require.Zero(t, s.requireOrder(t, "orders-out", 1001, 1200, 10))
 
-	s.createTopic(t, "missing")
-	s.await(t, 1200, "status = 'SENT'")
-	s.resting(t, 0)
-	require.Zero(t, s.requireOrder(t, "missing", 1, 1000, 10))
 	require.Zero(t, p.stop(t).Failed)
+	s.createTopic(t, "missing")
+	exec(t, s.herald, "DELETE FROM source_topic") // as a poller of other keys does, once it has sent its rows
+	s.many(t, 1201, 1300, 10, "missing")
+	s.poll(t)
+	s.await(t, 1300, "status = 'SENT'")
+	ids, _ := s.byKey(t, "missing", 1100)
+	for _, ofKey := range ids {
+		require.IsIncreasing(t, ofKey)
+	}
 }
 
-// 100,000 rows of a missing topic hold up nobody.
+// Many rows of a missing topic hold up nobody. The next poller, of whichever process,
+// continues behind them: its first page has what is new.
 func TestWalkPassesOverManyRows(t *testing.T) {
 	t.Parallel()
 
 	source := orders()
-	source.BatchSize = 500
+	source.BatchSize = 100
 	s := newService(t, source, "orders-out")
-	s.many(t, 1, 100_000, 1000, "missing")
-	s.many(t, 100_001, 100_100, 10, "orders-out")
-	s.poll(t)
+	s.many(t, 1, 20_000, 1000, "missing")
+	s.many(t, 20_001, 20_100, 10, "orders-out")
+	p := s.poll(t)
 	s.await(t, 100, "status = 'SENT'")
 	require.Zero(t, count(t, s.herald, "source_row"))
-	require.Equal(t, 100_000, s.rows(t, "status = 'NEW'"))
+	for n := range 3 {
+		p.stop(t)
+		s.many(t, 20_101+n, 20_101+n, 10, "orders-out")
+		walk := s.walk(t)
+		table := &counted{Table: walk.Table}
+		walk.Table = table
+		p = start(t, walk)
+		s.await(t, 101+n, "status = 'SENT'")
+		require.Contains(t, table.first(), orderID(20_101+n))
+	}
+	require.Equal(t, 20_000, s.rows(t, "status = 'NEW'"))
+
+	p.stop(t)
+	s.source.Kafka = &outboxes.KafkaRoute{Topic: "orders-out"}
+	s.poll(t)
+	s.await(t, 20_103, "status = 'SENT'") // with another route, it begins at the first row
+}
+
+// A topic whose partition has no leader rests, like one that does not exist: the rows behind
+// it are sent, of the same keys too.
+func TestWalkPassesOverATopicWithoutALeader(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Retries = 0
+	s := newService(t, source, "orders-out", "leaderless")
+	end := s.cluster.Refuse("leaderless", kerr.NotLeaderForPartition)
+	s.many(t, 1, 100, 10, "leaderless")
+	s.many(t, 101, 200, 10, "orders-out")
+	s.poll(t)
+	s.await(t, 100, "event_type = 'orders-out' AND status = 'SENT'")
+	require.Equal(t, 1, count(t, s.herald, "source_topic WHERE topic = 'leaderless' AND error ~ 'NOT_LEADER'"))
+	end()
+	s.await(t, 200, "status = 'SENT'")
+	s.resting(t, 0)
+	require.Zero(t, s.requireOrder(t, "leaderless", 1, 100, 10))
+}
+
+// Two pollers end and begin again all the time, while topics refuse records and come to
+// exist: each key keeps its order, and nothing is sent twice.
+func TestWalkHandsOver(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.Retries, source.Pollers = outboxes.RetryForever, 2
+	s := newService(t, source, "orders-out", "refusing")
+	var pollers sync.WaitGroup
+	t.Cleanup(pollers.Wait)
+	for range 2 {
+		walk := s.walk(t)
+		table := &counted{Table: walk.Table}
+		walk.Table = table
+		pollers.Go(func() {
+			for t.Context().Err() == nil {
+				until := table.count() + 20
+				<-start(t, walk, func() bool { return t.Context().Err() != nil || table.count() > until }).done
+			}
+		})
+	}
+	for n := 0; n < 6; n++ {
+		end := s.cluster.Refuse("refusing", kerr.PolicyViolation)
+		s.many(t, 90*n+1, 90*n+30, 30, "refusing")
+		s.many(t, 90*n+31, 90*n+60, 30, "orders-out") // one behind each of them
+		s.many(t, 90*n+61, 90*n+90, 30, "missing")
+		s.known(t, 30, "refusals > 1")
+		end()
+	}
+	s.await(t, 360, "status = 'SENT'")
+	s.createTopic(t, "missing")
+	s.await(t, 540, "status = 'SENT'")
+	for _, topic := range []string{"refusing", "orders-out", "missing"} {
+		ids, repeats := s.byKey(t, topic, 180)
+		require.Zero(t, repeats)
+		for _, ofKey := range ids {
+			require.Len(t, ofKey, 6)
+			require.IsIncreasing(t, ofKey)
+		}
+	}
 }
 
 // A refused row holds those of its key, and no others, until it has failed. Then they go, in
@@ -282,7 +347,8 @@ func TestWalkWithTwoPollers(t *testing.T) {
 	require.Zero(t, s.requireOrder(t, "orders-out", 1, 600, 11))
 }
 
-// A row that its service deletes while its topic refuses it holds its key no longer.
+// A row that its service deletes while its topic refuses it holds its key no longer: the rows
+// that it held are sent in their order, although the walk has passed over many others.
 func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 	t.Parallel()
 
@@ -291,9 +357,13 @@ func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 		INSERT INTO source_row (source, row_key, event_id, key_hash, refusals, next_attempt_at)
 		SELECT 'orders', $1, $1, hash, 1, now() - interval '1 hour' FROM unnest($2::bigint[]) AS hash`, orderID(1), []int64{outboxes.KeyHash([]byte(aggregate(1)))})
 	s.order(t, 2, 1, "orders-out", "{}")
+	s.many(t, 10, 109, 1000, "missing")
+	s.order(t, 200, 1, "orders-out", "{}")
 	s.poll(t)
-	s.await(t, 1, "status = 'SENT'")
+	s.await(t, 2, "status = 'SENT'")
 	s.known(t, 0, "true")
+	ids, _ := s.byKey(t, "orders-out", 2)
+	require.Equal(t, []string{orderID(2), orderID(200)}, ids[aggregate(1)])
 }
 
 // Herald's own outbox goes to a topic by the same walk. Events from before are not sent.

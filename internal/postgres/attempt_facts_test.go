@@ -69,10 +69,10 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		ordered string // the same, of a delivery that an operator ordered
 	}{
 		{name: "nothing", sql: "SELECT 1"},
-		{name: "left the directory", sql: "DELETE FROM recipient", dropped: "no longer a recipient", ordered: "no longer a recipient"},
-		{name: "not active", sql: "UPDATE recipient SET active = false", dropped: "no longer a recipient", ordered: "no longer a recipient"},
-		{name: "left the entity", sql: "DELETE FROM entity_member", dropped: "no longer a recipient"},
-		{name: "not active in the entity", sql: "UPDATE entity_member SET active = false", dropped: "no longer a recipient"},
+		{name: "left the directory", sql: "DELETE FROM recipient", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
+		{name: "not active", sql: "UPDATE recipient SET active = false", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
+		{name: "left the entity", sql: "DELETE FROM entity_member", dropped: notification.NoLongerRecipient},
+		{name: "not active in the entity", sql: "UPDATE entity_member SET active = false", dropped: notification.NoLongerRecipient},
 		{name: "left an entity that nobody knows", sql: "DELETE FROM entity_member" + older},
 		{name: "no member of what takes none", sql: "DELETE FROM entity_member" + broadcast},
 		{name: "opted out", sql: off, dropped: "USER_DISABLED"},
@@ -96,7 +96,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		{name: "suppressed, which is written in another way", sql: suppressed + "('EMAIL', sha256('new@example.com'), 'BOUNCE'); UPDATE recipient SET email = ' New@Example.com'; UPDATE event_type_channel_routing SET mandatory = true", dropped: "SUPPRESSED", ordered: "SUPPRESSED"},
 		{name: "an address that they had before, one of another channel and one of another person are suppressed", sql: suppressed + "('EMAIL', sha256('to-EMAIL'), 'BOUNCE'), ('SMS', sha256('new@example.com'), 'OPT_OUT'), ('EMAIL', sha256('old@example.com'), 'COMPLAINT')"},
 		{name: "the number of recipients is no matter", sql: setting + "NULL, true, NULL, NULL, NULL, 0)"},
-		{name: "quiet hours", sql: quiet, dropped: "quiet hours"},
+		{name: "quiet hours", sql: quiet, dropped: "QUIET_HOURS"},
 	}
 	s := waitedMail(t)
 	for _, tt := range tests {
@@ -180,7 +180,7 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 
 			attempt := begin(t, s, mail, 0)
 
-			require.Equal(t, tt.dropped, attempt.Dropped == notification.WaitQuietHours)
+			require.Equal(t, tt.dropped, attempt.Dropped == string(notification.DecisionQuietHours))
 			require.Equal(t, tt.deferred, !attempt.NotBefore.IsZero())
 			require.Equal(t, !tt.dropped && !tt.deferred, attempt.Number == 1)
 			if tt.deferred {
@@ -239,7 +239,7 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 	exec(t, s, past)
 	attempt := beginDigest(t, s, "digest-1")
 
-	dropped := map[string]string{item(1): "no longer a recipient", item(3): "GROUP_DISABLED", item(5): "quiet hours"}
+	dropped := map[string]string{item(1): notification.NoLongerRecipient, item(3): "GROUP_DISABLED", item(5): "QUIET_HOURS"}
 	require.Equal(t, items(2, 2), listedIn(attempt)[:1])
 	require.Equal(t, items(4, 4), listedIn(attempt)[1:])
 	require.Equal(t, dropped, attempt.Dropped)
@@ -303,8 +303,7 @@ func TestQuietCheck(t *testing.T) {
 				exec(t, s, sql)
 			}
 
-			check, err := s.QuietCheck(t.Context(), mail)
-			require.NoError(t, err)
+			check := must(s.QuietCheck(t.Context(), mail))(t)
 			ofDigest, err := s.DigestQuietCheck(t.Context(), notification.DigestKey{
 				UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "RESERVATION_REQUESTED",
 			})

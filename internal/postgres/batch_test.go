@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"herald/internal/notification"
+	"herald/internal/postgres"
 	"herald/internal/postgres/postgrestest"
 )
 
@@ -19,8 +22,7 @@ func TestBatchDeliveries(t *testing.T) {
 	exec(t, s, "UPDATE notification SET priority = CASE user_id WHEN '4' THEN 'LOW' WHEN '8' THEN 'HIGH' ELSE 'NORMAL' END")
 	ids := notification.IDRange{First: 1, Last: 1 << 40}
 	read := func(of notification.IDRange) []string {
-		found, err := s.BatchDeliveries(t.Context(), "evt-1", notification.Email, of)
-		require.NoError(t, err)
+		found := must(s.BatchDeliveries(t.Context(), "evt-1", notification.Email, of))(t)
 		return found
 	}
 	require.Equal(t, []string{staffMail(8), staffMail(6), staffMail(4)}, read(ids))
@@ -44,8 +46,7 @@ func TestBatchLeft(t *testing.T) {
 		first, last int
 		want        bool
 	}{{0, 9, true}, {0, 3, false}, {2, 4, true}, {4, 4, true}, {9, 9, false}, {5, 5, false}} {
-		left, err := s.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)})
-		require.NoError(t, err)
+		left := must(s.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: id(tt.first), Last: id(tt.last)}))(t)
 		require.Equal(t, tt.want, left, fmt.Sprint(tt.first, tt.last))
 	}
 }
@@ -54,16 +55,10 @@ func TestBatchLeft(t *testing.T) {
 func TestBatchLeftReadsNoFurther(t *testing.T) {
 	t.Parallel()
 
-	s := postgrestest.New(t)
-	exec(t, s, `
-		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error)
-		SELECT 'evt-1', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', 'FAILED', 'refused'
-		FROM   generate_series(1, 30000) AS i`)
+	s := failedMails(t, 30_000)
 	exec(t, s, "VACUUM ANALYZE notification")
 	listening, asked := heard(t, s)
-	left, err := listening.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100})
-	require.NoError(t, err)
-	require.False(t, left)
+	require.False(t, must(listening.BatchLeft(t.Context(), "evt-1", notification.Email, notification.IDRange{First: 1, Last: 100}))(t))
 	require.Len(t, asked.heard, 1)
 	require.Less(t, blocksOf(t, s, asked.heard[0]), 20)
 }
@@ -84,4 +79,169 @@ func TestReopenFailed(t *testing.T) {
 	}
 	require.NoError(t, s.ReopenFailed(t.Context(), part), "the whole lane")
 	require.Equal(t, []string{staffMail(6)}, list(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED'"))
+}
+
+// failedMails is evt-1 with n deliveries, each of which failed for good.
+func failedMails(t *testing.T, n int) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO notification (id, event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, last_error)
+		OVERRIDING SYSTEM VALUE
+		SELECT i, 'evt-1', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, '', '', 'FAILED', 'refused: 400'
+		FROM   generate_series(1, $1) AS i`, n)
+	return s
+}
+
+// claimFailed claims page after page of a range.
+func claimFailed(t *testing.T, s *postgres.Store, ids notification.IDRange, most int) (all []string) {
+	part := notification.Part{EventID: "evt-1", Lane: mails, IDs: ids}
+	for {
+		found, next, err := s.ClaimFailed(t.Context(), part, most, 4)
+		require.NoError(t, err)
+		for _, d := range found {
+			require.Equal(t, "refused: 400", d.Reason)
+			require.Equal(t, notification.Email, d.Channel)
+			all = append(all, d.DeliveryID)
+		}
+		if next == 0 {
+			return all
+		}
+		part.IDs.First = next
+	}
+}
+
+// The first failures of an event get a failed workflow, whichever batch they are of. A repeat
+// finds the same ones.
+func TestClaimFailed(t *testing.T) {
+	t.Parallel()
+
+	s := failedMails(t, 20)
+	exec(t, s, "UPDATE notification SET receipt_failed = true, sent_at = now() WHERE id = 2")
+	exec(t, s, "UPDATE notification SET status = 'SENT', sent_at = now() WHERE id = 3")
+	for range 2 {
+		require.Equal(t, []string{"d1", "d4", "d5", "d6", "d7", "d8"}, claimFailed(t, s, notification.IDRange{First: 1, Last: 8}, 10))
+		require.Equal(t, []string{"d11", "d12", "d13", "d14"}, claimFailed(t, s, notification.IDRange{First: 11, Last: 20}, 10))
+		require.Empty(t, claimFailed(t, s, notification.IDRange{First: 9, Last: 10}, 10))
+	}
+	require.Equal(t, 10, get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
+}
+
+// Batches that end at the same time do not exceed the limit together.
+func TestClaimFailedOfManyBatches(t *testing.T) {
+	t.Parallel()
+
+	s := failedMails(t, 80)
+	var claiming errgroup.Group
+	for batch := range int64(8) {
+		claiming.Go(func() error {
+			part := notification.Part{EventID: "evt-1", Lane: mails, IDs: notification.IDRange{First: batch*10 + 1, Last: batch*10 + 10}}
+			_, _, err := s.ClaimFailed(t.Context(), part, 25, 10)
+			return err
+		})
+	}
+	require.NoError(t, claiming.Wait())
+	require.Equal(t, 25, get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
+}
+
+// Of an event with 30,000 deliveries, no statement of planning and of handing out reads
+// more than the few rows that it is about, whatever the table looked like when the
+// statistics were made.
+func TestBroadcastIsReadByPages(t *testing.T) {
+	t.Parallel()
+
+	const few = 300 // blocks; the table alone has more than a thousand
+	group := []string{"d25000", "d25001", "d25002", "d25003", "d25004"}
+	part := notification.Part{EventID: event1.ID, Lane: mails, IDs: notification.IDRange{First: 25_000, Last: 25_010}}
+	plan := func(s *postgres.Store) error {
+		return s.SavePlan(t.Context(), event1, []notification.DecidedRecipient{decided("new", planned(notification.Email))})
+	}
+	tests := []struct {
+		name string
+		ask  func(s *postgres.Store) error
+	}{
+		{name: "plan", ask: plan},
+		{name: "plan again", ask: plan},
+		{name: "what is to be made", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), event1.ID, 10)) }},
+		{name: "what is to be made of another", ask: func(s *postgres.Store) error { return errOf(s.Undelivered(t.Context(), "evt-9", 10)) }},
+		{name: "lanes", ask: func(s *postgres.Store) error { return errOf(s.Lanes(t.Context(), event1.ID)) }},
+		{name: "next deliveries", ask: func(s *postgres.Store) error {
+			return errOf(s.NextDeliveries(t.Context(), event1.ID, mails, 25_000, "", 10))
+		}},
+		{name: "deliveries of a page", ask: func(s *postgres.Store) error {
+			_, _, err := s.LaneDeliveries(t.Context(), part, notification.Pending, 10)
+			return err
+		}},
+		{name: "is anything left of a batch", ask: func(s *postgres.Store) error {
+			return errOf(s.BatchLeft(t.Context(), event1.ID, notification.Email, part.IDs))
+		}},
+		{name: "failures of a batch", ask: func(s *postgres.Store) error {
+			_, _, err := s.ClaimFailed(t.Context(), part, 1000, 10)
+			return err
+		}},
+		{name: "reopen what failed", ask: func(s *postgres.Store) error { return s.ReopenFailed(t.Context(), part) }},
+		{name: "cancel a part", ask: func(s *postgres.Store) error {
+			_, _, err := s.CancelPart(t.Context(), notification.Part{EventID: event1.ID, Lane: mails}, notification.CancelledInTemporal, 5)
+			return err
+		}},
+		{name: "deliveries of a batch", ask: func(s *postgres.Store) error {
+			return errOf(s.BatchDeliveries(t.Context(), event1.ID, notification.Email, notification.IDRange{First: 25_000, Last: 25_010}))
+		}},
+		{name: "begin and end a group", ask: func(s *postgres.Store) error {
+			beginBatch(t, s, group)
+			endGroup(t, s, sentAt(1, group...))
+			return nil
+		}},
+	}
+	const broadcast = `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, strategy, priority, created_at, sent_at)
+		SELECT $1, 'T', 'RESTAURANT_USER', 'u' || i, 'EMAIL', $2::text || i, 'title', repeat('body', 50), $3::text, 'IMMEDIATE', 'NORMAL', now() - interval '1 hour', CASE $3 WHEN 'SENT' THEN now() END
+		FROM   generate_series(1, 30000) AS i`
+	for _, statistics := range []string{"of the broadcast", "of an empty table", "of one that was sent"} {
+		t.Run("statistics "+statistics, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // they stay as they are
+			if statistics == "of one that was sent" {
+				exec(t, s, broadcast, "evt-8", "before", "SENT")
+			}
+			exec(t, s, "VACUUM ANALYZE notification")
+			exec(t, s, broadcast, event1.ID, "d", "PENDING")
+			if statistics == "of the broadcast" {
+				exec(t, s, "VACUUM ANALYZE notification")
+			}
+			exec(t, s, `
+				INSERT INTO recipient (user_type, user_id, email)
+				SELECT 'RESTAURANT_USER', 'u' || i, 'u' || i || '@example.com'
+				FROM   generate_series(1, 30000) AS i`)
+			listening, asked := heard(t, s)
+			for _, tt := range tests {
+				asked.heard = nil
+				require.NoError(t, tt.ask(listening), tt.name)
+				require.NotEmpty(t, asked.heard, tt.name)
+				for _, statement := range asked.heard {
+					if statement.SQL == "begin" || statement.SQL == "commit" {
+						continue
+					}
+					require.Less(t, blocksOf(t, s, statement), few, "%s: %s", tt.name, statement.SQL)
+				}
+			}
+		})
+	}
+}
+
+// blocksOf is how many blocks the database touches for a statement, which changes nothing.
+func blocksOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) int {
+	t.Helper()
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	tx := must(s.Pool.Begin(t.Context()))(t)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	require.NoError(t, tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&plans), statement.SQL)
+	return plans[0].Plan.Hit + plans[0].Plan.Read
 }

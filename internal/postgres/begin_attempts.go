@@ -115,12 +115,15 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 	for rows.Next() {
 		var a notification.Attempt
 		var judge bool
-		fields := []any{&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge}
-		if err := rows.Scan(append(fields, messageFields(&a)...)...); err != nil {
+		m := &a.Message
+		err := rows.Scan(&a.Status, &a.Number, &a.Owner, &a.Counted, &a.Begun, &a.Ended, &a.Crashed, &a.Rejected, &judge,
+			&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
+			&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional)
+		if err != nil {
 			return nil, err
 		}
-		if begun[a.Message.DeliveryID] = a; judge {
-			toJudge = append(toJudge, a.Message.DeliveryID)
+		if begun[m.DeliveryID] = a; judge {
+			toJudge = append(toJudge, m.DeliveryID)
 		}
 	}
 	return toJudge, rows.Err()
@@ -156,7 +159,7 @@ func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) 
 }
 
 const (
-	// messageFacts are the columns of a message to send, which messageFields scans; $5 is
+	// messageFacts are the columns of a message to send, which takeLeases scans; $5 is
 	// how many devices it may have.
 	messageFacts = `
 		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
@@ -179,14 +182,6 @@ const (
 		LEFT JOIN event_type_channel_routing p ON (p.event_type, p.channel_type) = (n.event_type, n.channel)
 		LEFT JOIN event_category g ON g.event_type = n.event_type`
 )
-
-func messageFields(a *notification.Attempt) []any {
-	m := &a.Message
-	return []any{
-		&m.NotificationID, &m.DeliveryID, &m.EventID, &m.EventType, &m.CorrelationID, &m.UserType, &m.UserID, &m.Name, &m.To, &m.Title, &m.Body,
-		&m.CreatedAt, &a.Problem, &m.Devices, &m.PushKind, &m.Audience, &m.Category, &m.Optional,
-	}
-}
 
 // maxDevices bounds the devices of one person that a push goes to.
 const maxDevices = 20

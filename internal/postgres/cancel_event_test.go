@@ -31,9 +31,7 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	emitEvent(t, s, "evt-1")
 	exec(t, s, "INSERT INTO processed_event (event_id, created_at) VALUES ('evt-2', now() - interval '1 hour')")
 
-	setup, err := s.EventSetup(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.Equal(t, "evt-2", setup.Event.CancelledBy)
+	require.Equal(t, "evt-2", must(s.EventSetup(t.Context(), "evt-1"))(t).Event.CancelledBy)
 	by, _, err := s.Event(t.Context(), "evt-2")
 	require.NoError(t, err)
 	require.Equal(t, "evt-1", by.Cancels)
@@ -42,15 +40,11 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	stuck, _, err := s.StuckEvents(t.Context(), "", false, time.Minute, 10)
 	require.NoError(t, err)
 	require.Equal(t, "evt-1", stuck[0].Cancels)
-	event, err := s.EventState(t.Context(), "evt-1")
-	require.NoError(t, err)
+	event := must(s.EventState(t.Context(), "evt-1"))(t)
 	require.Equal(t, "evt-2", event.CancelledBy)
-	event, err = s.EventState(t.Context(), "evt-2")
-	require.NoError(t, err)
+	event = must(s.EventState(t.Context(), "evt-2"))(t)
 	require.Equal(t, "evt-1", event.Cancels)
-	mailState, err := s.DeliveryState(t.Context(), mail)
-	require.NoError(t, err)
-	require.Equal(t, "evt-2", mailState.CancelledBy)
+	require.Equal(t, "evt-2", must(s.DeliveryState(t.Context(), mail))(t).CancelledBy)
 }
 
 // No attempt begins at what was taken back, however it would begin. Only the order of an
@@ -126,9 +120,8 @@ func TestCancelDeliveries(t *testing.T) {
 			addRecipient(t, s, notification.RestaurantUser, "10")
 			tt.before(t, s)
 
-			_, err := s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10)
+			must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t)
 
-			require.NoError(t, err)
 			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
 			require.NotEqual(t, "CANCELLED", delivery(t, s, item(2)).Status, "it is of another event")
 			if tt.want == notification.Cancelled {
@@ -144,9 +137,7 @@ func TestCancelDeliveriesInMidCall(t *testing.T) {
 
 	s := withMail(t)
 	begin(t, s, mail, 0)
-	cancelled, err := s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10)
-	require.NoError(t, err)
-	require.Equal(t, 1, cancelled)
+	require.Equal(t, 1, must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 10))(t))
 
 	endAttempt(t, s, 1, notification.OutcomeSent, "")
 
@@ -159,9 +150,7 @@ func TestCancelDeliveriesInBatches(t *testing.T) {
 	s := withMail(t)
 	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"), toCustomer("evt-1", "2"))
 	for _, want := range []int{2, 1, 0} {
-		cancelled, err := s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 2)
-		require.NoError(t, err)
-		require.Equal(t, want, cancelled)
+		require.Equal(t, want, must(s.CancelDeliveries(t.Context(), "evt-1", byEvent2, 2))(t))
 	}
 }
 
@@ -200,10 +189,8 @@ func TestEndsOfACancelledEvent(t *testing.T) {
 	saveOf(t, s, "evt-1", toCustomer("evt-1", "1"))
 	cancel(t, s)
 
-	_, err := s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")
-	require.NoError(t, err)
-	_, err = s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
-	require.NoError(t, err)
+	must(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled"))(t)
+	must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled}))(t)
 
 	require.Equal(t, []string{byEvent2, byEvent2}, list(t, s, "SELECT last_error FROM notification WHERE status = 'CANCELLED'"))
 }
@@ -214,9 +201,7 @@ func TestCancellerIsFoundByIndex(t *testing.T) {
 	t.Parallel()
 
 	s := withMail(t)
-	exec(t, s, `
-		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
-		SELECT 'old-' || n, 'T', 'ADMIN', '0', '{}' FROM generate_series(1, 20000) n`)
+	emitMany(t, s, 20_000)
 
 	plan := list(t, s, "EXPLAIN SELECT "+postgres.Canceller+" FROM notification n WHERE n.delivery_id = '"+mail+"'")
 

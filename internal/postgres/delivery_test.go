@@ -46,8 +46,7 @@ func begin(t *testing.T, s *postgres.Store, id string, before int) notification.
 func beginAs(t *testing.T, s *postgres.Store, in notification.Begin) []notification.Attempt {
 	t.Helper()
 	in.Owner, in.Lease = rand.Text(), time.Minute
-	attempts, err := s.BeginAttempts(t.Context(), in)
-	require.NoError(t, err)
+	attempts := must(s.BeginAttempts(t.Context(), in))(t)
 	require.Len(t, attempts, len(in.DeliveryIDs))
 	return attempts
 }
@@ -90,8 +89,7 @@ func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) t
 // it reports, if it does.
 var operations = map[string]func(t *testing.T, s *postgres.Store, id string) notification.Status{
 	"read": func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		state, err := s.DeliveryState(t.Context(), id)
-		require.NoError(t, err)
+		state := must(s.DeliveryState(t.Context(), id))(t)
 		return state.Status
 	},
 	"begin": func(t *testing.T, s *postgres.Store, id string) notification.Status {
@@ -108,8 +106,7 @@ var operations = map[string]func(t *testing.T, s *postgres.Store, id string) not
 
 func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id string) notification.Status {
 	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
-		now, err := s.GiveUp(t.Context(), id, status, "why")
-		require.NoError(t, err)
+		now := must(s.GiveUp(t.Context(), id, status, "why"))(t)
 		return now
 	}
 }
@@ -176,15 +173,14 @@ func TestNoSuchDelivery(t *testing.T) {
 
 	s, ctx := postgrestest.New(t), t.Context()
 	for name, of := range map[string]func(id string) error{
-		"state":       func(id string) error { _, err := s.DeliveryState(ctx, id); return err },
-		"give up":     func(id string) error { _, err := s.GiveUp(ctx, id, notification.Failed, "why"); return err },
-		"failure":     func(id string) error { _, err := s.Failure(ctx, id); return err },
-		"quiet check": func(id string) error { _, err := s.QuietCheck(ctx, id); return err },
-		"digest":      func(id string) error { _, err := s.DigestPlace(ctx, id); return err },
-		"reopening":   func(id string) error { _, err := s.Reopening(ctx, id); return err },
+		"state":       func(id string) error { return errOf(s.DeliveryState(ctx, id)) },
+		"give up":     func(id string) error { return errOf(s.GiveUp(ctx, id, notification.Failed, "why")) },
+		"failure":     func(id string) error { return errOf(s.Failure(ctx, id)) },
+		"quiet check": func(id string) error { return errOf(s.QuietCheck(ctx, id)) },
+		"digest":      func(id string) error { return errOf(s.DigestPlace(ctx, id)) },
+		"reopening":   func(id string) error { return errOf(s.Reopening(ctx, id)) },
 		"reopen": func(id string) error {
-			_, err := s.Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: "run-1"})
-			return err
+			return errOf(s.Reopen(ctx, notification.Reopened{DeliveryID: id, RunID: "run-1"}))
 		},
 	} {
 		require.ErrorIs(t, of("d404"), notification.ErrNoDelivery, name)
@@ -197,16 +193,80 @@ func TestFailure(t *testing.T) {
 	s := withMail(t)
 	begin(t, s, mail, 0)
 	endAttempt(t, s, 1, notification.OutcomeRefused, "sendgrid refused: 400")
-	_, err := s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400")
-	require.NoError(t, err)
+	must(s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400"))(t)
 	exec(t, s, "UPDATE notification SET correlation_id = 'c-1'")
 
-	letter, err := s.Failure(t.Context(), mail)
-	require.NoError(t, err)
+	letter := must(s.Failure(t.Context(), mail))(t)
 	require.False(t, letter.FailedAt.IsZero())
 	letter.FailedAt = time.Time{}
 	require.Equal(t, notification.DeadLetter{
 		DeliveryID: mail, EventID: "evt-1", CorrelationID: "c-1", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "10",
 		Reason: "sendgrid refused: 400", Attempts: 1,
 	}, letter)
+}
+
+// Whether a message may be switched off, and by which category, is what holds now, for
+// single messages and digests alike. What has no routing row any more is not optional.
+func TestOptionalMessages(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name, rules string
+		category    string
+		optional    bool
+	}{
+		{name: "no routing row"},
+		{name: "optional", rules: `INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')`, optional: true},
+		{name: "optional over another channel alone", rules: `INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory) VALUES ('RESERVATION_REQUESTED', 'EMAIL', true), ('RESERVATION_REQUESTED', 'SMS', false)`},
+		{name: "optional, with a category", rules: `
+			INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL');
+			INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')`, category: "reservations", optional: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			emit(t, s, 1)
+			addRecipient(t, s, notification.RestaurantUser, "10")
+			exec(t, s, tt.rules)
+			savePlan(t, s, decided("10", planned(notification.Email)))
+			single := begin(t, s, "evt-1-staff10-EMAIL", 0).Message
+			require.Equal(t, tt.category, single.Category)
+			require.Equal(t, tt.optional, single.Optional)
+		})
+	}
+}
+
+// The kind of a push is the routing's of now, for single messages and digests
+// alike; without a routing row it is the usual one.
+func TestPushKind(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name, routing string
+		push, mail    notification.PushKind
+	}{
+		{name: "without a row"},
+		{name: "notification", routing: `('PUSH', 'NOTIFICATION'), ('EMAIL', 'NOTIFICATION')`, push: notification.PushNotification},
+		{name: "data", routing: `('PUSH', 'DATA'), ('EMAIL', 'DATA')`, push: notification.PushData},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			emit(t, s, 1)
+			addRecipient(t, s, notification.RestaurantUser, "10")
+			if tt.routing != "" {
+				exec(t, s, `
+					INSERT INTO event_type_channel_routing (event_type, channel_type, push_kind)
+					SELECT 'RESERVATION_REQUESTED', channel, kind
+					FROM   (VALUES `+tt.routing+`) AS v (channel, kind)`)
+			}
+			savePlan(t, s, decided("10", planned(notification.Push), planned(notification.Email)))
+			require.Equal(t, tt.push, begin(t, s, "evt-1-staff10-PUSH", 0).Message.PushKind)
+			require.Equal(t, tt.mail, begin(t, s, "evt-1-staff10-EMAIL", 0).Message.PushKind)
+		})
+	}
 }

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -185,9 +184,7 @@ func TestGiveUpDigest(t *testing.T) {
 				setStatus(t, s, item(n), was)
 			}
 
-			dropped, err := s.GiveUpDigest(t.Context(), "digest-1", status, "why")
-			require.NoError(t, err)
-			require.Equal(t, map[string]string{item(5): "before"}, dropped)
+			require.Equal(t, map[string]string{item(5): "before"}, must(s.GiveUpDigest(t.Context(), "digest-1", status, "why"))(t))
 
 			for _, n := range []int{1, 6} {
 				require.Equal(t, row{Status: string(status), Title: ptr("ttttt"), Body: ptr("bbbbb"), Address: delivery(t, s, item(n)).Address, Error: ptr("why")}, delivery(t, s, item(n)))
@@ -238,10 +235,7 @@ func TestGiveUpAnItemOfADigest(t *testing.T) {
 			s := sealedItems(t, 1)
 			tt.after(t, s)
 
-			now, err := s.GiveUp(t.Context(), item(1), tt.asked, "why")
-
-			require.NoError(t, err)
-			require.Equal(t, tt.want, now)
+			require.Equal(t, tt.want, must(s.GiveUp(t.Context(), item(1), tt.asked, "why"))(t))
 			require.Equal(t, string(tt.want), delivery(t, s, item(1)).Status)
 		})
 	}
@@ -259,9 +253,7 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 		now, err = s.GiveUp(t.Context(), item(1), notification.Cancelled, "why")
 		return err
 	})
-	require.Eventually(t, func() bool {
-		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
-	}, time.Minute, 5*time.Millisecond)
+	awaitLock(t, s)
 
 	require.NoError(t, attempt.Commit(t.Context()))
 
@@ -291,7 +283,5 @@ func TestDefaultDigestTemplates(t *testing.T) {
 		require.NoError(t, err, channel)
 		require.Equal(t, want, text, channel)
 	}
-	one, err := template.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, recipient, listed[:1])
-	require.NoError(t, err)
-	require.Equal(t, "1 notification", one.Title)
+	require.Equal(t, "1 notification", must(template.Digest(attempt.Templates, "REVIEW_POSTED", notification.Push, recipient, listed[:1]))(t).Title)
 }

@@ -50,8 +50,7 @@ func withItems(t *testing.T, n int) *postgres.Store {
 
 func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey) notification.SealedDigest {
 	t.Helper()
-	sealed, err := s.SealDigest(t.Context(), id, key, 5*time.Minute)
-	require.NoError(t, err)
+	sealed := must(s.SealDigest(t.Context(), id, key, 5*time.Minute))(t)
 	return sealed
 }
 
@@ -67,16 +66,14 @@ func (a digestAttempt) message() notification.Message { return a.begun[len(a.beg
 func beginDigest(t *testing.T, s *postgres.Store, id string, of ...notification.DigestKey) digestAttempt {
 	t.Helper()
 	runOut(t, s)
-	ids, err := s.DigestItems(t.Context(), id)
-	require.NoError(t, err)
+	ids := must(s.DigestItems(t.Context(), id))(t)
 	var attempt digestAttempt
 	for _, item := range beginAs(t, s, notification.Begin{DeliveryIDs: ids}) {
 		if item.Number > 0 {
 			attempt.begun = append(attempt.begun, item)
 		}
 	}
-	attempt.Digest, err = s.ReadDigest(t.Context(), id, append(of, reviewMails)[0])
-	require.NoError(t, err)
+	attempt.Digest = must(s.ReadDigest(t.Context(), id, append(of, reviewMails)[0]))(t)
 	return attempt
 }
 
@@ -156,8 +153,7 @@ func TestSealDigestIsFull(t *testing.T) {
 	require.Equal(t, time.Date(2026, 11, 21, 10, 5+1, 41, 0, time.UTC), first.Next)
 	require.Equal(t, first, seal(t, s, "digest-1", reviewMails), "a repeat")
 
-	_, err := s.GiveUpDigest(t.Context(), "digest-1", notification.Cancelled, "why")
-	require.NoError(t, err)
+	must(s.GiveUpDigest(t.Context(), "digest-1", notification.Cancelled, "why"))(t)
 	require.Equal(t, notification.SealedDigest{Items: items(101, 130)}, seal(t, s, "digest-2", reviewMails))
 }
 
@@ -235,8 +231,7 @@ func TestDigestPlace(t *testing.T) {
 
 	s := withItems(t, 1)
 	place := func() notification.DigestPlace {
-		place, err := s.DigestPlace(t.Context(), item(1))
-		require.NoError(t, err)
+		place := must(s.DigestPlace(t.Context(), item(1)))(t)
 		return place
 	}
 	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
@@ -273,8 +268,7 @@ func TestDeliveriesInDigests(t *testing.T) {
 		{DeliveryID: "evt-1-staff2-EMAIL", Channel: notification.Email, UserType: notification.RestaurantUser, UserID: "2", Priority: notification.Normal, Digest: true},
 	}
 	require.Subset(t, saved, digests)
-	waiting := inRange(t, s, ids, true)
-	require.ElementsMatch(t, digests, waiting)
+	require.ElementsMatch(t, digests, inRange(t, s, ids, true))
 	require.Equal(t, []string{"evt-1-staff1-EMAIL"}, read(t, s, ids, false))
 }
 
@@ -299,6 +293,5 @@ func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
 	require.Equal(t, map[notification.Channel]string{
 		notification.Email: "2099-11-22 08:00 Europe/Rome: delay", notification.SMS: "2099-11-22 08:00 Europe/Rome: quiet hours",
 	}, words)
-	waiting := inRange(t, s, ids, true)
-	require.ElementsMatch(t, saved, waiting)
+	require.ElementsMatch(t, saved, inRange(t, s, ids, true))
 }

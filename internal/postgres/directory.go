@@ -1,5 +1,13 @@
 package postgres
 
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"herald/internal/notification"
+)
+
 // The directory: recipient, recipient_device and entity_member, which may be views
 // over somebody's own tables. Every statement reads them through these constants:
 // in the types that Herald works with, whatever theirs are. On Herald's own tables
@@ -88,4 +96,34 @@ func DirectoryColumns() []DirectoryColumn {
 		{"entity_member", "role", "text", "no role"},
 		{"entity_member", "active", "boolean", "not active"},
 	}
+}
+
+// peopleLimit bounds what [Store.People] reads.
+const peopleLimit = 100
+
+// People reads the active recipients, up to a hundred, in the order of their types and ids.
+func (s *Store) People(ctx context.Context) ([]notification.Person, error) {
+	const query = `
+		SELECT r.user_type, r.user_id, coalesce(r.name, '')
+		FROM   ` + directoryRecipient + ` r
+		WHERE  r.active
+		ORDER BY r.user_type, r.user_id
+		LIMIT  $1`
+
+	return collect(ctx, s.Pool, "read people", pgx.RowToStructByPos[notification.Person], query, peopleLimit)
+}
+
+// maxUserTypes bounds what a query of user types reads. It is far above what a
+// person would configure.
+const maxUserTypes = 1000
+
+// UserTypes reads the types of people that there are.
+func (s *Store) UserTypes(ctx context.Context) ([]notification.UserTypeRow, error) {
+	const query = `
+		SELECT user_type, who, audience
+		FROM   user_type
+		ORDER BY user_type
+		LIMIT  $1`
+
+	return collect(ctx, s.Pool, "read user types", pgx.RowToStructByName[notification.UserTypeRow], query, maxUserTypes)
 }

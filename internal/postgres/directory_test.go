@@ -62,8 +62,7 @@ func TestDirectoryColumns(t *testing.T) {
 				want = append(want, column.Name+" "+column.Type)
 			}
 		}
-		rows, err := s.Pool.Query(t.Context(), "SELECT * FROM "+relation+" d")
-		require.NoError(t, err)
+		rows := must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation+" d"))(t)
 		for _, field := range rows.FieldDescriptions() {
 			kind, _ := rows.Conn().TypeMap().TypeForOID(field.DataTypeOID)
 			got = append(got, field.Name+" "+strings.Replace(kind.Name, "bool", "boolean", 1))
@@ -95,9 +94,7 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 		{name: "everybody of a type", target: notification.Target{Entity: everybody, UserType: notification.Customer}, want: []notification.Recipient{guest}},
 	}
 	for _, tt := range tests {
-		page, err := s.Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{}, 10)
-		require.NoError(t, err)
-		require.Equal(t, tt.want, page.Recipients, tt.name)
+		require.Equal(t, tt.want, must(s.Recipients(t.Context(), "T", []notification.Target{tt.target}, notification.Cursor{}, 10))(t).Recipients, tt.name)
 	}
 }
 
@@ -121,8 +118,7 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 		require.Equal(t, []string{"customer1"}, names(allPages(t, s, []notification.Target{{Entity: target}}, 1)))
 	}
 	everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
-	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: everybody}}, notification.Cursor{}, 10)
-	require.NoError(t, err)
+	page := must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: everybody}}, notification.Cursor{}, 10))(t)
 	require.Equal(t, []notification.PassedOver{
 		{Entity: everybody, UserType: notification.Customer, Known: true, Count: 3}, {Entity: everybody, UserType: "ROBOT", Count: 1},
 	}, page.PassedOver)
@@ -132,9 +128,7 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	}
 	savePlan(t, s, decided("10", planned(notification.Email)))
 	exec(t, s, "UPDATE notification SET user_type = 'CUSTOMER', user_id = '1'")
-	deliveries, err := s.Undelivered(t.Context(), event1.ID, 10)
-	require.NoError(t, err)
-	require.Len(t, deliveries, 1, "somebody who is there twice is told once")
+	require.Len(t, must(s.Undelivered(t.Context(), event1.ID, 10))(t), 1, "somebody who is there twice is told once")
 }
 
 // An attempt, a digest and an explanation read the same, however a message waited.
@@ -159,16 +153,13 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	require.Len(t, attempt.begun, 1, "a waiter who is a manager too is a waiter")
 	require.Equal(t, []string{"token"}, attempt.message().Devices)
 
-	entry, err := s.DirectoryEntry(t.Context(), notification.RestaurantUser, ada, []notification.Target{{Entity: restaurant5}})
-	require.NoError(t, err)
+	entry := must(s.DirectoryEntry(t.Context(), notification.RestaurantUser, ada, []notification.Target{{Entity: restaurant5}}))(t)
 	require.True(t, entry.Known && entry.Active)
 	require.Len(t, entry.Memberships, 4)
-	entry, err = s.DirectoryEntry(t.Context(), notification.Customer, "8", nil)
-	require.NoError(t, err)
+	entry = must(s.DirectoryEntry(t.Context(), notification.Customer, "8", nil))(t)
 	require.True(t, entry.Known && !entry.Active, "active that is NULL means no")
-	_, err = s.Reopening(t.Context(), push)
-	require.NoError(t, err)
-	_, _, err = s.StuckDeliveries(t.Context(), 0, 0, 10)
+	must(s.Reopening(t.Context(), push))(t)
+	_, _, err := s.StuckDeliveries(t.Context(), 0, 0, 10)
 	require.NoError(t, err)
 }
 
@@ -244,6 +235,5 @@ func TestDeadTokenThatIsLocked(t *testing.T) {
 	recorded := endGroup(t, s, []notification.AttemptResult{{DeliveryID: push, Number: 1, Outcome: notification.OutcomeRefused, Detail: "fcm refused", DeadDevices: []string{"token"}}})[0]
 
 	require.Contains(t, recorded.DeadTokensKept, "in time")
-	detail := get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'")
-	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, detail)
+	require.Equal(t, "fcm refused; "+recorded.DeadTokensKept, get[string](t, s, "SELECT detail FROM delivery_attempt WHERE outcome = 'REFUSED'"))
 }

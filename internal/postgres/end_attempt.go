@@ -133,7 +133,7 @@ func endingsOf(results []notification.AttemptResult) endings {
 			e.ids, e.outcomes, e.providerIDs = append(e.ids, item.DeliveryID), append(e.outcomes, string(r.Outcome)), append(e.providerIDs, r.ProviderID)
 			e.details, e.digestIDs = append(e.details, r.Detail), append(e.digestIDs, r.DigestID)
 			e.took, e.giveUps = append(e.took, r.Took), append(e.giveUps, r.GiveUp)
-			e.owners, e.next = append(e.owners, r.Owner), append(e.next, nextOf(r))
+			e.owners, e.next = append(e.owners, r.Owner), append(e.next, optional(r.Next))
 		}
 	}
 	return e
@@ -141,13 +141,6 @@ func endingsOf(results []notification.AttemptResult) endings {
 
 func (e endings) args() []any {
 	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort(), e.owners, e.next}
-}
-
-func nextOf(r notification.AttemptResult) *time.Time {
-	if r.Next.IsZero() {
-		return nil
-	}
-	return &r.Next
 }
 
 // itemsOf are the attempts that a result ends.

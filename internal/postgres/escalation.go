@@ -17,7 +17,8 @@ const (
 	           'From', x.from_channel,
 	           'To', x.to_channel,
 	           'After', (extract(epoch FROM x.after) * 1e9)::bigint,
-	           'Until', x.until) END`
+	           'Until', x.until,
+	           'IfUnreachable', x.if_unreachable) END`
 )
 
 // Escalating reads what has become of a delivery. If there is none, the error is
@@ -28,16 +29,8 @@ func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) 
 
 func escalating(ctx context.Context, on querier, key notification.EscalationKey) (notification.Escalating, error) {
 	const query = `
-		SELECT now(), n.status, n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
-		       EXISTS (
-		           SELECT FROM notification o
-		           WHERE  o.event_id = n.event_id
-		           AND    o.user_type = n.user_type
-		           AND    o.user_id = n.user_id
-		           AND    o.read_at IS NOT NULL
-		       ),
-		       f.id IS NOT NULL,
-		       coalesce(f.escalated_from = n.delivery_id, false),
+		SELECT now(), n.status, coalesce(n.last_error, ''), n.send_after, coalesce(` + canceller + `, ''), NOT n.escalates,
+		       o.read, o.told, o.followed,
 		       CASE WHEN $3 <> '' THEN (
 		           SELECT count(*)
 		           FROM   notification c
@@ -46,16 +39,22 @@ func escalating(ctx context.Context, on querier, key notification.EscalationKey)
 		           AND    CASE WHEN $3 = 'CUSTOMER' THEN c.user_type = 'CUSTOMER' ELSE c.user_type <> 'CUSTOMER' AND (c.entity_type, c.entity_id) = ($3, $4) END
 		       ) ELSE 0 END
 		FROM   notification n
-		LEFT JOIN notification f ON f.event_id = n.event_id AND f.user_type = n.user_type AND f.user_id = n.user_id AND f.channel = $2
+		CROSS JOIN LATERAL (
+			SELECT bool_or(o.read_at IS NOT NULL) AS read, bool_or(o.channel = $2) AS told, coalesce(bool_or(o.escalated_from = n.delivery_id), false) AS followed
+			FROM   notification o
+			WHERE  o.event_id = n.event_id
+			AND    o.user_type = n.user_type
+			AND    o.user_id = n.user_id
+		) o
 		WHERE  n.delivery_id = $1`
 
 	var e notification.Escalating
 	var sendAfter *time.Time
+	var reason string
 	err := scanDelivery(on.QueryRow(ctx, query, key.DeliveryID, key.To, key.Limited.Type, key.Limited.ID), "read delivery that is waited for",
-		&e.Now, &e.Status, &sendAfter, &e.CancelledBy, &e.Ended, &e.Read, &e.Told, &e.Followed, &e.Selected)
-	if sendAfter != nil {
-		e.SendAfter = sendAfter.UTC()
-	}
+		&e.Now, &e.Status, &reason, &sendAfter, &e.CancelledBy, &e.Ended, &e.Read, &e.Told, &e.Followed, &e.Selected)
+	e.Unreachable = e.Status == notification.Cancelled && notification.Decision(reason).Unreachable()
+	e.SendAfter = utc(sendAfter)
 	return e, err
 }
 
@@ -91,7 +90,7 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 	if err != nil {
 		return nil, wrap(err, "plan what follows a delivery")
 	}
-	return s.follower(ctx, key)
+	return s.follower(ctx, key.DeliveryID)
 }
 
 // follow stores what follows a delivery, and the decision, in place of one that planning may
@@ -112,13 +111,12 @@ func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notificat
 }
 
 // follower reads the delivery that follows another one; nil: none.
-func (s *Store) follower(ctx context.Context, key notification.EscalationKey) (*notification.Delivery, error) {
+func (s *Store) follower(ctx context.Context, deliveryID string) (*notification.Delivery, error) {
 	const query = selectDeliveries + `
 		JOIN   notification p ON p.delivery_id = $1 AND n.event_id = p.event_id AND n.user_type = p.user_type AND n.user_id = p.user_id
-		WHERE  n.channel = $2
-		AND    n.escalated_from = $1`
+		WHERE  n.escalated_from = $1`
 
-	found, _, err := s.readDeliveries(ctx, 1, query, key.DeliveryID, key.To)
+	found, _, err := s.readDeliveries(ctx, 1, query, deliveryID)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -154,16 +152,4 @@ func (s *Store) EndEscalation(ctx context.Context, deliveryID string) (ended boo
 	batch.Queue(end, deliveryID).QueryRow(func(row pgx.Row) error { return row.Scan(&ended, nil) })
 	err = s.Pool.SendBatch(ctx, batch).Close()
 	return ended, wrap(err, "end escalation")
-}
-
-// EscalatedTemplates reads the templates that come before the ordinary ones of an event type,
-// for what follows a delivery that did not get there.
-func (s *Store) EscalatedTemplates(ctx context.Context, eventType string) ([]notification.Template, error) {
-	const query = `
-		SELECT t.event_type, t.channel, t.locale, t.title, t.body
-		FROM   notification_template t
-		WHERE  t.event_type = $1
-		LIMIT  $2`
-
-	return collect(ctx, s.Pool, "read templates of escalations", pgx.RowToStructByName[notification.Template], query, notification.EscalatedType(eventType), maxRowsPerEventType)
 }

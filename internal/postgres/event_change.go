@@ -140,3 +140,13 @@ func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notificati
 	err := s.Pool.SendBatch(ctx, batch).Close()
 	return counts, wrap(err, "count deliveries of event")
 }
+
+// RecordActions writes that an actor ordered a command for each of the targets.
+func (s *Store) RecordActions(ctx context.Context, actor, command, detail string, targets []string) error {
+	const query = `
+		INSERT INTO operator_action (actor, command, target, detail)
+		SELECT $1, $2, target, $3
+		FROM   unnest($4::text[]) AS target`
+
+	return s.exec(ctx, "record who does it", query, actor, command, detail, targets)
+}

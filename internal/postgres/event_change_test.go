@@ -47,12 +47,10 @@ func TestRetryEvent(t *testing.T) {
 			retriable := processed == notification.Processing || processed == notification.ProcessedFailed ||
 				(processed == "" && outboxStatus == notification.OutboxFailed)
 
-			got, err := s.RetryEvent(t.Context(), "evt-1")
+			got := must(s.RetryEvent(t.Context(), "evt-1"))(t)
 
-			require.NoError(t, err)
 			require.Equal(t, retriable, got, name)
-			state, err := s.EventState(t.Context(), "evt-1")
-			require.NoError(t, err)
+			state := must(s.EventState(t.Context(), "evt-1"))(t)
 			if got {
 				before, processed = outboxRow{Status: notification.OutboxPending}, ""
 			}
@@ -63,12 +61,9 @@ func TestRetryEvent(t *testing.T) {
 	require.Equal(t, outboxRow{Status: notification.OutboxPending}, outbox(t, s, "evt-2"))
 
 	setEvent(t, s, "FAILED", "")
-	_, err := s.RetryEvent(t.Context(), "evt-1")
-	require.NoError(t, err)
+	must(s.RetryEvent(t.Context(), "evt-1"))(t)
 	require.Contains(t, claim(t, s, "a", 10), "evt-1", "a poller takes it again")
-	got, err := s.RetryEvent(t.Context(), "evt-404")
-	require.NoError(t, err)
-	require.False(t, got)
+	require.False(t, must(s.RetryEvent(t.Context(), "evt-404"))(t))
 }
 
 // An event is begun anew after each end that the rules are the cause of, and after a
@@ -114,13 +109,9 @@ func TestRetryEventWithDeliveries(t *testing.T) {
 	setStatus(t, s, mail, notification.Cancelled)
 	setEvent(t, s, "PROCESSED", "FAILED")
 
-	retried, err := s.RetryEvent(t.Context(), "evt-1")
-
-	require.NoError(t, err)
-	require.True(t, retried)
+	require.True(t, must(s.RetryEvent(t.Context(), "evt-1"))(t))
 	require.Equal(t, "CANCELLED", delivery(t, s, mail).Status)
-	stored, err := s.Undelivered(t.Context(), "evt-1", 10)
-	require.NoError(t, err)
+	stored := must(s.Undelivered(t.Context(), "evt-1", 10))(t)
 	for _, d := range stored {
 		require.Equal(t, d.Channel == notification.Push, d.Waits(), "%s %s", d.DeliveryID, d.Wait)
 	}
@@ -138,12 +129,9 @@ func TestEventState(t *testing.T) {
 		"evt-1": {Source: notification.HeraldSource, Outbox: "FAILED", Error: "claimed 10 times", Processed: "FAILED"},
 		"evt-2": {Processed: "SUCCESS"},
 	} {
-		state, err := s.EventState(t.Context(), id)
-		require.NoError(t, err)
-		require.Equal(t, want, state)
+		require.Equal(t, want, must(s.EventState(t.Context(), id))(t))
 	}
-	_, err := s.EventState(t.Context(), "evt-404")
-	require.ErrorIs(t, err, notification.ErrNoEvent)
+	require.ErrorIs(t, errOf(s.EventState(t.Context(), "evt-404")), notification.ErrNoEvent)
 }
 
 // An event can be withdrawn while no poller has it in its hands.
@@ -153,8 +141,7 @@ func TestWithdrawEvent(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 1)
 	withdraw := func() bool {
-		withdrawn, err := s.WithdrawEvent(t.Context(), "evt-1")
-		require.NoError(t, err)
+		withdrawn := must(s.WithdrawEvent(t.Context(), "evt-1"))(t)
 		return withdrawn
 	}
 	claim(t, s, "a", 1)
@@ -166,9 +153,7 @@ func TestWithdrawEvent(t *testing.T) {
 	end(t, s, "a", notification.ClaimStarted, "evt-1")
 	require.Equal(t, notification.OutboxFailed, outbox(t, s, "evt-1").Status, "the fence holds against the poller that was late")
 	require.False(t, withdraw(), "once")
-	retried, err := s.RetryEvent(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.True(t, retried)
+	require.True(t, must(s.RetryEvent(t.Context(), "evt-1"))(t))
 	require.True(t, get[bool](t, s, "SELECT withdrawn_at IS NULL FROM event_outbox"))
 	setEvent(t, s, "PROCESSED", "SUCCESS")
 	require.False(t, withdraw())
@@ -185,15 +170,9 @@ func TestWithdrawEventWithDeliveries(t *testing.T) {
 	setStatus(t, s, mail, notification.Sent)
 	addItems(t, s, reviewMails, 2, 2, 10) // of another event
 	setEvent(t, s, "PROCESSED", "PROCESSING")
-	_, err := s.RetryEvent(t.Context(), "evt-1")
-	require.NoError(t, err)
+	must(s.RetryEvent(t.Context(), "evt-1"))(t)
 
-	withdrawn, err := s.WithdrawEvent(t.Context(), "evt-1")
-
-	require.NoError(t, err)
-	require.True(t, withdrawn)
-	counts, err := s.EventCounts(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1}, counts)
+	require.True(t, must(s.WithdrawEvent(t.Context(), "evt-1"))(t))
+	require.Equal(t, map[notification.Status]int{notification.Sent: 1, notification.Cancelled: 1}, must(s.EventCounts(t.Context(), "evt-1"))(t))
 	require.Equal(t, "PENDING", delivery(t, s, item(2)).Status)
 }

@@ -115,3 +115,11 @@ func optional[T comparable](value T) *T {
 	}
 	return &value
 }
+
+// utc is zero for null.
+func utc(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}

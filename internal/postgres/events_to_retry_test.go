@@ -1,14 +1,12 @@
 package postgres_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -49,13 +47,10 @@ func TestEventsToRetry(t *testing.T) {
 		{postgres.RetryFilter{Outcome: notification.EventProblem}, nil},
 	}
 	for _, tt := range tests {
-		count, err := s.CountEventsToRetry(t.Context(), tt.filter)
-		require.NoError(t, err)
-		require.Equal(t, len(tt.want), count, fmt.Sprint(tt.filter))
+		require.Equal(t, len(tt.want), must(s.CountEventsToRetry(t.Context(), tt.filter))(t), fmt.Sprint(tt.filter))
 		var got []string
 		for after := ""; ; after = got[len(got)-1] {
-			page, err := s.EventsToRetry(t.Context(), tt.filter, after, 2)
-			require.NoError(t, err)
+			page := must(s.EventsToRetry(t.Context(), tt.filter, after, 2))(t)
 			require.LessOrEqual(t, len(page), 2)
 			if len(page) == 0 {
 				break
@@ -78,13 +73,10 @@ func TestEventsToRetryOfAFilter(t *testing.T) {
 		FROM   generate_series(1, 1600) i`)
 	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT event_id, 'FAILED' FROM event_outbox WHERE seq % 2 = 0")
 	for filter, want := range map[postgres.RetryFilter]int{{}: 1600, {EventType: "RARE"}: 4, {EventType: "NONE"}: 0} {
-		count, err := s.CountEventsToRetry(t.Context(), filter)
-		require.NoError(t, err)
-		require.Equal(t, want, count)
+		require.Equal(t, want, must(s.CountEventsToRetry(t.Context(), filter))(t))
 		seen := map[string]bool{}
 		for after := ""; ; {
-			page, err := s.EventsToRetry(t.Context(), filter, after, 501)
-			require.NoError(t, err)
+			page := must(s.EventsToRetry(t.Context(), filter, after, 501))(t)
 			if len(page) == 0 {
 				break
 			}
@@ -117,10 +109,7 @@ func TestEventsToRetryByIndex(t *testing.T) {
 			WHERE  status = 'PROCESSED'`, every)
 		exec(t, s, "ANALYZE event_outbox, processed_event")
 		for _, filter := range []postgres.RetryFilter{{}, {EventType: "T"}, {EventType: "OTHER", Since: time.Now().Add(-time.Hour)}} {
-			for _, plan := range plansOf(t, s, func(s *postgres.Store) error {
-				_, err := s.EventsToRetry(t.Context(), filter, "evt-1", 200)
-				return err
-			}) {
+			for _, plan := range plansOf(t, s, func(s *postgres.Store) error { return errOf(s.EventsToRetry(t.Context(), filter, "evt-1", 200)) }) {
 				require.Contains(t, plan, "event_outbox_failed_id")
 				require.Contains(t, plan, "processed_event_failed_id")
 				require.NotContains(t, plan, "Seq Scan", fmt.Sprint(every, filter))
@@ -146,16 +135,13 @@ func TestOutcomesByIndex(t *testing.T) {
 		exec(t, s, "ANALYZE event_outbox, processed_event")
 		asked := map[string]func(*postgres.Store) error{
 			"processed_event_outcome_id": func(s *postgres.Store) error {
-				_, err := s.EventsToRetry(t.Context(), postgres.RetryFilter{Outcome: notification.NoRouting}, "evt-1", 200)
-				return err
+				return errOf(s.EventsToRetry(t.Context(), postgres.RetryFilter{Outcome: notification.NoRouting}, "evt-1", 200))
 			},
 			"processed_event_outcome_at": func(s *postgres.Store) error {
-				_, err := report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting}, 50)
-				return err
+				return errOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{Outcome: notification.NoRouting}, 50))
 			},
 			"Scan using processed_event_outcome_at": func(s *postgres.Store) error {
-				_, err := report.Reader{Pool: s.Pool}.UntoldEvents(t.Context(), time.Hour)
-				return err
+				return errOf(report.Reader{Pool: s.Pool}.UntoldEvents(t.Context(), time.Hour))
 			},
 		}
 		for index, ask := range asked {
@@ -166,49 +152,25 @@ func TestOutcomesByIndex(t *testing.T) {
 	}
 }
 
-// queries keeps the last query that a store ran.
-type queries struct {
-	sql  string
-	args []any
-}
-
-func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	q.sql, q.args = data.SQL, data.Args
-	return ctx
-}
-
-func (q *queries) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
 // plansOf returns how the database would run the query that f runs: with these
 // parameters, and with any, as it may plan a query that comes often.
 func plansOf(t *testing.T, s *postgres.Store, f func(*postgres.Store) error) []string {
 	t.Helper()
-	seen := &queries{}
-	config := s.Pool.Config()
-	config.ConnConfig.Tracer = seen
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	defer pool.Close()
-	require.NoError(t, f(&postgres.Store{Pool: pool}))
-
-	sql, args := seen.sql, seen.args
-	tx, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
+	listening, asked := heard(t, s)
+	require.NoError(t, f(listening))
+	last := asked.heard[len(asked.heard)-1]
+	sql, args := last.SQL, last.Args
+	tx := must(s.Pool.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	explain := func(query string, args ...any) string {
-		rows, err := tx.Query(t.Context(), query, args...)
-		require.NoError(t, err)
-		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
+		rows := must(tx.Query(t.Context(), query, args...))(t)
+		lines := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 		return strings.Join(lines, "\n")
 	}
 	particular := explain("EXPLAIN "+sql, args...)
-	_, err = tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = force_generic_plan")
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "PREPARE any_of_them AS "+sql)
-	require.NoError(t, err)
+	must(tx.Exec(t.Context(), "SET LOCAL plan_cache_mode = force_generic_plan"))(t)
+	must(tx.Exec(t.Context(), "PREPARE any_of_them AS "+sql))(t)
 	general := explain("EXPLAIN EXECUTE any_of_them (" + strings.TrimSuffix(strings.Repeat("NULL, ", len(args)), ", ") + ")")
-	_, err = tx.Exec(t.Context(), "DEALLOCATE any_of_them")
-	require.NoError(t, err)
+	must(tx.Exec(t.Context(), "DEALLOCATE any_of_them"))(t)
 	return []string{particular, general}
 }

@@ -68,7 +68,8 @@ const (
 	           'SendAtPath', coalesce(e.send_at_path, ''),
 	           'SendBefore', (extract(epoch FROM e.send_before) * 1e9)::bigint,
 	           'SkipIfPast', e.skip_if_past,
-	           'OnEscalationOnly', e.on_escalation_only)`
+	           'OnEscalationOnly', e.on_escalation_only,
+	           'Roles', e.roles)`
 )
 
 // recipientFields are the fields that [recipientFacts] reads.
@@ -152,17 +153,21 @@ func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notificatio
 		ORDER BY r.id
 		LIMIT  $2`
 
-	queueInto(batch, rules, query, eventID, maxRowsPerEventType)
+	queueInto(batch, rules, pgx.RowToStructByName, query, eventID, maxRowsPerEventType)
 }
 
-// queueRouting reads the rows of an event type, its category, and whom each channel may
-// serve.
+// queueRouting reads the rows of an event type, what follows what, its category, and whom each
+// channel may serve.
 func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notification.EventSetup) {
 	routing := `
 		SELECT ` + routingFacts + `
 		FROM   event_type_channel_routing e
 		WHERE  e.event_type = ` + eventType + `
 		ORDER BY e.channel_type`
+	escalations := `
+		SELECT ` + escalationFacts + `
+		FROM   event_type_escalation x
+		WHERE  x.event_type = ` + eventType
 	category := `
 		SELECT coalesce((SELECT g.category FROM event_category g WHERE g.event_type = ` + eventType + `), '')`
 	const supported = `
@@ -171,22 +176,22 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 		       FROM   channel_user_type
 		       GROUP BY channel_type) AS c`
 
-	batch.Queue(routing, arg).Query(func(rows pgx.Rows) (err error) {
-		setup.Routing, err = pgx.CollectRows(rows, pgx.RowTo[notification.Routing])
-		return err
-	})
+	queueInto(batch, &setup.Routing, pgx.RowTo, routing, arg)
+	queueInto(batch, &setup.Escalations, pgx.RowTo, escalations, arg)
 	batch.Queue(category, arg).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Category) })
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }
 
+// queueTemplates reads the templates of an event type, of what escalation sends for it, and of
+// every event type.
 func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notification.Template) {
 	query := `
 		SELECT t.event_type, t.channel, t.locale, t.title, t.body
 		FROM   notification_template t
-		WHERE  t.event_type IN (` + eventType + `, '*')
+		WHERE  t.event_type IN (` + eventType + `, ` + eventType + ` || '` + notification.EscalatedType("") + `', '*')
 		LIMIT  $2`
 
-	queueInto(batch, templates, query, arg, maxRowsPerEventType)
+	queueInto(batch, templates, pgx.RowToStructByName, query, arg, maxRowsPerEventType)
 }
 
 // queueSettings reads the settings of the entities that the targets name, and
@@ -199,16 +204,13 @@ func queueSettings(batch *pgx.Batch, eventType string, targets []targetRow, sett
 		AND    ((s.entity_type, s.entity_id) = ('CUSTOMER', '0')
 		    OR  (s.entity_type, s.entity_id) IN (SELECT t.entity_type, t.entity_id FROM jsonb_to_recordset($2) AS t (entity_type text, entity_id text)))`
 
-	batch.Queue(query, eventType, targets).Query(func(rows pgx.Rows) (err error) {
-		*settings, err = pgx.CollectRows(rows, pgx.RowTo[notification.Setting])
-		return err
-	})
+	queueInto(batch, settings, pgx.RowTo, query, eventType, targets)
 }
 
-// queueInto adds a query whose columns are the fields of T.
-func queueInto[T any](batch *pgx.Batch, into *[]T, query string, args ...any) {
+// queueInto adds a query whose rows are read into a slice.
+func queueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query string, args ...any) {
 	batch.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+		*into, err = pgx.CollectRows(rows, read)
 		return err
 	})
 }
@@ -238,10 +240,7 @@ func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserTy
 		entry.Known = err == nil
 		return ignoreNoRows(err)
 	})
-	batch.Queue(memberships, userType, userID, targetRows(targets), maxRowsPerEventType).Query(func(rows pgx.Rows) (err error) {
-		entry.Memberships, err = pgx.CollectRows(rows, pgx.RowTo[notification.Membership])
-		return err
-	})
+	queueInto(batch, &entry.Memberships, pgx.RowTo, memberships, userType, userID, targetRows(targets), maxRowsPerEventType)
 	if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return entry, wrap(err, "read directory")
 	}

@@ -29,13 +29,16 @@ func TestEventSetup(t *testing.T) {
 	exec(t, s, `
 		INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past)
 		VALUES ('RESERVATION_REQUESTED', 'PUSH', 'DELAYED', 'startsAt', '1 day 1 hour', true)`)
+	exec(t, s, `UPDATE event_type_channel_routing SET roles = '{MANAGER}' WHERE channel_type = 'SMS'`)
+	exec(t, s, `
+		INSERT INTO event_type_escalation (event_type, from_channel, to_channel, after, until)
+		VALUES ('RESERVATION_REQUESTED', 'PUSH', 'SMS', '5 minutes', 'READ')`)
 	exec(t, s, `
 		INSERT INTO notification_template (event_type, channel, locale, title, body)
-		VALUES ('RESERVATION_REQUESTED', 'EMAIL', 'it', 'a', 'b'), ('*', '*', 'en', 'c', 'd'), ('OTHER', 'SMS', 'en', 'e', 'f')`)
+		VALUES ('RESERVATION_REQUESTED.escalated', 'SMS', 'en', 'g', 'h'), ('RESERVATION_REQUESTED', 'EMAIL', 'it', 'a', 'b'), ('*', '*', 'en', 'c', 'd'), ('OTHER', 'SMS', 'en', 'e', 'f')`)
 	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations'), ('OTHER', 'offers')")
 
-	setup, err := s.EventSetup(t.Context(), "evt-1")
-	require.NoError(t, err)
+	setup := must(s.EventSetup(t.Context(), "evt-1"))(t)
 	event, recipients, err := s.Event(t.Context(), "evt-1")
 	require.NoError(t, err)
 	require.Equal(t, setup.Event, event)
@@ -55,13 +58,15 @@ func TestEventSetup(t *testing.T) {
 			Channel: notification.Email, Mandatory: true, Strategy: notification.Delayed, Delay: 24*time.Hour + 250*time.Millisecond,
 			DigestWindow: 7 * 24 * time.Hour, QuietHoursAction: notification.Defer, Priority: notification.High,
 		},
-		{Channel: notification.SMS, Strategy: notification.Immediate, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop},
+		{Channel: notification.SMS, Strategy: notification.Immediate, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop, Roles: []string{"MANAGER"}},
 		{
 			Channel: notification.Push, Strategy: notification.Delayed, DigestWindow: 5 * time.Minute, QuietHoursAction: notification.Drop,
 			SendAtPath: "startsAt", SendBefore: 25 * time.Hour, SkipIfPast: true,
 		},
 	}, setup.Routing)
+	require.Equal(t, []notification.Escalation{{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead, IfUnreachable: true}}, setup.Escalations)
 	require.ElementsMatch(t, []notification.Template{
+		{EventType: "RESERVATION_REQUESTED.escalated", Channel: "SMS", Locale: "en", Title: "g", Body: "h"},
 		{EventType: "RESERVATION_REQUESTED", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"},
 		{EventType: "*", Channel: "*", Locale: "en", Title: "c", Body: "d"},
 	}, setup.Templates)

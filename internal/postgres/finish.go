@@ -75,8 +75,7 @@ func (s *Store) Acknowledge(ctx context.Context, eventID string) error {
 		WHERE  event_id = $1
 		AND    acknowledged_at IS NULL`
 
-	_, err := s.Pool.Exec(ctx, query, eventID)
-	return wrap(err, "acknowledge event")
+	return s.exec(ctx, "acknowledge event", query, eventID)
 }
 
 // countByStatus counts an event's deliveries. The planner cannot see how many they are, and

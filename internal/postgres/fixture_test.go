@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"testing"
 	"time"
@@ -20,8 +19,7 @@ const lease = time.Hour
 // exec runs a statement that a business service, an operator or a fault would run.
 func exec(t *testing.T, s *postgres.Store, sql string, args ...any) {
 	t.Helper()
-	_, err := s.Pool.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
+	must(s.Pool.Exec(t.Context(), sql, args...))(t)
 }
 
 // get reads one value.
@@ -36,20 +34,25 @@ func get[T any](t *testing.T, s *postgres.Store, sql string, args ...any) T {
 func list(t *testing.T, s *postgres.Store, sql string, args ...any) []string {
 	t.Helper()
 	rows, _ := s.Pool.Query(t.Context(), sql, args...) // CollectRows returns its error
-	values, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
+	values := must(pgx.CollectRows(rows, pgx.RowTo[string]))(t)
 	return values
 }
 
 // openTx runs a statement in a transaction, which is rolled back when the test ends.
 func openTx(t *testing.T, s *postgres.Store, sql string, args ...any) pgx.Tx {
 	t.Helper()
-	tx, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
+	tx := must(s.Pool.Begin(t.Context()))(t)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	_, err = tx.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
+	must(tx.Exec(t.Context(), sql, args...))(t)
 	return tx
+}
+
+// awaitLock waits until a session waits for the lock of another session.
+func awaitLock(t *testing.T, s *postgres.Store) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // emit writes n events, evt-1 to evt-n, in one statement each.
@@ -93,8 +96,7 @@ func claim(t *testing.T, s *postgres.Store, owner string, limit int) []string {
 
 func claimEvents(t *testing.T, s *postgres.Store, owner string, limit int) []notification.PendingEvent {
 	t.Helper()
-	events, err := s.ClaimEvents(t.Context(), owner, limit, lease)
-	require.NoError(t, err)
+	events := must(s.ClaimEvents(t.Context(), owner, limit, lease))(t)
 	return events
 }
 
@@ -130,8 +132,14 @@ func processed(t *testing.T, s *postgres.Store, id string) string {
 	return get[string](t, s, "SELECT status FROM processed_event WHERE event_id = $1", id)
 }
 
-// hashOf is a hash of an address, as good as that of a process.
-func hashOf(address string) []byte {
-	hash := sha256.Sum256([]byte(address))
-	return hash[:]
+// must returns the value of a call and fails the test if the call has failed.
+func must[T any](value T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return value
+	}
 }
+
+// errOf returns the error of a call.
+func errOf[T any](_ T, err error) error { return err }

@@ -16,7 +16,7 @@ import (
 const push, text = "evt-1-staff10-PUSH", "evt-1-staff10-SMS"
 
 // pushToText is what the tests have configured.
-var pushToText = notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead}
+var pushToText = notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead, IfUnreachable: true}
 
 // withEscalation has PUSH followed by SMS, and one push message of evt-1, to staff 10.
 func withEscalation(t *testing.T) *postgres.Store {
@@ -73,8 +73,7 @@ func TestSavePlanEscalates(t *testing.T) {
 	require.ElementsMatch(t, []string{"evt-1-staff11-PUSH", "evt-1-staff12-PUSH"}, read(t, s, ids, true), "they wait")
 	require.Equal(t, []string{"evt-1-staff12-EMAIL"}, read(t, s, ids, false))
 
-	lanes, err := s.Lanes(t.Context(), "evt-1")
-	require.NoError(t, err)
+	lanes := must(s.Lanes(t.Context(), "evt-1"))(t)
 	require.Equal(t, []notification.Lane{{Channel: notification.Email}, {Channel: notification.Push, Waiting: true}}, lanes)
 
 	exec(t, s, "DELETE FROM event_type_escalation")
@@ -85,8 +84,7 @@ func TestSavePlanEscalates(t *testing.T) {
 
 func undelivered(t *testing.T, s *postgres.Store) []notification.Delivery {
 	t.Helper()
-	deliveries, err := s.Undelivered(t.Context(), "evt-1", 10)
-	require.NoError(t, err)
+	deliveries := must(s.Undelivered(t.Context(), "evt-1", 10))(t)
 	return deliveries
 }
 
@@ -115,7 +113,7 @@ func TestFollow(t *testing.T) {
 	exec(t, s, `INSERT INTO event_type_escalation VALUES ('RESERVATION_REQUESTED', 'SMS', 'EMAIL', '1 hour', 'DELIVERED')`)
 	want := &notification.Delivery{
 		DeliveryID: text, Channel: notification.SMS, UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal,
-		Escalation: &notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered},
+		Escalation: &notification.Escalation{From: notification.SMS, To: notification.Email, After: time.Hour, Until: notification.UntilDelivered, IfUnreachable: true},
 	}
 
 	before, first := follow(t, s, push)
@@ -160,9 +158,7 @@ func TestFollowSeesAReader(t *testing.T) {
 		})
 		return err
 	})
-	require.Eventually(t, func() bool {
-		return get[int](t, s, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 1
-	}, time.Minute, 10*time.Millisecond)
+	awaitLock(t, s)
 	require.NoError(t, reader.Commit(t.Context()))
 
 	require.NoError(t, group.Wait())
@@ -182,10 +178,7 @@ func TestEscalatingIsRead(t *testing.T) {
 			FROM   unnest(ARRAY ['evt-1', 'evt-2']) AS e`)
 		exec(t, s, "UPDATE notification SET status = 'DELIVERED', sent_at = now(), delivered_at = now(), read_at = now() WHERE delivery_id = $1", id)
 
-		found, err := s.Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS})
-
-		require.NoError(t, err)
-		require.Equal(t, want, found.Read, id)
+		require.Equal(t, want, must(s.Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS}))(t).Read, id)
 	}
 }
 
@@ -218,4 +211,17 @@ func TestFollowNoDelivery(t *testing.T) {
 
 	_, err := postgrestest.New(t).Follow(t.Context(), notification.EscalationKey{DeliveryID: "evt-1-staff10-PUSH", To: notification.SMS}, nil)
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
+}
+
+// A delivery that was dropped because its recipient cannot be reached any more says so.
+func TestEscalatingUnreachable(t *testing.T) {
+	t.Parallel()
+
+	for reason, want := range map[string]bool{"NO_ADDRESS": true, "SUPPRESSED": true, "USER_DISABLED": false, "cancelled": false} {
+		s := withEscalation(t)
+		exec(t, s, "UPDATE notification SET status = 'CANCELLED', last_error = $1", reason)
+		now, err := s.Escalating(t.Context(), notification.EscalationKey{DeliveryID: push, To: notification.SMS})
+		require.NoError(t, err)
+		require.Equal(t, want, now.Unreachable, reason)
+	}
 }

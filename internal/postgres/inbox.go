@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -106,12 +107,8 @@ func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKe
 		OFFSET $3
 		LIMIT  1`
 
-	var position notification.InboxPosition
-	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, count).Scan(&position.AvailableAt, &position.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return position, nil
-	}
-	return position, wrap(err, "find unread notifications")
+	position, err := one(ctx, s.Pool, "find unread notifications", pgx.RowToStructByPos[notification.InboxPosition], query, who.UserType, who.UserID, count)
+	return position, ignoreNoRows(err)
 }
 
 // Unread counts what a recipient has not read, up to [notification.MaxUnread].
@@ -123,9 +120,7 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 		       WHERE  ` + ofRecipient + notRead + `
 		       LIMIT  $3) AS unread`
 
-	var count int
-	err := s.Pool.QueryRow(ctx, query, who.UserType, who.UserID, notification.MaxUnread).Scan(&count)
-	return count, wrap(err, "count unread notifications")
+	return one(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
 }
 
 // InboxPositionOf reads where a notification stands in its recipient's inbox. One that
@@ -162,4 +157,41 @@ func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, 
 		item.ReadAt = &read
 	}
 	return item, err
+}
+
+// NewTicket stores the hash of a ticket, by which a recipient may open one socket until
+// ticketExpires. It deletes some that have expired, more than come.
+func (s *Store) NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error {
+	const query = `
+		WITH expired AS (
+			DELETE FROM gateway_ticket
+			WHERE  ticket_hash IN (
+			           SELECT ticket_hash
+			           FROM   gateway_ticket
+			           WHERE  expires_at <= now()
+			           ORDER BY expires_at
+			           LIMIT  10
+			           FOR UPDATE SKIP LOCKED)
+		)
+		INSERT INTO gateway_ticket (ticket_hash, user_type, user_id, token_expires_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5)`
+
+	return s.exec(ctx, "store ticket", query, hash, who.UserType, who.UserID, tokenExpires, ticketExpires)
+}
+
+// UseTicket takes a ticket, and returns whose it is and when the token expires by which it
+// was given. Where it was used, has expired or never was, the error is
+// [notification.ErrNoTicket].
+func (s *Store) UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error) {
+	const query = `
+		DELETE FROM gateway_ticket
+		WHERE  ticket_hash = $1
+		AND    expires_at > now()
+		RETURNING user_type, user_id, token_expires_at`
+
+	err = s.Pool.QueryRow(ctx, query, hash).Scan(&who.UserType, &who.UserID, &tokenExpires)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return who, tokenExpires, notification.ErrNoTicket
+	}
+	return who, tokenExpires.UTC(), wrap(err, "use ticket")
 }

@@ -55,8 +55,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 	for i, a := range acknowledgements {
 		ids[i], userTypes[i], userIDs[i] = a.ID, string(a.UserType), a.UserID
 	}
-	_, err := s.Pool.Exec(ctx, query, ids, userTypes, userIDs)
-	return wrap(err, "acknowledge notifications")
+	return s.exec(ctx, "acknowledge notifications", query, ids, userTypes, userIDs)
 }
 
 // readChosen goes on after a query has chosen rows n of WEBSOCKET of the recipient, $1 and

@@ -90,9 +90,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 				first := timesOf(t, s, id)
 				require.Equal(t, way != "acknowledged", first.Read != nil, way)
 				if tt.placed > 0 {
-					position, err := s.InboxPositionOf(t.Context(), staff10, id)
-					require.NoError(t, err)
-					require.Equal(t, inboxStart.Add(tt.placed), position.AvailableAt.UTC(), way)
+					require.Equal(t, inboxStart.Add(tt.placed), must(s.InboxPositionOf(t.Context(), staff10, id))(t).AvailableAt.UTC(), way)
 				} else {
 					require.Greater(t, *first.Available, inboxStart.Add(time.Hour), way)
 				}
@@ -135,9 +133,7 @@ func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
 			require.Equal(t, tt.aged, got.ProviderID != nil)
 			require.Equal(t, string(tt.outcome), get[string](t, s, "SELECT outcome FROM delivery_attempt"))
 			for _, status := range []notification.Status{notification.Failed, notification.Cancelled} {
-				now, err := s.GiveUp(t.Context(), socket, status, "why")
-				require.NoError(t, err)
-				require.Equal(t, notification.Delivered, now)
+				require.Equal(t, notification.Delivered, must(s.GiveUp(t.Context(), socket, status, "why"))(t))
 			}
 		})
 	}
@@ -183,8 +179,7 @@ func TestMarkAllRead(t *testing.T) {
 		SELECT 'many-' || i, 'T', 'RESTAURANT_USER', '10', 'WEBSOCKET', 'many-' || i, 'title', 'body', 'SENT', 1, $1, $1
 		FROM   generate_series(1, 2500) AS i`, inboxStart.Add(2*time.Second))
 	last := get[int64](t, s, "SELECT max(id) FROM notification")
-	count, err := s.Unread(t.Context(), staff10)
-	require.NoError(t, err)
+	count := must(s.Unread(t.Context(), staff10))(t)
 	require.Equal(t, notification.MaxUnread, count, "counting ends there")
 
 	require.NoError(t, s.MarkAllRead(t.Context(), staff10, first))
@@ -204,19 +199,98 @@ func TestActiveRecipients(t *testing.T) {
 	exec(t, s, "UPDATE recipient SET active = false WHERE user_id = '11'")
 	unknown := notification.RecipientKey{UserType: notification.Customer, UserID: "10"}
 
-	active, err := s.ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10})
-	require.NoError(t, err)
+	active := must(s.ActiveRecipients(t.Context(), []notification.RecipientKey{staff11, staff10, unknown, staff10}))(t)
 	require.Equal(t, []notification.RecipientKey{staff10}, active)
 
 	s = inForeignDirectory(t)
 	waiter := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: ada}
 	guests := []notification.RecipientKey{{UserType: notification.Customer, UserID: "7"}, {UserType: notification.Customer, UserID: "8"}} // the second is not active
-	active, err = s.ActiveRecipients(t.Context(), append(guests, waiter))
-	require.NoError(t, err)
+	active = must(s.ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.ElementsMatch(t, []notification.RecipientKey{waiter, guests[0]}, active)
 	exec(t, s, "DELETE FROM channel_user_type WHERE user_type = 'CUSTOMER'")
 	exec(t, s, "DELETE FROM user_type WHERE user_type = 'CUSTOMER'")
-	active, err = s.ActiveRecipients(t.Context(), append(guests, waiter))
-	require.NoError(t, err)
+	active = must(s.ActiveRecipients(t.Context(), append(guests, waiter)))(t)
 	require.Equal(t, []notification.RecipientKey{waiter}, active)
+}
+
+// A row comes into the inbox when its first attempt ends, however it ends, and stays where
+// it is.
+func TestAvailableAt(t *testing.T) {
+	t.Parallel()
+
+	ended := func(outcome notification.AttemptOutcome) func(*testing.T, *postgres.Store) {
+		return func(t *testing.T, s *postgres.Store) {
+			attempt := begin(t, s, socket, 0)
+			endAs(t, s, notification.AttemptResult{DeliveryID: socket, Number: attempt.Number, Outcome: outcome, Detail: "why"})
+		}
+	}
+	crashed := func(t *testing.T, s *postgres.Store) { begin(t, s, socket, 0) }
+	gaveUp := func(status notification.Status) func(*testing.T, *postgres.Store) {
+		return func(t *testing.T, s *postgres.Store) {
+			must(s.GiveUp(t.Context(), socket, status, "why"))(t)
+		}
+	}
+	reopened := func(plan notification.Reopened) func(*testing.T, *postgres.Store) {
+		return func(t *testing.T, s *postgres.Store) {
+			plan.DeliveryID, plan.RunID, plan.KeepText = socket, "run-1", true
+			reopen(t, s, plan)
+		}
+	}
+	tomorrow := time.Now().Add(24 * time.Hour)
+	tests := []struct {
+		name string
+		by   []func(*testing.T, *postgres.Store)
+		at   int // the step that sets it, from 1; 0: none does, or one takes it back
+	}{
+		{name: "planned"},
+		{name: "sent", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeSent)}, at: 1},
+		{name: "refused, and given up", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeRefused), gaveUp(notification.Failed)}, at: 1},
+		{name: "no clear answer of a best effort", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeAmbiguous), gaveUp(notification.Failed)}, at: 1},
+		{name: "sent at the second attempt", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeBusy), ended(notification.OutcomeSent)}, at: 1},
+		{name: "crashed", by: []func(*testing.T, *postgres.Store){crashed}},
+		{name: "crashed, then sent", by: []func(*testing.T, *postgres.Store){crashed, ended(notification.OutcomeSent)}, at: 2},
+		{name: "sent, and recorded again", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeSent), func(t *testing.T, s *postgres.Store) {
+			endAs(t, s, notification.AttemptResult{DeliveryID: socket, Number: 1, Outcome: notification.OutcomeSent})
+		}}, at: 1},
+		{name: "crashed until given up", by: []func(*testing.T, *postgres.Store){crashed, crashed, gaveUp(notification.Failed)}, at: 3},
+		{name: "given up without an attempt", by: []func(*testing.T, *postgres.Store){gaveUp(notification.Failed)}},
+		{name: "cancelled", by: []func(*testing.T, *postgres.Store){crashed, gaveUp(notification.Cancelled)}},
+		{name: "retried at once", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeRefused), gaveUp(notification.Failed), reopened(notification.Reopened{})}, at: 1},
+		{name: "retried for later", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeRefused), gaveUp(notification.Failed), reopened(notification.Reopened{SendAfter: &tomorrow})}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s, id := withSocket(t)
+			var want *time.Time
+			for i, step := range tt.by {
+				step(t, s)
+				if i+1 == tt.at {
+					want = timesOf(t, s, id).Available
+					require.NotNil(t, want)
+				}
+			}
+			require.Equal(t, want, timesOf(t, s, id).Available)
+		})
+	}
+}
+
+// So do the items of a digest, each of them.
+func TestAvailableAtOfDigests(t *testing.T) {
+	t.Parallel()
+
+	const available = "SELECT count(DISTINCT available_at) || ' of ' || count(available_at) FROM notification"
+	s := sealedItems(t, 3)
+	attempt := beginDigest(t, s, "digest-1")
+	require.Equal(t, "0 of 0", get[string](t, s, available))
+	endDigest(t, s, attempt, digestBusy)
+	require.Equal(t, "1 of 3", get[string](t, s, available))
+	endDigest(t, s, beginDigest(t, s, "digest-1"), digestAccepted)
+	require.Equal(t, "1 of 3", get[string](t, s, available))
+
+	s = sealedItems(t, 2)
+	beginDigest(t, s, "digest-1") // its process dies
+	must(s.GiveUpDigest(t.Context(), "digest-1", notification.Failed, "why"))(t)
+	require.Equal(t, "1 of 2", get[string](t, s, available))
 }

@@ -71,15 +71,13 @@ func inboxPage(t *testing.T, s *postgres.Store, filter notification.InboxFilter)
 	if filter.Limit == 0 {
 		filter.Limit = 100
 	}
-	page, err := s.InboxPage(t.Context(), staff10, filter)
-	require.NoError(t, err)
+	page := must(s.InboxPage(t.Context(), staff10, filter))(t)
 	return page.Items
 }
 
 func inboxAfter(t *testing.T, s *postgres.Store, after notification.InboxPosition) []notification.InboxItem {
 	t.Helper()
-	page, err := s.InboxAfter(t.Context(), staff10, after, false, 100)
-	require.NoError(t, err)
+	page := must(s.InboxAfter(t.Context(), staff10, after, false, 100))(t)
 	return page.Items
 }
 
@@ -119,12 +117,8 @@ func TestInboxShows(t *testing.T) {
 
 	require.ElementsMatch(t, shown, events(inboxPage(t, s, notification.InboxFilter{})))
 	require.ElementsMatch(t, shown, events(inboxAfter(t, s, notification.InboxPosition{})))
-	unread, err := s.InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100)
-	require.NoError(t, err)
-	require.ElementsMatch(t, shown, events(unread.Items))
-	count, err := s.Unread(t.Context(), staff10)
-	require.NoError(t, err)
-	require.Equal(t, len(shown), count)
+	require.ElementsMatch(t, shown, events(must(s.InboxAfter(t.Context(), staff10, notification.InboxPosition{}, true, 100))(t).Items))
+	require.Equal(t, len(shown), must(s.Unread(t.Context(), staff10))(t))
 }
 
 func TestInboxItem(t *testing.T) {
@@ -181,10 +175,8 @@ func TestInboxPages(t *testing.T) {
 	}
 	require.Equal(t, order[:4], after)
 
-	from, err := s.UnreadPosition(t.Context(), staff10, 2)
-	require.NoError(t, err)
-	newest, err := s.InboxAfter(t.Context(), staff10, from, true, 100)
-	require.NoError(t, err)
+	from := must(s.UnreadPosition(t.Context(), staff10, 2))(t)
+	newest := must(s.InboxAfter(t.Context(), staff10, from, true, 100))(t)
 	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest, and the oldest of them first")
 }
 
@@ -194,8 +186,7 @@ func TestInboxOutOfOrder(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	slow, err := s.Pool.Begin(t.Context())
-	require.NoError(t, err)
+	slow := must(s.Pool.Begin(t.Context()))(t)
 	defer func() { _ = slow.Rollback(context.Background()) }()
 	inboxRow{available: 10}.add(t, slow, "slow")
 	inboxRow{available: 11}.add(t, s.Pool, "quick")
@@ -221,8 +212,7 @@ func TestInboxPositionOf(t *testing.T) {
 	under := inboxRow{status: notification.Pending}.add(t, s.Pool, "under way")
 	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt, started_at) VALUES ('under way-staff10-WEBSOCKET', 1, $1)", inboxStart.Add(9*time.Second))
 	for id, seconds := range map[int64]time.Duration{ended: 7, older: 8, under: 9} {
-		position, err := s.InboxPositionOf(t.Context(), staff10, id)
-		require.NoError(t, err)
+		position := must(s.InboxPositionOf(t.Context(), staff10, id))(t)
 		require.Equal(t, id, position.ID)
 		require.Equal(t, inboxStart.Add(seconds*time.Second), position.AvailableAt.UTC())
 	}
@@ -245,10 +235,9 @@ func TestInboxOfAnother(t *testing.T) {
 		of3  []int64 // beside the other's, the mail and one that is not there
 	}{
 		{name: "before", of: func(id int64) error {
-			_, err := s.InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1})
-			return err
+			return errOf(s.InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1}))
 		}},
-		{name: "position", of: func(id int64) error { _, err := s.InboxPositionOf(ctx, staff10, id); return err }},
+		{name: "position", of: func(id int64) error { return errOf(s.InboxPositionOf(ctx, staff10, id)) }},
 		{name: "read", of: func(id int64) error { return s.MarkRead(ctx, staff10, id) }, of3: []int64{waits, cancelled}},
 		{name: "read all", of: func(id int64) error { return s.MarkAllRead(ctx, staff10, id) }},
 	}
@@ -276,9 +265,7 @@ func TestInboxPagesAreBounded(t *testing.T) {
 		FROM   generate_series(1, 30) AS i`, inboxStart)
 	checked := func(page notification.InboxPage, err error) notification.InboxPage {
 		require.NoError(t, err)
-		text, err := json.Marshal(page.Items)
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(text), notification.InboxPageBytes)
+		require.LessOrEqual(t, len(must(json.Marshal(page.Items))(t)), notification.InboxPageBytes)
 		require.NotEmpty(t, page.Items)
 		return page
 	}
@@ -303,4 +290,88 @@ func TestInboxPagesAreBounded(t *testing.T) {
 	require.Len(t, up, 30)
 	slices.Reverse(down)
 	require.Equal(t, up, down)
+}
+
+// withEvent has evt-1 for staff 10 over all channels, sent by all but two, and for staff 11
+// over WEBSOCKET; and evt-2 for staff 10.
+func withEvent(t *testing.T) (s *postgres.Store, id int64) {
+	t.Helper()
+	s = postgrestest.New(t)
+	savePlan(t, s, decided("10", planned(notification.WebSocket), planned(notification.Email), planned(notification.Push), planned(notification.SMS), planned(notification.Slack)),
+		decided("11", planned(notification.WebSocket)))
+	exec(t, s, "UPDATE notification SET status = 'SENT', attempt_count = 1, sent_at = now(), available_at = now()")
+	exec(t, s, "UPDATE notification SET status = 'PENDING', sent_at = NULL WHERE channel = 'PUSH'")
+	exec(t, s, "UPDATE notification SET status = 'FAILED', last_error = 'why' WHERE channel = 'SLACK'")
+	inboxRow{available: 1}.add(t, s.Pool, "evt-2")
+	return s, get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", socket)
+}
+
+// Whoever reads a notification has read what they were sent of its event over all channels,
+// but has not received a mail by that; others, other events, and what was not sent stay unread.
+func TestReadingReadsTheEvent(t *testing.T) {
+	t.Parallel()
+
+	ways := map[string]func(s *postgres.Store, ctx context.Context, id int64) error{
+		"read": func(s *postgres.Store, ctx context.Context, id int64) error { return s.MarkRead(ctx, staff10, id) },
+		"all":  func(s *postgres.Store, ctx context.Context, id int64) error { return s.MarkAllRead(ctx, staff10, id) },
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s, id := withEvent(t)
+			exec(t, s, "UPDATE notification SET escalates = true WHERE user_id = '10' AND channel IN ('PUSH', 'SMS') OR user_id = '11'")
+			if name == "all" {
+				exec(t, s, "UPDATE notification SET available_at = now() + interval '1 hour' WHERE event_id = 'evt-2'")
+			}
+
+			require.NoError(t, way(s, t.Context(), id))
+
+			require.Equal(t, []string{"EMAIL SENT", "SMS SENT", "WEBSOCKET DELIVERED"}, list(t, s, "SELECT channel || ' ' || status FROM notification WHERE read_at IS NOT NULL ORDER BY channel"))
+			require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE delivered_at IS NOT NULL"))
+			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, followUpsOf(t, s), "also of what is still being sent")
+
+			require.NoError(t, way(s, t.Context(), id))
+			require.Len(t, followUpsOf(t, s), 2, "the second time says nothing new")
+		})
+	}
+}
+
+// An acknowledgement is told to the escalation that waits for it, once; where none waits,
+// nothing is.
+func TestAcknowledgementWakesTheEscalation(t *testing.T) {
+	t.Parallel()
+
+	s, id := withEvent(t)
+	deliver(t, s, id)
+	require.Empty(t, followUpsOf(t, s))
+
+	s, id = withEvent(t)
+	exec(t, s, "UPDATE notification SET escalates = true")
+	deliver(t, s, id)
+	deliver(t, s, id)
+	require.Equal(t, []string{"ESCALATION " + socket}, followUpsOf(t, s))
+}
+
+// What is to be done is told to whoever listens, by receipts, acknowledgements and readers.
+func TestFollowUpsAreTold(t *testing.T) {
+	t.Parallel()
+
+	s, id := withEvent(t)
+	exec(t, s, "UPDATE notification SET escalates = true")
+	conn := must(pgx.ConnectConfig(t.Context(), s.Pool.Config().ConnConfig))(t)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	must(conn.Exec(t.Context(), "LISTEN delivery_follow_up"))(t)
+
+	for _, tell := range []func(){
+		func() { record(t, s, delivered("r-1")) },
+		func() { deliver(t, s, id) },
+		func() { require.NoError(t, s.MarkRead(t.Context(), staff10, id)) },
+	} {
+		tell()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := conn.WaitForNotification(ctx)
+		cancel()
+		require.NoError(t, err)
+	}
 }

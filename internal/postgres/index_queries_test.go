@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -52,33 +51,32 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
 	long := time.Now().Add(-time.Hour)
 	purge := func(table postgres.PurgeTable) func(ctx context.Context) error {
-		return func(ctx context.Context) error { _, err := s.PurgeNext(ctx, table, long, nil); return err }
+		return func(ctx context.Context) error { return errOf(s.PurgeNext(ctx, table, long, nil)) }
 	}
 	deliveries := func(filter report.DeliveryFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { _, err := r.LatestDeliveries(ctx, filter, 20); return err }
+		return func(ctx context.Context) error { return errOf(r.LatestDeliveries(ctx, filter, 20)) }
 	}
 	events := func(filter report.EventFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { _, err := r.LatestEvents(ctx, filter, 20); return err }
+		return func(ctx context.Context) error { return errOf(r.LatestEvents(ctx, filter, 20)) }
 	}
 	retry := func(filter postgres.RetryFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { _, err := s.EventsToRetry(ctx, filter, "", 20); return err }
+		return func(ctx context.Context) error { return errOf(s.EventsToRetry(ctx, filter, "", 20)) }
 	}
 	actions := func(filter report.ActionFilter) func(ctx context.Context) error {
-		return func(ctx context.Context) error { _, err := r.Actions(ctx, filter, 20); return err }
+		return func(ctx context.Context) error { return errOf(r.Actions(ctx, filter, 20)) }
 	}
 	recipients := func(entity notification.Entity) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := s.Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20)
-			return err
+			return errOf(s.Recipients(ctx, "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 20))
 		}
 	}
 	return map[string]func(ctx context.Context) error{
-		"delivery_receipt_of_delivery":     func(ctx context.Context) error { _, err := r.DeliveryDetail(ctx, "d7"); return err },
+		"delivery_receipt_of_delivery":     func(ctx context.Context) error { return errOf(r.DeliveryDetail(ctx, "d7")) },
 		"delivery_receipt_received_at":     purge(postgres.PurgeReceipts),
 		"entity_member_in_order":           recipients(restaurant5),
-		"entity_member_user":               func(ctx context.Context) error { _, err := s.QuietCheck(ctx, "d7"); return err },
-		"event_outbox_cancels":             func(ctx context.Context) error { _, err := s.DeliveryState(ctx, "d7"); return err },
-		"event_outbox_claim":               func(ctx context.Context) error { _, err := s.ClaimEvents(ctx, "a", 10, lease); return err },
+		"entity_member_user":               func(ctx context.Context) error { return errOf(s.QuietCheck(ctx, "d7")) },
+		"event_outbox_cancels":             func(ctx context.Context) error { return errOf(s.DeliveryState(ctx, "d7")) },
+		"event_outbox_claim":               func(ctx context.Context) error { return errOf(s.ClaimEvents(ctx, "a", 10, lease)) },
 		"event_outbox_correlation_id":      events(report.EventFilter{CorrelationID: "c7"}),
 		"event_outbox_failed_id":           retry(postgres.RetryFilter{}),
 		"event_outbox_latest":              events(report.EventFilter{}),
@@ -88,31 +86,26 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 		"notification_created_at":          purge(postgres.PurgeNotifications),
 		"notification_decision_decided_at": purge(postgres.PurgeDecisions),
 		"notification_decision_recipient": func(ctx context.Context) error {
-			_, err := r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20)
-			return err
+			return errOf(r.RecipientDecisions(ctx, report.RecipientFilter{UserType: who.UserType, UserID: who.UserID}, 20))
 		},
 		"notification_failed_child": func(ctx context.Context) error {
 			_, _, err := s.ClaimFailed(ctx, notification.Part{EventID: "e7", Lane: notification.Lane{Channel: notification.Email}}, 1000, 20)
 			return err
 		},
 		"notification_inbox": func(ctx context.Context) error {
-			_, err := s.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})
-			return err
+			return errOf(s.InboxPage(ctx, who, notification.InboxFilter{Limit: 20}))
 		},
 		"notification_of_digest": func(ctx context.Context) error {
-			_, err := s.GiveUpDigest(ctx, "digest-7", notification.Failed, "refused")
-			return err
+			return errOf(s.GiveUpDigest(ctx, "digest-7", notification.Failed, "refused"))
 		},
 		"notification_of_user": deliveries(report.DeliveryFilter{UserType: who.UserType, UserID: who.UserID}),
 		"notification_to_aggregate": func(ctx context.Context) error {
-			_, err := s.DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"})
-			return err
+			return errOf(s.DigestQuietCheck(ctx, notification.DigestKey{UserType: who.UserType, UserID: who.UserID, Channel: notification.Email, EventType: "T"}))
 		},
 		"notification_to_deliver": func(ctx context.Context) error {
-			_, err := s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20)
-			return err
+			return errOf(s.NextDeliveries(ctx, "e7", notification.Lane{Channel: notification.Email}, 0, "", 20))
 		},
-		"notification_unread":        func(ctx context.Context) error { _, err := s.Unread(ctx, who); return err },
+		"notification_unread":        func(ctx context.Context) error { return errOf(s.Unread(ctx, who)) },
 		"notification_unsent":        func(ctx context.Context) error { _, _, err := s.StuckDeliveries(ctx, 0, time.Minute, 20); return err },
 		"operator_action_at":         purge(postgres.PurgeActions),
 		"operator_action_target":     actions(report.ActionFilter{Target: "e7"}),
@@ -124,20 +117,14 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 			_, _, err := s.StuckEvents(ctx, "", false, time.Minute, 20)
 			return err
 		},
-		"processed_event_restarting": func(ctx context.Context) error {
-			_, err := s.RestartingEvents(ctx, "", 20)
-			return err
-		},
-		"recipient_in_order": recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
-		"source_row_failed":  func(ctx context.Context) error { _, _, err := s.SourceState(ctx, "orders"); return err },
+		"processed_event_restarting": func(ctx context.Context) error { return errOf(s.RestartingEvents(ctx, "", 20)) },
+		"recipient_in_order":         recipients(notification.Entity{Type: notification.EntityBroadcast, ID: "0"}),
+		"source_row_failed":          func(ctx context.Context) error { _, _, err := s.SourceState(ctx, "orders"); return err },
 		"source_row_held": func(ctx context.Context) error {
 			_, _, err := s.KnownRows(ctx, "orders", []string{"7"}, []int64{7})
 			return err
 		},
-		"recipient_suppression_since": func(ctx context.Context) error {
-			_, err := r.Suppressions(ctx, report.SuppressionFilter{}, 20)
-			return err
-		},
+		"recipient_suppression_since": func(ctx context.Context) error { return errOf(r.Suppressions(ctx, report.SuppressionFilter{}, 20)) },
 	}
 }
 
@@ -186,15 +173,36 @@ func indexesOf(t *testing.T, s *postgres.Store, asked []pgx.TraceQueryStartData)
 		if verb, _, _ := strings.Cut(strings.TrimSpace(statement.SQL), " "); verb == "begin" || verb == "commit" || verb == "rollback" {
 			continue
 		}
-		var text string
-		require.NoError(t, s.Pool.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) "+statement.SQL, statement.Args...).Scan(&text))
-		var plans []struct{ Plan planNode }
-		require.NoError(t, json.Unmarshal([]byte(text), &plans))
-		for _, node := range plans[0].Plan.all() {
+		nodes, _ := planOf(t, s, statement)
+		for _, node := range nodes {
 			if node.Index != "" {
 				names = append(names, node.Index)
 			}
 		}
 	}
 	return names
+}
+
+// The latest events are read from the end of an index, however many there are.
+func TestLatestEventsByIndex(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, status, published_at, created_at)
+		SELECT 'evt-' || i, 'T', 'ADMIN', '1', '{}', 'PROCESSED', now(), now() - (50000 - i) * interval '1 second'
+		FROM   generate_series(1, 50000) i`)
+	exec(t, s, "ANALYZE event_outbox")
+	for name, ask := range map[string]func(*postgres.Store) error{
+		"list": func(s *postgres.Store) error {
+			return errOf(report.Reader{Pool: s.Pool}.LatestEvents(t.Context(), report.EventFilter{}, 50))
+		},
+		"check": func(s *postgres.Store) error {
+			return errOf(report.Reader{Pool: s.Pool}.RecentTypes(t.Context(), 7*24*time.Hour, []string{notification.HeraldSource}))
+		},
+	} {
+		plan := plansOf(t, s, ask)[0]
+		require.Contains(t, plan, "event_outbox_latest", name)
+		require.NotContains(t, plan, "Seq Scan on event_outbox", name)
+	}
 }

@@ -91,13 +91,9 @@ func (s *Store) settle(ctx context.Context, released, moved []notification.Attem
 	var counted []int
 	var notBefore []*time.Time
 	for i, a := range slices.Concat(released, moved) {
-		var until *time.Time
-		if !a.NotBefore.IsZero() {
-			until = &a.NotBefore
-		}
 		ids, owners, moves = append(ids, a.Message.DeliveryID), append(owners, a.Owner), append(moves, i >= len(released))
 		counted, addresses = append(counted, a.Counted), append(addresses, a.Message.To)
-		reasons, notBefore = append(reasons, a.Dropped), append(notBefore, until)
+		reasons, notBefore = append(reasons, a.Dropped), append(notBefore, optional(a.NotBefore))
 	}
 	if len(ids) == 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -20,7 +21,8 @@ import (
 // once: a session lock lets one work, and the others wait.
 type Migrator struct {
 	files   fs.FS
-	schema  string  // Herald's; its connections see no other
+	pool    *pgxpool.Pool
+	schema  string  // Herald's; db's connections see no other
 	db      *sql.DB // its statements wait for locks without limit
 	locker  lock.SessionLocker
 	goose   lock.SessionLocker // goose's own, which releases that wrote goose_db_version held
@@ -49,7 +51,7 @@ func (s *Store) NewMigrator(ctx context.Context, files fs.FS) (*Migrator, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &Migrator{files: files, schema: schema, db: s.openUnlimited(schema, "0")}
+	m := &Migrator{pool: s.Pool, files: files, schema: schema, db: s.openUnlimited(schema, "0")}
 	forEver := lock.WithLockTimeout(1, math.MaxUint32) // tries every second, until the caller's context ends
 	if m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(migrationLock), forEver); err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
@@ -166,18 +168,4 @@ func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
 func (m *Migrator) RecordsActions(ctx context.Context) (bool, error) {
 	columns, err := m.columns(ctx, "operator_action")
 	return len(columns) > 0, err
-}
-
-// CountRows counts the rows of a table, up to a limit. With a column it counts only
-// those that have a value in it.
-func (s *Store) CountRows(ctx context.Context, table, column string, limit int) (int, error) {
-	query := "SELECT count(*) FROM (SELECT FROM " + pgx.Identifier{table}.Sanitize()
-	if column != "" {
-		query += " WHERE " + pgx.Identifier{column}.Sanitize() + " IS NOT NULL"
-	}
-	var count int
-	if err := s.Pool.QueryRow(ctx, query+" LIMIT $1) r", limit).Scan(&count); err != nil {
-		return 0, fmt.Errorf("count rows of %s: %w", table, err)
-	}
-	return count, nil
 }

@@ -203,7 +203,8 @@ func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
 		require.NoError(t, err)
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		up = regexp.MustCompile(`--.*`).ReplaceAllString(up, "")
-		if strings.Contains(up, "VALIDATE CONSTRAINT") {
+		reads := regexp.MustCompile(`(?m)^FROM +(event_outbox|processed_event)\b`)
+		if strings.Contains(up, "VALIDATE CONSTRAINT") || name > "0043" && reads.MatchString(up) {
 			require.NotRegexp(t, `(?i)\b(ADD|DROP) (CONSTRAINT|COLUMN)\b`, up, name)
 		}
 	}

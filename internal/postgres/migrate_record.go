@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 )
@@ -104,23 +105,21 @@ func (m *Migrator) Prepared() []string { return m.prepared }
 
 // versions reads the versions that a table of goose says are applied.
 func (m *Migrator) versions(ctx context.Context, table string) (map[int64]bool, error) {
-	rows, err := m.db.QueryContext(ctx, "SELECT version_id, is_applied FROM "+table+" ORDER BY id")
+	store, err := database.NewStore(goose.DialectPostgres, table)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.ListMigrations(ctx, m.db)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", table, err)
 	}
-	defer func() { _ = rows.Close() }()
 	versions := map[int64]bool{}
-	for rows.Next() {
-		var version int64
-		var applied bool
-		if err := rows.Scan(&version, &applied); err != nil {
-			return nil, fmt.Errorf("read %s: %w", table, err)
-		}
-		if delete(versions, version); applied { // the last row of a version counts
-			versions[version] = true
+	for _, row := range slices.Backward(rows) { // the newest row of a version counts
+		if delete(versions, row.Version); row.IsApplied {
+			versions[row.Version] = true
 		}
 	}
-	return versions, wrap(rows.Err(), "read "+table)
+	return versions, nil
 }
 
 // columns lists the columns of a table in Herald's schema; none: there is no such table.
@@ -138,20 +137,9 @@ func (m *Migrator) columns(ctx context.Context, table string) ([]string, error) 
 
 // list reads a column of texts.
 func (m *Migrator) list(ctx context.Context, query string, args ...any) ([]string, error) {
-	rows, err := m.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("look at schema %s: %w", m.schema, err)
-	}
-	defer func() { _ = rows.Close() }()
-	var found []string
-	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
-			return nil, err
-		}
-		found = append(found, value)
-	}
-	return found, wrap(rows.Err(), "look at schema "+m.schema)
+	rows, _ := m.pool.Query(ctx, query, args...) // CollectRows returns its error
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return found, wrap(err, "look at schema "+m.schema)
 }
 
 func has(all []string, wanted ...string) bool {

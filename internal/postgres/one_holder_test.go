@@ -116,11 +116,9 @@ func newConductor(t *testing.T, s *postgres.Store) conductor {
 		END $$;
 		CREATE CONSTRAINT TRIGGER wait_for_the_conductor AFTER UPDATE ON notification DEFERRABLE INITIALLY DEFERRED
 		FOR EACH ROW EXECUTE FUNCTION wait_for_the_conductor()`)
-	conn, err := s.Pool.Acquire(t.Context())
-	require.NoError(t, err)
+	conn := must(s.Pool.Acquire(t.Context()))(t)
 	t.Cleanup(conn.Release)
-	_, err = conn.Exec(t.Context(), "SELECT pg_advisory_lock(ascii('a')), pg_advisory_lock(ascii('b'))")
-	require.NoError(t, err)
+	must(conn.Exec(t.Context(), "SELECT pg_advisory_lock(ascii('a')), pg_advisory_lock(ascii('b'))"))(t)
 	return conductor{s, conn}
 }
 
@@ -132,8 +130,7 @@ func (c conductor) start(t *testing.T, isolation, name, way, id string) *sender 
 	config.ConnConfig.RuntimeParams["application_name"] = name
 	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = isolation
 	config.ConnConfig.Tracer = each
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	go func() {
 		defer close(each.done)
 		defer pool.Close()
@@ -218,8 +215,6 @@ func (c conductor) step(t *testing.T, each *sender, at state) {
 		each.next <- struct{}{}
 		return
 	}
-	_, err := c.conn.Exec(t.Context(), "SELECT pg_advisory_unlock(ascii($1))", each.name)
-	require.NoError(t, err)
-	_, err = c.conn.Exec(t.Context(), "SELECT pg_advisory_lock(ascii($1))", each.name)
-	require.NoError(t, err)
+	must(c.conn.Exec(t.Context(), "SELECT pg_advisory_unlock(ascii($1))", each.name))(t)
+	must(c.conn.Exec(t.Context(), "SELECT pg_advisory_lock(ascii($1))", each.name))(t)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"herald/internal/notification"
+	"herald/outbox"
 )
 
 // ClaimEvents claims events of Herald's own table, as [Store.ClaimEventsOf] does.
@@ -105,8 +106,7 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 	for i, result := range results {
 		ids[i], outcomes[i], errs[i] = result.EventID, string(result.Outcome), result.Error
 	}
-	_, err := s.Pool.Exec(ctx, query, owner, ids, outcomes, errs)
-	return wrap(err, "end claim")
+	return s.exec(ctx, "end claim", query, owner, ids, outcomes, errs)
 }
 
 // ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends.
@@ -136,7 +136,47 @@ func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, erro
 		              AND    status = 'FAILED'
 		              LIMIT  $1) AS any_of_them) AS f`
 
-	var state notification.OutboxState
-	err := s.Pool.QueryRow(ctx, query, MostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)
-	return state, wrap(err, "read outbox")
+	return one(ctx, s.Pool, "read outbox", pgx.RowToStructByPos[notification.OutboxState], query, MostCounted)
+}
+
+// InsertEvents writes events as a business service would, all of them or none. Where
+// the table refuses one, the error is an [outbox.RefusedError].
+func (s *Store) InsertEvents(ctx context.Context, events []outbox.Event) error {
+	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
+}
+
+// reconnectInterval is how long a lost LISTEN connection is left alone. The interval at
+// which the caller looks anyway covers the gap.
+const reconnectInterval = time.Second
+
+// listen calls wake once it listens to a channel of NOTIFY, and at each notification, until
+// ctx ends.
+func (s *Store) listen(ctx context.Context, channel string, wake func()) {
+	for ctx.Err() == nil {
+		_ = s.listenOnce(ctx, channel, wake) // a lost connection is routine; the caller's own statements report a lost database
+		select {
+		case <-ctx.Done():
+		case <-time.After(reconnectInterval):
+		}
+	}
+}
+
+func (s *Store) listenOnce(ctx context.Context, channel string, wake func()) error {
+	pooled, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	conn := pooled.Hijack() // a connection that listens must not go back to the pool
+	defer func() { _ = conn.Close(ctx) }()
+
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return err
+	}
+	wake() // for what was written while nobody listened
+	for {
+		if _, err := conn.WaitForNotification(ctx); err != nil {
+			return err
+		}
+		wake()
+	}
 }

@@ -2,9 +2,11 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -174,8 +176,7 @@ func TestOutboxState(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	state, err := s.OutboxState(t.Context())
-	require.NoError(t, err)
+	state := must(s.OutboxState(t.Context()))(t)
 	require.Equal(t, notification.OutboxState{}, state)
 
 	emit(t, s, 4)
@@ -183,15 +184,13 @@ func TestOutboxState(t *testing.T) {
 	exec(t, s, "UPDATE event_outbox SET status = 'PROCESSED', published_at = now() WHERE event_id = 'evt-1'")
 	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'refused' WHERE event_id = 'evt-2'")
 	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 days' WHERE event_id = 'evt-3'")
-	state, err = s.OutboxState(t.Context())
-	require.NoError(t, err)
+	state = must(s.OutboxState(t.Context()))(t)
 	require.Equal(t, 2, state.Pending)
 	require.Equal(t, 1, state.Failed)
 	require.Equal(t, 48*time.Hour, state.OldestPending.Truncate(time.Hour))
 
 	exec(t, s, "UPDATE event_outbox SET created_at = now() + interval '1 hour'")
-	state, err = s.OutboxState(t.Context())
-	require.NoError(t, err)
+	state = must(s.OutboxState(t.Context()))(t)
 	require.Equal(t, notification.OutboxState{Pending: 2, Failed: 1}, state, "events of a clock ahead of the database's have no negative age")
 }
 
@@ -250,4 +249,60 @@ func TestNotifyOncePerStatement(t *testing.T) {
 	exec(t, s, "NOTIFY event_outbox, 'the last'")
 	awaitWake(t, wakes)
 	require.Empty(t, wakes)
+}
+
+// A claim reads as many rows as it takes, however many wait behind them, and also where its
+// connection made the first claims when there were few.
+func TestClaimEventsReadsWhatItTakes(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	listening, asked := heard(t, s)
+	for i := range 7 { // after five, a connection keeps the plan of a prepared statement
+		emitEvent(t, s, fmt.Sprint("first-", i))
+		claim(t, listening, "a", 1)
+	}
+	emitMany(t, s, 20_000)
+
+	claim(t, listening, "b", 100)
+
+	last := asked.heard[len(asked.heard)-1]
+	require.Equal(t, pgx.QueryExecModeExec, last.Args[0], "it is planned for what waits now")
+	require.Less(t, blocksOf(t, s, last), 2500)
+}
+
+// While a session holds an old snapshot, most claims do not read again what was processed since.
+func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	old := must(s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}))(t)
+	defer func() { _ = old.Rollback(t.Context()) }()
+	must(old.Exec(t.Context(), "SET LOCAL idle_in_transaction_session_timeout = 0"))(t) // for as long as the test takes
+	must(old.Exec(t.Context(), "SELECT FROM event_outbox"))(t)
+	listening, asked := heard(t, s)
+	for range 5 {
+		emitMany(t, s, 1000)
+		end(t, s, "a", notification.ClaimStarted, claim(t, listening, "a", 1000)...)
+	}
+	exec(t, s, "ANALYZE event_outbox") // the planner believes that nothing is pending
+	cost := func(claims *postgres.Store, asked *statements) int {
+		claim(t, claims, "a", 100)
+		return blocksOf(t, s, asked.heard[len(asked.heard)-1])
+	}
+
+	require.Greater(t, cost(heard(t, s)), 4000, "the first claim of a process looks at all rows")
+	require.Eventually(t, func() bool {
+		claim(t, listening, "a", 100) // as one does every second
+		return cost(listening, asked) < 100
+	}, time.Minute, 50*time.Millisecond, "the floor follows the claims")
+}
+
+// emitMany writes n events in one statement.
+func emitMany(t *testing.T, s *postgres.Store, n int) {
+	t.Helper()
+	exec(t, s, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload)
+		SELECT gen_random_uuid(), 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}'
+		FROM   generate_series(1, $1::int)`, n)
 }

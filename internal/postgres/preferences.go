@@ -63,19 +63,11 @@ func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) 
 	return preferences(ctx, s.Pool, who)
 }
 
-// batcher is a pool, or a transaction.
-type batcher interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
-}
-
-func preferences(ctx context.Context, on batcher, who notification.RecipientKey) (notification.Preferences, error) {
+func preferences(ctx context.Context, on querier, who notification.RecipientKey) (notification.Preferences, error) {
 	found := notification.Preferences{Categories: []notification.CategoryPreference{}}
 	batch := &pgx.Batch{}
 	batch.Queue(zonePreference, who.UserType, who.UserID).QueryRow(func(row pgx.Row) error { return row.Scan(&found.Timezone) })
-	batch.Queue(channelPreferences, who.UserType, who.UserID, notification.Channels()).Query(func(rows pgx.Rows) (err error) {
-		found.Channels, err = pgx.CollectRows(rows, scanChannelPreference)
-		return err
-	})
+	queueInto(batch, &found.Channels, scanChannelPreference, channelPreferences, who.UserType, who.UserID, notification.Channels())
 	batch.Queue(categoryPreferences, who.UserType, who.UserID, notification.Channels(), maxRowsPerEventType).Query(func(rows pgx.Rows) error {
 		var category string
 		var enabled bool

@@ -34,10 +34,8 @@ func withCategories(t *testing.T) *postgres.Store {
 
 func preferencesOf(t *testing.T, s *postgres.Store, who notification.RecipientKey) string {
 	t.Helper()
-	found, err := s.Preferences(t.Context(), who)
-	require.NoError(t, err)
-	text, err := json.Marshal(found)
-	require.NoError(t, err)
+	found := must(s.Preferences(t.Context(), who))(t)
+	text := must(json.Marshal(found))(t)
 	return string(text)
 }
 
@@ -62,8 +60,7 @@ func TestPreferences(t *testing.T) {
 	exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'orders', 'EMAIL', false), ('CUSTOMER', '7', 'gone', 'EMAIL', false), ('CUSTOMER', '8', 'offers', 'EMAIL', false)")
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 
-	found, err := s.Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"})
-	require.NoError(t, err)
+	found := must(s.Preferences(t.Context(), notification.RecipientKey{UserType: "NOBODY", UserID: "1"}))(t)
 	require.Equal(t, notification.Preferences{Timezone: "UTC", Channels: []notification.ChannelPreference{}, Categories: []notification.CategoryPreference{}}, found)
 }
 
@@ -142,4 +139,112 @@ func TestSetPreferencesSideBySide(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
+}
+
+// An unsubscribe switches off the category, or the channel where there is none, as the inbox
+// would; what is mandatory stays on, and says so.
+func TestUnsubscribe(t *testing.T) {
+	t.Parallel()
+
+	const categories, channels = "SELECT category || ' ' || channel_type FROM user_category_preferences WHERE user_id = '7' AND NOT enabled",
+		"SELECT channel_type FROM user_notification_preferences WHERE user_id = '7' AND NOT enabled"
+	tests := []struct {
+		name       string
+		category   string
+		channel    notification.Channel
+		mandatory  string // what the error says; empty: there is none
+		categories []string
+		channels   []string
+	}{
+		{name: "category", category: "offers", channel: notification.Email, categories: []string{"offers EMAIL"}},
+		{name: "channel", channel: notification.Email, channels: []string{"EMAIL"}},
+		{name: "category that nothing belongs to any more", category: "gone", channel: notification.Email, categories: []string{"gone EMAIL"}},
+		{name: "mandatory category", category: "orders", channel: notification.Email, mandatory: "orders over EMAIL is mandatory"},
+		{name: "mandatory channel", channel: notification.WebSocket, mandatory: "WEBSOCKET cannot be switched off"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			s := withCategories(t)
+			exec(t, s, "INSERT INTO user_category_preferences (user_type, user_id, category, channel_type, enabled) VALUES ('CUSTOMER', '7', 'offers', 'EMAIL', true)")
+			for range 2 {
+				err := s.Unsubscribe(t.Context(), customer7, tt.category, tt.channel)
+				if tt.mandatory != "" {
+					var refused *notification.PreferenceError
+					require.ErrorAs(t, err, &refused)
+					require.ErrorContains(t, err, tt.mandatory)
+				} else {
+					require.NoError(t, err)
+				}
+				require.ElementsMatch(t, tt.categories, list(t, s, categories))
+				require.ElementsMatch(t, tt.channels, list(t, s, channels))
+			}
+		})
+	}
+}
+
+// A provider's unsubscribe does the same, once: what the recipient has undone in their inbox
+// since then stays undone when the provider repeats itself.
+func TestReceiptUnsubscribes(t *testing.T) {
+	t.Parallel()
+
+	s := sentMail(t)
+	receipt := notification.Receipt{Provider: notification.SendGrid, ID: "r-1", DeliveryID: mail, MessageID: "m", Word: "unsubscribe", At: day, Unsubscribes: true}
+	record(t, s, receipt)
+	require.Equal(t, []string{"EMAIL 10"}, list(t, s, "SELECT channel_type || ' ' || user_id FROM user_notification_preferences WHERE NOT enabled"))
+
+	exec(t, s, "INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_REQUESTED', 'reservations')")
+	receipt.ID = "r-2"
+	record(t, s, receipt)
+	require.Equal(t, []string{"reservations EMAIL 10"}, list(t, s, "SELECT category || ' ' || channel_type || ' ' || user_id FROM user_category_preferences WHERE NOT enabled"))
+
+	exec(t, s, "UPDATE user_category_preferences SET enabled = true")
+	require.True(t, record(t, s, receipt)[0].Repeated)
+	require.True(t, get[bool](t, s, "SELECT enabled FROM user_category_preferences"))
+	require.Equal(t, "SENT", delivery(t, s, mail).Status)
+}
+
+// When and how somebody chose is recorded, whoever writes it, and stands until they choose
+// again.
+func TestConsentIsRecorded(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	who := notification.RecipientKey{UserType: notification.Customer, UserID: "1"}
+	addRecipient(t, s, who.UserType, who.UserID)
+	exec(t, s, "INSERT INTO event_category VALUES ('PROMOTION', 'offers')")
+	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('PROMOTION', 'EMAIL')")
+	consents := func() []string {
+		return list(t, s, `
+			SELECT concat_ws(' ', channel_type, enabled, changed_by) FROM user_notification_preferences WHERE changed_at > now() - interval '1 minute'
+			UNION ALL
+			SELECT concat_ws(' ', category, channel_type, enabled, changed_by) FROM user_category_preferences WHERE changed_at > now() - interval '1 minute'
+			ORDER BY 1`)
+	}
+
+	require.NoError(t, s.Unsubscribe(t.Context(), who, "offers", notification.Email))
+	require.Equal(t, []string{"offers EMAIL f unsubscribe link"}, consents())
+	require.NoError(t, s.SetPreferences(t.Context(), who, notification.Preferences{Channels: []notification.ChannelPreference{{Channel: notification.Email, Enabled: new(true)}}}))
+	require.Contains(t, consents(), "EMAIL t inbox")
+	exec(t, s, "UPDATE user_category_preferences SET changed_at = now() - interval '1 day'")
+	require.NoError(t, s.Unsubscribe(t.Context(), who, "offers", notification.Email))
+	require.Equal(t, []string{"EMAIL t inbox"}, consents(), "who chooses the same again has chosen it before")
+	exec(t, s, "UPDATE user_category_preferences SET enabled = true")
+	require.Contains(t, consents(), "offers EMAIL t "+get[string](t, s, "SELECT session_user::text"))
+}
+
+// The English words of digests that came with Herald give way to an INSERT, once: the row is
+// the installation's then.
+func TestShippedTemplatesGiveWay(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
+	const insert = "INSERT INTO notification_template (event_type, channel, locale, title, body) VALUES ('digest', 'EMAIL', 'en', 'ours', 'ours')"
+	exec(t, s, insert)
+	require.Equal(t, "ours", get[string](t, s, "SELECT title FROM notification_template WHERE event_type = 'digest' AND channel = 'EMAIL' AND locale = 'en'"))
+	require.ErrorContains(t, errOf(s.Pool.Exec(t.Context(), insert)), "duplicate key")
+	exec(t, s, "UPDATE notification_template SET title = 'ours' WHERE channel = '*'")
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM notification_template WHERE shipped"))
 }

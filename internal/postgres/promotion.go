@@ -57,12 +57,8 @@ func (s *Store) LastPromotion(ctx context.Context) (Promotion, error) {
 		ORDER BY id DESC
 		LIMIT  1`
 
-	var last Promotion
-	err := s.Pool.QueryRow(ctx, query).Scan(&last.Generation, &last.From, &last.BeganAt, &last.EndedAt)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
-	}
-	return last, wrap(err, "read the last promotion")
+	last, err := one(ctx, s.Pool, "read the last promotion", pgx.RowToStructByPos[Promotion], query)
+	return last, ignoreNoRows(err)
 }
 
 // BeginPromotion writes that a generation is being promoted. It continues one that was
@@ -77,8 +73,7 @@ func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error 
 			WHERE  generation = $1
 			AND    ended_at IS NULL)`
 
-	_, err := s.Pool.Exec(ctx, query, generation, from)
-	return wrap(err, "begin promotion")
+	return s.exec(ctx, "begin promotion", query, generation, from)
 }
 
 // EndPromotion writes that all events were started again. An event that ended by itself
@@ -166,23 +161,45 @@ func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
 		WHERE  event_id = $1
 		AND    status = 'PROCESSING'`
 
-	_, err := s.Pool.Exec(ctx, query, eventID)
-	return wrap(err, "end event that only goes to a topic")
+	return s.exec(ctx, "end event that only goes to a topic", query, eventID)
+}
+
+// ForgetAcknowledgements clears acknowledged_at of events of other outboxes that a newer
+// generation than this one acknowledged. It looks at a page of events, behind an id, and
+// returns the last id; empty: there are no more.
+func (s *Store) ForgetAcknowledgements(ctx context.Context, generation int, after string, limit int) (last string, err error) {
+	const query = `
+		WITH page AS (
+			SELECT event_id, source, acknowledged_at
+			FROM   event_outbox
+			WHERE  event_id > $2
+			ORDER BY event_id
+			LIMIT  $3
+		), forgotten AS (
+			UPDATE event_outbox o
+			SET    acknowledged_at = NULL
+			FROM   page p
+			WHERE  o.event_id = p.event_id
+			AND    p.source <> 'herald'
+			AND    p.acknowledged_at >= (SELECT min(began_at) FROM worker_promotion WHERE generation > $1)
+		)
+		SELECT coalesce(max(event_id), '') FROM page`
+
+	return one(ctx, s.Pool, "forget acknowledgements", pgx.RowTo[string], query, generation, after, limit)
 }
 
 // CountRestarting counts the events that [Store.BeginRestart] has marked, up to MostCounted.
-func (s *Store) CountRestarting(ctx context.Context) (count int, err error) {
+func (s *Store) CountRestarting(ctx context.Context) (int, error) {
 	const query = `
 		SELECT count(*)
 		FROM  (SELECT FROM processed_event WHERE restarting_at IS NOT NULL AND status = 'PROCESSING' LIMIT $1) AS marked`
 
-	err = s.Pool.QueryRow(ctx, query, MostCounted).Scan(&count)
-	return count, wrap(err, "count restarting events")
+	return one(ctx, s.Pool, "count restarting events", pgx.RowTo[int], query, MostCounted)
 }
 
 // AttemptsUnderWay reports whether a sender has the lease of a delivery of the event, or may
 // be making an attempt for release 0.2.
-func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (underWay bool, err error) {
+func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		SELECT EXISTS (
 			SELECT
@@ -192,6 +209,5 @@ func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (underWay 
 			AND    n.attempt_count > 0
 			AND    (n.attempt_until > now() OR (n.attempt_owner IS NULL AND ` + formerLease + `)))`
 
-	err = s.Pool.QueryRow(ctx, query, eventID).Scan(&underWay)
-	return underWay, wrap(err, "look for attempts under way")
+	return one(ctx, s.Pool, "look for attempts under way", pgx.RowTo[bool], query, eventID)
 }

@@ -19,20 +19,14 @@ func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	process(t, s, 2, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email), planned(notification.SMS)))
 	const mail = "evt-1-staff10-EMAIL"
-	open, err := s.BeginRestart(t.Context(), "evt-1")
-	require.NoError(t, err)
-	require.True(t, open)
+	require.True(t, must(s.BeginRestart(t.Context(), "evt-1"))(t))
 	state := func() string {
 		return get[string](t, s, `SELECT string_agg(status, ' ' ORDER BY channel) || ' ' || (SELECT status FROM processed_event WHERE event_id = 'evt-1') FROM notification`)
 	}
 
-	_, err = s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")
-	require.ErrorIs(t, err, notification.ErrNoDelivery)
-	cancelled, err := s.CancelDeliveries(t.Context(), "evt-1", "cancelled", 10)
-	require.NoError(t, err)
-	require.Zero(t, cancelled)
-	_, err = s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})
-	require.ErrorIs(t, err, notification.ErrEnded)
+	require.ErrorIs(t, errOf(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")), notification.ErrNoDelivery)
+	require.Zero(t, must(s.CancelDeliveries(t.Context(), "evt-1", "cancelled", 10))(t))
+	require.ErrorIs(t, errOf(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Outcome: notification.EventCancelled})), notification.ErrEnded)
 	exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`) // as a sweep of release 0.2 does
 	require.Equal(t, "PENDING PENDING PROCESSING", state())
 
@@ -40,9 +34,7 @@ func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	require.Equal(t, "PENDING SENT PROCESSING", state())
 	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
 	require.Zero(t, get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion is no failure")
-	status, err := s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled")
-	require.NoError(t, err)
-	require.Equal(t, notification.Cancelled, status)
+	require.Equal(t, notification.Cancelled, must(s.GiveUp(t.Context(), mail, notification.Cancelled, "cancelled"))(t))
 }
 
 func TestBeginRestart(t *testing.T) {
@@ -52,27 +44,19 @@ func TestBeginRestart(t *testing.T) {
 	process(t, s, 3, "1 hour")
 	exec(t, s, `UPDATE processed_event SET status = 'SUCCESS' WHERE event_id = 'evt-2'`)
 	for id, want := range map[string]bool{"evt-1": true, "evt-2": false, "started-and-not-marked-yet": true} {
-		open, err := s.BeginRestart(t.Context(), id)
-		require.NoError(t, err)
-		require.Equal(t, want, open, id)
+		require.Equal(t, want, must(s.BeginRestart(t.Context(), id))(t), id)
 	}
 	since := get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`)
-	_, err := s.BeginRestart(t.Context(), "evt-1")
-	require.NoError(t, err)
+	must(s.BeginRestart(t.Context(), "evt-1"))(t)
 	require.Equal(t, since, get[string](t, s, `SELECT restarting_at::text FROM processed_event WHERE event_id = 'evt-1'`), "a repetition changes nothing")
 
-	marked, err := s.RestartingEvents(t.Context(), "", 10)
-	require.NoError(t, err)
+	marked := must(s.RestartingEvents(t.Context(), "", 10))(t)
 	require.Len(t, marked, 2)
 	require.Equal(t, "evt-1", marked[0].ID)
 	require.True(t, marked[0].Restarting)
 	require.True(t, marked[1].Purged)
-	unfinished, err := s.UnfinishedEvents(t.Context(), "evt-1", 1)
-	require.NoError(t, err)
-	require.Equal(t, []string{"evt-3"}, unfinished)
-	count, err := s.CountRestarting(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 2, count)
+	require.Equal(t, []string{"evt-3"}, must(s.UnfinishedEvents(t.Context(), "evt-1", 1))(t))
+	require.Equal(t, 2, must(s.CountRestarting(t.Context()))(t))
 
 	stuck, _, err := s.StuckEvents(t.Context(), "", false, quarter, 10)
 	require.NoError(t, err)
@@ -91,17 +75,14 @@ func TestClaimedEvents(t *testing.T) {
 	s := postgrestest.New(t)
 	emit(t, s, 2)
 	exec(t, s, `UPDATE event_outbox SET lease_owner = 'poller', lease_until = now() + interval '1 minute' WHERE event_id = 'evt-2'`)
-	claimed, err := s.ClaimedEvents(t.Context(), 10)
-	require.NoError(t, err)
-	require.Equal(t, []string{"evt-2"}, claimed)
+	require.Equal(t, []string{"evt-2"}, must(s.ClaimedEvents(t.Context(), 10))(t))
 }
 
 func TestPromotions(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	last, err := s.LastPromotion(t.Context())
-	require.NoError(t, err)
+	last := must(s.LastPromotion(t.Context()))(t)
 	require.Zero(t, last)
 
 	held, unlock, err := s.LockPromotions(t.Context())
@@ -120,8 +101,7 @@ func TestPromotions(t *testing.T) {
 	require.Equal(t, 1, get[int](t, s, `SELECT count(*) FROM worker_promotion`))
 	require.NoError(t, s.EndPromotion(t.Context()))
 	require.NoError(t, s.BeginPromotion(t.Context(), 3, 4))
-	last, err = s.LastPromotion(t.Context())
-	require.NoError(t, err)
+	last = must(s.LastPromotion(t.Context()))(t)
 	require.Equal(t, 3, last.Generation)
 	require.Equal(t, 4, last.From)
 	require.Nil(t, last.EndedAt)
@@ -134,8 +114,7 @@ func TestAttemptsUnderWay(t *testing.T) {
 	process(t, s, 1, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
 	underWay := func() bool {
-		found, err := s.AttemptsUnderWay(t.Context(), "evt-1")
-		require.NoError(t, err)
+		found := must(s.AttemptsUnderWay(t.Context(), "evt-1"))(t)
 		return found
 	}
 	require.False(t, underWay())

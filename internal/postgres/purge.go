@@ -2,8 +2,9 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // PurgeTable is a table whose old rows can be deleted.
@@ -32,7 +33,9 @@ const (
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
 	// A row that waits for its topic is known to have told people by its event.
 	notResting = `NOT EXISTS (SELECT FROM source_topic r WHERE r.source = t.source)`
-	// An event of Herald's own that its topic has yet to get.
+	outboxDone = `t.status = 'PROCESSED' AND ` + notResting + ` AND ` + notUnderWay
+	// An event of Herald's own that its topic has yet to get. Where the outbox has lost its topic,
+	// source_start still has the first of them.
 	notUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 )
 
@@ -43,7 +46,7 @@ const (
 func (table PurgeTable) rule() (age, mayGo string) {
 	switch table {
 	case PurgeOutbox:
-		return "created_at", `t.status = 'PROCESSED' AND ` + notUnproduced + ` AND ` + notResting + ` AND ` + notUnderWay
+		return "created_at", outboxDone + ` AND ` + notUnproduced
 	case PurgeProcessed:
 		return "created_at", `t.status <> 'PROCESSING' AND ` + notToStart
 	case PurgeNotifications:
@@ -70,14 +73,16 @@ func (table PurgeTable) rule() (age, mayGo string) {
 
 // Now is the database's time, which alone tells how old rows are.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	var now time.Time
-	err := s.Pool.QueryRow(ctx, "SELECT now()").Scan(&now)
-	return now, wrap(err, "read the database's clock")
+	return one(ctx, s.Pool, "read the database's clock", pgx.RowTo[time.Time], "SELECT now()")
 }
 
 // CountPurgeable counts the rows from before a time that may go, up to a limit.
 func (s *Store) CountPurgeable(ctx context.Context, table PurgeTable, before time.Time, limit int) (int, error) {
 	age, mayGo := table.rule()
+	return s.countPurgeable(ctx, table, age, mayGo, before, limit)
+}
+
+func (s *Store) countPurgeable(ctx context.Context, table PurgeTable, age, mayGo string, before time.Time, limit int) (int, error) {
 	query := `
 		SELECT count(*)
 		FROM   (
@@ -88,11 +93,7 @@ func (s *Store) CountPurgeable(ctx context.Context, table PurgeTable, before tim
 			LIMIT  $2
 		) old`
 
-	var count int
-	if err := s.Pool.QueryRow(ctx, query, before, limit).Scan(&count); err != nil {
-		return 0, fmt.Errorf("count the old rows of %s: %w", table, err)
-	}
-	return count, nil
+	return one(ctx, s.Pool, "count the old rows of "+string(table), pgx.RowTo[int], query, before, limit)
 }
 
 // PurgeResult is one batch.
@@ -107,6 +108,10 @@ type PurgeResult struct {
 // works on are left for another time.
 func (s *Store) PurgeNext(ctx context.Context, table PurgeTable, before time.Time, from *time.Time) (PurgeResult, error) {
 	age, mayGo := table.rule()
+	return s.purgeNext(ctx, table, age, mayGo, before, from)
+}
+
+func (s *Store) purgeNext(ctx context.Context, table PurgeTable, age, mayGo string, before time.Time, from *time.Time) (PurgeResult, error) {
 	query := `
 		WITH gone AS (
 			DELETE FROM ` + string(table) + `
@@ -124,20 +129,44 @@ func (s *Store) PurgeNext(ctx context.Context, table PurgeTable, before time.Tim
 		)
 		SELECT count(*), max(at) FROM gone`
 
-	var result PurgeResult
-	if err := s.Pool.QueryRow(ctx, query, before, from).Scan(&result.Deleted, &result.Through); err != nil {
-		return PurgeResult{}, fmt.Errorf("purge %s: %w", table, err)
-	}
-	return result, nil
+	return one(ctx, s.Pool, "purge "+string(table), pgx.RowToStructByPos[PurgeResult], query, before, from)
 }
 
-// PurgeOutbox is [Store.PurgeNext] of event_outbox.
-func (s *Store) PurgeOutbox(ctx context.Context, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
-	batch, err := s.PurgeNext(ctx, PurgeOutbox, before, from)
+// PurgeOutbox is [Store.PurgeNext] of event_outbox. Where it has no topic, events wait for none.
+func (s *Store) PurgeOutbox(ctx context.Context, hasTopic bool, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
+	age, mayGo := outboxRule(hasTopic)
+	batch, err := s.purgeNext(ctx, PurgeOutbox, age, mayGo, before, from)
 	return batch.Deleted, batch.Through, err
 }
 
 // CountOutbox is [Store.CountPurgeable] of event_outbox.
-func (s *Store) CountOutbox(ctx context.Context, before time.Time, limit int) (int, error) {
-	return s.CountPurgeable(ctx, PurgeOutbox, before, limit)
+func (s *Store) CountOutbox(ctx context.Context, hasTopic bool, before time.Time, limit int) (int, error) {
+	age, mayGo := outboxRule(hasTopic)
+	return s.countPurgeable(ctx, PurgeOutbox, age, mayGo, before, limit)
+}
+
+func outboxRule(hasTopic bool) (age, mayGo string) {
+	if !hasTopic {
+		return "created_at", outboxDone
+	}
+	return PurgeOutbox.rule()
+}
+
+// HeldEvents returns those of the events of a source whose rows must stay in its own
+// table: somebody may still be told of an event that is open or failed. Nothing is known of a row that
+// was sent before Herald came, or that was purged here, and so nothing holds it.
+func (s *Store) HeldEvents(ctx context.Context, source string, ids []string) ([]string, error) {
+	const query = `
+		SELECT e.id
+		FROM   unnest($1::text[]) AS e (id)
+		WHERE  (SELECT p.status FROM processed_event p WHERE p.event_id = e.id) = 'PROCESSING'
+		OR     EXISTS (
+			SELECT
+			FROM   event_outbox t
+			WHERE  t.event_id = e.id
+			AND    t.source = $2
+			AND    t.status <> 'PROCESSED'
+		)`
+
+	return collect(ctx, s.Pool, "read the events that are open", pgx.RowTo[string], query, ids, source)
 }

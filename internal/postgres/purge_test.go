@@ -68,8 +68,7 @@ func purgeAll(t *testing.T, s *postgres.Store, table postgres.PurgeTable) []int 
 	before := yesterday(t, s)
 	var batches []int
 	for from := (*time.Time)(nil); ; {
-		batch, err := s.PurgeNext(t.Context(), table, before, from)
-		require.NoError(t, err)
+		batch := must(s.PurgeNext(t.Context(), table, before, from))(t)
 		if batch.Deleted == 0 {
 			require.Nil(t, batch.Through)
 			return batches
@@ -80,8 +79,7 @@ func purgeAll(t *testing.T, s *postgres.Store, table postgres.PurgeTable) []int 
 
 func yesterday(t *testing.T, s *postgres.Store) time.Time {
 	t.Helper()
-	now, err := s.Now(t.Context())
-	require.NoError(t, err)
+	now := must(s.Now(t.Context()))(t)
 	return now.Add(-24 * time.Hour)
 }
 
@@ -150,9 +148,7 @@ func TestPurge(t *testing.T) {
 		},
 	}
 	for _, tt := range tests { // one after another: what went from one table decides nothing about the next
-		count, err := s.CountPurgeable(t.Context(), tt.table, yesterday(t, s), 100)
-		require.NoError(t, err)
-		require.Equal(t, tt.goes, count, tt.table)
+		require.Equal(t, tt.goes, must(s.CountPurgeable(t.Context(), tt.table, yesterday(t, s), 100))(t), tt.table)
 		require.Equal(t, []int{tt.goes}, purgeAll(t, s, tt.table), tt.table)
 		require.Equal(t, tt.stays, list(t, s, tt.ids), tt.table)
 		require.Empty(t, purgeAll(t, s, tt.table), "a repeat finds nothing")
@@ -203,9 +199,7 @@ func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()
 
 	s := atEveryStage(t)
-	count, err := s.CountPurgeable(t.Context(), postgres.PurgeOutbox, yesterday(t, s), 2)
-	require.NoError(t, err)
-	require.Equal(t, 2, count, "it is bounded")
+	require.Equal(t, 2, must(s.CountPurgeable(t.Context(), postgres.PurgeOutbox, yesterday(t, s), 2))(t), "it is bounded")
 	require.Equal(t, []int{10}, purgeAll(t, s, postgres.PurgeDecisions))
 	require.Equal(t, []int{5}, purgeAll(t, s, postgres.PurgeNotifications))
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeProcessed))
@@ -224,9 +218,7 @@ func TestPurgeInBatches(t *testing.T) {
 		FROM   generate_series(1, 2500) i`)
 	tx := openTx(t, s, "SELECT FROM processed_event WHERE event_id = 'evt-7' FOR UPDATE")
 
-	first, err := s.PurgeNext(t.Context(), postgres.PurgeProcessed, yesterday(t, s), nil)
-	require.NoError(t, err)
-	require.Equal(t, 1000, first.Deleted)
+	require.Equal(t, 1000, must(s.PurgeNext(t.Context(), postgres.PurgeProcessed, yesterday(t, s), nil))(t).Deleted)
 	require.Equal(t, "evt-1002", get[string](t, s, "SELECT event_id FROM processed_event WHERE event_id <> 'evt-7' ORDER BY created_at LIMIT 1"))
 	require.Equal(t, []int{1000, 499}, purgeAll(t, s, postgres.PurgeProcessed))
 	require.Equal(t, []string{"evt-7"}, list(t, s, "SELECT event_id FROM processed_event"))
@@ -248,9 +240,31 @@ func TestPurgeGoesOn(t *testing.T) {
 	const createdAt = "SELECT created_at FROM event_outbox WHERE event_id = $1"
 	through, youngest := get[time.Time](t, s, createdAt, "done-1"), get[time.Time](t, s, createdAt, "done-0")
 
-	batch, err := s.PurgeNext(t.Context(), postgres.PurgeOutbox, yesterday(t, s), &through)
+	batch := must(s.PurgeNext(t.Context(), postgres.PurgeOutbox, yesterday(t, s), &through))(t)
 
-	require.NoError(t, err)
 	require.Equal(t, 2, batch.Deleted, "done-2 is older than where it goes on")
 	require.Equal(t, youngest, *batch.Through)
+}
+
+// An event that is open or failed holds its row. An unknown event does not.
+func TestHeldEvents(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	for _, e := range []struct{ id, written, started string }{
+		{id: "done", written: "PROCESSED", started: "SUCCESS"},
+		{id: "not-told", written: "PROCESSED", started: "FAILED"},
+		{id: "running", written: "PROCESSED", started: "PROCESSING"},
+		{id: "running-purged", started: "PROCESSING"},
+		{id: "waiting", written: "PENDING"},
+		{id: "failed", written: "FAILED"},
+		{id: "of-another", written: "PROCESSED"},
+	} {
+		rest(t, s, e.id, e.written, e.started)
+	}
+	exec(t, s, "UPDATE event_outbox SET source = 'orders' WHERE event_id <> 'of-another'")
+
+	held := must(s.HeldEvents(t.Context(), "orders", []string{"done", "not-told", "running", "running-purged", "waiting", "failed", "of-another", "unknown"}))(t)
+
+	require.ElementsMatch(t, []string{"running", "running-purged", "waiting", "failed"}, held)
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,7 +35,8 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 			c.move(r, row)
 		}
 		if r.Unsubscribes {
-			c.unsubscribed.add(notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}, row.Category, row.Channel)
+			who := notification.RecipientKey{UserType: row.UserType, UserID: row.UserID}
+			c.unsubscribed = append(c.unsubscribed, unsubscription{who, row.Category, row.Channel})
 		}
 	}
 }
@@ -57,7 +59,7 @@ func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
 	}
 	switch {
 	case r.Status == notification.Failed:
-		if !to.failed {
+		if !to.failed && !row.Failed {
 			c.followUps.add(row.DeliveryID, notification.FollowUpDeadLetter)
 		}
 		to.failed = true
@@ -133,4 +135,59 @@ func (f *followUps) queue(batch *pgx.Batch) {
 		batch.Queue(insert, f.deliveries, f.kinds)
 		batch.Queue("SELECT pg_notify('delivery_follow_up', '')")
 	}
+}
+
+// ListenFollowUps calls wake whenever somebody writes to delivery_follow_up, until ctx
+// ends. A wake-up is only a hint, as that of [Store.ListenEvents].
+func (s *Store) ListenFollowUps(ctx context.Context, wake func()) {
+	s.listen(ctx, "delivery_follow_up", wake)
+}
+
+// FollowUps reads what is to be done about deliveries, the oldest first, up to limit of
+// each kind: what one kind waits for does not hold up the other.
+func (s *Store) FollowUps(ctx context.Context, limit int) ([]notification.FollowUp, error) {
+	const query = `
+		SELECT f.id, f.delivery_id, f.kind
+		FROM   unnest(array['DEAD_LETTER', 'ESCALATION']) AS k (kind)
+		CROSS JOIN LATERAL (
+			SELECT id, delivery_id, kind
+			FROM   delivery_follow_up
+			WHERE  kind = k.kind
+			ORDER BY id
+			LIMIT  $1
+		) AS f
+		ORDER BY f.id`
+
+	return collect(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByName[notification.FollowUp], query, limit)
+}
+
+// EndFollowUps deletes what is done.
+func (s *Store) EndFollowUps(ctx context.Context, ids []int64) error {
+	return s.exec(ctx, "end what follows receipts", "DELETE FROM delivery_follow_up WHERE id = ANY ($1)", ids)
+}
+
+// FollowUpState reads how much is to be done, and since when.
+func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, error) {
+	const query = `
+		SELECT count(*), coalesce(greatest(clock_timestamp() - min(since), '0'), '0')
+		FROM  (SELECT since
+		       FROM   delivery_follow_up
+		       ORDER BY id
+		       LIMIT  $1) AS first`
+
+	return one(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByPos[notification.FollowUpState], query, MostCounted)
+}
+
+// DeadLetterOf reads the dead letter of a delivery that is FAILED; false: it is not, since an
+// operator has retried it, or it is gone.
+func (s *Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
+	const query = deadLetter + `
+		WHERE  delivery_id = $1
+		AND    status = 'FAILED'`
+
+	letter, err := readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
+	if errors.Is(err, notification.ErrNoDelivery) {
+		return notification.DeadLetter{}, false, nil
+	}
+	return letter, err == nil, err
 }

@@ -83,6 +83,7 @@ type receivedRow struct {
 	MessageID      string   // the provider's, as last recorded; empty: none is
 	MessagesBefore []string // those before each retry
 	ReceiptFailed  bool
+	Failed         bool // by a receipt or by its attempts: its dead letter is told
 	Escalates      bool
 	Age            time.Duration // since it was sent; 0: that is not recorded
 }
@@ -109,7 +110,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		       n.user_type, n.user_id, coalesce(g.category, '') AS category, n.attempt_count AS attempts,
 		       coalesce(n.provider_message_id, '') AS message_id,
 		       ARRAY (SELECT r.message_id_before FROM delivery_retry r WHERE r.delivery_id = n.delivery_id AND r.message_id_before IS NOT NULL) AS messages_before,
-		       n.receipt_failed,
+		       n.receipt_failed, n.status = 'FAILED' AS failed,
 		       n.escalates OR EXISTS (SELECT FROM event_type_escalation e WHERE (e.event_type, e.from_channel) = (n.event_type, n.channel)) AS escalates,
 		       greatest(now() - coalesce(n.sent_at, now()), '0') AS age
 		FROM   notification_state n

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
@@ -90,15 +91,12 @@ func TestRecipients(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			page, err := s.Recipients(t.Context(), "T", tt.targets, notification.Cursor{}, 100)
-			require.NoError(t, err)
+			page := must(s.Recipients(t.Context(), "T", tt.targets, notification.Cursor{}, 100))(t)
 			require.Nil(t, page.Next)
 			require.Equal(t, tt.want, names(page.Recipients))
 			for _, limit := range []int{1, 2, 3} {
 				require.Equal(t, tt.want, names(allPages(t, s, tt.targets, limit)), "in pages of %d", limit)
-				count, err := s.CountRecipients(t.Context(), tt.targets, limit)
-				require.NoError(t, err)
-				require.Equal(t, min(limit, len(tt.want)), count)
+				require.Equal(t, min(limit, len(tt.want)), must(s.CountRecipients(t.Context(), tt.targets, limit))(t))
 			}
 		})
 	}
@@ -118,8 +116,7 @@ func allPages(t *testing.T, s *postgres.Store, targets []notification.Target, li
 	var all []notification.Recipient
 	var after notification.Cursor
 	for {
-		page, err := s.Recipients(t.Context(), "T", targets, after, limit)
-		require.NoError(t, err)
+		page := must(s.Recipients(t.Context(), "T", targets, after, limit))(t)
 		require.LessOrEqual(t, len(page.Recipients), limit)
 		all = append(all, page.Recipients...)
 		if page.Next == nil {
@@ -148,8 +145,7 @@ func TestRecipientWhole(t *testing.T) {
 		       ('RESTAURANT_USER', '10', 'PUSH', true, false, '22:00', '07:00', 'LOW'),
 		       ('RESTAURANT_USER', '10', 'SMS', true, true, '00:00', '23:59:59.999999', 'NORMAL')`)
 
-	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
-	require.NoError(t, err)
+	page := must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10))(t)
 	require.Len(t, page.Recipients, 1)
 	got := page.Recipients[0]
 	require.ElementsMatch(t, []notification.Preference{
@@ -169,8 +165,7 @@ func TestRecipientWhole(t *testing.T) {
 		VALUES ('RESTAURANT_USER', '10', 'offers', 'EMAIL', false), ('RESTAURANT_USER', '10', 'offers', 'SMS', true), ('CUSTOMER', '10', 'news', 'EMAIL', false)`)
 	exec(t, s, "INSERT INTO user_settings (user_type, user_id, timezone) VALUES ('RESTAURANT_USER', '10', 'Asia/Kathmandu'), ('CUSTOMER', '10', 'UTC')")
 	exec(t, s, "UPDATE recipient_device SET active = false")
-	page, err = s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10)
-	require.NoError(t, err)
+	page = must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}}, notification.Cursor{}, 10))(t)
 	require.False(t, page.Recipients[0].HasDevice)
 	require.Equal(t, []notification.CategoryChannelKey{{Category: "offers", Channel: notification.Email}}, page.Recipients[0].CategoriesOff)
 	require.Equal(t, "Asia/Kathmandu", page.Recipients[0].Timezone)
@@ -195,8 +190,7 @@ func TestRecipientSettings(t *testing.T) {
 		WHERE  entity_type = 'AGENCY'`)
 	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}
 
-	page, err := s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}, {Entity: agency7}}, notification.Cursor{}, 10)
-	require.NoError(t, err)
+	page := must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: restaurant5}, {Entity: agency7}}, notification.Cursor{}, 10))(t)
 	require.ElementsMatch(t, []notification.Setting{
 		{Entity: restaurant5, Channel: notification.Email},
 		{Entity: restaurant5, Channel: notification.Email, EventSpecific: true, Enabled: true, MaxRecipients: ptr(0), AllowedRoles: []string{}},
@@ -233,5 +227,174 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 		}
 		require.GreaterOrEqual(t, number, highest)
 		highest = number
+	}
+}
+
+// The last page of 20,000 recipients costs what the first one does, of a
+// broadcast, of all of one type and of one entity, whatever the planner knows of
+// the tables.
+func TestRecipientsLateInALargeDirectory(t *testing.T) {
+	t.Parallel()
+
+	const all = 20_000
+	s := postgrestest.New(t)
+	exec(t, s, "INSERT INTO recipient (user_type, user_id) SELECT (ARRAY ['CUSTOMER', 'RESTAURANT_USER'])[1 + i % 2], i::text FROM generate_series(1, 2 * $1::int) AS i", all)
+	exec(t, s, `
+		INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
+		SELECT 'RESTAURANT', '5', user_type, user_id, 'STAFF' FROM recipient WHERE user_type = 'RESTAURANT_USER'`)
+	listening, asked := heard(t, s)
+	for _, analyzed := range []bool{false, true} {
+		if analyzed {
+			exec(t, s, "ANALYZE recipient, entity_member, recipient_device, user_notification_preferences")
+		}
+		everybody := notification.Entity{Type: notification.EntityBroadcast, ID: "0"}
+		for _, target := range []notification.Target{{Entity: everybody}, {Entity: everybody, UserType: notification.RestaurantUser}, {Entity: restaurant5}} {
+			cost := func(after notification.Cursor) int {
+				asked.heard = nil
+				must(listening.Recipients(t.Context(), "T", []notification.Target{target}, after, 100))(t)
+				return blocksOf(t, s, asked.heard[1]) // behind set_config
+			}
+			last := 2*all - 200
+			first := cost(notification.Cursor{})
+			late := cost(notification.Cursor{Rank: 1, Number: int64(last), UserID: strconv.Itoa(last), UserType: notification.RestaurantUser})
+			t.Logf("%s, analyzed %v: %d blocks, then %d", target.Entity, analyzed, first, late)
+			require.Less(t, late, 2*first)
+			require.Less(t, first, 3000, "a page has 100 recipients, whom some 20 blocks concern each")
+		}
+	}
+}
+
+// A member who comes with several roles, as views may have it, comes once, as the
+// best of them; and of those whom two targets name, the first tells.
+func TestRecipientsOfOverlappingTargets(t *testing.T) {
+	t.Parallel()
+
+	s := directory(t)
+	exec(t, s, "ALTER TABLE entity_member RENAME TO member")
+	exec(t, s, `
+		CREATE VIEW entity_member AS
+		SELECT * FROM member
+		UNION ALL
+		SELECT entity_type, entity_id, user_type, user_id, 'STAFF', true FROM member WHERE role = 'MANAGER'`)
+	targets := []notification.Target{{Entity: restaurant5}, {Entity: agency7}, {Entity: notification.Entity{Type: "ADMIN", ID: "0"}}, {Entity: notification.Entity{Type: "BROADCAST", ID: "0"}}}
+	want := []string{"staff20 RESTAURANT", "admin1 ADMIN", "staff9 RESTAURANT", "staff10 RESTAURANT", "staff11 BROADCAST", "agent30 RESTAURANT", "agent31 AGENCY", "agent32 AGENCY", "customer100 BROADCAST", "staffada RESTAURANT"}
+	for _, limit := range []int{1, 2, 3, 100} {
+		var got []string
+		for _, r := range allPages(t, s, targets, limit) {
+			got = append(got, r.Who+r.UserID+" "+r.Entity.Type)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// withPatients has a user type of an installation's own.
+func withPatients(t *testing.T) *postgres.Store {
+	t.Helper()
+	s := postgrestest.New(t)
+	exec(t, s, insertUserType+`('PATIENT', 'patient', 'clinic')`)
+	return s
+}
+
+func TestUserTypes(t *testing.T) {
+	t.Parallel()
+
+	types := must(withPatients(t).UserTypes(t.Context()))(t)
+
+	require.Equal(t, []notification.UserTypeRow{
+		{UserType: "ADMIN", Who: "admin", Audience: "admin"}, {UserType: "AGENCY_USER", Who: "agent", Audience: "agency"},
+		{UserType: "CUSTOMER", Who: "customer", Audience: "customer"}, {UserType: "GUEST", Who: "guest", Audience: "guest"},
+		{UserType: "PATIENT", Who: "patient", Audience: "clinic"}, {UserType: "RESTAURANT_USER", Who: "staff", Audience: "restaurant"},
+	}, types)
+}
+
+// All that reads people by their type reads those of an added one.
+func TestAddedUserType(t *testing.T) {
+	t.Parallel()
+
+	s := withPatients(t)
+	clinic := notification.Entity{Type: "CLINIC", ID: "1"}
+	addMember(t, s, clinic, "PATIENT", "7", "PATIENT")
+	exec(t, s, insertEvent+`('evt-1', 'T', 'APPOINTMENT', '1', '{}')`)
+	exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type, entity_id_path) VALUES ('T', 'PATIENT', 'CLINIC', 'clinic'), ('T', NULL, 'ADMIN', NULL)`)
+	exec(t, s, insertDelivery+`status, strategy, digest_id) VALUES ('evt-1', 'T', 'PATIENT', '7', 'WEBSOCKET', 'evt-1-patient7-WEBSOCKET', 'title', 'body', 'PENDING', 'AGGREGATE', 'digest-1')`)
+
+	for _, entity := range []notification.Entity{clinic, {Type: "BROADCAST", ID: "0"}} {
+		page := must(s.Recipients(t.Context(), "T", []notification.Target{{Entity: entity}}, notification.Cursor{}, 10))(t)
+		require.Equal(t, []string{"patient7"}, names(page.Recipients))
+		require.Empty(t, page.PassedOver)
+	}
+	_, rules, err := s.Event(t.Context(), "evt-1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"clinic", ""}, []string{rules[0].Audience, rules[1].Audience})
+	require.Equal(t, "patient", must(s.DigestPlace(t.Context(), "evt-1-patient7-WEBSOCKET"))(t).Who)
+	exec(t, s, "UPDATE notification SET strategy = 'IMMEDIATE'")
+	require.Equal(t, "clinic", begin(t, s, "evt-1-patient7-WEBSOCKET", 0).Message.Audience)
+}
+
+// What a row of user_type may not become, and what the refusal says.
+func TestUserTypeIsKept(t *testing.T) {
+	t.Parallel()
+
+	s := withPatients(t)
+	exec(t, s, `UPDATE user_type SET who = 'sick', audience = 'hospital' WHERE user_type = 'PATIENT'`)
+	exec(t, s, `UPDATE user_type SET who = 'patient' WHERE user_type = 'PATIENT'`)
+	exec(t, s, insertUserType+`('ROBOT', 'robot', 'robot')`)
+	exec(t, s, `DELETE FROM user_type WHERE user_type = 'ROBOT'`)
+	exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'evt-1-patient7-EMAIL', 'title', 'body', 'PENDING')`)
+	tests := []struct{ name, sql, want, hint string }{
+		{name: "another word", sql: `UPDATE user_type SET who = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use: there are notifications", hint: "another user type"},
+		{name: "another audience", sql: `UPDATE user_type SET audience = 'sick' WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
+		{name: "gone, with notifications", sql: `DELETE FROM user_type WHERE user_type = 'PATIENT'`, want: "user type PATIENT is in use", hint: "another user type"},
+		{name: "gone, with rules", sql: `DELETE FROM user_type WHERE user_type = 'GUEST'`, want: "channel_user_type_user_type"},
+		{name: "begins with another's", sql: insertUserType + `('OUTPATIENT', 'patientout', 'patient')`, want: "who patientout is too like patient of user type PATIENT", hint: "differs earlier"},
+		{name: "begins another's", sql: insertUserType + `('STUDENT', 'st', 'student')`, want: "who st is too like staff of user type RESTAURANT_USER", hint: "differs earlier"},
+		{name: "becomes like another's", sql: `UPDATE user_type SET who = 'guests' WHERE user_type = 'ADMIN'`, want: "who guests is too like guest", hint: "differs earlier"},
+	}
+	for _, tt := range tests {
+		_, err := s.Pool.Exec(t.Context(), tt.sql)
+		var refused *pgconn.PgError
+		require.ErrorAs(t, err, &refused, tt.name)
+		require.Contains(t, refused.Message, tt.want, tt.name)
+		require.Contains(t, refused.Hint, tt.hint, tt.name)
+	}
+	exec(t, s, `UPDATE user_type SET who = who`)
+}
+
+// The migration leaves rows as they are, whether the directory is tables or views, and
+// goes back and forth with people of an added type.
+func TestMigrateUserTypes(t *testing.T) {
+	t.Parallel()
+
+	for name, directory := range map[string]string{
+		"tables": `INSERT INTO recipient (user_type, user_id) VALUES ('CUSTOMER', '7')`,
+		"views": `
+			DROP TABLE entity_member, recipient_device, recipient;
+			CREATE VIEW recipient AS SELECT 'PATIENT' AS user_type, 7::bigint AS user_id, true AS active;
+			CREATE VIEW recipient_device AS SELECT user_type, user_id, 'token' AS token, true AS active FROM recipient;
+			CREATE VIEW entity_member AS SELECT 'CLINIC' AS entity_type, 1 AS entity_id, user_type, user_id, 'PATIENT' AS role, true AS active FROM recipient`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			s := postgrestest.New(t)
+			m := newMigrator(t, s)
+			downTo(t, m, "0018")
+			exec(t, s, directory)
+			exec(t, s, `INSERT INTO user_notification_preferences (user_type, user_id, channel_type) VALUES ('NOBODY', '1', 'SMS')`)
+			notValid := func() []string {
+				must(m.Up(t.Context()))(t)
+				return list(t, s, "SELECT conname FROM pg_constraint WHERE conname ~ 'user_type$' AND NOT convalidated ORDER BY 1")
+			}
+
+			require.Equal(t, []string{"user_notification_preferences_user_type"}, notValid(), "a preference that is nobody's stays")
+			exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
+			exec(t, s, `INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'PATIENT', 'BROADCAST')`)
+			exec(t, s, insertDelivery+`status) VALUES ('evt-1', 'T', 'PATIENT', '7', 'EMAIL', 'd1', 'title', 'body', 'PENDING')`)
+			downTo(t, m, "0018")
+			_, err := s.Pool.Exec(t.Context(), `INSERT INTO event_type_recipients (event_type, user_type, entity_type) VALUES ('T', 'DOCTOR', 'BROADCAST')`)
+			require.ErrorContains(t, err, "event_type_recipients_user_type")
+			require.Equal(t, []string{"event_type_recipients_user_type", "user_notification_preferences_user_type"}, notValid(), "the rows wait for their type")
+			exec(t, s, insertUserType+`('PATIENT', 'patient', 'patient')`)
+		})
 	}
 }

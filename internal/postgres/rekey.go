@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,14 +15,8 @@ import (
 // rekeyPage is how many recipients, or notifications, one page of a rekey reads.
 const rekeyPage = 2000
 
-// rekeyLock is the advisory lock of pages that move suppressions. What lifts a suppression
-// shares it: else it could miss a row that moves at the same moment.
+// rekeyLock is the advisory lock of pages that move suppressions.
 const rekeyLock = "hashtextextended('herald recipient_suppression', 0)"
-
-func lockForLifting(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock_shared("+rekeyLock+")")
-	return err
-}
 
 // Rekeying is how far a move of suppressions to a new secret is.
 type Rekeying struct {
@@ -79,8 +74,7 @@ func (s *Store) beginRekey(ctx context.Context) error {
 		SET    rekeyed_at = coalesce(rekeyed_at, now())
 		WHERE  superseded_at IS NOT NULL`
 
-	_, err := s.Pool.Exec(ctx, query)
-	return wrap(err, "begin to move suppressions")
+	return s.exec(ctx, "begin to move suppressions", query)
 }
 
 // addressed is an address of a channel.
@@ -98,23 +92,10 @@ func (s *Store) eachDirectoryPage(ctx context.Context, do func(people int, found
 		ORDER BY d.user_type, d.user_id
 		LIMIT  $3`
 
-	for userType, userID := "", ""; ; {
-		rows, _ := s.Pool.Query(ctx, query, userType, userID, rekeyPage) // ForEachRow returns its error
-		var mail, phone, slack string
-		var found []addressed
-		people := 0
-		_, err := pgx.ForEachRow(rows, []any{&userType, &userID, &mail, &phone, &slack}, func() error {
-			people++
-			found = append(found, addressed{notification.Email, mail}, addressed{notification.SMS, phone}, addressed{notification.Slack, slack})
-			return nil
-		})
-		if err != nil {
-			return wrap(err, "read the directory")
-		}
-		if err := do(people, found); err != nil || people < rekeyPage {
-			return err
-		}
-	}
+	var userType, userID, mail, phone, slack string
+	return s.eachPage(ctx, query, []any{&userType, &userID}, []any{&mail, &phone, &slack}, func() []addressed {
+		return []addressed{{notification.Email, mail}, {notification.SMS, phone}, {notification.Slack, slack}}
+	}, do)
 }
 
 // eachNotificationPage calls do for each page of notifications, with their addresses.
@@ -126,18 +107,26 @@ func (s *Store) eachNotificationPage(ctx context.Context, do func(rows int, foun
 		ORDER BY id
 		LIMIT  $2`
 
-	for last := int64(0); ; {
-		rows, _ := s.Pool.Query(ctx, query, last, rekeyPage) // ForEachRow returns its error
-		var one addressed
+	var last int64
+	var one addressed
+	return s.eachPage(ctx, query, []any{&last}, []any{&one.channel, &one.address}, func() []addressed { return []addressed{one} }, do)
+}
+
+// eachPage runs a query page by page, and calls do with the addresses of each page. The query
+// reads the rows behind key, which are the first columns, and then others.
+func (s *Store) eachPage(ctx context.Context, query string, key, others []any, addresses func() []addressed, do func(rows int, found []addressed) error) error {
+	for {
+		rows, _ := s.Pool.Query(ctx, query, slices.Concat(key, []any{rekeyPage})...) // ForEachRow returns its error
 		var found []addressed
-		_, err := pgx.ForEachRow(rows, []any{&last, &one.channel, &one.address}, func() error {
-			found = append(found, one)
+		read, err := pgx.ForEachRow(rows, slices.Concat(key, others), func() error {
+			found = append(found, addresses()...)
 			return nil
 		})
 		if err != nil {
-			return wrap(err, "read the addresses of notifications")
+			return wrap(err, "read addresses")
 		}
-		if err := do(len(found), found); err != nil || len(found) < rekeyPage {
+		count := int(read.RowsAffected())
+		if err := do(count, found); err != nil || count < rekeyPage {
 			return err
 		}
 	}
@@ -216,15 +205,14 @@ func (s *Store) hashPairs(found []addressed) (channels []string, before, after [
 }
 
 // underPrevious counts the suppressions that are not under the present secret.
-func (s *Store) underPrevious(ctx context.Context) (left int, err error) {
+func (s *Store) underPrevious(ctx context.Context) (int, error) {
 	const query = `
 		SELECT count(*)
 		FROM   recipient_suppression
 		WHERE  secret IS DISTINCT FROM $1
 		AND    NOT twin`
 
-	err = s.Pool.QueryRow(ctx, query, s.fingerprint).Scan(&left)
-	return left, wrap(err, "count suppressions")
+	return one(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint)
 }
 
 // foreignKeyViolation is a suppression that needs the secret that is to go.

@@ -15,7 +15,8 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 		SELECT ` + recipientFacts + `,
 		       n.user_type, n.user_id, n.event_id, n.channel, n.body IS NOT NULL,
 		       r.user_id IS NOT NULL, coalesce(r.active, false),
-		       CASE WHEN n.strategy = 'DELAYED' THEN n.send_after END
+		       CASE WHEN n.strategy = 'DELAYED' THEN n.send_after END,
+		       n.escalated_from IS NOT NULL
 		FROM   notification n
 		` + recipientOf + `
 		WHERE  n.delivery_id = $1`
@@ -24,10 +25,8 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 	var sendAfter *time.Time
 	r := &found.Recipient
 	err := scanDelivery(s.Pool.QueryRow(ctx, query, deliveryID), "read delivery to reopen",
-		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, &sendAfter)...)
-	if sendAfter != nil {
-		found.SendAfter = sendAfter.UTC()
-	}
+		append(recipientFields(r), &r.UserType, &r.UserID, &found.EventID, &found.Channel, &found.HasText, &found.Known, &found.Active, &sendAfter, &found.Follows)...)
+	found.SendAfter = utc(sendAfter)
 	return found, err
 }
 
@@ -96,8 +95,6 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 	var sendAfter *time.Time
 	row := s.Pool.QueryRow(ctx, query, plan.DeliveryID, plan.RunID, plan.Again, plan.Problem, plan.Address, plan.KeepText, plan.Title, plan.Body, plan.SendAfter)
 	err := scanDelivery(row, "reopen delivery", &state.Status, &state.Attempts, &state.LastError, &sendAfter)
-	if sendAfter != nil {
-		state.SendAfter = sendAfter.UTC()
-	}
+	state.SendAfter = utc(sendAfter)
 	return state, err
 }

@@ -13,8 +13,7 @@ import (
 
 func reopen(t *testing.T, s *postgres.Store, plan notification.Reopened) notification.ReopenedState {
 	t.Helper()
-	state, err := s.Reopen(t.Context(), plan)
-	require.NoError(t, err)
+	state := must(s.Reopen(t.Context(), plan))(t)
 	return state
 }
 
@@ -28,8 +27,7 @@ func TestReopening(t *testing.T) {
 
 	s := withMail(t)
 	reopening := func() notification.Reopening {
-		found, err := s.Reopening(t.Context(), mail)
-		require.NoError(t, err)
+		found := must(s.Reopening(t.Context(), mail))(t)
 		return found
 	}
 	nobody := notification.Recipient{UserType: notification.RestaurantUser, UserID: "10", Preferences: []notification.Preference{}}
@@ -101,9 +99,7 @@ func TestReopenUntilItsOwnTime(t *testing.T) {
 	}
 	require.True(t, get[bool](t, s, "SELECT strategy = 'DELAYED' AND send_after = $1 FROM notification", at))
 
-	found, err := s.Reopening(t.Context(), mail)
-	require.NoError(t, err)
-	require.Equal(t, at, found.SendAfter)
+	require.Equal(t, at, must(s.Reopening(t.Context(), mail))(t).SendAfter)
 }
 
 // What cannot be planned fails, and says why.
@@ -147,8 +143,7 @@ func TestReopenSideBySide(t *testing.T) {
 	attempt := begin(t, s, mail, 0)
 	var group errgroup.Group
 	group.Go(func() error {
-		_, err := s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Owner: attempt.Owner, Outcome: notification.OutcomeSent}})
-		return err
+		return errOf(s.EndAttempts(t.Context(), []notification.AttemptResult{{DeliveryID: mail, Number: 1, Owner: attempt.Owner, Outcome: notification.OutcomeSent}}))
 	})
 	states := make([]notification.ReopenedState, 4)
 	for i := range states {
@@ -173,14 +168,12 @@ func TestDeliveryState(t *testing.T) {
 		UserType: notification.RestaurantUser, UserID: "10", Priority: notification.Normal, Attempts: 1, LastError: "before",
 		Number: 1, UnderWay: true,
 	}
-	state, err := s.DeliveryState(t.Context(), mail)
-	require.NoError(t, err)
+	state := must(s.DeliveryState(t.Context(), mail))(t)
 	require.Equal(t, want, state, "without its event, which was purged")
 
 	emit(t, s, 1)
 	setStatus(t, s, mail, notification.Sent)
-	state, err = s.DeliveryState(t.Context(), mail)
-	require.NoError(t, err)
+	state = must(s.DeliveryState(t.Context(), mail))(t)
 	require.Equal(t, notification.Entity{Type: "RESTAURANT", ID: "5"}, state.Aggregate)
 	require.WithinDuration(t, get[time.Time](t, s, "SELECT sent_at FROM notification"), *state.SentAt, 0)
 }

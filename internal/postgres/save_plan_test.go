@@ -37,8 +37,7 @@ func saveOf(t *testing.T, s *postgres.Store, eventID string, page ...notificatio
 // where they are in notification.
 func storedFor(t *testing.T, s *postgres.Store, eventID string, page []notification.DecidedRecipient) (deliveries []notification.Delivery, ids notification.IDRange) {
 	t.Helper()
-	all, err := s.Undelivered(t.Context(), eventID, 1000)
-	require.NoError(t, err)
+	all := must(s.Undelivered(t.Context(), eventID, 1000))(t)
 	for _, d := range all {
 		if slices.ContainsFunc(page, func(r notification.DecidedRecipient) bool { return r.UserType == d.UserType && r.UserID == d.UserID }) {
 			deliveries = append(deliveries, d)

@@ -94,8 +94,7 @@ func agree(t *testing.T, s *postgres.Store, current, previous string) error {
 // reasonsOf returns the reasons that a process finds against a number.
 func reasonsOf(t *testing.T, process *postgres.Store, userID string) []notification.SuppressionReason {
 	t.Helper()
-	entry, err := process.DirectoryEntry(t.Context(), notification.Customer, userID, nil)
-	require.NoError(t, err)
+	entry := must(process.DirectoryEntry(t.Context(), notification.Customer, userID, nil))(t)
 	var reasons []notification.SuppressionReason
 	for _, s := range entry.Recipient.Suppressions {
 		reasons = append(reasons, s.Reason)
@@ -143,8 +142,7 @@ func TestSecretsOverlap(t *testing.T) {
 		require.Empty(t, reasonsOf(t, process, "2"))
 	}
 	require.NoError(t, after.Suppress(t.Context(), notification.SMS, number(4), notification.SuppressedInvalid, ""))
-	lifted, err := after.Unsuppress(t.Context(), notification.SMS, number(4), "")
-	require.NoError(t, err)
+	lifted := must(after.Unsuppress(t.Context(), notification.SMS, number(4), ""))(t)
 	require.Equal(t, []notification.SuppressionReason{notification.SuppressedInvalid}, lifted)
 	require.Zero(t, get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
 }
@@ -169,15 +167,13 @@ func TestRekey(t *testing.T) {
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '9', 'SMS', 'evt-1-customer9-SMS', '', '', $1)`, number(9))
 
-	planned, err := after.Rekey(t.Context(), true, func(postgres.Rekeying) {})
-	require.NoError(t, err)
+	planned := must(after.Rekey(t.Context(), true, func(postgres.Rekeying) {}))(t)
 	require.Equal(t, 9, planned.Moved, "all but number 5, which is under both, and the one of nobody: %+v", planned)
 	require.Equal(t, 1, planned.Left)
 	require.NoError(t, agree(t, after, "old", ""), "a dry run changes nothing")
 
 	pages := 0
-	done, err := after.Rekey(t.Context(), false, func(postgres.Rekeying) { pages++ })
-	require.NoError(t, err)
+	done := must(after.Rekey(t.Context(), false, func(postgres.Rekeying) { pages++ }))(t)
 	require.Equal(t, postgres.Rekeying{Recipients: 20, Notifications: done.Notifications, Moved: done.Moved, Left: 1}, done)
 	require.Equal(t, 2, pages, "one of recipients, one of notifications")
 	require.Equal(t, 1, done.Notifications)
@@ -189,10 +185,8 @@ func TestRekey(t *testing.T) {
 	requireMismatch(t, after, "third", "new", postgres.SecretUnknown)
 
 	require.NoError(t, after.Suppress(t.Context(), notification.SMS, "+390000000003", notification.SuppressedOptOut, ""))
-	_, err = after.Unsuppress(t.Context(), notification.SMS, "+390000000002", "")
-	require.NoError(t, err)
-	done, err = after.Rekey(t.Context(), false, func(postgres.Rekeying) {})
-	require.NoError(t, err)
+	must(after.Unsuppress(t.Context(), notification.SMS, "+390000000002", ""))(t)
+	done = must(after.Rekey(t.Context(), false, func(postgres.Rekeying) {}))(t)
 	require.True(t, done.Retired, "%+v", done)
 	alone := started(t, after, "new", "")
 	for i := range 9 {
@@ -209,11 +203,9 @@ func TestLiftingMeetsRekey(t *testing.T) {
 
 	before, after := rotating(t)
 	answer(t, before, number(1), false)
-	tx, err := after.Pool.Begin(t.Context())
-	require.NoError(t, err)
+	tx := must(after.Pool.Begin(t.Context()))(t)
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	_, err = tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))")
-	require.NoError(t, err)
+	must(tx.Exec(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('herald recipient_suppression', 0))"))(t)
 	lifted := make(chan error, 1)
 	go func() {
 		lifted <- after.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: number(1), Lifted: true})
@@ -221,8 +213,7 @@ func TestLiftingMeetsRekey(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return get[int](t, before, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())") == 1
 	}, time.Minute, 10*time.Millisecond)
-	_, err = tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1)))
-	require.NoError(t, err)
+	must(tx.Exec(t.Context(), "UPDATE recipient_suppression SET address_hash = $1, secret = 'new'", keyOf("new").Hash(number(1))))(t)
 	require.NoError(t, tx.Commit(t.Context()))
 	require.NoError(t, <-lifted)
 	require.Empty(t, reasonsOf(t, after, "1"))

@@ -78,8 +78,7 @@ func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.Kno
 		keys[i], ids[i], hashes[i], refusals[i], waits[i] = row.Key, row.EventID, row.KeyHash, row.Refusals, row.Wait
 		errs[i], peopleErrs[i], sent[i], failed[i], marked[i] = row.Error, row.PeopleError, row.Sent, row.Failed, row.Marked
 	}
-	_, err := s.Pool.Exec(ctx, query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
-	return wrap(err, "keep rows of a source")
+	return s.exec(ctx, "keep rows of a source", query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
 }
 
 // ForgetRows deletes what is known of rows.
@@ -89,8 +88,7 @@ func (s *Store) ForgetRows(ctx context.Context, source string, keys []string) er
 		WHERE  source = $1
 		AND    row_key = ANY ($2)`
 
-	_, err := s.Pool.Exec(ctx, query, source, keys)
-	return wrap(err, "forget rows of a source")
+	return s.exec(ctx, "forget rows of a source", query, source, keys)
 }
 
 // OverdueRows returns the keys of rows that hold their keys and that nobody has tried for a
@@ -108,6 +106,41 @@ func (s *Store) OverdueRows(ctx context.Context, source string, limit int) ([]st
 		LIMIT  $2`
 
 	return collect(ctx, s.Pool, "read the overdue rows of a source", pgx.RowTo[string], query, source, limit)
+}
+
+// TakePosition returns the position that the last owner of exactly these slots kept; nil: none
+// did, or one of the slots had another owner since. It makes owner their owner.
+func (s *Store) TakePosition(ctx context.Context, source string, slots []int, owner string) (position []byte, err error) {
+	const before = `
+		DELETE FROM source_position
+		WHERE  source = $1
+		AND    slots && $2
+		RETURNING CASE WHEN slots = $2 THEN position END`
+	const begin = `
+		INSERT INTO source_position (source, slots, owner)
+		VALUES ($1, $2, $3)`
+
+	batch := &pgx.Batch{} // one transaction
+	batch.Queue(before, source, slots).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		for _, kept := range found {
+			position = append(position, kept...) // one at most is not null
+		}
+		return err
+	})
+	batch.Queue(begin, source, slots, owner)
+	return position, wrap(s.Pool.SendBatch(ctx, batch).Close(), "take the position of a walk")
+}
+
+// KeepPosition keeps a position, unless a slot of owner's has another owner by now.
+func (s *Store) KeepPosition(ctx context.Context, source, owner string, position []byte) error {
+	const query = `
+		UPDATE source_position
+		SET    position = $3
+		WHERE  source = $1
+		AND    owner = $2`
+
+	return s.exec(ctx, "keep the position of a walk", query, source, owner, position)
 }
 
 // RestingTopics returns the topics of a source that take no records.
@@ -131,8 +164,7 @@ func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.Res
 		SET    next_attempt_at = excluded.next_attempt_at,
 		       error           = excluded.error`
 
-	_, err := s.Pool.Exec(ctx, query, source, topic.Topic, topic.Wait, topic.Error)
-	return wrap(err, "let a topic rest")
+	return s.exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
 }
 
 // WakeTopics writes that topics take records again.
@@ -142,8 +174,7 @@ func (s *Store) WakeTopics(ctx context.Context, source string, topics []string) 
 		WHERE  source = $1
 		AND    topic = ANY ($2)`
 
-	_, err := s.Pool.Exec(ctx, query, source, topics)
-	return wrap(err, "end the rest of topics")
+	return s.exec(ctx, "end the rest of topics", query, source, topics)
 }
 
 // SourceState counts the failed rows of a source, up to [MostCounted], and its resting topics.

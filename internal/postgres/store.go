@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"herald/internal/notification"
@@ -90,8 +92,7 @@ func (s *Store) Close() { s.Pool.Close() }
 
 // Ready says whether the database answers and its schema is there.
 func (s *Store) Ready(ctx context.Context) error {
-	_, err := s.Pool.Exec(ctx, "SELECT FROM delivery_attempt LIMIT 0")
-	return wrap(err, "database")
+	return s.exec(ctx, "database", "SELECT FROM delivery_attempt LIMIT 0")
 }
 
 // wrap says what was being done when an error came; nil stays nil.
@@ -106,6 +107,7 @@ func wrap(err error, doing string) error {
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
 }
 
 // collect reads all rows of a query.
@@ -113,6 +115,19 @@ func collect[T any](ctx context.Context, on querier, doing string, read pgx.RowT
 	rows, _ := on.Query(ctx, query, args...) // CollectRows returns its error
 	found, err := pgx.CollectRows(rows, read)
 	return found, wrap(err, doing)
+}
+
+// one reads the first row of a query. If there is none, the error is [pgx.ErrNoRows].
+func one[T any](ctx context.Context, on querier, doing string, read pgx.RowToFunc[T], query string, args ...any) (T, error) {
+	rows, _ := on.Query(ctx, query, args...) // CollectOneRow returns its error
+	found, err := pgx.CollectOneRow(rows, read)
+	return found, wrap(err, doing)
+}
+
+// exec runs a statement that returns nothing.
+func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
+	_, err := s.Pool.Exec(ctx, query, args...)
+	return wrap(err, doing)
 }
 
 // scanDelivery reads the row that a query has for a delivery. If there is none, the
@@ -123,4 +138,38 @@ func scanDelivery(row pgx.Row, doing string, fields ...any) error {
 		return notification.ErrNoDelivery
 	}
 	return wrap(err, doing)
+}
+
+// Codes of a server that is there and wants another user or password.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	invalidAuthorization = "28000"
+	invalidPassword      = "28P01"
+)
+
+// LoginRefused says that the server answered, and refused who wanted to connect.
+func LoginRefused(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && slices.Contains([]string{invalidAuthorization, invalidPassword}, refused.Code)
+}
+
+// ConnectRemedy says what to do about an error of a connection.
+func ConnectRemedy(err error) string {
+	if LoginRefused(err) {
+		return "correct the user and the password in DATABASE_URL; special characters in them are percent-encoded"
+	}
+	return "start Postgres, or set DATABASE_URL to where it is"
+}
+
+// OpenForGateway returns a store for browsers, and one for webhooks and unsubscribing with a
+// quarter as many connections more. So nobody who is signed in keeps out a receipt or a STOP.
+func OpenForGateway(ctx context.Context, url string) (browsers, webhooks *Store, err error) {
+	if browsers, err = open(ctx, url, "herald-gateway", 1); err != nil {
+		return nil, nil, err
+	}
+	if webhooks, err = open(ctx, url, "herald-webhooks", 4); err != nil {
+		browsers.Close()
+		return nil, nil, err
+	}
+	return browsers, webhooks, nil
 }

@@ -20,12 +20,10 @@ const (
 	// waitsUntil is when the delivery n is to be sent. A CANCELLED one waits for nothing: its
 	// workflow ends at once.
 	waitsUntil = `CASE WHEN n.status <> 'CANCELLED' THEN n.send_after END`
-	// deliveryFacts are the columns that collectDeliveries reads.
-	deliveryFacts = `n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'),
-		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0, ` + escalationFacts
-	// selectDeliveries reads deliveries n.
+	// selectDeliveries reads deliveries n, as readDeliveries scans them.
 	selectDeliveries = `
-		SELECT ` + deliveryFacts + `
+		SELECT n.id, n.delivery_id, n.channel, n.user_type, n.user_id, n.priority, ` + waitsUntil + `, n.strategy, coalesce(r.timezone, 'UTC'),
+		       CASE WHEN n.status <> 'CANCELLED' THEN n.next_attempt_at END, n.attempt_count > 0, ` + escalationFacts + `
 		FROM   notification n
 		` + recipientOf + `
 		` + escalationOf
@@ -85,15 +83,21 @@ func partArgs(part notification.Part) []any {
 
 // readDeliveries reads up to limit deliveries. next is as in [Store.LaneDeliveries].
 func (s *Store) readDeliveries(ctx context.Context, limit int, query string, args ...any) (deliveries []notification.Delivery, next int64, err error) {
-	rows, _ := s.Pool.Query(ctx, query, args...) // collectDeliveries returns its error
-	deliveries, ids, err := collectDeliveries(rows)
-	if err == nil {
-		err = s.lookAhead(ctx, deliveries)
+	var last int64
+	now := time.Now()
+	scan := func(row pgx.CollectableRow) (d notification.Delivery, err error) {
+		var w storedWait
+		err = row.Scan(&last, &d.DeliveryID, &d.Channel, &d.UserType, &d.UserID, &d.Priority, &w.sendAfter, &w.strategy, &w.timezone, &w.next, &w.attempted, &d.Escalation)
+		w.of(&d, now)
+		return d, err
+	}
+	if deliveries, err = collect(ctx, s.Pool, "read deliveries", scan, query, args...); err != nil {
+		return nil, 0, err
 	}
 	if len(deliveries) == limit {
-		next = ids.Last + 1
+		next = last + 1
 	}
-	return deliveries, next, wrap(err, "read deliveries")
+	return deliveries, next, wrap(s.lookAhead(ctx, deliveries), "read deliveries")
 }
 
 // lookAhead adds what quiet hours will do when a wait ends to what deliveries wait for.
@@ -133,18 +137,14 @@ func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notific
 		       coalesce(mode() WITHIN GROUP (ORDER BY priority), ''), coalesce(bool_or(status = 'FAILED' AND NOT receipt_failed), false)
 		FROM  (SELECT n.id, n.priority, n.status, n.receipt_failed
 		       FROM   notification n
-		       WHERE  n.event_id = $1
-		       AND    n.channel = $2
-		       AND    ` + laneKind + ` = $3
+		       WHERE  ` + inPart + `
 		       AND    ` + undelivered + `
-		       AND    $4 IN ('', n.status)
-		       AND    n.id > $5
+		       AND    $6 IN ('', n.status)
 		       ORDER BY n.id
-		       LIMIT  $6) AS next`
+		       LIMIT  $7) AS next`
 
-	var next notification.Stretch
-	err := s.Pool.QueryRow(ctx, query, eventID, lane.Channel, kindOf(lane), only, after, limit).Scan(&next.First, &next.Last, &next.Count, &next.Priority, &next.Failed)
-	return next, wrap(err, "find next deliveries")
+	part := notification.Part{EventID: eventID, Lane: lane, IDs: notification.IDRange{First: after + 1}}
+	return one(ctx, s.Pool, "find next deliveries", pgx.RowToStructByPos[notification.Stretch], query, append(partArgs(part), only, limit)...)
 }
 
 // Lanes returns the lanes of an event in which a delivery is still to be made.
@@ -163,30 +163,6 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 		ORDER BY c.place, waiting`
 
 	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
-}
-
-func collectDeliveries(rows pgx.Rows) ([]notification.Delivery, notification.IDRange, error) {
-	var deliveries []notification.Delivery
-	var ids notification.IDRange
-	var row struct {
-		id int64
-		d  notification.Delivery
-		w  storedWait
-	}
-	fields := []any{&row.id, &row.d.DeliveryID, &row.d.Channel, &row.d.UserType, &row.d.UserID, &row.d.Priority, &row.w.sendAfter, &row.w.strategy, &row.w.timezone,
-		&row.w.next, &row.w.attempted, &row.d.Escalation}
-	now := time.Now()
-	_, err := pgx.ForEachRow(rows, fields, func() error {
-		d := row.d
-		row.w.of(&d, now)
-		if len(deliveries) == 0 {
-			ids.First = row.id
-		}
-		ids.Last = row.id
-		deliveries = append(deliveries, d)
-		return nil
-	})
-	return deliveries, ids, err
 }
 
 // storedWait is what a row of notification says of a delivery's time.
@@ -217,3 +193,65 @@ func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	}
 	d.SendAfter, d.Wait = w.sendAfter.UTC(), notification.WaitText(*w.sendAfter, now, w.timezone, why)
 }
+
+// BatchDeliveries reads which deliveries of an event over a channel, whose notification.id
+// is in ids, are to be sent at once and were never attempted: those of high priority first.
+func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error) {
+	const query = `
+		SELECT n.delivery_id
+		FROM   notification n
+		WHERE  n.event_id = $1
+		AND    n.channel = $2
+		AND    ` + laneKind + ` = 'NOW'
+		AND    ` + undelivered + `
+		AND    n.status = 'PENDING'
+		AND    n.attempt_count = 0
+		AND    n.next_attempt_at IS NULL -- else it has left its batch
+		AND    n.id BETWEEN $3 AND $4
+		ORDER BY CASE n.priority WHEN 'HIGH' THEN 1 WHEN 'NORMAL' THEN 2 ELSE 3 END, n.id
+		LIMIT  $5`
+
+	return collect(ctx, s.Pool, "read the deliveries of a batch", pgx.RowTo[string], query, eventID, channel, ids.First, ids.Last, maxBatch)
+}
+
+// maxBatch bounds a batch whose range has more rows than its lane found. The lane finds the
+// others at its end.
+const maxBatch = 4000
+
+// BatchLeft reports whether deliveries of a batch are PENDING. It reads no further than the
+// range of the batch.
+func (s *Store) BatchLeft(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error) {
+	const query = `
+		SELECT EXISTS (
+		    SELECT FROM notification n
+		    WHERE  ` + inPart + `
+		    AND    ` + undelivered + `
+		    AND    n.status = (SELECT 'PENDING') -- keeps the planner to the index of the lane
+		    OFFSET 0)`
+
+	part := notification.Part{EventID: eventID, Lane: notification.Lane{Channel: channel}, IDs: ids}
+	return one(ctx, s.Pool, "read the rest of a batch", pgx.RowTo[bool], query, partArgs(part)...)
+}
+
+// ReopenFailed makes the FAILED deliveries of a part PENDING, except those that failed by a
+// receipt.
+func (s *Store) ReopenFailed(ctx context.Context, part notification.Part) error {
+	const query = `
+		UPDATE notification n
+		SET    status       = 'PENDING',
+		       failed_child = NULL
+		WHERE  n.id = ANY (ARRAY (
+			SELECT n.id
+			FROM   notification n
+			WHERE  ` + failedInPart + `
+			ORDER BY n.id
+			FOR UPDATE))`
+
+	return s.exec(ctx, "reopen failed deliveries", query, partArgs(part)...)
+}
+
+// failedInPart holds for the deliveries n of a part that failed, and not by a receipt.
+const failedInPart = inPart + `
+			AND    ` + undelivered + `
+			AND    n.status = (SELECT 'FAILED') -- keeps the planner to the index of the lane
+			AND    NOT n.receipt_failed`

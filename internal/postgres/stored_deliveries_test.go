@@ -45,13 +45,11 @@ func TestLanes(t *testing.T) {
 	t.Parallel()
 
 	s := largeEvent(t)
-	lanes, err := s.Lanes(t.Context(), "evt-1")
-	require.NoError(t, err)
+	lanes := must(s.Lanes(t.Context(), "evt-1"))(t)
 	require.Equal(t, []notification.Lane{mails, laterMails, texts}, lanes)
 
 	exec(t, s, "UPDATE notification SET status = 'CANCELLED' WHERE channel = 'SMS' OR send_after IS NOT NULL")
-	lanes, err = s.Lanes(t.Context(), "evt-1")
-	require.NoError(t, err)
+	lanes = must(s.Lanes(t.Context(), "evt-1"))(t)
 	require.Equal(t, []notification.Lane{mails}, lanes)
 }
 
@@ -76,8 +74,7 @@ func TestNextDeliveries(t *testing.T) {
 		for _, limit := range []int{1, 3, 100} {
 			var got []string
 			for after := int64(0); ; {
-				next, err := s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.only, limit)
-				require.NoError(t, err)
+				next := must(s.NextDeliveries(t.Context(), "evt-1", tt.lane, after, tt.only, limit))(t)
 				if next.Last == 0 {
 					require.Zero(t, next)
 					break
@@ -128,9 +125,7 @@ func TestUndelivered(t *testing.T) {
 
 	s := largeEvent(t)
 	for limit, want := range map[int]int{3: 3, 100: 9} {
-		deliveries, err := s.Undelivered(t.Context(), "evt-1", limit)
-		require.NoError(t, err)
-		require.Len(t, deliveries, want)
+		require.Len(t, must(s.Undelivered(t.Context(), "evt-1", limit))(t), want)
 	}
 }
 
@@ -142,9 +137,7 @@ func TestNextDeliveriesPriority(t *testing.T) {
 	for _, priority := range []notification.Priority{notification.High, notification.Low} {
 		exec(t, s, "UPDATE notification SET priority = 'NORMAL'")
 		exec(t, s, "UPDATE notification SET priority = $1 WHERE user_id IN ('2', '4', '6')", priority)
-		next, err := s.NextDeliveries(t.Context(), "evt-1", mails, 0, "", 100)
-		require.NoError(t, err)
-		require.Equal(t, priority, next.Priority)
+		require.Equal(t, priority, must(s.NextDeliveries(t.Context(), "evt-1", mails, 0, "", 100))(t).Priority)
 	}
 }
 

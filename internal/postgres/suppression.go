@@ -97,6 +97,22 @@ func (s *Store) Suppress(ctx context.Context, channel notification.Channel, addr
 // empty, for all, and returns the reasons that it took back. Without HERALD_SECRET the error
 // is [ErrNoSecret].
 func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
+	if s.AddressHash == nil {
+		return nil, ErrNoSecret
+	}
+	var lifted []notification.SuppressionReason
+	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) (err error) {
+		lifted, err = s.lift(ctx, tx, channel, address, reason)
+		return err
+	})
+	slices.Sort(lifted)
+	return slices.Compact(lifted), err
+}
+
+// lift is [Store.Unsuppress] in a transaction. A reason may come twice. It shares rekeyLock:
+// else it could miss a row that moves at the same moment.
+func (s *Store) lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
+	const lock = "SELECT pg_advisory_xact_lock_shared(" + rekeyLock + ")"
 	const query = `
 		DELETE FROM recipient_suppression
 		WHERE  channel = $1
@@ -104,20 +120,11 @@ func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, ad
 		AND    $3 IN ('', reason)
 		RETURNING reason`
 
-	if s.AddressHash == nil {
-		return nil, ErrNoSecret
+	if _, err := tx.Exec(ctx, lock); err != nil {
+		return nil, err
 	}
 	hashes := s.addressHashes(notification.NormalAddress(channel, address))
-	var lifted []notification.SuppressionReason
-	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		err := lockForLifting(ctx, tx)
-		if err == nil {
-			lifted, err = collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, string(channel), hashes, string(reason))
-		}
-		return err
-	})
-	slices.Sort(lifted)
-	return slices.Compact(lifted), err
+	return collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, channel, hashes, reason)
 }
 
 // RecordOptOut stores what somebody has answered to a text message: that they want no more,
@@ -128,11 +135,6 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 		INSERT INTO delivery_receipt (provider, receipt_id, at, status)
 		VALUES ('twilio', $1, now(), $2)
 		ON CONFLICT DO NOTHING`
-	const lift = `
-		DELETE FROM recipient_suppression
-		WHERE  channel = 'SMS'
-		AND    address_hash = ANY ($1)
-		AND    reason = 'OPT_OUT'`
 
 	if s.AddressHash == nil {
 		return ErrNoSecret
@@ -147,10 +149,7 @@ func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) er
 			return err
 		}
 		if answer.Lifted {
-			if err := lockForLifting(ctx, tx); err != nil {
-				return err
-			}
-			_, err := tx.Exec(ctx, lift, s.addressHashes(notification.NormalAddress(notification.SMS, answer.Number)))
+			_, err := s.lift(ctx, tx, notification.SMS, answer.Number, notification.SuppressedOptOut)
 			return err
 		}
 		var rows suppressions

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -144,14 +142,12 @@ func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
 		       restarting_at = NULL
 		WHERE  event_id = $1`
 
-	_, err := s.Pool.Exec(ctx, query, eventID)
-	return wrap(err, "note restart of event")
+	return s.exec(ctx, "note restart of event", query, eventID)
 }
 
 // DeliveryRestarted counts that the sweep has started a delivery again.
 func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error {
-	_, err := s.Pool.Exec(ctx, "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
-	return wrap(err, "count restart of delivery")
+	return s.exec(ctx, "count restart of delivery", "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
 }
 
 // EndStuckEvent marks an event as FAILED, with an outcome, that is PROCESSING for
@@ -167,8 +163,7 @@ func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notif
 		AND    status = 'PROCESSING'
 		AND    created_at < now() - $3::interval`
 
-	_, err := s.Pool.Exec(ctx, query, eventID, outcome, age)
-	return wrap(err, "end stuck event")
+	return s.exec(ctx, "end stuck event", query, eventID, outcome, age)
 }
 
 // RecordSweep keeps what a sweep found, for the next sweep and for operators. It
@@ -206,10 +201,6 @@ func (s *Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 		ORDER BY id DESC
 		LIMIT  1`
 
-	var last notification.Sweep
-	err := s.Pool.QueryRow(ctx, query).Scan(&last.At, &last.Looked, &last.StartedAgain, &last.Closed, &last.Failed, &last.AfterEvent, &last.AfterNotification, &last.AfterWaitingEvent)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return notification.Sweep{}, fmt.Errorf("read last sweep: %w", err)
-	}
-	return last, nil
+	last, err := one(ctx, s.Pool, "read last sweep", pgx.RowToStructByPos[notification.Sweep], query)
+	return last, ignoreNoRows(err)
 }

@@ -180,8 +180,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	exec(t, s, "UPDATE processed_event SET status = 'SUCCESS'")
 	require.Equal(t, 1, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts)
 
-	_, err = s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true})
-	require.NoError(t, err)
+	must(s.Reopen(t.Context(), notification.Reopened{DeliveryID: "evt-1-staff10-EMAIL", RunID: "run-1", KeepText: true}))(t)
 	require.Zero(t, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts, "an operator's retry begins anew")
 }
 
@@ -207,8 +206,7 @@ func TestRecordSweep(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
-	last, err := s.LastSweep(t.Context())
-	require.NoError(t, err)
+	last := must(s.LastSweep(t.Context()))(t)
 	require.Equal(t, notification.Sweep{}, last)
 	process(t, s, 2, "1 hour")
 	savePlan(t, s, decided("10", planned(notification.Email)))
@@ -219,8 +217,7 @@ func TestRecordSweep(t *testing.T) {
 		require.NoError(t, s.RecordSweep(t.Context(), notification.Sweep{Looked: i, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: fmt.Sprintf("evt-%d", i), AfterNotification: 7, AfterWaitingEvent: "evt-w"}))
 	}
 
-	last, err = s.LastSweep(t.Context())
-	require.NoError(t, err)
+	last = must(s.LastSweep(t.Context()))(t)
 	require.False(t, last.At.IsZero())
 	last.At = time.Time{}
 	require.Equal(t, notification.Sweep{Looked: 120, StartedAgain: 2, Closed: 3, Failed: 4, AfterEvent: "evt-120", AfterNotification: 7, AfterWaitingEvent: "evt-w"}, last)

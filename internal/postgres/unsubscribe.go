@@ -19,10 +19,8 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 	if err := current.CheckOff(category, channel); err != nil {
 		return err
 	}
-	var rows unsubscriptions
-	rows.add(who, category, channel)
 	batch := &pgx.Batch{}
-	rows.queue(batch, "unsubscribe link")
+	unsubscriptions{{who, category, channel}}.queue(batch, "unsubscribe link")
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }
 
@@ -33,10 +31,6 @@ type unsubscription struct {
 	who      notification.RecipientKey
 	category string // empty: all that comes over the channel
 	channel  notification.Channel
-}
-
-func (u *unsubscriptions) add(who notification.RecipientKey, category string, channel notification.Channel) {
-	*u = append(*u, unsubscription{who, category, channel})
 }
 
 // queue switches off the categories, or the channels, in the order of their keys, as

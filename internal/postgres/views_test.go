@@ -102,10 +102,8 @@ func value[T any](p *T) any {
 // only reads the one row of a relation, with its times in UTC.
 func only(t *testing.T, s *postgres.Store, relation string) map[string]any {
 	t.Helper()
-	rows, err := s.Pool.Query(t.Context(), "SELECT * FROM "+relation)
-	require.NoError(t, err)
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
-	require.NoError(t, err)
+	rows := must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation))(t)
+	row := must(pgx.CollectExactlyOneRow(rows, pgx.RowToMap))(t)
 	for name, value := range row {
 		if at, ok := value.(time.Time); ok {
 			row[name] = at.UTC()
@@ -127,8 +125,7 @@ func TestCompatibilityViewsAreReadOnly(t *testing.T) {
 			"DELETE FROM " + view,
 			"DELETE FROM " + view + " WHERE id = 404",
 		} {
-			_, err := s.Pool.Exec(t.Context(), change)
-			require.ErrorContains(t, err, "view "+view+" is read-only", change)
+			require.ErrorContains(t, errOf(s.Pool.Exec(t.Context(), change)), "view "+view+" is read-only", change)
 		}
 	}
 	require.Equal(t, "address", get[string](t, s, "SELECT recipient_address FROM notification"))

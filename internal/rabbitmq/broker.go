@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"golang.org/x/sync/singleflight"
@@ -21,8 +22,6 @@ type Config struct {
 	URL    string // amqp:// or amqps://, with credentials and vhost
 	Logger *slog.Logger
 	Bounds Bounds // of queues that do not exist yet
-
-	Installation string // whose vhost this is to be; empty: the vhost is not marked
 }
 
 // Broker is a connection to RabbitMQ that is made anew whenever it breaks. It
@@ -32,7 +31,6 @@ type Broker struct {
 	log     *slog.Logger
 	queues  *topology
 	depths  singleflight.Group
-	marked  bool // whether the vhost was marked; only the supervisor uses it
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when the supervisor has ended
 
@@ -108,12 +106,13 @@ func (b *Broker) Close() {
 }
 
 // Ready returns nil when messages can be published, or else why they cannot.
-func (b *Broker) Ready() error {
-	now := b.current()
+func (b *Broker) Ready() error { return b.current().ready() }
+
+func (s state) ready() error {
 	switch {
-	case now.session == nil:
-		return fmt.Errorf("RabbitMQ: %w", now.err)
-	case now.session.blocked.Load():
+	case s.session == nil:
+		return fmt.Errorf("RabbitMQ: %w", s.err)
+	case s.session.blocked.Load():
 		return fmt.Errorf("RabbitMQ: %w", errBlocked)
 	default:
 		return nil
@@ -131,4 +130,83 @@ func (b *Broker) set(s *session, err error) {
 	defer b.mu.Unlock()
 	close(b.state.changed)
 	b.state = state{session: s, err: err, changed: make(chan struct{})}
+}
+
+// The causes of a failed publication.
+const (
+	codeTimeout      = "timeout"
+	codeCancelled    = "cancelled"
+	codeNotConnected = "not connected"
+	codeLost         = "connection lost"
+	codeBlocked      = "blocked"
+	codeNegative     = "negative confirmation"
+	codeUnroutable   = "unroutable"
+	codeNoExchange   = "no exchange"
+	codeNoAccess     = "access refused"
+	codeNoAudience   = "unknown audience"
+	codeTooLong      = "property over 255 bytes"
+	codeNotJSON      = "payload is not JSON"
+)
+
+// retryAfter leaves a broker that cannot take messages the time to recover.
+const retryAfter = 5 * time.Second
+
+// busy is a failure after which the message is certainly in no queue.
+func busy(code string) *notification.ProviderError {
+	return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Busy, Code: code, RetryAfter: retryAfter}
+}
+
+// ambiguous is a failure after which the message may be in its queue.
+func ambiguous(code string) *notification.ProviderError {
+	return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Ambiguous, Code: code}
+}
+
+// refused is a failure that another attempt would only repeat.
+func refused(code string) *notification.ProviderError {
+	return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: code}
+}
+
+// interrupted is the failure of a call whose context ended.
+func interrupted(ctx context.Context) *notification.ProviderError {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ambiguous(codeTimeout)
+	}
+	return ambiguous(codeCancelled)
+}
+
+// Depths returns how many messages wait in each queue that Herald publishes to, by
+// the queue's name, without those that a consumer holds. It returns by the end of
+// ctx. Calls at the same time share one answer.
+func (b *Broker) Depths(ctx context.Context) (map[string]int, error) {
+	now := b.current()
+	if err := now.ready(); err != nil { // a blocked broker would not answer
+		return nil, err
+	}
+	found := b.depths.DoChan("", func() (any, error) { return now.session.depths() })
+	select {
+	case result := <-found:
+		depths, _ := result.Val.(map[string]int)
+		return depths, result.Err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("ask RabbitMQ for the depth of its queues: %w", ctx.Err())
+	}
+}
+
+// depths has no context, because the client library takes none. It ends when the
+// session does, at the latest.
+func (s *session) depths() (map[string]int, error) {
+	ch, err := s.conn.Channel()
+	if err != nil {
+		return nil, fmt.Errorf("open channel: %w", err)
+	}
+	defer func() { _ = ch.Close() }() // it has nothing to lose
+	depths := map[string]int{}
+	for _, q := range s.queues.all() {
+		state, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)
+		if err != nil {
+			return nil, fmt.Errorf("look at queue %s: %w", q.name, err)
+		}
+		depths[q.name] = state.Messages
+	}
+	return depths, nil
 }

@@ -96,3 +96,8 @@ func Cause(err error) string {
 		return "no connection"
 	}
 }
+
+func isRefusal(err error, code int) bool {
+	var refusal *amqp.Error
+	return errors.As(err, &refusal) && refusal.Code == code
+}

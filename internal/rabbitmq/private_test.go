@@ -11,55 +11,54 @@ import (
 
 	"herald/internal/notification"
 	"herald/internal/rabbitmq"
-	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
 // One node serves all tests that damage it; they follow each other.
 func TestDamagedNode(t *testing.T) {
 	t.Parallel()
 
-	node := rabbitmqtest.NewPrivate(t)
+	node := newPrivateNode(t)
 	t.Run("down at first", func(t *testing.T) { testDownAtFirst(t, node) })
 	t.Run("killed while publishing", func(t *testing.T) { testRestart(t, node) })
 	t.Run("memory alarm", func(t *testing.T) { testMemoryAlarm(t, node) })
 }
 
-func testDownAtFirst(t *testing.T, node *rabbitmqtest.Private) {
+func testDownAtFirst(t *testing.T, node *privateNode) {
 	broker := connect(t, node.URL)
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
 
-	node.Start(t)
+	node.start(t)
 
 	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
 	require.NoError(t, broker.Publish(t.Context(), letter("2")))
 }
 
-func testRestart(t *testing.T, node *rabbitmqtest.Private) {
+func testRestart(t *testing.T, node *privateNode) {
 	vhost := node.VHost(t)
 	traffic := startTraffic(t, connect(t, vhost.URL))
 	traffic.flows(t)
 
-	node.Kill(t)
-	node.Start(t)
+	node.kill(t)
+	node.start(t)
 
 	traffic.flows(t)
 	traffic.requireAllStored(t, vhost)
 }
 
-func testMemoryAlarm(t *testing.T, node *rabbitmqtest.Private) {
+func testMemoryAlarm(t *testing.T, node *privateNode) {
 	vhost := node.VHost(t)
 	broker, other := connect(t, vhost.URL), connect(t, vhost.URL)
 	traffic := startTraffic(t, broker)
 	traffic.flows(t)
 
-	node.Ctl(t, "set_vm_memory_high_watermark", "0")
+	node.ctl(t, "set_vm_memory_high_watermark", "0")
 	require.Eventually(t, func() bool { return broker.Ready() != nil }, patience, interval)
 	require.ErrorContains(t, broker.Ready(), "alarm")
 	requireFailure(t, broker.Publish(t.Context(), letter("blocked")), notification.Busy, "blocked")
 	confirmed := publishLarge(t, other) // more than the sockets hold, before it knows of the alarm
 	requireReturns(t, other.Close)
 
-	node.Ctl(t, "set_vm_memory_high_watermark", "0.4")
+	node.ctl(t, "set_vm_memory_high_watermark", "0.4")
 	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
 	traffic.flows(t)
 	traffic.confirmed = append(traffic.confirmed, confirmed...)

@@ -1,7 +1,6 @@
 package rabbitmq
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -156,19 +155,15 @@ func declare(conn *amqp.Connection, queues []queue, log *slog.Logger) error {
 // hasOtherBounds says whether a declaration was refused only because the queue
 // exists with another length or TTL.
 func hasOtherBounds(err error) bool {
-	var refusal *amqp.Error
-	if !errors.As(err, &refusal) || refusal.Code != amqp.PreconditionFailed {
-		return false
-	}
-	return slices.ContainsFunc([]string{amqp.QueueMaxLenArg, amqp.QueueOverflowArg, amqp.QueueMessageTTLArg}, func(arg string) bool {
-		return strings.Contains(refusal.Reason, "'"+arg+"'")
-	})
+	return isRefusal(err, amqp.PreconditionFailed) &&
+		slices.ContainsFunc([]string{amqp.QueueMaxLenArg, amqp.QueueOverflowArg, amqp.QueueMessageTTLArg}, func(arg string) bool {
+			return strings.Contains(err.Error(), "'"+arg+"'")
+		})
 }
 
 // explain tells an operator what to do about a declaration that was refused.
 func explain(kind, name string, err error) error {
-	var refusal *amqp.Error
-	if errors.As(err, &refusal) && refusal.Code == amqp.PreconditionFailed {
+	if isRefusal(err, amqp.PreconditionFailed) {
 		return fmt.Errorf("%s %s exists with other settings than Herald's: empty it, delete it "+
 			"(rabbitmqctl delete_queue, or the management page), and Herald will create it anew: %w", kind, name, err)
 	}

@@ -2,8 +2,16 @@ package receipts
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base64"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"herald/internal/notification"
@@ -47,4 +55,112 @@ func parseStatus(delivery string, fields url.Values, now time.Time) (notificatio
 		r.Detail, r.Suppress = explainCode(fields.Get("ErrorCode"))
 	}
 	return r, nil
+}
+
+// twilioCode is one of Twilio's reasons why a message did not arrive.
+type twilioCode struct {
+	meaning  string
+	suppress notification.SuppressionReason // empty: another message may arrive
+}
+
+// twilioCodes are those that come with a receipt. A phone that is off, a filter and a
+// network say nothing about the number.
+// https://www.twilio.com/docs/api/errors
+var twilioCodes = map[string]twilioCode{
+	"21211": {"it is no phone number", notification.SuppressedInvalid},
+	"21610": {"its owner answered STOP", notification.SuppressedOptOut},
+	"21614": {"it is not a mobile number", notification.SuppressedInvalid},
+	"30001": {meaning: "too many messages waited at Twilio"},
+	"30002": {meaning: "our account is suspended"},
+	"30003": {meaning: "the phone is off or out of reach"},
+	"30004": {meaning: "the number does not take messages from us"},
+	"30005": {"the number is unknown or not in use any more", notification.SuppressedInvalid},
+	"30006": {"the number is a landline, or its network takes no messages", notification.SuppressedInvalid},
+	"30007": {meaning: "it was filtered as unwanted"},
+	"30008": {meaning: "the network gives no reason"},
+	"30034": {meaning: "our number is not registered for such messages"},
+}
+
+var codeForm = regexp.MustCompile(`^[0-9]{1,6}$`)
+
+// explainCode says what a code means to people, and to the number.
+func explainCode(code string) (detail string, suppress notification.SuppressionReason) {
+	if !codeForm.MatchString(code) {
+		return "", ""
+	}
+	known, ok := twilioCodes[code]
+	if !ok {
+		return "error " + code, ""
+	}
+	return "error " + code + ": " + known.meaning, known.suppress
+}
+
+// twilioSignature is the header of a signed request.
+// https://www.twilio.com/docs/usage/security
+const twilioSignature = "X-Twilio-Signature"
+
+// admitTwilio refuses a request by its header: without a token or a signature.
+func (w *Webhooks) admitTwilio(header http.Header) error {
+	switch {
+	case w.TwilioToken == "" || w.PublicURL == "":
+		return forbidden(noKey)
+	case header.Get(twilioSignature) == "":
+		return forbidden(unsigned)
+	}
+	return nil
+}
+
+// checkTwilio returns the fields of a request, and refuses a request that Twilio has not
+// signed. Its signature has no time.
+func (w *Webhooks) checkTwilio(r *http.Request, body []byte) (url.Values, error) {
+	fields, err := url.ParseQuery(string(body))
+	signature, address := r.Header.Get(twilioSignature), w.PublicURL+r.URL.RequestURI()
+	if err != nil || !signedByTwilio(w.TwilioToken, signature, address, fields) &&
+		(w.PreviousTwilioToken == "" || !signedByTwilio(w.PreviousTwilioToken, signature, address, fields)) {
+		return nil, forbidden(forged)
+	}
+	return fields, nil
+}
+
+// signedByTwilio reports whether signature is Twilio's of a request to an address.
+func signedByTwilio(token, signature, address string, fields url.Values) bool {
+	for _, signed := range signedAddresses(address) {
+		if hmac.Equal([]byte(signature), []byte(signTwilio(token, signed, fields))) {
+			return true
+		}
+	}
+	return false
+}
+
+// signedAddresses are the forms of an address that Twilio may have signed: it leaves out the
+// port at times, and at times adds the usual one.
+func signedAddresses(address string) []string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	end := len(rest)
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		end = i
+	}
+	host, path := rest[:end], rest[end:]
+	port := (&url.URL{Host: host}).Port()
+	host = strings.TrimSuffix(host, ":"+port)
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return []string{scheme + "://" + host + path, scheme + "://" + host + ":" + port + path}
+}
+
+// signTwilio is Twilio's signature: in base64, HMAC-SHA1 over the address and, in the order
+// of their names, each field's name and value. A field that is repeated counts with each of
+// its different values, in their order.
+func signTwilio(token, address string, fields url.Values) string {
+	hash := hmac.New(sha1.New, []byte(token))
+	_, _ = io.WriteString(hash, address)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		values := slices.Clone(fields[name])
+		slices.Sort(values)
+		for _, value := range slices.Compact(values) {
+			_, _ = io.WriteString(hash, name+value)
+		}
+	}
+	return base64.StdEncoding.EncodeToString(hash.Sum(nil))
 }

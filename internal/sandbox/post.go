@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -81,3 +82,67 @@ func (p *post) send(ctx context.Context, client *http.Client, gateway string) (s
 }
 
 func isSuccess(status int) bool { return status >= 200 && status < 300 }
+
+// The outcomes of both kinds of messages.
+const (
+	outcomeDelivered = "delivered" // the default
+	outcomeSilent    = "silent"    // nothing is said about it
+)
+
+// outcomeOf is the outcome that an address or a number has by itself: bounce+7@example.com,
+// +15005550105.
+func outcomeOf(address string) string {
+	if outcome, known := outcomeByNumber[address]; known {
+		return outcome
+	}
+	local, _, isMail := strings.Cut(strings.ToLower(address), "@")
+	local, _, _ = strings.Cut(local, "+")
+	if _, known := mailOutcomes[local]; isMail && known {
+		return local
+	}
+	return outcomeDelivered
+}
+
+// checkOutcome says whether messages to the address can have the outcome.
+func checkOutcome(address, outcome string) error {
+	if strings.Contains(address, "@") {
+		return checkWord(mailOutcomes, "an e-mail", outcome)
+	}
+	if !isPhone(address) {
+		return fmt.Errorf("outcomes are by e-mail address, or by number like +393331234567: %q is neither", address)
+	}
+	return checkWord(textOutcomes, "a text message", outcome)
+}
+
+func checkWord[T any](outcomes map[string]T, of, outcome string) error {
+	if _, known := outcomes[outcome]; !known {
+		return fmt.Errorf("%q is no outcome of %s: it must be one of %s", outcome, of, strings.Join(slices.Sorted(maps.Keys(outcomes)), ", "))
+	}
+	return nil
+}
+
+// queue is a heap of receipts, the one that is due first at its root.
+type queue []receipt
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push and Pop are called by container/heap alone.
+func (q *queue) Push(r any) { *q = append(*q, r.(receipt)) }
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	r := (*q)[last]
+	(*q)[last] = receipt{} // so that it can be freed
+	*q = (*q)[:last]
+	return r
+}
+
+// due is when the first is due; of an empty queue, in an hour.
+func (q queue) due() time.Time {
+	if len(q) == 0 {
+		return time.Now().Add(time.Hour)
+	}
+	return q[0].due
+}

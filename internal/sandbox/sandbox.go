@@ -6,10 +6,13 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"herald/internal/notification"
 )
@@ -29,7 +32,6 @@ type Server struct {
 	ledger  *ledger
 	faults  *faults
 	courier *courier
-	phones  *phones
 	mux     *http.ServeMux
 }
 
@@ -57,7 +59,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		ledger: ledger, faults: &faults{byChannel: map[notification.Channel]Fault{}},
-		phones: &phones{optedOut: map[string]bool{}}, mux: http.NewServeMux(),
+		mux: http.NewServeMux(),
 	}
 	s.courier = newCourier(strings.TrimSuffix(cfg.Gateway, "/"), key, receipts)
 	s.route(cfg.Local)
@@ -66,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 
 func (s *Server) route(local bool) {
 	s.mux.Handle("POST /v3/mail/send", s.provide(sendgrid(local)))
-	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(s.phones, local)))
+	s.mux.Handle("POST /2010-04-01/Accounts/{sid}/Messages.json", s.provide(twilio(local)))
 	s.mux.Handle("POST /v1/projects/{project}/messages:send", s.provide(fcm))
 	s.mux.Handle("POST /services/{path...}", s.provide(slack))
 
@@ -79,7 +81,6 @@ func (s *Server) route(local bool) {
 	s.mux.HandleFunc("GET /receipts", s.courier.show)
 	s.mux.HandleFunc("PUT /receipts", s.courier.settings.set)
 	s.mux.HandleFunc("DELETE /receipts", s.courier.settings.clear)
-	s.mux.HandleFunc("POST /texts", s.text)
 	s.mux.HandleFunc("GET /keys/sendgrid", s.showKey)
 	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 }
@@ -91,4 +92,40 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 func (s *Server) Close() error {
 	s.courier.close()
 	return s.ledger.file.Close()
+}
+
+const (
+	headerTimeout   = 10 * time.Second
+	bodyTimeout     = 30 * time.Second
+	writeTimeout    = maxLatency + time.Minute // counted from the end of the header, so it includes a latency
+	idleTimeout     = 3 * time.Minute          // longer than common clients have, which may reuse a connection until then
+	shutdownTimeout = 5 * time.Second
+	headerLimit     = 64 << 10 // bytes
+)
+
+// Serve serves the listener until ctx ends, then closes it and returns nil. Requests
+// that wait for a latency then end without a response; all others are finished first.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerLimit,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+
+	select {
+	case err := <-failed:
+		return fmt.Errorf("sandbox: serve: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return fmt.Errorf("sandbox: shut down: %w", errors.Join(err, server.Close()))
+	}
+	return nil
 }

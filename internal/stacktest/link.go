@@ -1,10 +1,12 @@
 package stacktest
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,9 +18,11 @@ type Link struct {
 	to       string // host:port
 	listener net.Listener
 
-	mu   sync.Mutex
-	cut  bool
-	open map[net.Conn]bool
+	mu      sync.Mutex
+	cut     bool
+	refused int
+	mute    string // after this text from a client, it gets no more answers; empty: all pass
+	open    map[net.Conn]bool
 }
 
 // LinkTo returns a link to the server of a URL, and the URL that leads over it.
@@ -55,6 +59,27 @@ func (l *Link) Mend() {
 	l.cut = false
 }
 
+// MuteAfter drops all answers to a client that has sent a text.
+func (l *Link) MuteAfter(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mute = text
+}
+
+// Refused returns the number of connections that the cut link has refused.
+func (l *Link) Refused() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused
+}
+
+// Open reports whether any connection is open.
+func (l *Link) Open() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open) > 0
+}
+
 func (l *Link) accept() {
 	for {
 		from, err := l.listener.Accept()
@@ -71,8 +96,16 @@ func (l *Link) serve(from net.Conn) {
 		_ = from.Close()
 		return
 	}
-	go l.pass(from, to)
-	go l.pass(to, from)
+	var muted atomic.Bool
+	go l.pass(from, to, func(sent []byte) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.mute != "" && bytes.Contains(sent, []byte(l.mute)) {
+			muted.Store(true)
+		}
+		return true
+	})
+	go l.pass(to, from, func([]byte) bool { return !muted.Load() })
 }
 
 // admit remembers a connection's two ends, unless the link is cut.
@@ -81,14 +114,28 @@ func (l *Link) admit(from, to net.Conn) bool {
 	defer l.mu.Unlock()
 	if l.cut {
 		_ = to.Close()
+		l.refused++
 		return false
 	}
 	l.open[from], l.open[to] = true, true
 	return true
 }
 
-func (l *Link) pass(from, to net.Conn) {
-	_, _ = io.Copy(to, from) // until one of them is closed
+// sieve drops what may not pass.
+type sieve struct {
+	net.Conn
+	passes func([]byte) bool
+}
+
+func (s sieve) Write(text []byte) (int, error) {
+	if !s.passes(text) {
+		return len(text), nil
+	}
+	return s.Conn.Write(text)
+}
+
+func (l *Link) pass(from, to net.Conn, passes func([]byte) bool) {
+	_, _ = io.Copy(sieve{to, passes}, from) // until one of them is closed
 	_, _ = from.Close(), to.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()

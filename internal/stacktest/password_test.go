@@ -5,10 +5,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/stacktest"
@@ -65,4 +67,54 @@ func withoutPassword(t *testing.T, address string) string {
 	require.NoError(t, err)
 	parsed.User = url.User(parsed.User.Username())
 	return parsed.String()
+}
+
+// The local RabbitMQ refuses the password that everybody knows. A node without one of its
+// own gets one at its next start and keeps its data.
+func TestRabbitMQWantsItsPassword(t *testing.T) {
+	t.Parallel()
+
+	stack := stacktest.New(t)
+	stack.Run(t, "up", "rabbitmq")
+	first := stack.Settings(t)["RABBITMQ_URL"]
+	require.NoError(t, dial(t, first, "kept"))
+	require.Error(t, dial(t, known(first), ""))
+	file := filepath.Join(stack.Dev, "run", "rabbitmq.password")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	password := strings.TrimPrefix(strings.Split(first, "@")[0], "amqp://guest:")
+	require.Contains(t, stack.Settings(t)["RABBITMQ_MANAGEMENT_URL"], "http://guest:"+password+"@")
+
+	// After an upgrade the folder has no password yet.
+	require.NoError(t, os.Remove(file))
+	old := stack.Settings(t)["RABBITMQ_URL"]
+	require.Equal(t, known(first), old)
+	stack.Command(t, "../../tools/stack.sh", []string{"RABBITMQ_URL=" + old}, "restart", "rabbitmq")
+	second := stack.Settings(t)["RABBITMQ_URL"]
+	require.NotEqual(t, first, second)
+	require.NoError(t, dial(t, second, "kept"))
+	require.Error(t, dial(t, first, ""))
+}
+
+// known is an address with the password that every new RabbitMQ has.
+func known(address string) string {
+	_, host, _ := strings.Cut(address, "@")
+	return "amqp://guest:guest@" + host
+}
+
+// dial connects, and declares a durable queue: one that exists is kept.
+func dial(t *testing.T, address, queue string) error {
+	t.Helper()
+	conn, err := amqp.Dial(address)
+	if err != nil || queue == "" {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	channel, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	_, err = channel.QueueDeclare(queue, true, false, false, false, nil)
+	return err
 }

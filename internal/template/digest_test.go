@@ -74,14 +74,9 @@ func TestDigest(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			got, err := template.Digest(tt.rows, "REVIEW_POSTED", tt.channel, recipient(), reviews)
-
-			require.NoError(t, err)
-			require.Equal(t, tt.want, got)
-		})
+		got, err := template.Digest(tt.rows, "REVIEW_POSTED", tt.channel, recipient(), reviews)
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, got, tt.name)
 	}
 }
 
@@ -102,11 +97,7 @@ func TestDigestErrors(t *testing.T) {
 		{name: "too long", rows: []notification.Template{words("EMAIL", "en", "x", "{{range .Items}}{{.body}}!{{end}}")}, items: long, want: "template digest/EMAIL/en: body: longer than 64 KiB"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			_, err := template.Digest(tt.rows, "REVIEW_POSTED", notification.Email, recipient(), tt.items)
-			require.EqualError(t, err, tt.want)
-		})
+		_, err := template.Digest(tt.rows, "REVIEW_POSTED", notification.Email, recipient(), tt.items)
+		require.EqualError(t, err, tt.want, tt.name)
 	}
 }

@@ -107,8 +107,9 @@ func checkEach[T any](all []T, check func(T) error) error {
 func (r roots) checkField(names []string) error {
 	field := "." + strings.Join(names, ".")
 	known, found := r[names[0]]
+	_, ofEvent := r["payload"]
 	switch {
-	case !found && r.has("payload"):
+	case !found && ofEvent:
 		return fmt.Errorf("it names {{%s}}, which no event has: write {{.payload%[1]s}}, or begin with .recipient or .event", field)
 	case !found:
 		return fmt.Errorf("it names {{%s}}, which no digest has: a digest has .Items, .recipient and .event.type", field)
@@ -117,9 +118,4 @@ func (r roots) checkField(names []string) error {
 	default:
 		return nil
 	}
-}
-
-func (r roots) has(name string) bool {
-	_, found := r[name]
-	return found
 }

@@ -16,5 +16,5 @@ example() {
   touch "$EXAMPLE_MADE"
 }
 
-# kcat_install installs kcat, which reads topics for the demo and its test.
+# kcat_install installs kcat, which reads topics in docs/outboxes.md and its test.
 kcat_install() { command -v kcat >/dev/null || install kcat kcat; }

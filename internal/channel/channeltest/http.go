@@ -20,9 +20,6 @@ type HTTP struct {
 	// Address gives the nth message an address of its own. A push message gets
 	// one device.
 	Address func(msg *notification.Message, n int, baseURL string)
-	// Read returns what the provider would deliver for a request, or an error if
-	// the provider would refuse it.
-	Read func(r *http.Request, body string) (Arrival, error)
 	// Success is the provider's answer to a good request. The receipt must have its
 	// ProviderID.
 	Success    Answer
@@ -38,19 +35,14 @@ type HTTP struct {
 	Secrets []string
 }
 
-// Run tests a sender against servers that answer like p, or badly. It calls
-// t.Parallel.
+// Run tests a sender against the sandbox, and against servers that answer like p,
+// or badly. It calls t.Parallel.
 func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()
 	t.Parallel()
 
 	suite := suite{newSender, p}
-	RunBasics(t, func(t *testing.T) Link {
-		in := &inbox{}
-		far, link := suite.connect(t, in.accept(p))
-		link.Arrivals, link.Break = in.all, far.Close
-		return link
-	})
+	RunBasics(t, suite.connectSandbox)
 	tests := map[string]func(*testing.T){
 		"receipt":                           suite.testReceipt,
 		"time of the call":                  suite.testTook,

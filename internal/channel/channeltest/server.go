@@ -7,13 +7,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"herald/internal/notification"
+	"herald/internal/sandbox"
 )
 
 // Answer is what a provider says.
@@ -69,34 +73,6 @@ func serve(t *testing.T, answer handler) *server {
 	return s
 }
 
-// inbox collects what arrives at an accepting server.
-type inbox struct {
-	mu       sync.Mutex
-	arrivals []Arrival
-}
-
-func (in *inbox) all() []Arrival {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return append([]Arrival(nil), in.arrivals...)
-}
-
-// accept answers a request that the provider's Read accepts with its success, and
-// refuses all others.
-func (in *inbox) accept(p HTTP) handler {
-	return func(w http.ResponseWriter, r *http.Request, body string) {
-		arrival, err := p.Read(r, body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusTeapot)
-			return
-		}
-		in.mu.Lock()
-		in.arrivals = append(in.arrivals, arrival)
-		in.mu.Unlock()
-		p.Success.write(w)
-	}
-}
-
 // echo is an error that repeats the whole request, with its secrets, in every
 // field from which one of the SDKs takes a text.
 func echo(r *http.Request, body string) string {
@@ -129,4 +105,34 @@ func (s suite) link(t *testing.T, address net.Addr) Link {
 		},
 		Secrets: append([]string{address.String()}, s.p.Secrets...),
 	}
+}
+
+// connectSandbox returns a sender for the sandbox.
+func (s suite) connectSandbox(t *testing.T) Link {
+	t.Helper()
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	providers, err := sandbox.New(sandbox.Config{Ledger: ledger})
+	require.NoError(t, err)
+	far := httptest.NewServer(providers)
+	t.Cleanup(func() {
+		far.Close()
+		require.NoError(t, providers.Close())
+	})
+	link := s.link(t, far.Listener.Addr())
+	link.Break = far.Close
+	link.Arrivals = func() (arrivals []Arrival) {
+		text, err := os.ReadFile(ledger)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			var entry sandbox.Entry
+			require.NoError(t, json.Unmarshal([]byte(line), &entry))
+			require.True(t, entry.Accepted, line)
+			if entry.Channel == notification.Slack { // the ledger has its path alone
+				entry.Recipient = far.URL + entry.Recipient
+			}
+			arrivals = append(arrivals, Arrival{DeliveryID: entry.DeliveryID, To: entry.Recipient, Text: entry.Body})
+		}
+		return arrivals
+	}
+	return link
 }

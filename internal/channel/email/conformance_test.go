@@ -1,8 +1,6 @@
 package email_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -21,7 +19,6 @@ func TestConformance(t *testing.T) {
 		Address: func(msg *notification.Message, n int, _ string) {
 			msg.To = fmt.Sprintf("ada%d@example.com", n)
 		},
-		Read:         read,
 		Success:      channeltest.Answer{Status: http.StatusAccepted, Header: map[string]string{"X-Message-Id": "abc.123"}},
 		ProviderID:   "abc.123",
 		EmptySuccess: true,
@@ -46,20 +43,4 @@ type request struct {
 	Content    []struct{ Type, Value string }
 	Categories []string
 	Headers    map[string]string
-}
-
-func read(r *http.Request, body string) (channeltest.Arrival, error) {
-	var mail request
-	switch err := json.Unmarshal([]byte(body), &mail); {
-	case err != nil:
-		return channeltest.Arrival{}, err
-	case r.Method != http.MethodPost || r.URL.Path != "/v3/mail/send" || r.Header.Get("Authorization") != "Bearer "+key:
-		return channeltest.Arrival{}, errors.New("not for us")
-	case len(mail.Personalizations) != 1 || len(mail.Personalizations[0].To) != 1 || len(mail.Content) != 2:
-		return channeltest.Arrival{}, errors.New("not one mail to one person in two forms")
-	case mail.Content[0].Type != "text/plain" || mail.Content[1].Type != "text/html":
-		return channeltest.Arrival{}, errors.New("wrong order of the parts")
-	}
-	to := mail.Personalizations[0]
-	return channeltest.Arrival{DeliveryID: to.CustomArgs["delivery_id"], To: to.To[0].Email, Text: mail.Content[1].Value}, nil
 }

@@ -83,22 +83,29 @@ func TestSendRefusesLocally(t *testing.T) {
 	})
 }
 
-// Twilio refuses a callback that it cannot reach, so there is none unless the
-// gateway has a public address.
-func TestSendWithoutPublicURL(t *testing.T) {
+// Twilio refuses a callback that it cannot reach, so Herald names one only if the gateway has
+// a public address. Twilio repeats receipts while the database is away.
+func TestStatusCallback(t *testing.T) {
 	t.Parallel()
 
-	var form url.Values
-	base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(_ *http.Request, body string) {
-		form, _ = url.ParseQuery(body)
-	})
-	settings := sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: base}
-	sender, err := settings.NewSender(channel.Process{Timeout: time.Minute, Slots: 1})
-	require.NoError(t, err)
-	_, err = sender.Send(t.Context(), message())
-	require.NoError(t, err)
-	require.Equal(t, "+393401234567", form.Get("To"))
-	require.False(t, form.Has("StatusCallback"))
+	for public, want := range map[string]string{
+		"":                    "",
+		channeltest.PublicURL: channeltest.PublicURL + "/webhooks/twilio?delivery_id=" + message().DeliveryID + "#rc=5&rp=5xx,ct,rt",
+	} {
+		var form url.Values
+		base := channeltest.Answering(t, channeltest.Answer{Status: http.StatusCreated, Body: `{"sid":"SM0123"}`}, func(r *http.Request, body string) {
+			form, _ = url.ParseQuery(body)
+			user, password, _ := r.BasicAuth()
+			form.Set("login", user+":"+password)
+		})
+		settings := sms.Settings{AccountSID: account, AuthToken: token, From: from, BaseURL: base}
+		sender, err := settings.NewSender(channel.Process{Timeout: time.Minute, Slots: 1, PublicURL: public})
+		require.NoError(t, err)
+		_, err = sender.Send(t.Context(), message())
+		require.NoError(t, err)
+		require.Equal(t, want, form.Get("StatusCallback"))
+		require.Equal(t, []string{account + ":" + token, from, "+393401234567"}, []string{form.Get("login"), form.Get("From"), form.Get("To")})
+	}
 }
 
 func TestSendLongestBody(t *testing.T) {

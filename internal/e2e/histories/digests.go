@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/activity"
 
+	"herald/activities"
+	"herald/internal/launch"
 	"herald/internal/notification"
 	"herald/workflows"
 )
@@ -73,4 +77,109 @@ func digests() []*scenario {
 		outcome("digest_cancelled_too_late", aMoment, nil, asDigest(sentWhenReleased), underWay, cancel, askedToStop, release),
 		continued,
 	}
+}
+
+// digestKey is what all digests here are of; their ids differ by their prefix.
+var digestKey = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
+
+// JoinDigest starts the digest of a delivery, unless that ended already.
+func (a *actors) JoinDigest(ctx context.Context, in activities.JoinInput) (activities.JoinResult, error) {
+	s := a.of(in.DeliveryID)
+	if s.joined != "" {
+		return activities.JoinResult{Status: s.joined}, nil
+	}
+	starter := launch.Launcher{Client: a.temporal, Prefix: s.id}
+	place := notification.DigestPlace{Key: digestKey, Who: "staff", Priority: notification.Normal, Window: s.window}
+	id, err := starter.JoinDigest(ctx, activities.Join{DeliveryID: in.DeliveryID, Place: place, Policy: policy(in.Channel)})
+	return activities.JoinResult{Status: notification.Pending, DigestID: id, Window: s.window}, err
+}
+
+type sealFunc = func(*scenario, activities.SealInput) activities.SealResult
+
+// SealDigest finds what the scenario says, or else one item for the first run.
+func (a *actors) SealDigest(ctx context.Context, in activities.SealInput) (activities.SealResult, error) {
+	s := a.ofThis(ctx)
+	if s.seal == nil {
+		return oneItem(s, in), nil
+	}
+	return s.seal(s, in), nil
+}
+
+// ofThis is the scenario of the workflow that called.
+func (a *actors) ofThis(ctx context.Context) *scenario {
+	return a.of(activity.GetInfo(ctx).WorkflowExecution.ID)
+}
+
+// oneItem is the delivery that joined; where a digest was started by itself, one
+// whose workflow is gone.
+func oneItem(s *scenario, _ activities.SealInput) activities.SealResult {
+	return activities.SealResult{SealedDigest: notification.SealedDigest{Items: []string{s.id}}}
+}
+
+func noItem(*scenario, activities.SealInput) activities.SealResult { return activities.SealResult{} }
+
+// quietItem meets quiet hours that end soon, and then none.
+func quietItem(s *scenario, in activities.SealInput) activities.SealResult {
+	if s.polls.Add(1) == 1 {
+		return activities.SealResult{NotBefore: time.Now().UTC().Add(time.Second), Wait: "08:00 Europe/Rome: quiet hours"}
+	}
+	return oneItem(s, in)
+}
+
+func droppedItem(s *scenario, in activities.SealInput) activities.SealResult {
+	sealed := oneItem(s, in)
+	sealed.Quiet = true
+	return sealed
+}
+
+// itemOnce finds an item at first, and then nothing.
+func itemOnce(s *scenario, in activities.SealInput) activities.SealResult {
+	if s.polls.Add(1) == 1 {
+		return oneItem(s, in)
+	}
+	return activities.SealResult{}
+}
+
+type sendDigestFunc = func(context.Context, *scenario, activities.SendDigestInput) (activities.SendDigestResult, error)
+
+// SendDigest answers as the scenario says, or else that it sent.
+func (a *actors) SendDigest(ctx context.Context, in activities.SendDigestInput) (activities.SendDigestResult, error) {
+	s := a.ofThis(ctx)
+	if s.sendDigest == nil {
+		return activities.SendDigestResult{Items: 1}, nil
+	}
+	return s.sendDigest(ctx, s, in)
+}
+
+// asDigest has a digest answer as a delivery does.
+func asDigest(send sendFunc) sendDigestFunc {
+	return func(ctx context.Context, s *scenario, _ activities.SendDigestInput) (activities.SendDigestResult, error) {
+		_, err := send(ctx, s, activities.SendInput{})
+		return activities.SendDigestResult{Items: 1}, err
+	}
+}
+
+func digestUnrecorded(_ context.Context, s *scenario, in activities.SendDigestInput) (activities.SendDigestResult, error) {
+	result := notification.AttemptResult{
+		DigestID: in.DigestID, Items: []notification.ItemAttempt{{DeliveryID: s.id, Attempt: 1}},
+		Outcome: notification.OutcomeSent, ProviderStatus: 202, ProviderID: "p1",
+	}
+	return activities.SendDigestResult{Items: 1, Unrecorded: &result}, nil
+}
+
+// digestOptedOut meets somebody who opted out while the digest collected.
+func digestOptedOut(_ context.Context, s *scenario, _ activities.SendDigestInput) (activities.SendDigestResult, error) {
+	return activities.SendDigestResult{Dropped: map[string]string{s.id: "USER_DISABLED"}}, nil
+}
+
+func digestOfNobody(context.Context, *scenario, activities.SendDigestInput) (activities.SendDigestResult, error) {
+	return activities.SendDigestResult{}, nil
+}
+
+// RecordDigest succeeds.
+func (a *actors) RecordDigest(context.Context, notification.AttemptResult) error { return nil }
+
+// GiveUpDigest succeeds.
+func (a *actors) GiveUpDigest(context.Context, activities.GiveUpDigestInput) (activities.GiveUpDigestResult, error) {
+	return activities.GiveUpDigestResult{}, nil
 }

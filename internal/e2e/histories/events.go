@@ -40,36 +40,19 @@ func events() []*scenario {
 	}
 }
 
-// firstTries are events that begin by local activities.
-func firstTries() []*scenario {
-	again := event("notify_first_again", small())
-	again.away = true
-	cancelled := event("notify_first_cancelled", small())
-	cancelled.send, cancelled.meanwhile = outage, []step{withOpenChild, cancel}
-	all := []*scenario{event("notify_first_sent", small()), event("notify_first_failed"), again, cancelled}
-	for _, s := range all {
-		s.input = []any{workflows.NotifyInput{Publish: true, Commands: 2}}
-	}
-	return all
-}
-
-// firstEnds are events that end by a local activity.
-func firstEnds() []*scenario {
-	again := event("notify_finish_again", small())
-	again.away = true
-	lost := event("notify_finish_lost", small())
+// again are events whose first local activity fails, and one that is cancelled while it ends.
+func again() []*scenario {
+	planned := event("notify_again", small())
+	planned.away = true
+	lost := event("notify_end_lost", small())
 	lost.finishing, lost.meanwhile = true, []step{underWay, cancel, release}
-	all := []*scenario{event("notify_finish_sent", small()), again, lost}
-	for _, s := range all {
-		s.input = []any{workflows.NotifyInput{Publish: true, Commands: 3}}
-	}
-	return all
+	return []*scenario{planned, lost}
 }
 
 func event(name string, pages ...activities.PlanResult) *scenario {
 	return &scenario{
 		name: name, pages: pages, workflow: workflows.NotifyEvent, queue: workflows.EventsQueue(prefix),
-		input: []any{workflows.NotifyInput{Publish: true, Commands: 1}},
+		input: []any{workflows.NotifyInput{Publish: true, Commands: workflows.Commands}},
 	}
 }
 
@@ -129,4 +112,16 @@ func emailWhenReleased(ctx context.Context, s *scenario, in activities.SendInput
 		return activities.SendResult{Status: notification.Sent}, nil
 	}
 	return sentWhenReleased(ctx, s, in)
+}
+
+// takings are events that take back another event.
+func takings() []*scenario {
+	taking := event("notify_cancels", small())
+	taking.input = []any{workflows.NotifyInput{Commands: workflows.Commands, Cancels: "evt-0"}}
+	return []*scenario{taking}
+}
+
+// CancelEvent finds nothing left to cancel.
+func (a *actors) CancelEvent(context.Context, activities.CancelEventInput) (activities.CancelEventResult, error) {
+	return activities.CancelEventResult{}, nil
 }

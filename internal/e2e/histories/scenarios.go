@@ -65,8 +65,7 @@ func (s *scenario) files(run string) map[string]workflow.Execution {
 func scenarios(stamp string) []*scenario {
 	all := append(pollers(), sweeps()...)
 	all = append(all, events()...)
-	all = append(all, firstTries()...)
-	all = append(all, firstEnds()...)
+	all = append(all, again()...)
 	all = append(all, takings()...)
 	all = append(all, largeEvents()...)
 	all = append(all, batchedEvents()...)

@@ -114,7 +114,6 @@ func TestProduceAllAroundARefusedRecord(t *testing.T) {
 	}
 }
 
-// Many records in one batch are too large together, and each is taken.
 // Flushes follow each other at once, and each looks for a record that is too large: nothing
 // overtakes a record of its key.
 func TestProduceAllIsNotOvertaken(t *testing.T) {
@@ -143,6 +142,7 @@ func TestProduceAllIsNotOvertaken(t *testing.T) {
 	}
 }
 
+// Many records in one batch are too large together, and each is taken.
 func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
 	t.Parallel()
 
@@ -219,7 +219,8 @@ func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 	require.Less(t, slices.Index(values, "2"), slices.Index(values, "3"))
 }
 
-// While a partition has no leader, records for other topics go their way at once.
+// A partition without a leader holds up its own records alone: the others of the call, and of
+// other calls, are taken. The broker's word comes back, and not the end of the call's time.
 func TestProduceAllBesideAPartitionWithoutALeader(t *testing.T) {
 	t.Parallel()
 
@@ -228,13 +229,19 @@ func TestProduceAllBesideAPartitionWithoutALeader(t *testing.T) {
 	kafkatest.CreateTopic(t, cluster.Address, "orders", nil)
 	end := cluster.Refuse("leaderless", kerr.NotLeaderForPartition)
 	producer := newProducer(t, kafka.Settings{Brokers: []string{cluster.Address}})
-	waiting := make(chan error, 1)
+	records := append(numbered("leaderless", "a", "b", "a"), numbered("orders", "c", "d")...)
+	ended := make(chan []error, 1)
 	ctx := within(t, patience)
-	go func() { waiting <- produce(producer, ctx, outboxes.Record{Topic: "leaderless"}) }()
+	go func() { ended <- producer.ProduceAll(ctx, records) }()
 	for range 20 {
 		require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: "orders"}))
 	}
-	require.Empty(t, waiting, "it waits for its leader")
+	errs := <-ended
+	requireUnavailable(t, errs[0], "NOT_LEADER")
+	requireUnavailable(t, errs[1], "NOT_LEADER")
+	require.ErrorIs(t, errs[2], outboxes.ErrKeyHeld)
+	require.NoError(t, errs[3])
+	require.NoError(t, errs[4])
 	end()
-	require.NoError(t, <-waiting)
+	require.NoError(t, produce(producer, within(t, patience), outboxes.Record{Topic: "leaderless"}))
 }

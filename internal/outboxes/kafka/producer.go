@@ -27,6 +27,9 @@ const (
 	// broker that has not heard of it yet.
 	topicRetries  = 1
 	topicInterval = 250 * time.Millisecond
+	// A partition without a leader is asked again each topicInterval, for about two seconds: the
+	// rest of its flush waits for it.
+	recordRetries = 8
 )
 
 // Producer is a client of the brokers, for any number of goroutines. It finds brokers that
@@ -60,6 +63,7 @@ func New(s Settings) (*Producer, error) {
 		kgo.MaxBufferedBytes(maxOpenBytes),
 		kgo.ProducerBatchMaxBytes(maxBatchBytes),
 		kgo.UnknownTopicRetries(topicRetries),
+		kgo.RecordRetries(recordRetries),
 		kgo.MetadataMinAge(topicInterval),
 		kgo.ManualFlushing(),
 	}

@@ -60,66 +60,51 @@ func URL(t testing.TB) string {
 	defer cancel()
 	run := os.Getenv(RunVariable)
 	name := prefix(run) + rand.Text()
-	require.NoError(t, create(ctx, server, name))
+	require.NoError(t, onServer(ctx, server, func(conn *pgx.Conn) error {
+		template, err := ensureTemplate(ctx, conn, server)
+		if err == nil {
+			_, err = conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", quote(name), quote(template)))
+		}
+		return err
+	}))
 	t.Cleanup(func() {
 		if run != "" {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		require.NoError(t, drop(ctx, server, name))
+		require.NoError(t, onServer(ctx, server, func(conn *pgx.Conn) error { return drop(ctx, conn, name) }))
 	})
 	return urlOf(server, name, maxConns)
 }
 
-// create makes a database as a copy of the template.
-func create(ctx context.Context, server, name string) error {
+// onServer connects to the server for the time of a call.
+func onServer(ctx context.Context, server string, do func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return fmt.Errorf("reach the server of DATABASE_URL: %w", err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	template, err := ensureTemplate(ctx, conn, server)
-	if err != nil {
-		return err
-	}
-	if _, err := conn.Exec(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", quote(name), quote(template))); err != nil {
-		return fmt.Errorf("create test database: %w", err)
-	}
-	return nil
+	return do(conn)
 }
 
-func drop(ctx context.Context, server, name string) error {
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	_, err = conn.Exec(ctx, "DROP DATABASE "+quote(name)+" WITH (FORCE)")
+func drop(ctx context.Context, conn *pgx.Conn, name string) error {
+	_, err := conn.Exec(ctx, "DROP DATABASE "+quote(name)+" WITH (FORCE)")
 	return err
 }
 
 // DropRun drops the databases of a run.
 func DropRun(ctx context.Context, server, run string) error {
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return fmt.Errorf("reach the server of DATABASE_URL: %w", err)
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	rows, err := conn.Query(ctx, "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", prefix(run))
-	if err != nil {
-		return fmt.Errorf("list test databases: %w", err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return fmt.Errorf("list test databases: %w", err)
-	}
-	for _, name := range names {
-		if _, err := conn.Exec(ctx, "DROP DATABASE "+quote(name)+" WITH (FORCE)"); err != nil {
-			return fmt.Errorf("drop test database: %w", err)
+	return onServer(ctx, server, func(conn *pgx.Conn) error {
+		rows, _ := conn.Query(ctx, "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", prefix(run)) // CollectRows returns its error
+		names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		for _, name := range names {
+			if err = drop(ctx, conn, name); err != nil {
+				break
+			}
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }

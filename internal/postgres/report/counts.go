@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,9 +68,5 @@ func (r Reader) IncompleteEvents(ctx context.Context) (int, error) {
 		       WHERE  outcome = 'INCOMPLETE'
 		       LIMIT  $1) AS any_of_them`
 
-	var count int
-	if err := r.Pool.QueryRow(ctx, query, mostCounted).Scan(&count); err != nil {
-		return 0, fmt.Errorf("count incomplete events: %w", err)
-	}
-	return count, nil
+	return one(ctx, r, "the number of incomplete events", pgx.RowTo[int], query, mostCounted)
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -93,11 +92,7 @@ func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int
 	if err := r.checkUserType(ctx, filter.UserType); err != nil {
 		return 0, err
 	}
-	var count int
-	if err := r.Pool.QueryRow(ctx, query, filter.params()...).Scan(&count); err != nil {
-		return 0, fmt.Errorf("count deliveries: %w", err)
-	}
-	return count, nil
+	return one(ctx, r, "the number of deliveries", pgx.RowTo[int], query, filter.params()...)
 }
 
 // DeliveryPage reads the next deliveries that the filter selects: up to limit of

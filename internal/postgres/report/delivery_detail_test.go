@@ -23,9 +23,8 @@ func TestDeliveryDetail(t *testing.T) {
 		INSERT INTO delivery_retry (delivery_id, run_id, retried_at, again, status_before, error_before)
 		VALUES ($1, 'run-2', '2026-11-21 10:00Z', true, 'SENT', NULL), ($1, 'run-1', '2026-11-21 09:00Z', false, 'FAILED', 'no')`, mail)
 
-	got, err := r.DeliveryDetail(t.Context(), mail)
+	got := must(r.DeliveryDetail(t.Context(), mail))(t)
 
-	require.NoError(t, err)
 	require.Equal(t, mail, got.DeliveryID)
 	require.Equal(t, notification.Pending, got.Status)
 	require.Equal(t, 2, got.Attempts)
@@ -64,9 +63,8 @@ func TestReceiptsOfADelivery(t *testing.T) {
 		       ('sendgrid', 'r-9', 'evt-1-staff11-SMS', NULL, '2026-11-21 09:00Z', 'delivered', 'DELIVERED', NULL),
 		       ('sendgrid', 'r-8', 'digest-1', NULL, '2026-11-21 09:00Z', 'delivered', 'DELIVERED', NULL)`, mail)
 
-	got, err := r.DeliveryDetail(t.Context(), mail)
+	got := must(r.DeliveryDetail(t.Context(), mail))(t)
 
-	require.NoError(t, err)
 	require.True(t, got.ReceiptFailed)
 	var words []string
 	for _, receipt := range got.Receipts {
@@ -87,9 +85,8 @@ func TestDeliveryDetailIsBounded(t *testing.T) {
 
 	exec(t, r, "INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, at, status) SELECT 'twilio', n, $1, now() + n * interval '1 minute', 'r-' || n FROM generate_series(1, 60) n", mail)
 
-	got, err := r.DeliveryDetail(t.Context(), mail)
+	got := must(r.DeliveryDetail(t.Context(), mail))(t)
 
-	require.NoError(t, err)
 	require.False(t, got.HasText)
 	require.Zero(t, got.DigestItems)
 	require.Len(t, got.Log, 50)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"herald/internal/notification"
 )
 
 // MostLookedAt bounds how many rows of one table are looked at for mistakes.
@@ -95,12 +98,7 @@ func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
 		       CASE WHEN $1 = 'recipient' THEN count(user_id) - count(DISTINCT (user_type, user_id)) FILTER (WHERE user_id IS NOT NULL) ELSE 0 END AS twice
 		FROM  (SELECT user_type::text, user_id::text FROM ` + pgx.Identifier{table}.Sanitize() + ` LIMIT $2) AS looked_at`
 
-	rows, _ := r.Pool.Query(ctx, query, table, MostLookedAt) // CollectExactlyOneRow returns its error
-	flaws, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[IDFlaws])
-	if err != nil {
-		return IDFlaws{}, fmt.Errorf("look at the ids of %s: %w", table, err)
-	}
-	return flaws, nil
+	return one(ctx, r, "the ids of "+table, pgx.RowToStructByName[IDFlaws], query, table, MostLookedAt)
 }
 
 // People counts the rows of recipient.
@@ -116,12 +114,7 @@ func (r Reader) People(ctx context.Context) (People, error) {
 		       count(*) FILTER (WHERE active) AS active
 		FROM  (SELECT active::boolean FROM recipient LIMIT $1) AS looked_at`
 
-	rows, _ := r.Pool.Query(ctx, query, MostLookedAt) // CollectExactlyOneRow returns its error
-	people, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[People])
-	if err != nil {
-		return People{}, fmt.Errorf("count the people: %w", err)
-	}
-	return people, nil
+	return one(ctx, r, "the number of people", pgx.RowToStructByName[People], query, MostLookedAt)
 }
 
 // Strangers are members who are not in recipient.
@@ -181,4 +174,42 @@ func (r Reader) values(ctx context.Context, table, expression string) ([]ValueCo
 		LIMIT  $2`
 
 	return list(ctx, r, "values of "+table, pgx.RowToStructByName[ValueCount], query, MostLookedAt, mostValues)
+}
+
+// maxUserTypes is how many user types an error names.
+const maxUserTypes = 50
+
+// checkUserType refuses a user type that does not exist; empty: none was named. The
+// error is a [notification.UnknownUserTypeError].
+func (r Reader) checkUserType(ctx context.Context, userType notification.UserType) error {
+	const query = `
+		SELECT user_type
+		FROM   user_type
+		ORDER BY user_type = $1 DESC, user_type
+		LIMIT  $2`
+
+	if userType == "" {
+		return nil
+	}
+	known, err := list(ctx, r, "user types", pgx.RowTo[notification.UserType], query, userType, maxUserTypes)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(known, userType):
+		return &notification.UnknownUserTypeError{UserType: userType, Known: known}
+	}
+	return nil
+}
+
+// RecipientPrefixes reads the beginnings of recipients, such as CUSTOMER/, that begin
+// with prefix in any case, up to limit of them.
+func (r Reader) RecipientPrefixes(ctx context.Context, prefix string, limit int) ([]string, error) {
+	const query = `
+		SELECT user_type || '/'
+		FROM   user_type
+		WHERE  starts_with(user_type || '/', upper($1))
+		ORDER BY user_type
+		LIMIT  $2`
+
+	return list(ctx, r, "user types", pgx.RowTo[string], query, prefix, limit)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"herald/internal/notification"
+	"herald/internal/postgres/postgrestest"
 	"herald/internal/postgres/report"
 )
 
@@ -36,16 +37,12 @@ func TestDeliveryFilter(t *testing.T) {
 		{name: "none", filter: report.DeliveryFilter{EventID: "evt-3"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-
-			count, err := r.CountDeliveries(t.Context(), tt.filter)
-			require.NoError(t, err)
-			require.Equal(t, len(tt.want), count)
-			page, err := r.DeliveryPage(t.Context(), tt.filter, 0, 10)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, rowIDs(page))
-		})
+		count, err := r.CountDeliveries(t.Context(), tt.filter)
+		require.NoError(t, err, tt.name)
+		require.Equal(t, len(tt.want), count, tt.name)
+		page, err := r.DeliveryPage(t.Context(), tt.filter, 0, 10)
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, rowIDs(page), tt.name)
 	}
 }
 
@@ -63,12 +60,9 @@ func TestDeliveryPages(t *testing.T) {
 	r := told(t)
 	sms := report.DeliveryFilter{Channels: []notification.Channel{notification.SMS, notification.Push}}
 
-	first, err := r.DeliveryPage(t.Context(), sms, 0, 2)
-	require.NoError(t, err)
-	second, err := r.DeliveryPage(t.Context(), sms, first[1].ID, 2)
-	require.NoError(t, err)
-	latest, err := r.LatestDeliveries(t.Context(), sms, 2)
-	require.NoError(t, err)
+	first := must(r.DeliveryPage(t.Context(), sms, 0, 2))(t)
+	second := must(r.DeliveryPage(t.Context(), sms, first[1].ID, 2))(t)
+	latest := must(r.LatestDeliveries(t.Context(), sms, 2))(t)
 
 	require.Equal(t, []int64{2, 3}, rowIDs(first))
 	require.Equal(t, []int64{4}, rowIDs(second))
@@ -81,9 +75,8 @@ func TestDeliveryRow(t *testing.T) {
 	r := told(t)
 	exec(t, r, "UPDATE notification SET sent_at = $1, send_after = $1, attempt_count = 3 WHERE id = 4", noon)
 
-	latest, err := r.LatestDeliveries(t.Context(), report.DeliveryFilter{}, 1)
+	latest := must(r.LatestDeliveries(t.Context(), report.DeliveryFilter{}, 1))(t)
 
-	require.NoError(t, err)
 	require.Len(t, latest, 1)
 	require.True(t, noon.Equal(latest[0].CreatedAt))
 	require.True(t, noon.Equal(*latest[0].SentAt))
@@ -103,14 +96,10 @@ func TestLatestIDs(t *testing.T) {
 
 	r := told(t)
 
-	deliveries, err := r.DeliveryIDs(t.Context(), "evt-2-", 1)
-	require.NoError(t, err)
-	require.Equal(t, []string{"evt-2-customer10-PUSH"}, deliveries)
-	events, err := r.EventIDs(t.Context(), "evt-", 2)
-	require.NoError(t, err)
+	require.Equal(t, []string{"evt-2-customer10-PUSH"}, must(r.DeliveryIDs(t.Context(), "evt-2-", 1))(t))
+	events := must(r.EventIDs(t.Context(), "evt-", 2))(t)
 	require.Equal(t, []string{"evt-3", "evt-2"}, events)
-	events, err = r.EventIDs(t.Context(), "%", 2)
-	require.NoError(t, err)
+	events = must(r.EventIDs(t.Context(), "%", 2))(t)
 	require.Empty(t, events)
 }
 
@@ -140,9 +129,8 @@ func TestLatestEvents(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 
-			list, err := r.LatestEvents(t.Context(), tt.filter, 2)
+			list := must(r.LatestEvents(t.Context(), tt.filter, 2))(t)
 
-			require.NoError(t, err)
 			var ids []string
 			for _, e := range list {
 				ids = append(ids, e.EventID)
@@ -150,8 +138,7 @@ func TestLatestEvents(t *testing.T) {
 			require.Equal(t, tt.want, ids)
 		})
 	}
-	list, err := r.LatestEvents(t.Context(), report.EventFilter{}, 3)
-	require.NoError(t, err)
+	list := must(r.LatestEvents(t.Context(), report.EventFilter{}, 3))(t)
 	require.Equal(t, "FAILED no", fmt.Sprint(list[1].Status, " ", list[1].ErrorMessage))
 	require.Equal(t, "PROCESSED SUCCESS PROBLEM no path", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus, " ", list[2].Outcome, " ", list[2].Problem))
 }
@@ -162,8 +149,7 @@ func TestLatestEventsThatAreUndecided(t *testing.T) {
 
 	r := told(t)
 	undecided := func() bool {
-		list, err := r.LatestEvents(t.Context(), report.EventFilter{Type: "RESERVATION_REQUESTED"}, 1)
-		require.NoError(t, err)
+		list := must(r.LatestEvents(t.Context(), report.EventFilter{Type: "RESERVATION_REQUESTED"}, 1))(t)
 		return list[0].Undecided
 	}
 	exec(t, r, "UPDATE processed_event SET status = 'PROCESSING', created_at = now() - interval '2 minutes'")
@@ -174,4 +160,113 @@ func TestLatestEventsThatAreUndecided(t *testing.T) {
 	require.False(t, undecided(), "it has just begun")
 	exec(t, r, "DELETE FROM processed_event")
 	require.False(t, undecided(), "it has not begun")
+}
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const mail = "evt-1-staff10-EMAIL"
+
+// told is a database of its own with two events. evt-1 of restaurant 5 was decided
+// for staff 9, who gets nothing, and for staff 10 and 11; evt-2 went to customer 10.
+// Their four deliveries, 1 to 4, were planned an hour apart, the last at noon.
+func told(t *testing.T) report.Reader {
+	t.Helper()
+	r := report.Reader{Pool: postgrestest.New(t).Pool}
+	exec(t, r, `
+		INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, correlation_id, status, published_at, attempt_count, error_message, created_at)
+		VALUES ('evt-1', 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{}', 'order-1', 'PROCESSED', now(), 1, NULL, '2026-11-21 09:00Z'),
+		       ('evt-2', 'OTHER', 'RESTAURANT', '6', '{}', NULL, 'FAILED', NULL, 3, 'no', '2026-11-21 10:00Z'),
+		       ('evt-3', 'OTHER', 'RESTAURANT', '6', '{}', NULL, 'PENDING', NULL, 0, NULL, '2026-11-21 11:00Z');
+		INSERT INTO processed_event (event_id, status) VALUES ('evt-1', 'PROCESSING');
+		INSERT INTO notification_decision (event_id, user_type, user_id, channels)
+		VALUES ('evt-1', 'RESTAURANT_USER', '10', '{"EMAIL": "SELECTED", "SLACK": "NO_ADDRESS"}'),
+		       ('evt-1', 'RESTAURANT_USER', '11', '{"SMS": "SELECTED"}'),
+		       ('evt-1', 'RESTAURANT_USER', '9', '{"EMAIL": "USER_DISABLED"}');
+		INSERT INTO notification (id, event_id, event_type, correlation_id, user_type, user_id, entity_type, entity_id, channel, delivery_id,
+		                          title, body, recipient_address, status, last_error, digest_id)
+		OVERRIDING SYSTEM VALUE
+		VALUES (1, 'evt-1', 'RESERVATION_REQUESTED', NULL, 'RESTAURANT_USER', '10', NULL, NULL, 'EMAIL', 'evt-1-staff10-EMAIL', 'a', 'b', 'c', 'PENDING', NULL, NULL),
+		       (2, 'evt-1', 'RESERVATION_REQUESTED', 'c-2', 'RESTAURANT_USER', '11', 'RESTAURANT', '5', 'SMS', 'evt-1-staff11-SMS', 'a', 'b', 'c', 'PENDING', NULL, NULL),
+		       (3, 'evt-2', 'OTHER', 'c-3', 'CUSTOMER', '10', 'RESTAURANT', '5', 'SMS', 'evt-2-customer10-SMS', 'a', 'b', 'c', 'FAILED', 'twilio refused: 400 21211', NULL),
+		       (4, 'evt-2', 'OTHER', 'c-4', 'CUSTOMER', '10', 'RESTAURANT', '6', 'PUSH', 'evt-2-customer10-PUSH', 'a', 'b', NULL, 'CANCELLED', 'cancelled', 'digest-1')`)
+	exec(t, r, "UPDATE notification SET created_at = $1::timestamptz - (4 - id) * interval '1 hour'", noon)
+	return r
+}
+
+func exec(t *testing.T, r report.Reader, sql string, params ...any) {
+	t.Helper()
+	must(r.Pool.Exec(t.Context(), sql, params...))(t)
+}
+
+func TestDeliveryCounts(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, "UPDATE notification SET created_at = now() - (4 - id) * interval '1 hour', channel = 'SMS' WHERE channel <> 'PUSH'")
+
+	counts := must(r.DeliveryCounts(t.Context(), 150*time.Minute))(t)
+	require.Equal(t, []report.DeliveryCount{
+		{Channel: notification.SMS, Status: notification.Failed, Count: 1},
+		{Channel: notification.SMS, Status: notification.Pending, Count: 1},
+	}, counts)
+	counts = must(r.DeliveryCounts(t.Context(), 5*time.Hour))(t)
+	require.Equal(t, 2, counts[1].Count, "the older one is counted too")
+	counts = must(r.DeliveryCounts(t.Context(), 0))(t)
+	require.Equal(t, []report.DeliveryCount{}, counts)
+}
+
+func TestIncompleteEvents(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	count := must(r.IncompleteEvents(t.Context()))(t)
+	require.Zero(t, count)
+	exec(t, r, "UPDATE processed_event SET status = 'SUCCESS', outcome = 'INCOMPLETE'")
+	count = must(r.IncompleteEvents(t.Context()))(t)
+	require.Equal(t, 1, count)
+}
+
+func TestActions(t *testing.T) {
+	t.Parallel()
+
+	r := told(t)
+	exec(t, r, `
+		INSERT INTO operator_action (actor, command, target, detail, at)
+		VALUES ('ada', 'event retry', 'evt-1', '', '2026-11-21 10:00Z'),
+		       ('ada', 'event cancel', 'evt-2', 'in bulk', '2026-11-21 11:00Z'),
+		       ('eve', 'event retry', 'evt-1', '', '2026-11-21 12:00Z')`)
+	tests := []struct {
+		name   string
+		filter report.ActionFilter
+		want   []string
+	}{
+		{name: "all, bounded", filter: report.ActionFilter{}, want: []string{"eve event retry evt-1", "ada event cancel evt-2"}},
+		{name: "actor", filter: report.ActionFilter{Actor: "ada"}, want: []string{"ada event cancel evt-2", "ada event retry evt-1"}},
+		{name: "command", filter: report.ActionFilter{Command: "event cancel"}, want: []string{"ada event cancel evt-2"}},
+		{name: "target", filter: report.ActionFilter{Target: "evt-2"}, want: []string{"ada event cancel evt-2"}},
+		{name: "since is included", filter: report.ActionFilter{Since: noon}, want: []string{"eve event retry evt-1"}},
+		{name: "several conditions", filter: report.ActionFilter{Actor: "eve", Target: "evt-2"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			actions := must(r.Actions(t.Context(), tt.filter, 2))(t)
+
+			var got []string
+			for _, a := range actions {
+				got = append(got, a.Actor+" "+a.Command+" "+a.Target)
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// must returns the value of a call and fails the test if the call has failed.
+func must[T any](value T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return value
+	}
 }

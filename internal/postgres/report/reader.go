@@ -5,7 +5,6 @@ package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -25,6 +24,17 @@ func list[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return found, nil
+}
+
+// one reads the first row of a query. What it reads is named in the error, which is
+// [pgx.ErrNoRows] if there is none.
+func one[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[T], query string, params ...any) (T, error) {
+	rows, _ := r.Pool.Query(ctx, query, params...) // CollectOneRow returns its error
+	found, err := pgx.CollectOneRow(rows, read)
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", what, err)
+	}
+	return found, err
 }
 
 // optional is null for a zero value.
@@ -48,9 +58,6 @@ func queueRows[T any](batch *pgx.Batch, into *[]T, query string, params ...any) 
 func queueRow[T any](batch *pgx.Batch, into **T, query string, params ...any) {
 	batch.Queue(query, params...).Query(func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[T])
-		if errors.Is(err, pgx.ErrNoRows) {
-			err = nil
-		}
-		return err
+		return unlessNoRows(err)
 	})
 }

@@ -81,6 +81,9 @@ type RecipientRule struct {
 	Roles        []string // nil: any
 }
 
+// recipientRule are the fields of [RecipientRule].
+const recipientRule = `e.event_type, coalesce(e.user_type, '') AS user_type, e.entity_type, coalesce(e.entity_id_path, '') AS entity_id_path, e.roles`
+
 // PathRule is a row of the rules with a path into payloads.
 type PathRule struct {
 	Table, Column, Path string
@@ -109,11 +112,7 @@ func (r Reader) Paths(ctx context.Context) ([]PathRule, error) {
 // people of these types, are to be of another one.
 func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 	const query = `
-		SELECT e.event_type,
-		       coalesce(e.user_type, '') AS user_type,
-		       e.entity_type,
-		       coalesce(e.entity_id_path, '') AS entity_id_path,
-		       e.roles
+		SELECT ` + recipientRule + `
 		FROM   event_type_recipients e
 		WHERE  CASE
 		           WHEN e.entity_type IN ('CUSTOMER', 'ADMIN') THEN e.user_type <> e.entity_type
@@ -135,11 +134,7 @@ func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 // and over no channel that serves their user type.
 func (r Reader) RulesOverNoChannel(ctx context.Context) ([]RecipientRule, error) {
 	const query = `
-		SELECT e.event_type,
-		       e.user_type,
-		       e.entity_type,
-		       coalesce(e.entity_id_path, '') AS entity_id_path,
-		       e.roles
+		SELECT ` + recipientRule + `
 		FROM   event_type_recipients e
 		WHERE  e.user_type IS NOT NULL
 		AND    EXISTS (SELECT FROM event_type_channel_routing c WHERE c.event_type = e.event_type)
@@ -184,6 +179,32 @@ func (r Reader) SettingsOfNobody(ctx context.Context) ([]RestrictedSetting, erro
 		LIMIT  $1`
 
 	return list(ctx, r, "settings with roles that nobody has", pgx.RowToStructByName[RestrictedSetting], query, mostRules)
+}
+
+// RestrictedRoute is a row of event_type_channel_routing with roles that nobody has.
+type RestrictedRoute struct {
+	EventType string
+	Channel   notification.Channel
+	Vacant    []string // the roles that nobody has; empty: the row allows no role
+}
+
+// RoutesOfNobody reads the routing whose roles are empty, or have some that no active member
+// of any entity has.
+func (r Reader) RoutesOfNobody(ctx context.Context) ([]RestrictedRoute, error) {
+	const query = `
+		SELECT e.event_type, e.channel_type AS channel, v.vacant
+		FROM   event_type_channel_routing e
+		CROSS JOIN LATERAL (
+			SELECT coalesce(array_agg(a.role), '{}') AS vacant
+			FROM   unnest(e.roles) AS a (role)
+			WHERE  NOT EXISTS (SELECT FROM entity_member m WHERE m.active::boolean AND m.role::text = a.role)
+		) v
+		WHERE  e.roles IS NOT NULL
+		AND    (e.roles = '{}' OR v.vacant <> '{}')
+		ORDER BY e.event_type, e.channel_type
+		LIMIT  $1`
+
+	return list(ctx, r, "routing for roles that nobody has", pgx.RowToStructByName[RestrictedRoute], query, mostRules)
 }
 
 // RecentType is a type of event, and the ids of the last events of it, the newest first.

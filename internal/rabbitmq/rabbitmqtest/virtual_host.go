@@ -26,12 +26,7 @@ func (v VirtualHost) Dial(t testing.TB) *amqp.Channel {
 // may consume it.
 func (v VirtualHost) Take(t testing.TB, queue string) []amqp.Delivery {
 	t.Helper()
-	conn, err := amqp.Dial(v.URL)
-	require.NoError(t, err)
-	defer conn.Close()
-	ch, err := conn.Channel()
-	require.NoError(t, err)
-	state, err := ch.QueueDeclarePassive(queue, true, false, false, false, nil)
+	state, err := v.Dial(t).QueueDeclarePassive(queue, true, false, false, false, nil)
 	require.NoError(t, err)
 	return v.Await(t, queue, state.Messages)
 }

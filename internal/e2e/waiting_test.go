@@ -1,0 +1,208 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Reminders a day before visits: one that is nearly due, some for years to come, one
+// whose time is past, and one whose visit has no zone.
+func TestReminders(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, timezone) VALUES ('CUSTOMER', '42', 'ada@example.com', 'Europe/Rome')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path, send_before, skip_if_past)
+	        VALUES ('VISIT', 'EMAIL', 'DELAYED', 'visit.startsAt', '24 hours', true)`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('VISIT', 'Your visit', '{{.payload.visit.startsAt}}')`)
+	s.startAll()
+	visit := func(name, startsAt string) (event, reminder string) {
+		event = s.emit(s.name+"-"+name, "VISIT", "CUSTOMER/42", fmt.Sprintf(`{"visit":{"startsAt":%q}}`, startsAt))
+		return event, event + "-customer42-EMAIL"
+	}
+	const waits = "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND send_after = $2"
+	rome := time.FixedZone("", 3600)
+	due := time.Now().Add(5 * time.Second).Truncate(time.Second)
+	years := time.Now().AddDate(9, 0, 0).Truncate(time.Second)
+
+	_, soon := visit("soon", due.Add(24*time.Hour).In(rome).Format(time.RFC3339))
+	_, hastened := visit("hastened", years.Format(time.RFC3339))
+	_, moved := visit("moved", years.Format(time.RFC3339))
+	past, never := visit("past", time.Now().Add(23*time.Hour).Format(time.RFC3339))
+	malformed, failed := visit("malformed", "2026-11-23T09:30:00")
+
+	for _, id := range []string{hastened, moved} {
+		s.awaitCount(1, waits, id, years.Add(-24*time.Hour))
+	}
+	require.Contains(t, s.starter("delivery", "why", moved), "DELAYED until 24h0m0s before visit.startsAt")
+	s.orders("send-now", hastened)
+	s.orders("reschedule", moved, "--in", "1s")
+	for _, id := range []string{soon, hastened, moved} {
+		s.awaitDelivery(id, "SENT")
+	}
+	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1 AND sent_at < $2", soon, due), "it was sent too early")
+
+	s.awaitSuccess(past, malformed)
+	require.Contains(t, s.starter("event", "show", past), "SKIPPED")
+	why := s.starter("delivery", "why", "--event", past, "--recipient", "customer/42", "--channel", "email")
+	require.Contains(t, why, "was past when the event was planned")
+	require.Zero(t, s.count("SELECT count(*) FROM notification WHERE delivery_id = $1", never))
+	s.awaitDelivery(failed, "FAILED")
+	require.Contains(t, s.starter("delivery", "show", failed), "visit.startsAt is not a time with a zone")
+	require.Len(t, s.accepted(), 3)
+}
+
+// A reminder whose text fails ends at once, though its time is years ahead. Once that is
+// mended, or after it was cancelled, a retry waits for its time again.
+func TestRetriedReminderWaits(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email) VALUES ('CUSTOMER', '42', 'ada@example.com')`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, send_at_path) VALUES ('VISIT', 'EMAIL', 'DELAYED', 'startsAt')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('VISIT', 'Your visit', '{{.payload.room}}')`)
+	s.startAll()
+	years := time.Now().AddDate(5, 0, 0).UTC().Truncate(time.Second)
+	event := s.emit(s.name, "VISIT", "CUSTOMER/42", fmt.Sprintf(`{"startsAt":%q}`, years.Format(time.RFC3339)))
+	id := event + "-customer42-EMAIL"
+	s.awaitSuccess(event)
+	s.awaitDelivery(id, "FAILED")
+	s.exec(`UPDATE notification_template SET body = '{{.payload.startsAt}}' WHERE event_type = 'VISIT'`)
+
+	const waits = "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = 'PENDING' AND send_after = $2"
+	for range 2 {
+		require.Contains(t, s.starter("delivery", "retry", id), "waits until its own time")
+		s.awaitCount(1, waits, id, years)
+		s.eventually(func() bool {
+			return strings.Contains(s.starter("delivery", "why", id), "it waits until "+years.Format("2006-01-02"))
+		}, "%s does not wait", id)
+		s.orders("cancel", id)
+		s.awaitDelivery(id, "CANCELLED")
+		require.Contains(t, s.starter("delivery", "why", id), "waits until its own time, "+years.Format("2006-01-02"))
+	}
+	s.starter("delivery", "retry", id, "--no-wait")
+	s.orders("send-now", id)
+	s.awaitDelivery(id, "SENT")
+	require.Len(t, s.accepted(), 1)
+}
+
+// orders carries out an operator's order about a delivery, as soon as its workflow runs.
+func (s *system) orders(verb, id string, flags ...string) {
+	s.t.Helper()
+	var out string
+	s.eventually(func() bool {
+		var err error
+		out, err = s.tryStarter(append([]string{"delivery", verb, id}, flags...)...)
+		return err == nil
+	}, "%s of %s is refused: %s", verb, id, out)
+}
+
+// People leave, opt out and move while their deliveries wait: for a delay, in a digest,
+// or until a time that an operator set.
+func TestAfterAWait(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email)
+	        SELECT 'RESTAURANT_USER', i::text, format('ada%s@example.com', i) FROM generate_series(1, 5) AS i`)
+	s.exec(`INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role)
+	        SELECT 'RESTAURANT', r::text, 'RESTAURANT_USER', i::text, 'CHEF' FROM generate_series(1, 5) AS i, generate_series(5, 6) AS r`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, digest_window)
+	        VALUES ('LATER', 'EMAIL', 'DELAYED', '1 hour', '5 minutes'), ('NEWS', 'EMAIL', 'AGGREGATE', '0', '1 hour')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'news of {{.payload.of}}', 'news')`)
+	s.startAll()
+	emit := func(eventType string, restaurant int) string {
+		return s.emit(fmt.Sprintf("%s-%s-%d", s.name, eventType, restaurant), eventType, fmt.Sprintf("RESTAURANT/%d", restaurant), fmt.Sprintf(`{"of":%d}`, restaurant))
+	}
+	mail := func(event string, staff int) string { return fmt.Sprintf("%s-staff%d-EMAIL", event, staff) }
+	later, five, six := emit("LATER", 5), emit("NEWS", 5), emit("NEWS", 6)
+	s.awaitCount(15, "SELECT count(*) FROM notification")
+
+	s.exec("DELETE FROM entity_member WHERE user_id = '1' AND entity_id = '5'") // left one restaurant of two
+	s.exec("INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled) VALUES ('RESTAURANT_USER', '2', 'EMAIL', false)")
+	s.exec("UPDATE recipient SET active = false WHERE user_id = '3'")
+	s.exec("UPDATE recipient SET email = 'moved@example.com' WHERE user_id = '4'")
+	for staff := 1; staff <= 5; staff++ {
+		for _, event := range []string{later, five} { // the digest lists the news of both
+			var out string
+			s.eventually(func() (ok bool) {
+				var err error
+				out, err = s.tryStarter("delivery", "reschedule", mail(event, staff), "--in", "1s")
+				return err == nil
+			}, "%s cannot be rescheduled: %s", mail(event, staff), out)
+		}
+	}
+
+	const gone, off = "NO_LONGER_RECIPIENT", "USER_DISABLED"
+	ends := map[int][3]string{ // why not; empty: sent
+		1: {gone, gone, ""}, 2: {off, off, off}, 3: {gone, gone, gone}, 4: {}, 5: {},
+	}
+	for staff, reasons := range ends {
+		for i, event := range []string{later, five, six} {
+			id, status := mail(event, staff), "SENT"
+			if reasons[i] != "" {
+				status = "CANCELLED"
+			}
+			s.awaitCount(1, "SELECT count(*) FROM notification WHERE delivery_id = $1 AND status = $2 AND coalesce(last_error, '') = $3", id, status, reasons[i])
+			require.Equal(t, status == "SENT", s.count("SELECT count(*) FROM delivery_attempt WHERE delivery_id = $1", id) == 1)
+		}
+	}
+	require.Equal(t, 3, s.count("SELECT count(*) FROM notification WHERE recipient_address = 'moved@example.com' AND status = 'SENT'"))
+	require.Contains(t, s.starter("delivery", "why", mail(later, 2)), "the recipient had switched EMAIL off")
+	s.awaitCount(3, "SELECT count(*) FROM processed_event WHERE status = 'SUCCESS'")
+	require.Len(t, s.accepted(), 5, "two that were rescheduled, and three digests")
+}
+
+// TestDelayEndsInQuietHours has deliveries whose delay ends in quiet hours, and asks what
+// is said of that before and after.
+func TestDelayEndsInQuietHours(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	s.exec(`INSERT INTO recipient (user_type, user_id, email, timezone) VALUES ('CUSTOMER', '42', 'ada@example.com', 'UTC')`)
+	s.exec(`INSERT INTO user_notification_preferences (user_type, user_id, channel_type, quiet_hours_enabled, quiet_hours_start, quiet_hours_end)
+	        VALUES ('CUSTOMER', '42', 'EMAIL', true, (now() AT TIME ZONE 'UTC' + interval '1 hour')::time(0), (now() AT TIME ZONE 'UTC' + interval '5 hours')::time(0))`)
+	s.exec(`INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, delay, quiet_hours_action)
+	        VALUES ('DROPPED', 'EMAIL', 'DELAYED', '2 hours', 'DROP'), ('DEFERRED', 'EMAIL', 'DELAYED', '2 hours', 'DEFER')`)
+	s.exec(`INSERT INTO notification_template (event_type, title, body) VALUES ('*', 'hello', 'you')`)
+	s.startAll()
+	var end string
+	require.NoError(t, s.store.Pool.QueryRow(t.Context(), `SELECT to_char(quiet_hours_end, 'HH24:MI "UTC"') FROM user_notification_preferences`).Scan(&end))
+	then := map[string]string{"DROPPED": "it is dropped then", "DEFERRED": "it waits until then"}
+	ids := map[string]string{}
+	for eventType := range then {
+		ids[eventType] = s.emit(s.name+"-"+eventType, eventType, "CUSTOMER/42", "{}") + "-customer42-EMAIL"
+	}
+	says := func(id string, facts ...string) {
+		for _, verb := range []string{"show", "why"} {
+			var said string
+			s.eventually(func() bool {
+				said, _ = s.tryStarter("delivery", verb, id) // there may be no row yet
+				for _, fact := range facts {
+					if !strings.Contains(said, fact) {
+						return false
+					}
+				}
+				return true
+			}, "delivery %s %s does not say %q", verb, id, facts)
+		}
+	}
+	for eventType, id := range ids {
+		says(id, "waiting until ", " UTC: delay; that is in quiet hours until ", end, then[eventType]) // also the workflow's own details
+		require.Contains(t, s.starter("delivery", "reschedule", id, "--in", "3h"), then[eventType])
+		says(id, "rescheduled by an operator", "that is in quiet hours until ", end, then[eventType])
+	}
+
+	s.exec(`UPDATE user_notification_preferences SET quiet_hours_start = (now() AT TIME ZONE 'UTC' - interval '1 hour')::time(0)`)
+	for _, id := range ids {
+		s.starter("delivery", "reschedule", id, "--in", "1s")
+	}
+	s.awaitDelivery(ids["DROPPED"], "CANCELLED")
+	require.Contains(t, s.starter("delivery", "why", ids["DROPPED"]), "when it was due it was quiet hours")
+	says(ids["DEFERRED"], ": quiet hours")
+	s.awaitCount(1, `SELECT count(*) FROM notification WHERE delivery_id = $1 AND send_after > now() + interval '4 hours'`, ids["DEFERRED"])
+}

@@ -1,0 +1,91 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"herald/activities"
+	"herald/workflows"
+)
+
+const (
+	// sweepInterval is the time from one sweep to the next.
+	sweepInterval = 10 * time.Minute
+	// cleaningInterval is the time from one cleaning to the next.
+	cleaningInterval = time.Hour
+	// catchup: runs that were missed longer ago are not made up for.
+	catchup = time.Minute
+)
+
+// every is a schedule of a workflow. A run that takes longer than the interval delays the
+// next.
+func (l *Launcher) every(interval time.Duration, action client.ScheduleWorkflowAction) client.ScheduleOptions {
+	action.TaskQueue = workflows.EventsQueue(l.Prefix)
+	return client.ScheduleOptions{
+		ID:            action.ID,
+		Spec:          client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: interval}}},
+		Overlap:       enums.SCHEDULE_OVERLAP_POLICY_SKIP,
+		CatchupWindow: catchup,
+		Action:        &action,
+	}
+}
+
+// SweepSchedule says whether the sweep is scheduled, and whether its schedule is paused.
+func (l *Launcher) SweepSchedule(ctx context.Context) (scheduled, paused bool, err error) {
+	description, err := l.Client.ScheduleClient().GetHandle(ctx, workflows.SweepID(l.Prefix)).Describe(ctx)
+	switch {
+	case IsNotFound(err):
+		return false, false, nil
+	case err != nil:
+		return false, false, fmt.Errorf("look at schedule %s: %w", workflows.SweepID(l.Prefix), err)
+	default:
+		return true, description.Schedule.State.Paused, nil
+	}
+}
+
+// ScheduleSweep makes Temporal start a [workflows.Sweep] every ten minutes, unless
+// it does so already.
+func (l *Launcher) ScheduleSweep(ctx context.Context) error {
+	_, err := l.Client.ScheduleClient().Create(ctx, l.every(sweepInterval, client.ScheduleWorkflowAction{
+		ID: workflows.SweepID(l.Prefix), Workflow: workflows.Sweep, StaticSummary: "looks for lost workflows",
+	}))
+	if err != nil && !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		return fmt.Errorf("schedule the sweep: %w", err)
+	}
+	return nil
+}
+
+// ScheduleCleaning makes Temporal start [workflows.CleanOutboxes] of these outboxes every
+// hour, and of no others from now on. None: the schedule is deleted. An operator's pause stays.
+func (l *Launcher) ScheduleCleaning(ctx context.Context, outboxes []activities.CleanOutboxInput) error {
+	id := workflows.CleaningID(l.Prefix)
+	schedule := l.Client.ScheduleClient().GetHandle(ctx, id)
+	if len(outboxes) == 0 {
+		if err := schedule.Delete(ctx); err != nil && !IsNotFound(err) {
+			return fmt.Errorf("delete schedule %s: %w", id, err)
+		}
+		return nil
+	}
+	options := l.every(cleaningInterval, client.ScheduleWorkflowAction{
+		ID: id, Workflow: workflows.CleanOutboxes, Args: []any{workflows.CleanInput{Outboxes: outboxes}},
+		StaticSummary: "deletes rows that are done from outboxes",
+	})
+	_, err := l.Client.ScheduleClient().Create(ctx, options)
+	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
+		err = schedule.Update(ctx, client.ScheduleUpdateOptions{DoUpdate: func(found client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+			changed := found.Description.Schedule
+			changed.Spec, changed.Action = &options.Spec, options.Action
+			return &client.ScheduleUpdate{Schedule: &changed}, nil
+		}})
+	}
+	if err != nil {
+		return fmt.Errorf("schedule the cleaning of outboxes: %w", err)
+	}
+	return nil
+}

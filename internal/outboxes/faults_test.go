@@ -1,0 +1,129 @@
+package outboxes_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/outboxes"
+	"herald/internal/postgres"
+	"herald/internal/stacktest"
+)
+
+// linked is a process that reaches the two databases over links.
+func (s *service) linked(t *testing.T) (walk *outboxes.Walk, business, herald *stacktest.Link) {
+	t.Helper()
+	over := *s
+	business, over.source.DatabaseURL = stacktest.LinkTo(t, s.source.DatabaseURL)
+	herald, url := stacktest.LinkTo(t, s.herald.Pool.Config().ConnString())
+	store, err := postgres.Open(t.Context(), url, "herald")
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	over.herald = store
+	return over.walk(t), business, herald
+}
+
+// mortal is a broker that a process reaches until it dies: before the first records are
+// produced, or once they are acknowledged. It may live again.
+type mortal struct {
+	outboxes.Topics
+	produces, lives bool
+	die             func()
+	once            sync.Once
+}
+
+func (m *mortal) ProduceAll(ctx context.Context, records []outboxes.Record) []error {
+	first := false
+	m.once.Do(func() { first = true })
+	errs := slices.Repeat([]error{&outboxes.UnavailableError{Err: errors.New("dead")}}, len(records))
+	if first && m.produces || !first && m.lives {
+		errs = m.Topics.ProduceAll(ctx, records)
+	}
+	if first {
+		m.die()
+	}
+	return errs
+}
+
+// A process dies between two steps of a page. The next one repeats that page and no other:
+// nobody is told twice, nothing is lost, and order is kept.
+func TestWalkAfterADeath(t *testing.T) {
+	t.Parallel()
+
+	tests := []struct {
+		name    string
+		route   *outboxes.KafkaRoute
+		mortal  *mortal
+		repeats int
+	}{
+		{"between adopting and producing", toTopics, &mortal{}, 0},
+		{"between acknowledgement and mark", toTopics, &mortal{produces: true}, 20},
+		{"between adopting and mark", nil, nil, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+
+			source := orders()
+			source.People, source.Kafka = true, tt.route
+			s := newService(t, source, "orders-out")
+			s.many(t, 1, 100, 7, "orders-out")
+			walk, business, herald := s.linked(t)
+			die := func() {
+				business.Cut()
+				herald.Cut()
+			}
+			if tt.mortal == nil {
+				walk.Adopted = die
+			} else {
+				tt.mortal.Topics, tt.mortal.die = walk.Topics, die
+				walk.Topics = tt.mortal
+			}
+			start(t, walk)
+			require.Eventually(t, func() bool { return count(t, s.herald, "event_outbox") >= 20 }, patience, time.Millisecond)
+			s.poll(t)
+			s.await(t, 100, "status = 'SENT'")
+			require.Equal(t, 100, count(t, s.herald, "event_outbox"))
+			require.Zero(t, count(t, s.herald, "source_row"))
+			if tt.route != nil {
+				require.Equal(t, tt.repeats, s.requireOrder(t, "orders-out", 1, 100, 7))
+			}
+		})
+	}
+}
+
+// A database that is away when a page is acknowledged is waited for: nothing is lost, sent
+// twice or out of order, and nobody is told twice.
+func TestWalkWhileADatabaseIsAway(t *testing.T) {
+	t.Parallel()
+
+	source := orders()
+	source.People = true
+	s := newService(t, source, "orders-out")
+	for n, of := range []string{"the service's", "Herald's"} {
+		walk, link, herald := s.linked(t)
+		if n == 1 {
+			link = herald
+		}
+		cut := make(chan struct{})
+		walk.Topics = &mortal{Topics: walk.Topics, produces: true, lives: true, die: func() {
+			link.Cut()
+			close(cut)
+		}}
+		s.many(t, 200*n+1, 200*n+100, 7, "orders-out")
+		p := start(t, walk)
+		<-cut
+		s.many(t, 200*n+101, 200*n+200, 7, "orders-out")
+		link.Mend()
+		s.await(t, 200*n+200, "status = 'SENT'")
+		p.stop(t)
+		require.Equal(t, 200*n+200, count(t, s.herald, "event_outbox"), of)
+		require.Zero(t, s.requireOrder(t, "orders-out", 1, 200*n+200, 7), of)
+	}
+	require.Zero(t, count(t, s.herald, "source_row"))
+}

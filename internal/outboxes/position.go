@@ -1,0 +1,75 @@
+package outboxes
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// position is how far a poller has come. It survives the end of the poller, so the next one
+// does not read again all rows that wait.
+type position struct {
+	Front, Back lane
+	Released    map[int64]bool // keys whose waiting row the back has ended: the front leaves their rows to it
+	Resting     []string       // topics
+	Settings    string         // of the source: with other ones, rows may lead elsewhere
+}
+
+// maxReleased bounds the keys of a position that is kept.
+const maxReleased = 10_000
+
+// resume begins where the last owner of the poller's slots ended. After a death, or other
+// settings, it begins at the first row.
+func (p *poll) resume(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	if err := p.Memory.BeginSource(ctx, p.Source); err != nil {
+		return err
+	}
+	p.owner = rand.Text()
+	kept, err := p.Memory.TakePosition(ctx, p.Source.Name, slices.Sorted(maps.Keys(p.slots)), p.owner)
+	if err != nil {
+		return err
+	}
+	var before position
+	if kept == nil || json.Unmarshal(kept, &before) != nil || before.Settings != p.settings() {
+		before = position{}
+	}
+	if before.Released == nil {
+		before.Released = map[int64]bool{}
+	}
+	before.Back.began = time.Now()
+	resting, err := p.Memory.RestingTopics(ctx, p.Source.Name)
+	p.position, p.rests = before, newRests(resting, before.Resting)
+	p.held, p.freed = map[int64]bool{}, map[int64]bool{}
+	return err
+}
+
+// keepPosition keeps where the poller ends. Without a position, the next one begins at the
+// first row.
+func (p *poll) keepPosition(ctx context.Context) {
+	if p.Front.From == "" || len(p.Released) > maxReleased {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	p.Resting, p.Settings = p.rests.names(), p.settings()
+	kept, err := json.Marshal(p.position)
+	if err == nil {
+		err = p.Memory.KeepPosition(ctx, p.Source.Name, p.owner, kept)
+	}
+	if err != nil {
+		p.Log.Warn("outbox: the next poller begins at the first row", "source", p.Source.Name, "error", p.Unquoted(err))
+	}
+}
+
+// settings returns the settings of the source without its secret.
+func (p *poll) settings() string {
+	source := p.Source
+	source.DatabaseURL = ""
+	text, _ := json.Marshal(source) // its fields are texts and numbers
+	return string(text)
+}

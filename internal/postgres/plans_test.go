@@ -1,0 +1,320 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/notification"
+	"herald/internal/postgres"
+	"herald/internal/postgres/postgrestest"
+)
+
+// statements are what a store was heard to ask.
+type statements struct {
+	mu    sync.Mutex
+	heard []pgx.TraceQueryStartData
+}
+
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, data)
+	return ctx
+}
+
+func (*statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (s *statements) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, pgx.TraceQueryStartData{SQL: data.SQL, Args: data.Args})
+}
+
+func (*statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// heard is a second store on the database of s, and what it asks.
+func heard(t *testing.T, s *postgres.Store) (*postgres.Store, *statements) {
+	t.Helper()
+	of := &statements{}
+	config := s.Pool.Config()
+	config.ConnConfig.Tracer = of
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	t.Cleanup(pool.Close)
+	return &postgres.Store{Pool: pool}, of
+}
+
+// planNode is a part of a plan.
+type planNode struct {
+	Type     string     `json:"Node Type"`
+	Relation string     `json:"Relation Name"`
+	Index    string     `json:"Index Name"`
+	By       string     `json:"Index Cond"`
+	Plans    []planNode `json:"Plans"`
+}
+
+func (n planNode) all() []planNode {
+	nodes := []planNode{n}
+	for _, child := range n.Plans {
+		nodes = append(nodes, child.all()...)
+	}
+	return nodes
+}
+
+// planOf returns the parts of the plan for a statement, and its text.
+func planOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) ([]planNode, string) {
+	t.Helper()
+	text := get[string](t, s, "EXPLAIN (FORMAT JSON) "+statement.SQL, statement.Args...)
+	var plans []struct{ Plan planNode }
+	require.NoError(t, json.Unmarshal([]byte(text), &plans))
+	return plans[0].Plan.all(), text
+}
+
+// Of a table of 200,000 rows, no question about an inbox reads more than an index leads to:
+// neither of somebody who has a quarter of them, nor of somebody who has a few or none.
+func TestInboxReadsByIndex(t *testing.T) {
+	t.Parallel()
+
+	s, ctx := postgrestest.New(t), t.Context()
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, created_at, available_at, sent_at, read_at)
+		SELECT 'e' || i, 'T', 'RESTAURANT_USER', CASE WHEN i % 4 = 0 THEN '10' ELSE (20 + i % 2000)::text END, CASE WHEN i % 3 = 0 THEN 'EMAIL' ELSE 'WEBSOCKET' END, 'd' || i, 'title', 'body',
+		       'SENT', 1, $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', $1::timestamptz + i * interval '1 second', CASE WHEN i % 50 <> 0 THEN $1::timestamptz END
+		FROM   generate_series(1, 200000) AS i`, inboxStart)
+	exec(t, s, "VACUUM ANALYZE notification")
+	listening, asked := heard(t, s)
+	const inbox, unread = "notification_inbox", "notification_unread"
+	middle := notification.InboxPosition{AvailableAt: inboxStart.Add(100_000 * time.Second), ID: 100_000}
+
+	for _, userID := range []string{"10", "21", "nobody"} {
+		who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: userID}
+		one := func() int64 {
+			page := must(s.InboxAfter(ctx, who, middle, false, 1))(t)
+			if len(page.Items) == 0 {
+				return 404
+			}
+			return page.Items[0].NotificationID
+		}()
+		tests := []struct {
+			name  string
+			ask   func() error
+			index string // by which it reads notification, where not by id
+			from  bool   // from a place on
+		}{
+			{name: "page", ask: func() error { return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: inbox},
+			{name: "later page", ask: func() error {
+				return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Before: one, Limit: 20}))
+			}, index: inbox, from: true},
+			{name: "unread page", ask: func() error {
+				return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Unread: true, Limit: 20}))
+			}, index: unread},
+			{name: "catch-up", ask: func() error { return errOf(listening.InboxAfter(ctx, who, middle, false, 100)) }, index: inbox, from: true},
+			{name: "unread catch-up", ask: func() error { return errOf(listening.InboxAfter(ctx, who, middle, true, 100)) }, index: unread, from: true},
+			{name: "unread position", ask: func() error { return errOf(listening.UnreadPosition(ctx, who, notification.MaxUnread)) }, index: unread},
+			{name: "count", ask: func() error { return errOf(listening.Unread(ctx, who)) }, index: unread},
+			{name: "read", ask: func() error { return listening.MarkRead(ctx, who, one) }},
+			{name: "all read", ask: func() error { return listening.MarkAllRead(ctx, who, one) }, index: unread, from: true},
+			{name: "acknowledged", ask: func() error {
+				return listening.MarkDelivered(ctx, []notification.Acknowledgement{{ID: one, RecipientKey: who}, {ID: one + 1, RecipientKey: who}})
+			}},
+		}
+		for _, tt := range tests {
+			asked.heard = nil
+			if err := tt.ask(); userID != "nobody" {
+				require.NoError(t, err, tt.name)
+			}
+			require.NotEmpty(t, asked.heard, tt.name)
+			for _, statement := range asked.heard {
+				requireIndex(t, s, tt.name+" of "+userID, statement, tt.index, tt.from)
+			}
+		}
+	}
+}
+
+// requireIndex requires that a statement reads notification by this index, from a place
+// on or not, or by id.
+func requireIndex(t *testing.T, s *postgres.Store, name string, statement pgx.TraceQueryStartData, index string, from bool) {
+	t.Helper()
+	nodes, text := planOf(t, s, statement)
+	by := 0
+	for _, node := range nodes {
+		if node.Relation == "notification" && node.Type != "ModifyTable" {
+			require.NotEqual(t, "Seq Scan", node.Type, "%s: %s", name, text)
+		}
+		if strings.Contains(node.By, "(id = ") {
+			by++ // one row
+		} else if node.Index == "notification_once" {
+			require.Contains(t, node.By, "event_id = ", "%s: what one recipient was sent of one event: %s", name, text)
+		} else if strings.HasPrefix(node.Index, "notification_") {
+			require.Equal(t, from, strings.Contains(node.By, "ROW("), "%s: %s", name, text)
+			require.Equal(t, index, node.Index, "%s: %s", name, text)
+			by++
+		}
+	}
+	require.Positive(t, by, "%s: %s", name, text)
+}
+
+// The statements of an event and of its deliveries are planned a few times and then no more,
+// also in a table where one event has nearly all rows: planning one takes the database longer
+// than running it.
+func TestPlansAreKept(t *testing.T) {
+	t.Parallel()
+
+	const rounds = 12 // Postgres plans the first five of a connection anew in any case
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body)
+		SELECT 'broadcast', 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body'
+		FROM   generate_series(1, 5000) AS i`)
+	for i := range rounds {
+		emitEvent(t, s, fmt.Sprint("evt-", i))
+	}
+	exec(t, s, "VACUUM ANALYZE")
+	config := s.Pool.Config()
+	config.MaxConns = 1 // plans are those of one connection
+	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
+	defer pool.Close()
+	one := &postgres.Store{Pool: pool}
+
+	for i := range rounds {
+		way(t, one, fmt.Sprint("evt-", i))
+	}
+
+	require.Empty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5"))
+	require.NotEmpty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 5"))
+}
+
+// A plan that was made when a table was empty, or when all deliveries were SENT, does not read
+// all rows when there are more, or when all of a broadcast are PENDING: it is kept until
+// somebody analyzes the table.
+func TestKeptPlansOfTablesThatGrow(t *testing.T) {
+	t.Parallel()
+
+	const few, many = 100, 5000                                                                           // rows
+	one, s, err := postgres.OpenTwo(t.Context(), postgrestest.URL(t)+"&pool_max_conns=2", "one", "other") // a connection each
+	require.NoError(t, err)
+	defer one.Close()
+	defer s.Close()
+	for _, table := range list(t, s, "SELECT quote_ident(relname) FROM pg_stat_user_tables") {
+		exec(t, s, "ALTER TABLE "+table+" SET (autovacuum_enabled = false)")
+	}
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count, status, sent_at)
+		SELECT 'sent-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 's' || i, 'title', 'body', 1, 'SENT', now()
+		FROM   generate_series(1, $1::int) AS i`, many)
+	exec(t, s, "VACUUM ANALYZE notification")
+	for i := range 8 {
+		emitEvent(t, s, fmt.Sprint("evt-", i))
+		way(t, one, fmt.Sprint("evt-", i))
+	}
+	emitMany(t, s, many)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, attempt_count)
+		SELECT 'old-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 'title', 'body', 1
+		FROM   generate_series(1, $1::int) AS i`, many)
+	exec(t, s, "INSERT INTO delivery_attempt (delivery_id, attempt) SELECT 'd' || i, 1 FROM generate_series(1, $1::int) AS i", many)
+	read := func() map[string]int {
+		exec(t, one, "SELECT pg_stat_force_next_flush()")
+		rows, _ := s.Pool.Query(t.Context(), `
+			SELECT relname, seq_tup_read FROM pg_stat_user_tables
+			UNION ALL
+			SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes`)
+		found := map[string]int{}
+		var name string
+		var tuples int
+		must(pgx.ForEachRow(rows, []any{&name, &tuples}, func() error { found[name] = tuples; return nil }))(t)
+		return found
+	}
+	before := read()
+
+	emitEvent(t, s, "evt-last")
+	way(t, one, "evt-last")
+
+	for name, tuples := range read() {
+		require.Less(t, tuples-before[name], few, name)
+	}
+}
+
+// way is the way of an event with three deliveries, of which two are sent in a batch.
+func way(t *testing.T, s *postgres.Store, eventID string) {
+	t.Helper()
+	ctx := t.Context()
+	must(s.EventSetup(ctx, eventID))(t)
+	page := []notification.DecidedRecipient{toCustomer(eventID, "1"), toCustomer(eventID, "2"), toCustomer(eventID, "3")}
+	require.NoError(t, s.SavePlan(ctx, notification.Event{ID: eventID, Type: "T"}, page))
+	stored := must(s.Undelivered(ctx, eventID, 500))(t)
+	require.Len(t, stored, 3)
+	next := must(s.NextDeliveries(ctx, eventID, mails, 0, "", 500))(t)
+	ids := next.IDRange
+	part := notification.Part{EventID: eventID, Lane: mails, IDs: ids}
+	_, _, err := s.LaneDeliveries(ctx, part, "", 250)
+	require.NoError(t, err)
+	alone := stored[0].DeliveryID
+	endAs(t, s, sentAt(beginAs(t, s, notification.Begin{DeliveryIDs: []string{alone}})[0].Number, alone)[0])
+	batch := must(s.BatchDeliveries(ctx, eventID, stored[0].Channel, ids))(t)
+	require.Len(t, batch, 2)
+	beginBatch(t, s, batch)
+	endGroup(t, s, sentAt(1, batch...))
+	must(s.BatchLeft(ctx, eventID, notification.Email, ids))(t)
+	_, _, err = s.ClaimFailed(ctx, part, 1000, 250)
+	require.NoError(t, err)
+	_, _, err = s.CancelPart(ctx, part, notification.CancelledInTemporal, 1000)
+	require.NoError(t, err)
+	must(s.FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
+}
+
+// Among 200,000 deliveries, recording receipts reads those that they name, alone and in
+// digests, and no other.
+func TestReceiptsReadByIndex(t *testing.T) {
+	t.Parallel()
+
+	s := postgrestest.New(t)
+	exec(t, s, `
+		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, status, attempt_count, sent_at, provider_message_id, digest_id)
+		SELECT 'e' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd' || i, 't', 'b', 'SENT', 1, now(), 'm' || i, CASE WHEN i % 10 = 0 THEN 'digest-' || i / 100 END
+		FROM   generate_series(1, 200000) AS i`)
+	exec(t, s, `
+		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status)
+		SELECT 'sendgrid', 'r' || i, 'd' || i, 'm' || i, now(), 'processed'
+		FROM   generate_series(1, 200000) AS i`)
+	exec(t, s, "VACUUM ANALYZE notification, delivery_receipt")
+	listening, asked := heard(t, s)
+	var receipts []notification.Receipt
+	for n := range 1000 {
+		r := bounce(fmt.Sprint("b-", n))
+		r.DeliveryID, r.MessageID = fmt.Sprint("d", n*7+1), fmt.Sprint("m", n*7+1)
+		if n%100 == 0 {
+			r.DeliveryID, r.MessageID = fmt.Sprint("digest-", n+1), ""
+		}
+		receipts = append(receipts, r)
+	}
+
+	require.Len(t, must(listening.RecordReceipts(t.Context(), receipts))(t), 1000)
+	read := map[string]int{}
+	for _, statement := range asked.heard {
+		if len(statement.Args) == 0 {
+			continue // begin, commit
+		}
+		nodes, text := planOf(t, s, statement)
+		for _, node := range nodes {
+			if node.Relation == "notification" || node.Relation == "delivery_receipt" {
+				require.False(t, strings.Contains(node.Type, "Seq Scan"), text)
+				read[node.Relation]++
+			}
+		}
+	}
+	require.Greater(t, read["notification"], 2, "locked, read and moved: %v", read)
+	require.Greater(t, read["delivery_receipt"], 1, "stored, and asked for the reason: %v", read)
+}

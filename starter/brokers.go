@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"herald/internal/check"
+	"herald/internal/config"
+	"herald/internal/operate"
+	"herald/internal/outboxes/kafka"
+)
+
+// topicBrokers know which topics there are, and create others.
+type topicBrokers interface {
+	check.Brokers
+	operate.TopicCreator
+}
+
+// brokers returns Kafka's brokers, to which it connects when they are first asked; nil:
+// KAFKA_BROKERS is not set. The caller calls done in the end.
+func (a *app) brokers() (brokers topicBrokers, done func(), err error) {
+	var settings kafka.Settings
+	if err := config.SendersFrom(a.environment, settings.Read); err != nil {
+		return nil, nil, misset(err)
+	}
+	if !settings.On() {
+		return nil, func() {}, nil
+	}
+	producer, err := kafka.New(settings)
+	if err != nil {
+		return nil, nil, misset(err)
+	}
+	return producer, func() { producer.Close(context.Background()) }, nil
+}

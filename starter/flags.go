@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"herald/internal/console"
+	"herald/internal/notification"
+	"herald/internal/postgres/report"
+)
+
+func statuses() []notification.Status {
+	return []notification.Status{notification.Pending, notification.Sent, notification.Delivered, notification.Failed, notification.Cancelled}
+}
+
+// filterFlags adds the flags that say which deliveries are meant.
+func (a *app) filterFlags(cmd *cobra.Command, f *report.DeliveryFilter) {
+	flags := cmd.Flags()
+	console.WordsFlag(cmd, &f.Statuses, "status", statuses(), "only these statuses")
+	console.WordsFlag(cmd, &f.Channels, "channel", notification.Channels(), "only these channels")
+	a.eventFlag(cmd, &f.EventID, "only those of this event id")
+	a.eventTypeFlag(cmd, &f.EventType, "event-type", "only those of this event type")
+	a.recipientFlag(cmd, &f.UserType, &f.UserID, "only those to this recipient: RESTAURANT_USER/10")
+	entityFlag(flags, &f.Entity, "entity", "only those told through this group: RESTAURANT/5")
+	flags.StringVar(&f.CorrelationID, "correlation-id", "", "only those of events with this correlation id")
+	console.TimeFlag(flags, &f.Since, "since", "only those planned since: an age (24h, 7d) or a time (2026-11-21T08:00:00Z)")
+	console.TimeFlag(flags, &f.Until, "until", "only those planned before: an age or a time")
+}
+
+// checkTimes refuses a filter that nothing can match.
+func checkTimes(f report.DeliveryFilter) error {
+	if !f.Until.IsZero() && f.Until.Sub(f.Since) < time.Second { // ages are counted from when each was read
+		return misused(errors.New("--since must be before --until"))
+	}
+	return nil
+}
+
+// eventFlag adds --event, and offers the ids of the latest events for it.
+func (a *app) eventFlag(cmd *cobra.Command, target *string, usage string) {
+	console.TextFlag(cmd.Flags(), target, "event", usage)
+	_ = cmd.RegisterFlagCompletionFunc("event", a.completeEvents()) // it fails only for a flag that does not exist
+}
+
+// eventTypeFlag adds a flag for an event type, and offers those that are configured. It is
+// --event-type beside other types, and --type where events alone are meant; either name is
+// understood in both places.
+func (a *app) eventTypeFlag(cmd *cobra.Command, target *string, name, usage string) {
+	console.TextFlag(cmd.Flags(), target, name, usage)
+	_ = cmd.RegisterFlagCompletionFunc(name, a.completeEventTypes()) // it fails only for a flag that does not exist
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, typed string) pflag.NormalizedName {
+		if typed == "type" || typed == "event-type" {
+			typed = name
+		}
+		return pflag.NormalizedName(typed)
+	})
+}
+
+// recipientFlag adds --recipient: RESTAURANT_USER/10. The database knows which user
+// types there are.
+func (a *app) recipientFlag(cmd *cobra.Command, userType *notification.UserType, id *string, usage string) {
+	cmd.Flags().Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
+		kind, rest, _ := strings.Cut(text, "/")
+		*userType, *id = notification.UserType(strings.ToUpper(kind)), rest
+		if !userType.WellFormed() || rest == "" {
+			return "", errors.New("must be a user type and an id, such as RESTAURANT_USER/10")
+		}
+		return string(*userType) + "/" + rest, nil
+	}}, "recipient", usage)
+	_ = cmd.RegisterFlagCompletionFunc("recipient", a.completeUserTypes()) // it fails only for a flag that does not exist
+}
+
+// entityFlag adds a flag such as RESTAURANT/5.
+func entityFlag(flags *pflag.FlagSet, target *notification.Entity, name, usage string) {
+	flags.Var(&console.Value{Kind: "TYPE/ID", Read: func(text string) (string, error) {
+		kind, id, _ := strings.Cut(text, "/")
+		if kind == "" || id == "" {
+			return "", errors.New("must be a type and an id, such as RESTAURANT/5")
+		}
+		*target = notification.Entity{Type: kind, ID: id}
+		return text, nil
+	}}, name, usage)
+}
+
+// completeDeliveries and completeEvents offer the ids of the latest ones.
+func (a *app) completeDeliveries() cobra.CompletionFunc {
+	return a.completeIDs(report.Reader.DeliveryIDs)
+}
+
+func (a *app) completeEvents() cobra.CompletionFunc {
+	return a.completeIDs(report.Reader.EventIDs)
+}
+
+// completeEventTypes offers the types that something is configured for.
+func (a *app) completeEventTypes() cobra.CompletionFunc {
+	return a.completeIDs(report.Reader.EventTypes)
+}
+
+// completeUserTypes offers the beginnings of recipients: RESTAURANT_USER/.
+func (a *app) completeUserTypes() cobra.CompletionFunc {
+	complete := a.completeIDs(report.Reader.RecipientPrefixes)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		offered, directive := complete(cmd, args, typed)
+		return offered, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func (a *app) completeIDs(read func(report.Reader, context.Context, string, int) ([]string, error)) cobra.CompletionFunc {
+	return console.CompleteIDs(func(ctx context.Context, typed string, limit int) ([]string, error) {
+		defer a.close()
+		db, _, err := a.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return read(report.Reader{Pool: db.Pool}, ctx, typed, limit)
+	})
+}
