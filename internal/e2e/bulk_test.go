@@ -104,6 +104,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 
 	w = s.startWorker()
 	s.awaitSome(len(accepted)+30, `SELECT count(*) FROM notification WHERE status = 'SENT'`)
+	s.awaitSome(1, `SELECT count(*) FROM notification WHERE attempt_owner IS NOT NULL`) // under way for a second
 	w.kill()
 	recorded := s.deliveries(`SELECT delivery_id FROM notification WHERE status = 'SENT'`)
 	died := s.deliveries(`SELECT delivery_id FROM notification WHERE attempt_owner IS NOT NULL`)
