@@ -19,7 +19,7 @@ func connectBounded(t *testing.T, url string, bounds rabbitmq.Bounds) *rabbitmq.
 	return connectWith(t, rabbitmq.Config{URL: url, Logger: quiet(), Bounds: bounds})
 }
 
-// arguments are those of a queue.
+// arguments returns a queue's arguments.
 func arguments(t *testing.T, vhost rabbitmqtest.VirtualHost, name string) map[string]any {
 	t.Helper()
 	for _, queue := range vhost.Queues(t) {
@@ -31,7 +31,7 @@ func arguments(t *testing.T, vhost rabbitmqtest.VirtualHost, name string) map[st
 	return nil
 }
 
-// A queue that is full takes no more, and loses nothing.
+// A full queue refuses messages and loses none.
 func TestFullQueueRefuses(t *testing.T) {
 	t.Parallel()
 
@@ -51,8 +51,7 @@ func TestFullQueueRefuses(t *testing.T) {
 	require.NoError(t, broker.Publish(t.Context(), letter("3")), "there is room again")
 }
 
-// The bounds of a queue that exists cannot change, and it does its work with
-// others, or with none.
+// The limits of an existing queue cannot change. It works with other limits, or with none.
 func TestQueuesWithOtherBounds(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +78,7 @@ func TestQueuesWithOtherBounds(t *testing.T) {
 	}
 }
 
-// A queue that would not keep its messages is another matter.
+// A queue that does not keep its messages is an error.
 func TestQueueThatIsNotDurable(t *testing.T) {
 	t.Parallel()
 

@@ -1,6 +1,6 @@
-// Package rabbitmq publishes to the broker so that a nil error is a promise: the
-// message is in its queue. It keeps the connection, and the topology, alive by
-// itself, because the client library's own recovery gives up.
+// Package rabbitmq publishes to the broker. A nil error guarantees that the message is in its
+// queue. The package restores the connection and the topology itself, because the client
+// library's recovery gives up.
 package rabbitmq
 
 import (
@@ -17,15 +17,15 @@ import (
 	"herald/internal/notification"
 )
 
-// Config is what a [Broker] needs.
+// Config holds the settings of a [Broker].
 type Config struct {
 	URL    string // amqp:// or amqps://, with credentials and vhost
 	Logger *slog.Logger
-	Bounds Bounds // of queues that do not exist yet
+	Bounds Bounds // for queues that do not exist yet
 }
 
-// Broker is a connection to RabbitMQ that is made anew whenever it breaks. It
-// serves any number of goroutines.
+// Broker is a connection to RabbitMQ that reconnects when it breaks. It is safe for concurrent
+// use.
 type Broker struct {
 	cfg     Config
 	log     *slog.Logger
@@ -38,10 +38,10 @@ type Broker struct {
 	state state
 }
 
-// state is what there is to publish through.
+// state is the present session, or the reason why there is none.
 type state struct {
-	session *session      // nil while there is none
-	err     error         // why there is none
+	session *session      // nil: not connected
+	err     error         // why it is not connected
 	changed chan struct{} // closed at the next change
 }
 
@@ -52,10 +52,10 @@ var (
 	errBlocked    = errors.New("publishing is blocked by a memory or disk alarm")
 )
 
-// Connect starts a Broker and waits until its first attempt to connect, or ctx, has
-// ended. A broker that is down is no error: the attempts go on in the background
-// until [Broker.Close]. Connect fails only if the URL is malformed. The error does
-// not repeat the URL, which holds a password.
+// Connect starts a Broker and waits until its first connection attempt or ctx has ended. A broker
+// that is down is no error: attempts continue in the background until [Broker.Close]. Connect
+// fails only if the URL is malformed. The error does not repeat the URL, which contains a
+// password.
 func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	if _, err := amqp.ParseURI(cfg.URL); err != nil {
 		return nil, errMalformed
@@ -80,9 +80,9 @@ func Connect(ctx context.Context, cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// Declare creates the queues of user types that an installation has added, now or as
-// soon as there is a connection. Those of a type that is added later are created by the
-// first message to it that reaches no gateway.
+// Declare creates the queues of user types that an installation added, now or after the next
+// connection. If a type is added later, its first message that reaches no gateway creates the
+// queues.
 func (b *Broker) Declare(types []notification.UserTypeRow) {
 	added := false
 	for _, t := range types {
@@ -94,18 +94,18 @@ func (b *Broker) Declare(types []notification.UserTypeRow) {
 		}
 	}
 	if s := b.current().session; added && s != nil {
-		_ = s.repair(s.generation.Load()) // its failure ends the session, and another one begins with all queues
+		_ = s.repair(s.generation.Load()) // a failure ends the session, and the next one begins with all queues
 	}
 }
 
-// Close ends the connection within a few seconds, also while the broker is blocked.
-// Publications in progress fail.
+// Close ends the connection within a few seconds, even while the broker is blocked. Running
+// publications fail.
 func (b *Broker) Close() {
 	b.stop()
 	<-b.stopped
 }
 
-// Ready returns nil when messages can be published, or else why they cannot.
+// Ready returns nil if messages can be published, or else the reason why not.
 func (b *Broker) Ready() error { return b.current().ready() }
 
 func (s state) ready() error {
@@ -132,7 +132,7 @@ func (b *Broker) set(s *session, err error) {
 	b.state = state{session: s, err: err, changed: make(chan struct{})}
 }
 
-// The causes of a failed publication.
+// Causes of a failed publication.
 const (
 	codeTimeout      = "timeout"
 	codeCancelled    = "cancelled"
@@ -148,25 +148,25 @@ const (
 	codeNotJSON      = "payload is not JSON"
 )
 
-// retryAfter leaves a broker that cannot take messages the time to recover.
+// retryAfter gives an overloaded broker time to recover.
 const retryAfter = 5 * time.Second
 
-// busy is a failure after which the message is certainly in no queue.
+// busy returns a failure after which the message is certainly in no queue.
 func busy(code string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Busy, Code: code, RetryAfter: retryAfter}
 }
 
-// ambiguous is a failure after which the message may be in its queue.
+// ambiguous returns a failure after which the message may be in its queue.
 func ambiguous(code string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Ambiguous, Code: code}
 }
 
-// refused is a failure that another attempt would only repeat.
+// refused returns a failure that would repeat at every attempt.
 func refused(code string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: "rabbitmq", Class: notification.Refused, Code: code}
 }
 
-// interrupted is the failure of a call whose context ended.
+// interrupted returns the failure of a call whose context ended.
 func interrupted(ctx context.Context) *notification.ProviderError {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ambiguous(codeTimeout)
@@ -174,9 +174,9 @@ func interrupted(ctx context.Context) *notification.ProviderError {
 	return ambiguous(codeCancelled)
 }
 
-// Depths returns how many messages wait in each queue that Herald publishes to, by
-// the queue's name, without those that a consumer holds. It returns by the end of
-// ctx. Calls at the same time share one answer.
+// Depths returns the number of waiting messages in each queue that Herald publishes to, by queue
+// name. It does not count messages that a consumer holds. It returns by the end of ctx.
+// Concurrent calls share one answer.
 func (b *Broker) Depths(ctx context.Context) (map[string]int, error) {
 	now := b.current()
 	if err := now.ready(); err != nil { // a blocked broker would not answer
@@ -192,14 +192,14 @@ func (b *Broker) Depths(ctx context.Context) (map[string]int, error) {
 	}
 }
 
-// depths has no context, because the client library takes none. It ends when the
-// session does, at the latest.
+// depths has no context, because the client library takes none. It ends with the session at the
+// latest.
 func (s *session) depths() (map[string]int, error) {
 	ch, err := s.conn.Channel()
 	if err != nil {
 		return nil, fmt.Errorf("open channel: %w", err)
 	}
-	defer func() { _ = ch.Close() }() // it has nothing to lose
+	defer func() { _ = ch.Close() }() // nothing can be lost
 	depths := map[string]int{}
 	for _, q := range s.queues.all() {
 		state, err := ch.QueueDeclarePassive(q.name, true, false, false, false, nil)

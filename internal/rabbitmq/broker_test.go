@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	patience = time.Minute // until a condition must hold
+	patience = time.Minute // limit for a condition to become true
 	interval = 20 * time.Millisecond
 )
 
@@ -39,7 +39,7 @@ func TestReady(t *testing.T) {
 	broker.Close()
 	require.ErrorContains(t, broker.Ready(), "closed")
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
-	broker.Close() // a second time is no harm
+	broker.Close() // a second Close is harmless
 }
 
 func TestNoBroker(t *testing.T) {
@@ -68,7 +68,7 @@ func TestWrongPassword(t *testing.T) {
 	requireFailure(t, broker.Publish(t.Context(), letter("1")), notification.Busy, "not connected")
 }
 
-// A broker that accepts connections and says nothing holds up nobody.
+// A broker that accepts connections but never answers blocks no caller.
 func TestSilentBroker(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestTopologyMismatch(t *testing.T) {
 	require.Eventually(t, func() bool { return broker.Ready() == nil }, patience, interval)
 }
 
-// connected is a broker on a virtual host of its own.
+// connected returns a broker on a new virtual host.
 func connected(t *testing.T) (rabbitmqtest.VirtualHost, *rabbitmq.Broker) {
 	t.Helper()
 	vhost := rabbitmqtest.Shared(t).VHost(t)
@@ -156,7 +156,7 @@ func connectWith(t *testing.T, cfg rabbitmq.Config) *rabbitmq.Broker {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// letter is a message that survives everything.
+// letter returns a persistent message.
 func letter(id string) rabbitmq.Message {
 	return rabbitmq.Message{RoutingKey: rabbitmq.DeadLetterQueue, ID: id, Body: []byte(`{"id":"` + id + `"}`), Persistent: true}
 }

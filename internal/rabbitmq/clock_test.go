@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A connection that is found dead may have been so for a while, or for as long as the
-// process was suspended.
+// A lost connection may have been dead for a while, or for as long as the process was suspended.
 func TestIntact(t *testing.T) {
 	t.Parallel()
 

@@ -10,37 +10,37 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// ConsumerConfig is what a [Consumer] needs.
+// ConsumerConfig holds the settings of a [Consumer].
 type ConsumerConfig struct {
 	URL    string // amqp:// or amqps://, with credentials and vhost
 	Logger *slog.Logger
 
-	// Deliver gets each websocket message, one at a time. While it has not returned, the
-	// broker keeps what follows, up to a bound.
+	// Deliver gets each websocket message, one at a time. Until it returns, the broker keeps the
+	// next messages, up to a limit.
 	Deliver func(routingKey string, body []byte)
 
-	// Missed is told that messages since a time may never come: at each new subscription,
-	// the first included, before its first Deliver; and when the broker had to drop some.
-	// Deliver does not run at the same time.
+	// Missed learns that messages since a time may never arrive. It is called at each new
+	// subscription, including the first, before the first Deliver. It is also called when the
+	// broker dropped messages. It never runs at the same time as Deliver.
 	Missed func(since time.Time)
 }
 
-// Consumer gets all websocket messages through a queue of its own, which is gone when its
-// connection is. It connects again whenever that breaks.
+// Consumer gets all websocket messages through a separate queue, which ends with its connection.
+// It reconnects after each loss.
 type Consumer struct {
 	cfg     ConsumerConfig
 	stop    context.CancelFunc
 	stopped chan struct{} // closed when the supervisor has ended
 
 	mu  sync.Mutex
-	err error // why there is no subscription; nil: there is one
+	err error // why there is no subscription; nil: subscribed
 
-	intact time.Time // until when no message can have been missed; only the supervisor uses it
+	intact time.Time // no message was missed before this time; only the supervisor uses it
 }
 
-// Consume starts a Consumer. A broker that is down is no error: the attempts go on in the
-// background until [Consumer.Close]. Consume fails only if the URL is malformed. The error
-// does not repeat the URL, which holds a password.
+// Consume starts a Consumer. A broker that is down is no error: attempts continue in the
+// background until [Consumer.Close]. Consume fails only if the URL is malformed. The error does
+// not repeat the URL, which contains a password.
 func Consume(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 	if _, err := amqp.ParseURI(cfg.URL); err != nil {
 		return nil, errMalformed
@@ -55,7 +55,7 @@ func Consume(ctx context.Context, cfg ConsumerConfig) (*Consumer, error) {
 	return c, nil
 }
 
-// Ready returns nil while there is a subscription, or else why there is none.
+// Ready returns nil while subscribed, or else the reason why not.
 func (c *Consumer) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Consumer) Ready() error {
 	return nil
 }
 
-// Close ends the subscription. It returns when the last Deliver has.
+// Close ends the subscription. It waits for the last Deliver.
 func (c *Consumer) Close() {
 	c.stop()
 	<-c.stopped
@@ -77,7 +77,7 @@ func (c *Consumer) set(err error) {
 	c.err = err
 }
 
-// serve connects, subscribes and delivers, and returns the reason when that has ended.
+// serve connects, subscribes and delivers. It returns the reason for the end.
 func (c *Consumer) serve(ctx context.Context) error {
 	life, end := context.WithCancel(ctx) // its end closes the socket
 	defer end()
@@ -102,7 +102,7 @@ func (c *Consumer) serve(ctx context.Context) error {
 	return err
 }
 
-// deliver hands over messages until the subscription or ctx ends.
+// deliver passes on messages until the subscription or ctx ends.
 func (c *Consumer) deliver(ctx context.Context, s *subscription) error {
 	tick := time.NewTicker(clockInterval)
 	defer tick.Stop()

@@ -15,8 +15,8 @@ import (
 	"herald/internal/rabbitmq/rabbitmqtest"
 )
 
-// Two gateways get every message each, whoever published it, and nothing that is not for
-// websockets. Neither changes what the durable queues get.
+// Two gateways each get every websocket message, from any publisher, and no other messages. The
+// durable queues still get the same messages.
 func TestConsumeEach(t *testing.T) {
 	t.Parallel()
 
@@ -35,7 +35,7 @@ func TestConsumeEach(t *testing.T) {
 	require.Len(t, vhost.Take(t, "notification.websocket.customer"), 1)
 }
 
-// A gateway may be the first process to come.
+// A gateway may start before every other process.
 func TestConsumeWithoutTopology(t *testing.T) {
 	t.Parallel()
 
@@ -54,7 +54,7 @@ func TestConsumeLeavesNothing(t *testing.T) {
 	inbox.consumer.Close()
 	require.ErrorContains(t, inbox.consumer.Ready(), "closed")
 	require.Eventually(t, func() bool { return len(vhost.Queues(t)) == 0 }, patience, interval)
-	inbox.consumer.Close() // a second time is no harm
+	inbox.consumer.Close() // a second Close is harmless
 }
 
 func TestConsumeMalformedURL(t *testing.T) {
@@ -65,7 +65,7 @@ func TestConsumeMalformedURL(t *testing.T) {
 	require.NotContains(t, err.Error(), "s3cret")
 }
 
-// What docs/upgrading.md asks for is enough.
+// The permissions in docs/upgrading.md are enough.
 func TestConsumeWithNarrowPermissions(t *testing.T) {
 	t.Parallel()
 
@@ -79,8 +79,8 @@ func TestConsumeWithNarrowPermissions(t *testing.T) {
 	require.Eventually(t, func() bool { return len(in.all()) == 1 }, patience, interval)
 }
 
-// Each subscription is announced with a time before which nothing was missed, and the
-// messages that follow are delivered.
+// Each subscription announces a time before which nothing was missed. Later messages are
+// delivered.
 func TestConsumeAgain(t *testing.T) {
 	t.Parallel()
 
@@ -96,8 +96,8 @@ func TestConsumeAgain(t *testing.T) {
 	require.Less(t, inbox.gaps()[1], time.Now().Add(-20*time.Second), "a dead connection is noticed late")
 }
 
-// What a gateway is too slow for is dropped by the broker, which stays small, and the
-// gateway knows.
+// If a gateway is too slow, the broker drops messages, so that the queue stays small. The gateway
+// learns of it.
 func TestConsumeTooSlow(t *testing.T) {
 	t.Parallel()
 
@@ -129,7 +129,7 @@ func TestConsumeTooSlow(t *testing.T) {
 	require.WithinRange(t, inbox.gaps()[1], began.Add(-time.Minute), time.Now())
 }
 
-// inbox is what a consumer was given.
+// inbox stores a consumer's messages.
 type inbox struct {
 	consumer *rabbitmq.Consumer
 
@@ -138,8 +138,8 @@ type inbox struct {
 	missed   []time.Time
 }
 
-// consume starts a consumer, and waits until it has subscribed. Each message waits for
-// before, if there is one.
+// consume starts a consumer and waits until it has subscribed. Each delivery first calls before,
+// if it is set.
 func consume(t *testing.T, url string, before func()) *inbox {
 	t.Helper()
 	in := &inbox{}

@@ -15,14 +15,14 @@ type eventMessage struct {
 	EventID       string          `json:"event_id"`
 	EventType     string          `json:"event_type"`
 	AggregateType string          `json:"aggregate_type"`
-	AggregateID   any             `json:"aggregate_id"` // a number where it is an integer
+	AggregateID   any             `json:"aggregate_id"` // a number if it is an integer
 	Payload       json.RawMessage `json:"payload"`
 }
 
-// PublishEvent publishes the domain message of an event, persistent, to the queue
-// of each named audience, which it creates where it is missing. It stops at the first
-// failure, see [Broker.Publish]. When the call is repeated, some queues get the
-// message twice, both times with the event's id as message id.
+// PublishEvent publishes an event's domain message, persistent, to the queue of each named
+// audience. It creates missing queues. It stops at the first failure (see [Broker.Publish]).
+// After a repeated call, some queues have the message twice, both times with the event's id as
+// message id.
 func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, audiences []string) error {
 	for _, audience := range audiences {
 		if !notification.IsAudience(audience) && !slices.Contains(notification.AggregateAudiences(), audience) {
@@ -38,7 +38,7 @@ func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, aud
 		Payload:       event.Payload,
 	})
 	if err != nil {
-		return refused(codeNotJSON) // the cause would quote the payload
+		return refused(codeNotJSON) // the cause quotes the payload
 	}
 
 	for _, audience := range audiences {
@@ -57,8 +57,8 @@ func (b *Broker) PublishEvent(ctx context.Context, event notification.Event, aud
 	return nil
 }
 
-// PublishDeadLetter publishes a delivery that was given up, persistent, to
-// [DeadLetterQueue]. It fails as [Broker.Publish] does.
+// PublishDeadLetter publishes a given-up delivery, persistent, to [DeadLetterQueue]. It fails
+// like [Broker.Publish].
 func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.DeadLetter) error {
 	body, err := encode(letter)
 	if err != nil {
@@ -67,10 +67,9 @@ func (b *Broker) PublishDeadLetter(ctx context.Context, letter notification.Dead
 	return b.Publish(ctx, Message{RoutingKey: DeadLetterQueue, ID: letter.DeliveryID, CorrelationID: letter.CorrelationID, Body: body, Persistent: true})
 }
 
-// PublishWebSocket publishes a message for the gateways of an audience, whose queue it
-// creates where it is missing. It refuses a word that is no audience of a user type,
-// whose message everybody could read. The message is transient: a restart of the broker
-// drops it. It fails as [Broker.Publish] does.
+// PublishWebSocket publishes a message for an audience's gateways. It creates a missing queue. It
+// refuses a word that is no audience, because everybody could read the message. The message is
+// transient: a broker restart drops it. It fails like [Broker.Publish].
 func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error {
 	if !notification.IsAudience(audience) {
 		return refused(codeNoAudience)
@@ -79,7 +78,7 @@ func (b *Broker) PublishWebSocket(ctx context.Context, audience, deliveryID stri
 	return b.Publish(ctx, Message{RoutingKey: WebSocketQueue(audience), ID: deliveryID, Body: body})
 }
 
-// aggregateID returns a number where that reads the same as the text: 007 stays text.
+// aggregateID returns a number if it prints the same as the text: 007 stays text.
 func aggregateID(id string) any {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || strconv.FormatInt(n, 10) != id {
@@ -88,7 +87,7 @@ func aggregateID(id string) any {
 	return n
 }
 
-// encode leaves <, > and & as they are, so that a payload is unchanged.
+// encode does not escape <, > and &, so that a payload stays unchanged.
 func encode(v any) ([]byte, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)

@@ -63,7 +63,7 @@ func TestPublishEventRefused(t *testing.T) {
 	good := notification.Event{ID: "evt-1", Payload: json.RawMessage(`{}`)}
 	bad := notification.Event{ID: "evt-2", Payload: json.RawMessage(`s3cret`)}
 
-	for _, other := range []string{"", "all", "dead-letter", "websocket.admin", "#"} { // queues of other messages, or none
+	for _, other := range []string{"", "all", "dead-letter", "websocket.admin", "#"} { // queues of other messages, or no queues
 		requireFailure(t, broker.PublishEvent(t.Context(), good, []string{"admin", other}), notification.Refused, "unknown audience")
 	}
 	requireFailure(t, broker.PublishEvent(t.Context(), bad, []string{"admin"}), notification.Refused, "payload is not JSON")
@@ -91,8 +91,8 @@ func TestPublishDeadLetter(t *testing.T) {
 	require.Equal(t, amqp.Persistent, taken[0].DeliveryMode)
 }
 
-// The queues of a user type that an installation has added come with the first message,
-// outlive a loss, and come all at once where the type is known before.
+// The first message creates the queues of an added user type. They survive a loss. If the type is
+// known earlier, Declare creates both queues.
 func TestAddedUserType(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +116,7 @@ func TestAddedUserType(t *testing.T) {
 	require.Contains(t, depths, "notification.websocket.patient")
 
 	channel := vhost.Dial(t)
-	_, err = channel.QueueDeclare("notification.websocket.doctor", true, false, false, false, nil) // by a gateway, in its own way
+	_, err = channel.QueueDeclare("notification.websocket.doctor", true, false, false, false, nil) // by a gateway, with its own arguments
 	require.NoError(t, err)
 	broker.Declare([]notification.UserTypeRow{{UserType: "DOCTOR", Who: "doctor", Audience: "doctor"}, {UserType: "GUEST", Who: "guest", Audience: "guest"}})
 	require.NoError(t, broker.Ready())

@@ -9,14 +9,15 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Flaw is a part of the topology that is not as Herald needs it.
+// Flaw is a part of the topology that differs from Herald's needs.
 type Flaw struct {
 	Name    string // queue notification.admin
-	Missing bool   // else it has other settings
+	Missing bool   // false: it has other settings
 }
 
-// Flaws compares the exchange and the queues of a vhost with those that Herald always
-// needs. The first message creates those of added user types. It creates nothing. The connection is its own, and ends when ctx does, or after 10 s.
+// Flaws compares a vhost's exchange and queues with the ones Herald always needs. The first
+// message creates the queues of added user types, so Flaws ignores them. It creates nothing. It
+// uses a separate connection, which ends with ctx, or after 10 s.
 func Flaws(ctx context.Context, url string) ([]Flaw, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -24,7 +25,7 @@ func Flaws(ctx context.Context, url string) ([]Flaw, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	defer func() { _ = conn.CloseDeadline(time.Now().Add(closeTimeout)) }() // it has nothing to lose
+	defer func() { _ = conn.CloseDeadline(time.Now().Add(closeTimeout)) }() // nothing can be lost
 	exchange := func(ch *amqp.Channel, declare exchangeDeclare) error {
 		return declare(ch, Exchange, amqp.ExchangeTopic, true, false, false, false, nil)
 	}
@@ -53,7 +54,7 @@ type (
 	queueDeclare    func(ch *amqp.Channel, name string, durable, autoDelete, exclusive, noWait bool, args amqp.Table) (amqp.Queue, error)
 )
 
-// look declares the queue; one that exists with other bounds is as good.
+// look declares the queue. With otherBounds, an existing queue with other limits is fine.
 func (q queue) look(ch *amqp.Channel, declare queueDeclare) error {
 	_, err := declare(ch, q.name, true, false, false, false, q.args)
 	if q.otherBounds && hasOtherBounds(err) {
@@ -62,8 +63,8 @@ func (q queue) look(ch *amqp.Channel, declare queueDeclare) error {
 	return err
 }
 
-// compare asks whether something exists, and only then declares it: what has the same
-// settings stays as it is, and the broker refuses others. Each refusal costs a channel.
+// compare checks whether something exists, and only then declares it. If the settings match,
+// nothing changes; otherwise the broker refuses. Each refusal costs a channel.
 func compare(conn *amqp.Connection, name string, exists, declare func(ch *amqp.Channel) error) ([]Flaw, error) {
 	for _, ask := range []func(ch *amqp.Channel) error{exists, declare} {
 		ch, err := conn.Channel()
@@ -79,12 +80,12 @@ func compare(conn *amqp.Connection, name string, exists, declare func(ch *amqp.C
 		case err != nil:
 			return nil, fmt.Errorf("look at %s: %w", name, err)
 		}
-		_ = ch.Close() // it has nothing to lose
+		_ = ch.Close() // nothing can be lost
 	}
 	return nil, nil
 }
 
-// Cause names an error of [Flaws] in words that hold no address.
+// Cause describes an error of [Flaws] without an address.
 func Cause(err error) string {
 	var refused *amqp.Error
 	switch {

@@ -20,7 +20,7 @@ func TestConnectionClosedByServer(t *testing.T) {
 	vhost := rabbitmqtest.Shared(t).VHost(t)
 	traffic := startTraffic(t, connect(t, vhost.URL))
 
-	for range 2 { // the second time a connection that was made anew
+	for range 2 { // the second time it breaks a restored connection
 		traffic.flows(t)
 		require.Eventually(t, func() bool { return vhost.CloseConnections(t) > 0 }, patience, interval)
 	}
@@ -29,11 +29,11 @@ func TestConnectionClosedByServer(t *testing.T) {
 	traffic.requireAllStored(t, vhost)
 }
 
-// traffic publishes from many goroutines, each message once, until it is stopped.
+// traffic publishes from many goroutines, each message once, until it stops.
 type traffic struct {
 	stop       context.CancelFunc
 	publishers sync.WaitGroup
-	count      atomic.Int64 // of confirmations
+	count      atomic.Int64 // confirmations
 
 	mu        sync.Mutex
 	confirmed []string
@@ -77,8 +77,7 @@ func (tr *traffic) flows(t *testing.T) {
 	require.Eventually(t, func() bool { return tr.count.Load() >= enough }, patience, interval)
 }
 
-// requireAllStored ends the traffic and requires that each confirmed message is
-// in its queue.
+// requireAllStored ends the traffic, and requires every confirmed message in its queue.
 func (tr *traffic) requireAllStored(t *testing.T, vhost rabbitmqtest.VirtualHost) {
 	t.Helper()
 	tr.stop()

@@ -20,12 +20,12 @@ type privateNode struct {
 	stack *stacktest.Stack
 }
 
-// newPrivateNode reserves a folder and ports for a node, without starting it. The node and its
-// data are deleted at the end of the test.
+// newPrivateNode reserves a folder and ports for a node, without starting it. The end of the test
+// deletes the node and its data.
 func newPrivateNode(t testing.TB) *privateNode {
 	t.Helper()
 	stack := stacktest.New(t)
-	password := rand.Text() // known before the node makes one
+	password := rand.Text() // known before the node creates one
 	run := filepath.Join(stack.Dev, "run")
 	require.NoError(t, os.MkdirAll(run, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(run, "rabbitmq.password"), []byte(password), 0o600))
@@ -38,13 +38,13 @@ func newPrivateNode(t testing.TB) *privateNode {
 	}
 }
 
-// start starts the node, with the data of its last run, and waits for it.
+// start starts the node with the data of its last run, and waits for it.
 func (p *privateNode) start(t testing.TB) {
 	t.Helper()
 	p.stack.Run(t, "up", "rabbitmq")
 }
 
-// kill ends the node as a power cut would.
+// kill ends the node like a power cut.
 func (p *privateNode) kill(t testing.TB) {
 	t.Helper()
 	p.stack.Run(t, "kill", "rabbitmq")
@@ -54,14 +54,14 @@ func (p *privateNode) kill(t testing.TB) {
 func (p *privateNode) ctl(t testing.TB, args ...string) {
 	t.Helper()
 	settings := []string{
-		"HOME=" + filepath.Join(p.stack.Dev, "rabbitmq"), // where the node's cookie is
+		"HOME=" + filepath.Join(p.stack.Dev, "rabbitmq"), // the folder of the node's cookie
 		fmt.Sprintf("ERL_EPMD_PORT=%d", p.stack.Base+3),
 	}
 	p.stack.Command(t, rabbitmqctl(t), settings, append([]string{"--node", fmt.Sprintf("herald%d@localhost", p.stack.Base)}, args...)...)
 }
 
-// rabbitmqctl returns its path. Debian's command on the PATH changes the user, and
-// with it the cookie; the program behind it does not.
+// rabbitmqctl returns the program's path. Debian's command on the PATH changes the user, and so
+// the cookie; the program behind it does not.
 func rabbitmqctl(t testing.TB) string {
 	t.Helper()
 	const debian = "/usr/lib/rabbitmq/bin/rabbitmqctl"

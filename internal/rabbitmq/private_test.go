@@ -13,7 +13,7 @@ import (
 	"herald/internal/rabbitmq"
 )
 
-// One node serves all tests that damage it; they follow each other.
+// One node serves all tests that damage it, one after the other.
 func TestDamagedNode(t *testing.T) {
 	t.Parallel()
 
@@ -55,7 +55,7 @@ func testMemoryAlarm(t *testing.T, node *privateNode) {
 	require.Eventually(t, func() bool { return broker.Ready() != nil }, patience, interval)
 	require.ErrorContains(t, broker.Ready(), "alarm")
 	requireFailure(t, broker.Publish(t.Context(), letter("blocked")), notification.Busy, "blocked")
-	confirmed := publishLarge(t, other) // more than the sockets hold, before it knows of the alarm
+	confirmed := publishLarge(t, other) // more than the sockets hold, before the client learns of the alarm
 	requireReturns(t, other.Close)
 
 	node.ctl(t, "set_vm_memory_high_watermark", "0.4")
@@ -65,8 +65,8 @@ func testMemoryAlarm(t *testing.T, node *privateNode) {
 	traffic.requireAllStored(t, vhost)
 }
 
-// publishLarge publishes 64 messages of 1 MiB at once, requires that all calls
-// return by their deadline, and returns the ids of those that were confirmed.
+// publishLarge publishes 64 messages of 1 MiB at once, and requires that all calls return by
+// their deadline. It returns the ids of confirmed messages.
 func publishLarge(t *testing.T, broker *rabbitmq.Broker) []string {
 	t.Helper()
 	var (

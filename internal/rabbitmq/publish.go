@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// publishTimeout bounds a call whose context has no deadline.
+	// publishTimeout limits a call whose context has no deadline.
 	publishTimeout = 10 * time.Second
 
-	// connectGrace is how long a call waits for a connection that has just broken,
-	// so that a best-effort delivery survives a reconnection.
+	// connectGrace is the wait after a connection loss, so that a best-effort delivery survives a
+	// reconnection.
 	connectGrace = time.Second
 )
 
 // Message is one JSON message for [Exchange].
 type Message struct {
 	RoutingKey    string
-	ID            string // the same at each repetition
+	ID            string // the same in each repeat
 	Type          string
 	CorrelationID string
-	Body          []byte // the caller must not change it, not even after an error
-	Persistent    bool   // survives a restart of the broker
+	Body          []byte // the caller must not change it, even after an error
+	Persistent    bool   // survives a broker restart
 }
 
 func (m Message) publishing() amqp.Publishing {
@@ -41,26 +41,26 @@ func (m Message) publishing() amqp.Publishing {
 	}
 }
 
-// fits says whether each property is short enough for the protocol. The library
-// stops in the middle of a frame at one that is not, which ends the connection.
+// fits reports whether each property is short enough for the protocol. At a longer one, the
+// library stops in the middle of a frame, which ends the connection.
 func (m Message) fits() bool {
-	const longest = 255 // bytes of a short string, AMQP 0-9-1 section 4.2.5.3
+	const longest = 255 // bytes of a short string (AMQP 0-9-1, section 4.2.5.3)
 	return max(len(m.RoutingKey), len(m.ID), len(m.Type), len(m.CorrelationID)) <= longest
 }
 
-// Publish returns nil when the broker has confirmed that the message is in a
-// queue. Every error is a [notification.ProviderError] of class
+// Publish returns nil when the broker has confirmed that the message is in a queue. Every error
+// is a [notification.ProviderError] of class
 //
 //   - Busy: the message is in no queue. There is no connection, an alarm blocks the
-//     broker, or the topology was damaged and could not be repaired in time;
+//     broker, or the topology was damaged and not repaired in time;
 //   - Ambiguous: the message may be in its queue. The context ended, the connection
 //     broke, or the broker itself does not know (negative confirmation);
 //   - Refused: the topology has no queue for the routing key, or a property is
 //     longer than 255 bytes;
 //   - Account: the user may not write.
 //
-// It returns by the deadline of ctx, or after 10 s where ctx has none. Who publishes
-// a message again gives it the same id.
+// It returns by the deadline of ctx, or after 10 s if ctx has none. A repeat of a message must
+// use the same id.
 func (b *Broker) Publish(ctx context.Context, m Message) error {
 	if !m.fits() {
 		return refused(codeTooLong)
@@ -83,7 +83,7 @@ func (b *Broker) Publish(ctx context.Context, m Message) error {
 	return s.publish(ctx, m)
 }
 
-// connected returns the session, or nil where there is none within connectGrace.
+// connected returns the session, or nil if there is none within connectGrace.
 func (b *Broker) connected(ctx context.Context) *session {
 	ctx, cancel := context.WithTimeout(ctx, connectGrace)
 	defer cancel()
@@ -102,7 +102,7 @@ func (b *Broker) connected(ctx context.Context) *session {
 	}
 }
 
-// publish hands a message to the first worker that is free.
+// publish passes a message to the first free worker.
 func (s *session) publish(ctx context.Context, m Message) error {
 	j := job{ctx: ctx, message: m, result: make(chan error, 1)}
 	select {

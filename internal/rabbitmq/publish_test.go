@@ -73,7 +73,7 @@ func TestPublishRefused(t *testing.T) {
 			t.Parallel()
 
 			requireFailure(t, broker.Publish(t.Context(), tt.message), notification.Refused, tt.code)
-			require.NoError(t, broker.Publish(t.Context(), letter("1"))) // nobody else suffers
+			require.NoError(t, broker.Publish(t.Context(), letter("1"))) // other messages are not affected
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestPublishRepairsTopology(t *testing.T) {
 			vhost, broker := connected(t)
 			vandal := vhost.Dial(t)
 
-			for _, id := range []string{"1", "2"} { // the first opens the channel that the second loses
+			for _, id := range []string{"1", "2"} { // the first message opens the channel that the second loses
 				require.NoError(t, broker.Publish(t.Context(), letter(id)))
 				require.Equal(t, []string{id}, ids(vhost.Take(t, rabbitmq.DeadLetterQueue)))
 				require.NoError(t, tt.damage(vandal))
@@ -112,7 +112,7 @@ func TestPublishRepairsTopology(t *testing.T) {
 	}
 }
 
-// Another's queue that is full rejects the message, while ours has stored it.
+// A full queue of another owner rejects the message, although our queue has stored it.
 func TestPublishNegativeConfirmation(t *testing.T) {
 	t.Parallel()
 
@@ -157,7 +157,7 @@ func TestPublishContextOver(t *testing.T) {
 	require.Empty(t, vhost.Take(t, rabbitmq.DeadLetterQueue))
 }
 
-// Twice as many at once as there are channels.
+// Twice as many concurrent messages as channels.
 func TestPublishConcurrently(t *testing.T) {
 	t.Parallel()
 
@@ -172,8 +172,7 @@ func TestPublishConcurrently(t *testing.T) {
 	}
 }
 
-// publishConcurrently publishes n letters at once and returns the ids of those
-// that were confirmed.
+// publishConcurrently publishes n letters at once. It returns the ids of confirmed letters.
 func publishConcurrently(t *testing.T, broker *rabbitmq.Broker, n int) []string {
 	t.Helper()
 	var (

@@ -14,34 +14,33 @@ import (
 )
 
 const (
-	openTimeout  = 10 * time.Second // to dial, to log in and to declare the topology
-	closeTimeout = 3 * time.Second  // for the broker to say goodbye
-	writeTimeout = 10 * time.Second // of one write; a blocked broker does not read
+	openTimeout  = 10 * time.Second // to dial, log in and declare the topology
+	closeTimeout = 3 * time.Second  // for the broker's goodbye
+	writeTimeout = 10 * time.Second // per write; a blocked broker does not read
 	heartbeat    = 10 * time.Second
 
-	// channels is how many messages can be in flight at the same time.
+	// channels is the maximum number of messages in flight.
 	channels = 32
 )
 
-// session is one connection to the broker with its publishers. Ending its
-// context closes the socket, and so ends everything that waits for the broker: the
-// client library's calls take no context.
+// session is one connection to the broker with its publishers. The end of its context closes the
+// socket, and so ends every wait for the broker: the client library's calls take no context.
 type session struct {
 	conn    *amqp.Connection
 	log     *slog.Logger
 	queues  *topology
 	jobs    chan job
-	blocked atomic.Bool // by a memory or disk alarm of the broker
+	blocked atomic.Bool // by a memory or disk alarm
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	workers sync.WaitGroup
 
 	repairs    sync.Mutex
-	generation atomic.Int64 // of the topology; each repair is a new one
+	generation atomic.Int64 // of the topology; each repair increases it
 }
 
-// openSession connects and declares the topology. Only the opening is bound to
-// ctx; the session itself lives until it is closed or lost.
+// openSession connects and declares the topology. ctx limits only the opening. The session lives
+// until it is closed or lost.
 func openSession(ctx context.Context, cfg Config, queues *topology) (*session, error) {
 	s := &session{log: cfg.Logger, queues: queues, jobs: make(chan job)}
 	s.ctx, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -71,7 +70,7 @@ func (s *session) open(url string) error {
 	return declare(conn, s.queues.all(), s.log)
 }
 
-// dial opens a connection, whose socket is closed when ctx ends.
+// dial opens a connection. The end of ctx closes its socket.
 func dial(ctx context.Context, url, name string) (*amqp.Connection, error) {
 	properties := amqp.NewConnectionProperties()
 	properties.SetClientConnectionName(name)
@@ -86,12 +85,12 @@ func dial(ctx context.Context, url, name string) (*amqp.Connection, error) {
 	return amqp.DialConfig(url, amqp.Config{Dial: open, Heartbeat: heartbeat, Properties: properties})
 }
 
-// watch ends the session when its connection ends, and records alarms until then.
+// watch ends the session with its connection, and records alarms until then.
 func (s *session) watch(closed <-chan *amqp.Error, blocking <-chan amqp.Blocking) {
 	for {
 		select {
 		case reason := <-closed:
-			if reason == nil { // closed by ourselves
+			if reason == nil { // we closed it
 				s.end(errClosed)
 			} else {
 				s.end(reason)
@@ -108,9 +107,9 @@ func (s *session) watch(closed <-chan *amqp.Error, blocking <-chan amqp.Blocking
 	}
 }
 
-// repair declares the topology again, unless another worker did so after generation
-// seen. A topology that cannot be declared ends the session, so that the supervisor
-// tries again and [Broker.Ready] tells why.
+// repair declares the topology again, unless another worker did so after generation seen. If that
+// fails, it ends the session. Then the supervisor tries again and [Broker.Ready] returns the
+// reason.
 func (s *session) repair(seen int64) error {
 	s.repairs.Lock()
 	defer s.repairs.Unlock()
@@ -127,18 +126,18 @@ func (s *session) repair(seen int64) error {
 	return nil
 }
 
-// close ends the session. It waits for the broker's goodbye, but no longer than
-// closeTimeout: a blocked broker does not answer.
+// close ends the session. It waits for the broker's goodbye, at most for closeTimeout, because a
+// blocked broker does not answer.
 func (s *session) close() {
 	force := time.AfterFunc(closeTimeout, func() { s.end(errClosed) })
 	defer force.Stop()
-	_ = s.conn.Close() // what matters was confirmed
+	_ = s.conn.Close() // the important messages are confirmed
 	s.end(errClosed)
 	s.workers.Wait()
 }
 
-// boundedConn gives each write a deadline. The client library sets none, and would
-// write for ever to a broker that has stopped reading.
+// boundedConn gives each write a deadline. The client library sets none, so it would wait for
+// ever if the broker stopped reading.
 type boundedConn struct{ net.Conn }
 
 func (c boundedConn) Write(p []byte) (int, error) {
@@ -152,12 +151,12 @@ const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 5 * time.Second
 
-	// stable is how long a connection must live for the back-off to begin anew.
+	// stable is the lifetime of a connection after which the back-off starts again.
 	stable = 30 * time.Second
 )
 
-// supervise calls serve, which opens a session and returns the reason when it has ended,
-// again and again until ctx ends. It calls lost with each reason.
+// supervise calls serve repeatedly until ctx ends. serve opens a session and returns the reason
+// for its end. supervise calls lost with each reason.
 func supervise(ctx context.Context, log *slog.Logger, serve func(context.Context) error, lost func(error)) {
 	for failures := 0; ; failures++ {
 		opened := time.Now()
@@ -187,7 +186,7 @@ func (b *Broker) supervise(ctx context.Context) {
 	supervise(ctx, b.log, b.serve, func(err error) { b.set(nil, err) })
 }
 
-// serve opens a session and returns when it has ended, with the reason.
+// serve opens a session. It returns the reason for the session's end.
 func (b *Broker) serve(ctx context.Context) error {
 	s, err := openSession(ctx, b.cfg, b.queues)
 	if err != nil {
@@ -204,8 +203,8 @@ func (b *Broker) serve(ctx context.Context) error {
 	return context.Cause(s.ctx)
 }
 
-// backoff doubles from firstBackoff to maxBackoff. Half of it is random, so that
-// many workers do not return to a restarted broker in the same moment.
+// backoff doubles from firstBackoff to maxBackoff. Half of it is random, so that workers do not
+// return to a restarted broker at the same moment.
 func backoff(failures int) time.Duration {
 	full := min(firstBackoff<<min(failures, 16), maxBackoff)
 	return full/2 + rand.N(full/2)

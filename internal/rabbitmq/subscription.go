@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// prefetch bounds what a gateway has of its queue. The client library keeps without
-	// bound what was acknowledged in advance, so each message is acknowledged by itself.
+	// prefetch limits the messages that a gateway holds. The client library stores messages with
+	// early acknowledgement without a limit, so each message is acknowledged separately.
 	prefetch = 256
 
-	// gatewayLength and gatewayBytes bound what the broker keeps for a gateway that is slow.
+	// gatewayLength and gatewayBytes limit the broker's queue for a slow gateway.
 	gatewayLength = 10_000
 	gatewayBytes  = 64 << 20
 )
 
-// subscription is a gateway's queue. What does not fit into it makes the broker put a
-// message into a second queue, so that the gateway knows.
+// subscription is a gateway's queue. If the queue overflows, the broker puts a message into a
+// second queue, so that the gateway knows.
 type subscription struct {
 	channel  *amqp.Channel
 	queue    string
 	messages <-chan amqp.Delivery
 	dropped  <-chan amqp.Delivery
 	closed   <-chan *amqp.Error
-	idle     time.Time // of the last look at which no message waited
+	idle     time.Time // the last look without waiting messages
 	clock    clock
 }
 
@@ -48,7 +48,7 @@ func subscribe(conn *amqp.Connection) (*subscription, error) {
 		amqp.QueueMaxLenArg:         int64(gatewayLength),
 		amqp.QueueMaxLenBytesArg:    int64(gatewayBytes),
 		amqp.QueueOverflowArg:       amqp.QueueOverflowDropHead,
-		"x-dead-letter-exchange":    "", // the default exchange, whose keys are names of queues
+		"x-dead-letter-exchange":    "", // the default exchange: its keys are queue names
 		"x-dead-letter-routing-key": dropped,
 	})
 	if err != nil {
@@ -68,9 +68,9 @@ func subscribe(conn *amqp.Connection) (*subscription, error) {
 	return s, nil
 }
 
-// declareOwn creates a queue that is gone with its connection. The broker chooses its name.
+// declareOwn creates a queue that ends with its connection. The broker chooses its name.
 func declareOwn(ch *amqp.Channel, args amqp.Table) (name string, err error) {
-	args[amqp.QueueTypeArg] = amqp.QueueTypeClassic // others cannot be exclusive
+	args[amqp.QueueTypeArg] = amqp.QueueTypeClassic // other types cannot be exclusive
 	q, err := ch.QueueDeclare("", false, true, true, false, args)
 	if err != nil {
 		return "", explain("queue", "of this gateway", err)
@@ -78,7 +78,7 @@ func declareOwn(ch *amqp.Channel, args amqp.Table) (name string, err error) {
 	return q.Name, nil
 }
 
-// look notes the time, and whether messages wait.
+// look records the time, and whether messages wait.
 func (s *subscription) look(now time.Time) error {
 	s.clock.tick(now)
 	q, err := s.channel.QueueDeclarePassive(s.queue, false, true, true, false, nil)
@@ -91,7 +91,7 @@ func (s *subscription) look(now time.Time) error {
 	return nil
 }
 
-// reason says why the subscription has ended.
+// reason returns why the subscription ended.
 func (s *subscription) reason() error {
 	if err := <-s.closed; err != nil {
 		return err
@@ -100,21 +100,22 @@ func (s *subscription) reason() error {
 }
 
 const (
-	// clockInterval is how often a subscription looks at the clock.
+	// clockInterval is the time between two looks at the clock.
 	clockInterval = 15 * time.Second
 
-	// silence is how long a connection can be dead before the client library notices:
-	// three heartbeats.
+	// silence is the longest time until the client library notices a dead connection: three
+	// heartbeats.
 	silence = 3 * heartbeat
 )
 
-// clock has the last two looks at the time. A process that was suspended looks once,
-// at most, before it notices that its connection is gone.
+// clock holds the last two looks at the time. A suspended process looks at most once before it
+// notices the loss of its connection.
 type clock struct{ before, last time.Time }
 
 func (c *clock) tick(now time.Time) { c.before, c.last = c.last, now }
 
-// intact is until when a subscription that was lost now has certainly got all messages.
+// intact returns the time until which a subscription, lost at now, has certainly received all
+// messages.
 func (c *clock) intact(now time.Time) time.Time {
 	if silent := now.Add(-silence); silent.Before(c.before) {
 		return silent

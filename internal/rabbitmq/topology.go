@@ -14,32 +14,30 @@ import (
 )
 
 const (
-	// Exchange is the durable topic exchange of everything that Herald publishes.
+	// Exchange is the durable topic exchange for all of Herald's messages.
 	Exchange = "notifications.exchange"
-	// DeadLetterQueue takes the deliveries that were given up.
+	// DeadLetterQueue gets given-up deliveries.
 	DeadLetterQueue = "notification.dead-letter"
 
-	// EveryAudience is the last word of the websocket queue of messages to everybody.
-	// Herald creates it for other publishers. Its own messages are all to one person.
+	// EveryAudience is the last word of the websocket queue for messages to everybody. Herald
+	// creates the queue for other publishers. Herald itself sends each message to one person.
 	EveryAudience = "all"
 
-	webSocketTTL    = time.Minute // nobody reads a pop-up that is older
-	webSocketLength = 10_000      // messages; the oldest give way
+	webSocketTTL    = time.Minute // nobody reads an older pop-up
+	webSocketLength = 10_000      // messages; the oldest are dropped
 )
 
-// EventQueue is the queue, and the routing key, of an audience's domain messages.
+// EventQueue returns the queue and routing key of an audience's domain messages.
 func EventQueue(audience string) string { return "notification." + audience }
 
-// WebSocketQueue is the queue, and the routing key, of an audience's websocket
-// messages.
+// WebSocketQueue returns the queue and routing key of an audience's websocket messages.
 func WebSocketQueue(audience string) string { return "notification.websocket." + audience }
 
-// Bounds limit the queues of domain messages and [DeadLetterQueue], whose consumers
-// may be away for days. A full queue refuses messages. Herald publishes them again
-// later, so that nothing is lost.
+// Bounds limits the queues of domain messages and [DeadLetterQueue], whose consumers may be away
+// for days. A full queue refuses messages. Herald publishes them again later, so nothing is lost.
 type Bounds struct {
-	Length int           // messages; 0: none
-	TTL    time.Duration // after which a message is dropped; 0: never
+	Length int           // messages; 0: unlimited
+	TTL    time.Duration // lifetime of a message; 0: unlimited
 }
 
 func (b Bounds) args() amqp.Table {
@@ -54,17 +52,17 @@ func (b Bounds) args() amqp.Table {
 	return args
 }
 
-// queue is a durable queue, bound to [Exchange] by its own name.
+// queue is a durable queue, bound to [Exchange] by its name.
 type queue struct {
 	name string
 	args amqp.Table
-	// otherBounds: where the queue exists with other bounds, it is used as it is.
-	// Consumers declare it too, and the bounds of a queue cannot change.
+	// otherBounds accepts an existing queue with other limits. Consumers declare it too, and a
+	// queue's limits cannot change.
 	otherBounds bool
 }
 
-// topology is the queues that Herald publishes to: those that are always there, and
-// those of user types that an installation has added, as they are met.
+// topology holds the queues that Herald publishes to: the fixed queues, and the queues of added
+// user types as Herald meets them.
 type topology struct {
 	bounds Bounds
 
@@ -89,13 +87,13 @@ func (t *topology) addEvents(audience string) (added bool) {
 	return t.add(queue{EventQueue(audience), t.bounds.args(), true})
 }
 
-// addWebSocket adds the queue of an audience's websocket messages. Gateways may have
-// declared it before Herald met it.
+// addWebSocket adds the queue of an audience's websocket messages. A gateway may have declared it
+// earlier.
 func (t *topology) addWebSocket(audience string) (added bool) {
 	return t.add(queue{WebSocketQueue(audience), webSocketArgs(), true})
 }
 
-// add adds a queue that the topology does not have. The next declaration creates it.
+// add adds a queue that the topology lacks. The next declaration creates it.
 func (t *topology) add(q queue) (added bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +110,7 @@ func (t *topology) all() []queue {
 	return slices.Clone(t.queues)
 }
 
-// routed says whether the topology has a queue for a routing key.
+// routed reports whether the topology has a queue for a routing key.
 func (t *topology) routed(key string) bool {
 	return slices.ContainsFunc(t.all(), func(q queue) bool { return q.name == key })
 }
@@ -125,9 +123,8 @@ func webSocketArgs() amqp.Table {
 	}
 }
 
-// declare creates the exchange, the queues and the bindings that are missing, and
-// changes nothing that exists. It uses a channel of its own, because the broker
-// closes the channel on which a declaration fails.
+// declare creates the missing exchange, queues and bindings, and changes nothing that exists. It
+// uses a separate channel, because the broker closes a channel after a failed declaration.
 func declare(conn *amqp.Connection, queues []queue, log *slog.Logger) error {
 	ch, err := conn.Channel()
 	if err != nil {
@@ -152,8 +149,8 @@ func declare(conn *amqp.Connection, queues []queue, log *slog.Logger) error {
 	return ch.Close()
 }
 
-// hasOtherBounds says whether a declaration was refused only because the queue
-// exists with another length or TTL.
+// hasOtherBounds reports whether a declaration was refused only because the queue exists with
+// another length or TTL.
 func hasOtherBounds(err error) bool {
 	return isRefusal(err, amqp.PreconditionFailed) &&
 		slices.ContainsFunc([]string{amqp.QueueMaxLenArg, amqp.QueueOverflowArg, amqp.QueueMessageTTLArg}, func(arg string) bool {
@@ -161,7 +158,7 @@ func hasOtherBounds(err error) bool {
 		})
 }
 
-// explain tells an operator what to do about a declaration that was refused.
+// explain tells an operator how to fix a refused declaration.
 func explain(kind, name string, err error) error {
 	if isRefusal(err, amqp.PreconditionFailed) {
 		return fmt.Errorf("%s %s exists with other settings than Herald's: empty it, delete it "+

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// maxTries bounds how often one call publishes its message.
+	// maxTries limits the attempts of one call.
 	maxTries = 3
 
-	// confirmTimeout is how long a channel may owe a confirmation before it is given
-	// up. The caller has left long before.
+	// confirmTimeout is the longest wait for a confirmation before the channel is given up. The
+	// caller has left long before.
 	confirmTimeout = time.Minute
 )
 
 // job is one message for a worker.
 type job struct {
-	ctx     context.Context // of the caller
+	ctx     context.Context // the context of the caller
 	message Message
-	result  chan error // buffered, since the caller may have left
+	result  chan error // buffered, because the caller may have left
 }
 
-// worker owns one channel, with one message in flight, so that a return, a
-// confirmation or a closed channel can only concern that message. It stays with
-// its message until the broker has answered, even when the caller has left.
+// worker owns one channel with one message in flight. So a return, a confirmation or a closed
+// channel always concerns that message. It stays with its message until the broker has answered,
+// even if the caller has left.
 type worker struct {
 	session *session
-	channel *amqp.Channel // nil, or closed: to be opened
+	channel *amqp.Channel // nil or closed: open a new one
 	returns chan amqp.Return
 	closed  chan *amqp.Error
 }
@@ -47,8 +47,8 @@ func (w *worker) run() {
 	}
 }
 
-// publish tries again at once after a negative confirmation, with the same message
-// id, and after it has repaired the topology.
+// publish retries at once, with the same message id, after a negative confirmation and after a
+// repair of the topology.
 func (w *worker) publish(ctx context.Context, m Message) error {
 	var failure *notification.ProviderError
 	for range maxTries {
@@ -72,12 +72,12 @@ func (w *worker) publish(ctx context.Context, m Message) error {
 	return failure
 }
 
-// try publishes once and waits for the broker's verdict.
+// try publishes once and waits for the broker's answer.
 func (w *worker) try(ctx context.Context, m Message) *notification.ProviderError {
 	if err := w.open(); err != nil {
 		return busy(codeNotConnected)
 	}
-	if ctx.Err() != nil { // the channel took too long
+	if ctx.Err() != nil { // opening the channel took too long
 		return interrupted(ctx)
 	}
 
@@ -87,7 +87,7 @@ func (w *worker) try(ctx context.Context, m Message) *notification.ProviderError
 		return busy(codeNotConnected)
 	case err != nil && ctx.Err() != nil:
 		return interrupted(ctx)
-	case err != nil: // half a message may be in the buffer: nothing may follow it
+	case err != nil: // half a message may be in the buffer, so nothing may follow it
 		w.session.end(err)
 		return ambiguous(codeLost)
 	}
@@ -106,7 +106,7 @@ func (w *worker) try(ctx context.Context, m Message) *notification.ProviderError
 	}
 }
 
-// open opens a channel in confirm mode, unless there is one.
+// open opens a channel in confirm mode, unless one is open.
 func (w *worker) open() error {
 	if w.channel != nil && !w.channel.IsClosed() {
 		return nil
@@ -124,8 +124,8 @@ func (w *worker) open() error {
 	return nil
 }
 
-// returned says what became of an acknowledged message. The broker also acknowledges
-// a message that no queue takes, after it has returned it.
+// returned returns the failure of an acknowledged message, or nil. If no queue takes a message,
+// the broker returns it and then acknowledges it too.
 func (w *worker) returned() *notification.ProviderError {
 	select {
 	case _, ok := <-w.returns:
@@ -137,8 +137,8 @@ func (w *worker) returned() *notification.ProviderError {
 	return nil
 }
 
-// rejected says why a message was not acknowledged. The library reports a closed
-// channel as if it were a negative confirmation.
+// rejected returns why a message was not acknowledged. The library reports a closed channel like
+// a negative confirmation.
 func (w *worker) rejected() *notification.ProviderError {
 	if !w.channel.IsClosed() {
 		return ambiguous(codeNegative)

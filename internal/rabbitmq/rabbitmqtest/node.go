@@ -1,5 +1,5 @@
-// Package rabbitmqtest gives a test a virtual host on a real broker, which it may change
-// and damage as an operator could.
+// Package rabbitmqtest gives each test a virtual host on a real broker. The test may change and
+// damage it like an operator.
 package rabbitmqtest
 
 import (
@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request to the management API.
+	// requestTimeout limits one request to the management API.
 	requestTimeout = time.Minute
-	// patience is how long a test waits for a message that must come.
+	// patience is the limit for an expected message.
 	patience = time.Minute
 )
 
@@ -41,21 +41,20 @@ func Shared(t testing.TB) Node {
 	return node
 }
 
-// VHost returns the URL of a new virtual host on the shared node, which is deleted at the
-// end of the test.
+// VHost returns the URL of a new virtual host on the shared node. The end of the test deletes it.
 func VHost(t testing.TB) string {
 	t.Helper()
 	return Shared(t).VHost(t).URL
 }
 
-// VirtualHost is a virtual host that belongs to one test.
+// VirtualHost is one test's virtual host.
 type VirtualHost struct {
 	URL  string // for AMQP
 	Name string
 	node Node
 }
 
-// VHost creates a virtual host on n for the time of the test.
+// VHost creates a virtual host on n for the duration of the test.
 func (n Node) VHost(t testing.TB) VirtualHost {
 	t.Helper()
 	name := "test-" + rand.Text()
@@ -74,7 +73,7 @@ func (n Node) VHost(t testing.TB) VirtualHost {
 // or 404 for a DELETE.
 func (n Node) Do(t testing.TB, method, path string, body any) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout) // t.Context() is over at cleanup
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout) // t.Context() has ended at cleanup
 	defer cancel()
 	encoded, err := json.Marshal(body)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Dial opens a channel for the test itself; it is closed at the end of the test.
+// Dial opens a channel for the test, and closes it at the end of the test.
 func (v VirtualHost) Dial(t testing.TB) *amqp.Channel {
 	t.Helper()
 	conn, err := amqp.Dial(v.URL)
@@ -22,8 +22,8 @@ func (v VirtualHost) Dial(t testing.TB) *amqp.Channel {
 	return ch
 }
 
-// Take removes all messages from a queue and returns them in order. Nobody else
-// may consume it.
+// Take removes all messages from a queue and returns them in order. No other consumer may use the
+// queue.
 func (v VirtualHost) Take(t testing.TB, queue string) []amqp.Delivery {
 	t.Helper()
 	state, err := v.Dial(t).QueueDeclarePassive(queue, true, false, false, false, nil)
@@ -31,9 +31,8 @@ func (v VirtualHost) Take(t testing.TB, queue string) []amqp.Delivery {
 	return v.Await(t, queue, state.Messages)
 }
 
-// Await removes n messages from a queue, waits until they have come, and returns them in
-// order. A broker may reject a message before other queues have stored it. Nobody else may
-// consume the queue.
+// Await waits for n messages in a queue, removes them, and returns them in order. A broker may
+// reject a message before other queues have stored it. No other consumer may use the queue.
 func (v VirtualHost) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 	t.Helper()
 	conn, err := amqp.Dial(v.URL)
@@ -49,7 +48,7 @@ func (v VirtualHost) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 		select {
 		case delivery, ok := <-deliveries:
 			require.True(t, ok, "the connection broke")
-			require.NoError(t, delivery.Ack(false)) // what comes beyond n stays in the queue
+			require.NoError(t, delivery.Ack(false)) // messages after the first n stay in the queue
 			taken = append(taken, delivery)
 		case <-late:
 			require.Fail(t, "messages are missing", "%d of %d have come to %s", len(taken), n, queue)
@@ -58,15 +57,15 @@ func (v VirtualHost) Await(t testing.TB, queue string, n int) []amqp.Delivery {
 	return taken
 }
 
-// Permit sets what the user may do here, as regular expressions.
+// Permit sets the user's permissions on this virtual host, as regular expressions.
 func (v VirtualHost) Permit(t testing.TB, configure, write, read string) {
 	t.Helper()
 	path := "/api/permissions/" + v.Name + "/" + url.PathEscape(v.node.user(t))
 	v.node.Do(t, http.MethodPut, path, map[string]string{"configure": configure, "write": write, "read": read})
 }
 
-// CloseConnections makes the server close all connections to this virtual host, and
-// returns how many there were. The broker lists a new connection after some seconds.
+// CloseConnections makes the server close all connections to this virtual host, and returns their
+// number. The broker lists a new connection only after some seconds.
 func (v VirtualHost) CloseConnections(t testing.TB) int {
 	t.Helper()
 	var connections []struct {
@@ -79,7 +78,7 @@ func (v VirtualHost) CloseConnections(t testing.TB) int {
 	return len(connections)
 }
 
-// Queue is a queue as the broker describes it.
+// Queue is a queue in the broker's description.
 type Queue struct {
 	Name      string         `json:"name"`
 	Durable   bool           `json:"durable"`
