@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	bodyLimit  = 64 << 10  // bytes of an answer that are read; providers' answers are far smaller
-	drainLimit = 256 << 10 // bytes beyond them that are thrown away to keep the connection
+	bodyLimit  = 64 << 10  // bytes read of an answer; real answers are far smaller
+	drainLimit = 256 << 10 // further bytes dropped to keep the connection
 )
 
 var (
@@ -18,12 +18,11 @@ var (
 	errBodyTooLarge  = errors.New("the answer is too large")
 )
 
-// An Exchange is one request to a provider and its answer. It is the transport
-// below a provider's SDK: it reads the answer within bounds and keeps it, whatever
-// the SDK does with it, and it refuses to send a second time if the SDK tries. Use
-// a new one for each message.
+// An Exchange is one request to a provider and its answer. It is the transport of a provider's
+// SDK. It reads the answer within limits and keeps it for the sender. If the SDK tries a second
+// request, it refuses. Use a new one for each message.
 type Exchange struct {
-	Status int         // of the answer; 0: there was none
+	Status int         // of the answer; 0: no answer
 	Header http.Header // of the answer
 	Body   []byte      // at most 64 KiB of it
 
@@ -31,14 +30,14 @@ type Exchange struct {
 
 	wire    http.RoundTripper
 	started bool
-	err     error // that cut the exchange short
+	err     error // why the exchange was interrupted
 }
 
 // NewExchange returns an exchange over wire.
 func NewExchange(wire http.RoundTripper) *Exchange { return &Exchange{wire: wire} }
 
-// Client returns an http.Client for this exchange alone. It follows no
-// redirect. It has no timeout: the context of the request bounds it.
+// Client returns an http.Client for this exchange only. It follows no redirects. It has no
+// time-out: the request's context limits it.
 func (e *Exchange) Client() *http.Client {
 	return &http.Client{
 		Transport:     e,
@@ -46,8 +45,8 @@ func (e *Exchange) Client() *http.Client {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. The body of the response is in memory,
-// so the SDK need not drain it.
+// RoundTrip implements http.RoundTripper. The response body is in memory, so the SDK need not
+// drain it.
 func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e.started {
 		return nil, errSecondAttempt
@@ -69,10 +68,10 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// readAll reads body up to the limit and closes it. A longer body is an error; a
-// part of the rest is drained, since that is cheaper than a new connection.
+// readAll reads body up to the limit and closes it. A longer body is an error. It drains a
+// part of the rest, because this is cheaper than a new connection.
 func readAll(body io.ReadCloser) ([]byte, error) {
-	defer func() { _ = body.Close() }() // what was read is kept
+	defer func() { _ = body.Close() }() // the data read stays valid
 	read, err := io.ReadAll(io.LimitReader(body, bodyLimit))
 	if err != nil {
 		return read, err

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// get makes one exchange with a server.
+// get makes one exchange with a test server.
 func get(t *testing.T, serve http.HandlerFunc) (*channel.Exchange, *http.Response, error) {
 	t.Helper()
 	server := httptest.NewServer(serve)

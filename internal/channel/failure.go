@@ -9,19 +9,18 @@ import (
 	"herald/internal/notification"
 )
 
-// Codes of failures that have no code of a provider.
+// Codes of failures without a provider's code.
 const (
 	CodeTimeout      = "timeout"           // the deadline passed; the message may have been sent
 	CodeCancelled    = "cancelled"         // the context was cancelled; the message may have been sent
-	CodeNoConnection = "no connection"     // the provider could not be reached
-	CodeLost         = "connection lost"   // before there was a whole answer
-	CodeUnexpected   = "unexpected answer" // 2xx, but not what the provider says on success
+	CodeNoConnection = "no connection"     // the provider was unreachable
+	CodeLost         = "connection lost"   // before the answer was complete
+	CodeUnexpected   = "unexpected answer" // 2xx, but without the provider's success body
 	CodeInvalid      = "invalid request"   // the SDK refused to send it
 )
 
-// Failure returns what went wrong, or nil for a complete 2xx answer; only the
-// sender knows whether that is a success. If there was an answer, its status
-// decides. ctx is the context of the request.
+// Failure returns the failure, or nil for a complete 2xx answer; the sender decides whether that
+// is a success. If there was an answer, its status decides. ctx is the request's context.
 func (e *Exchange) Failure(ctx context.Context, provider string) *notification.ProviderError {
 	switch {
 	case e.Status >= 200 && e.Status < 300 && e.err == nil:
@@ -40,14 +39,13 @@ func (e *Exchange) Failure(ctx context.Context, provider string) *notification.P
 	}
 }
 
-// Interrupted is the failure of a message whose context ended first.
+// Interrupted returns the failure of a message whose context ended first.
 func Interrupted(ctx context.Context, provider string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: interruption(ctx, nil)}
 }
 
-// Unexpected is the failure of a 2xx answer that does not say what the
-// provider says on success: it is empty, or from a proxy. The message may have
-// been sent.
+// Unexpected returns the failure for a 2xx answer without the provider's success body: it is
+// empty, or from a proxy. The message may have been sent.
 func (e *Exchange) Unexpected(provider string) *notification.ProviderError {
 	return e.ambiguous(provider, CodeUnexpected)
 }
@@ -56,14 +54,14 @@ func (e *Exchange) ambiguous(provider, code string) *notification.ProviderError 
 	return &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Status: e.Status, Code: code}
 }
 
-// Refuse is the failure of a message that the sender does not send, because the
-// provider would never accept it.
+// Refuse returns the failure of a message that the sender does not send, because the provider
+// would never accept it.
 func Refuse(provider, code string) *notification.ProviderError {
 	return &notification.ProviderError{Provider: provider, Class: notification.Refused, Code: code, Unasked: true}
 }
 
-// interruption names what cut an exchange short. It drops the error itself, whose
-// text may hold a URL.
+// interruption names the reason for an interrupted exchange. It drops the error itself, whose
+// text may contain a URL.
 func interruption(ctx context.Context, err error) string {
 	var dial *net.OpError
 	var timeout net.Error

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// FitID returns a delivery id for a provider's field of at most limit bytes: the
-// id itself, or if it is longer, the hex of its SHA-256, which has 64 bytes.
+// FitID fits a delivery id into a provider's field of limit bytes. A longer id becomes the hex of
+// its SHA-256, which has 64 bytes.
 func FitID(deliveryID string, limit int) string {
 	if len(deliveryID) <= limit {
 		return deliveryID
@@ -16,11 +16,11 @@ func FitID(deliveryID string, limit int) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// providerIDLimit is in bytes; every provider's ids are far shorter.
+// providerIDLimit is in bytes; real ids are far shorter.
 const providerIDLimit = 256
 
-// ProviderID returns the id that a provider gave to a message, or "" if it cannot
-// be stored: it is too long, or has other characters than visible ASCII.
+// ProviderID returns a provider's message id, or "" if it cannot be stored: it is too long, or
+// has characters outside visible ASCII.
 func ProviderID(id string) string {
 	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(id) > providerIDLimit || strings.ContainsFunc(id, invisible) {

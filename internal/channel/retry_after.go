@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// The bounds of a wait that a provider asks for. A shorter one would hammer it; a
-// longer one would hide the delivery from operators.
+// The limits of a wait that a provider asks for. A shorter wait would overload the provider. A
+// longer wait would hide the delivery from operators.
 const (
 	minRetryAfter = time.Second
 	maxRetryAfter = 15 * time.Minute
 )
 
-// RetryAfter reads a Retry-After header: seconds, or an HTTP date, which it
-// compares with now. It returns 1 s to 15 min, or 0 if it cannot read the header.
+// RetryAfter reads a Retry-After header: seconds, or an HTTP date, relative to now. It returns 1
+// s to 15 min, or 0 if it cannot read the header.
 func RetryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	seconds, err := strconv.ParseUint(header, 10, 32)
@@ -33,7 +33,7 @@ func RetryAfter(header string, now time.Time) time.Duration {
 	return ClampRetry(date.Sub(now))
 }
 
-// ClampRetry bounds a wait that a provider asks for to 1 s to 15 min.
+// ClampRetry limits a provider's wait to 1 s to 15 min.
 func ClampRetry(wait time.Duration) time.Duration {
 	return min(max(wait, minRetryAfter), maxRetryAfter)
 }

@@ -1,7 +1,6 @@
-// Package channel is what all senders share: the interface, and for those that
-// speak HTTP, how to reach a provider, how to bound one exchange with it, and what
-// its answer means. Everything that concerns one provider alone is in that
-// provider's package, its settings too.
+// Package channel holds the Sender interface and the common parts of HTTP senders: the connection
+// to a provider, the limits of one exchange, and the meaning of its answer. Each provider's
+// package holds its other parts and its settings.
 package channel
 
 import (
@@ -12,32 +11,31 @@ import (
 	"herald/internal/notification"
 )
 
-// Sender hands one message to one provider, once. Every error is a
-// [notification.ProviderError].
+// Sender passes one message to one provider, once. Every error is a [notification.ProviderError].
 type Sender interface {
 	Send(ctx context.Context, msg notification.Message) (notification.Answer, error)
 }
 
-// Process is what a sender gets from the process that it runs in.
+// Process holds the data that a process gives its senders.
 type Process struct {
 	Timeout   time.Duration // of one Send
-	Slots     int           // Sends at a time
-	PublicURL string        // where providers reach the gateway; empty: nowhere
-	// UnsubscribeURL is the link by which the recipient of a message switches its like off.
-	// Nil: there is no gateway that people reach.
+	Slots     int           // maximum number of concurrent Sends
+	PublicURL string        // the gateway's address for providers; empty: none
+	// UnsubscribeURL returns the link that lets a recipient switch off such messages. Nil: no
+	// gateway is reachable for people.
 	UnsubscribeURL func(notification.Message) string
 	Broker         Publisher
 }
 
-// Publisher puts a transient message into the queue of an audience's gateways, and
-// refuses a word that is no audience. The delivery id becomes the message id.
+// Publisher puts a transient message into the queue of an audience's gateways. It refuses an
+// invalid audience. The delivery id becomes the message id.
 type Publisher interface {
 	PublishWebSocket(ctx context.Context, audience, deliveryID string, body []byte) error
 }
 
-// OffError says that a channel is off, because settings are empty.
+// OffError means that a channel is off because required settings are empty.
 type OffError struct {
-	Missing []string // the settings that it needs, and that are empty
+	Missing []string // the empty settings
 }
 
 func (e *OffError) Error() string {
@@ -47,8 +45,8 @@ func (e *OffError) Error() string {
 	return strings.Join(e.Missing, ", ") + " are not set"
 }
 
-// Off returns the error of a channel which needs these settings: the name of each and
-// its value, in the order in which they are shown.
+// Off returns the error of a channel that needs these settings: pairs of name and value, in
+// display order.
 func Off(settings ...[2]string) *OffError {
 	off := &OffError{}
 	for _, setting := range settings {

@@ -2,37 +2,36 @@ package notification
 
 import "time"
 
-// AttemptCheck is a delivery that was planned a while ago, with all that may have
-// changed since, as it is now.
+// AttemptCheck is a delivery that waited after planning, with everything that may have changed
+// since then.
 type AttemptCheck struct {
 	DeliveryID string
 	Channel    Channel
-	Setup      EventSetup // of its event's type and of its channel
+	Setup      EventSetup // for its event type and its channel
 	Recipient  Recipient
 	Known      bool // the recipient is in the directory
 	Active     bool
-	Member     bool // of the entity through which they were to be told; true where that takes no membership
-	SkipQuiet  bool // quiet hours are not asked
-	Ordered    bool // by an operator: then only the recipient and their address are asked for
-	Again      bool // ordered in spite of CancelledBy
+	Member     bool // of the entity that the event reached them through; true where no membership is required
+	SkipQuiet  bool // ignores quiet hours
+	Ordered    bool // an operator ordered the delivery: only the rules about the recipient and the address apply
+	Again      bool // the operator ordered it in spite of CancelledBy
 
-	CancelledBy string // the event that takes its event back; empty: none
+	CancelledBy string // the event that cancels its event; empty: none
 }
 
-// Verdict is what the rules say about a delivery that waited. The zero value: it
-// may be sent.
+// Verdict is the rules' decision about a delivery that waited. The zero value means: send it.
 type Verdict struct {
-	Dropped   string    // not empty: it is not to be sent, for this reason: a [Decision], [NoLongerRecipient], or [CancelledBy] an event
-	NotBefore time.Time // set: it is quiet until then
-	Wait      string    // the same for people
+	Dropped   string    // the reason not to send it: a [Decision], [NoLongerRecipient] or [CancelledBy]; empty: send it
+	NotBefore time.Time // the end of quiet hours; zero: it is not quiet
+	Wait      string    // the text about NotBefore that people read
 }
 
-// NoLongerRecipient is why somebody who left is not told: they are not active, not in
-// the directory, or no longer a member of the entity that the event concerns.
+// NoLongerRecipient is the reason to drop a delivery whose recipient has left. They are inactive,
+// not in the directory, or no longer a member of the event's entity.
 const NoLongerRecipient = "NO_LONGER_RECIPIENT"
 
-// DroppedMeaning says, as a sentence for people, why a delivery was dropped after a
-// wait; empty: it was not.
+// DroppedMeaning explains to people why a delivery was dropped after a wait. Empty: it was not
+// dropped.
 func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 	if reason == NoLongerRecipient {
 		return "the recipient had left: not in the directory, not active, or no longer a member of the entity that the event concerns"
@@ -43,8 +42,8 @@ func DroppedMeaning(reason string, channel Channel, userType UserType) string {
 	return ""
 }
 
-// DroppedRemedy says what to change before a delivery that was dropped can be retried;
-// empty: an operator's retry stands above the reason.
+// DroppedRemedy tells what to change before a retry of a dropped delivery can succeed. Empty: an
+// operator's retry overrides the reason.
 func DroppedRemedy(reason string, channel Channel) string {
 	if r, found := ruleOf(Decision(reason)); found && r.ordered {
 		return r.remedy(channel)
@@ -52,12 +51,12 @@ func DroppedRemedy(reason string, channel Channel) string {
 	return ""
 }
 
-// Held says that a delivery may not be sent, not now or not at all.
+// Held reports whether the verdict forbids sending, for now or for good.
 func (v Verdict) Held() bool { return v.Dropped != "" || !v.NotBefore.IsZero() }
 
-// Judge applies once more the rules by which the delivery was planned, apart from
-// those that planning settles for ever. Of what an operator orders, it asks only the
-// rules that stand above operators.
+// Judge applies again the rules that planned the delivery. It skips the rules that planning
+// settles for good. If an operator ordered the delivery, only the rules that bind operators
+// apply.
 func (c AttemptCheck) Judge(now time.Time) Verdict {
 	if c.CancelledBy != "" && !c.Again {
 		return Verdict{Dropped: CancelledBy(c.CancelledBy)}

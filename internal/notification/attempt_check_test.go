@@ -9,8 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// waited is what a situation is after a wait. The place among max_recipients was
-// given when it was planned.
+// waited returns the situation after a wait. Planning counts max_recipients, so a wait does not.
 func (s situation) waited() notification.AttemptCheck {
 	return notification.AttemptCheck{
 		DeliveryID: "d", Known: true, Active: true, Member: true,
@@ -62,7 +61,7 @@ func TestJudgeEverySituation(t *testing.T) {
 	}
 }
 
-// A delay that is over is not made once more.
+// A delay that has passed does not start again.
 func TestJudgeAfterADelay(t *testing.T) {
 	t.Parallel()
 
@@ -75,7 +74,7 @@ func TestJudgeAfterADelay(t *testing.T) {
 	require.Equal(t, notification.Verdict{}, w.Judge(noon), "routed no longer, it was planned all the same")
 }
 
-// Every reason for which a delivery is dropped can be told to people.
+// Every reason to drop a delivery has a text for people.
 func TestDroppedMeaning(t *testing.T) {
 	t.Parallel()
 

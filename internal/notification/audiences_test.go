@@ -34,7 +34,7 @@ func TestAudiences(t *testing.T) {
 		{name: "customers of a broadcast", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Customer, Audience: "customer", EntityType: "BROADCAST"}}, want: []string{"customer"}},
 		{name: "any user type: the entity", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "AGENCY"}, {EntityType: "ADMIN"}}, want: []string{"agency", "admin"}},
 		{name: "guests have none", aggregate: "RESERVATION", rules: []notification.EventRecipients{{UserType: notification.Guest, Audience: "guest", EntityType: "RESTAURANT"}}},
-		{name: "a user type of one's own, behind the others", aggregate: "APPOINTMENT", rules: []notification.EventRecipients{
+		{name: "an added user type, after the others", aggregate: "APPOINTMENT", rules: []notification.EventRecipients{
 			{UserType: "PATIENT", Audience: "patient", EntityType: "CLINIC"}, {UserType: notification.Admin, Audience: "admin", EntityType: "ADMIN"}, {UserType: "PATIENT", Audience: "patient", EntityType: "BROADCAST"},
 		}, want: []string{"admin", "patient"}},
 		{name: "an entity of nobody's", aggregate: "RESERVATION", rules: []notification.EventRecipients{{EntityType: "TABLE"}}},

@@ -9,7 +9,6 @@ import (
 // Channel is a way to reach a recipient.
 type Channel string
 
-// The channels.
 const (
 	WebSocket Channel = "WEBSOCKET"
 	Email     Channel = "EMAIL"
@@ -18,30 +17,30 @@ const (
 	Slack     Channel = "SLACK"
 )
 
-// channelRow is all that Herald knows of one channel. How to send over it is
-// known to its package in internal/channel alone.
+// channelRow holds Herald's facts about one channel. Only the channel's package in
+// internal/channel knows how to send.
 type channelRow struct {
 	name         Channel
-	defaultUsers []UserType    // whom it serves until an operator changes channel_user_type
-	bestEffort   bool          // it gets one attempt, whose failure is an outcome rather than an error
-	firstRetry   time.Duration // by default, from the first attempt to the second; 0: best effort
+	defaultUsers []UserType    // the user types that it serves until an operator changes channel_user_type
+	bestEffort   bool          // one attempt only; its failure is an outcome, not an error
+	firstRetry   time.Duration // default time from the first attempt to the second; 0: best effort
 	quieted      bool          // quiet hours silence it
-	html         bool          // its bodies are HTML; those of the others are plain text
+	html         bool          // its bodies are HTML; other channels take plain text
 	needsTitle   bool          // its provider refuses a message without one
 	digestBytes  int           // see [Channel.DigestBytes]
 	reach        func(Recipient) (address string, ok bool)
-	normal       func(address string) string // its one spelling; nil: only spaces around it are no part of it
-	reachedBy    string                      // what reach looks for; empty: nothing, since everybody can be reached
-	remedy       string                      // what to do where reach finds nothing
+	normal       func(address string) string // returns the one spelling of an address; nil: only trims spaces
+	reachedBy    string                      // the kind of address that reach returns; empty: everybody is reachable
+	remedy       string                      // how to give the recipient an address
 }
 
-// channelTable has one row for each channel, in the order in which they are shown.
+// channelTable has one row for each channel, in display order.
 var channelTable = []channelRow{
 	{
 		name:         WebSocket,
 		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser, Admin, Guest},
 		bestEffort:   true,
-		digestBytes:  48 << 10, // of 64 KiB
+		digestBytes:  48 << 10, // the limit is 64 KiB
 		reach:        func(Recipient) (string, bool) { return "", true },
 	},
 	{
@@ -51,7 +50,7 @@ var channelTable = []channelRow{
 		quieted:      true,
 		html:         true,
 		needsTitle:   true,
-		digestBytes:  48 << 10, // of 64 KiB
+		digestBytes:  48 << 10, // the limit is 64 KiB
 		reach:        func(r Recipient) (string, bool) { return r.Email, r.Email != "" },
 		normal:       normalMail,
 		reachedBy:    "an e-mail address",
@@ -62,7 +61,7 @@ var channelTable = []channelRow{
 		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser},
 		firstRetry:   10 * time.Second,
 		quieted:      true,
-		digestBytes:  2500, // of 4 KiB
+		digestBytes:  2500, // the limit is 4 KiB
 		reach:        func(r Recipient) (string, bool) { return "", r.HasDevice },
 		reachedBy:    "an active device",
 		remedy:       "let them register a device (recipient_device)",
@@ -72,7 +71,7 @@ var channelTable = []channelRow{
 		defaultUsers: []UserType{RestaurantUser, Customer, AgencyUser},
 		firstRetry:   5 * time.Second,
 		quieted:      true,
-		digestBytes:  1200, // of 1,600 characters
+		digestBytes:  1200, // the limit is 1,600 characters
 		reach:        func(r Recipient) (string, bool) { return r.Phone, r.Phone != "" },
 		normal:       normalPhone,
 		reachedBy:    "a phone number",
@@ -82,15 +81,14 @@ var channelTable = []channelRow{
 		name:         Slack,
 		defaultUsers: []UserType{RestaurantUser, Admin},
 		bestEffort:   true,
-		digestBytes:  2500, // of 3,000 characters
+		digestBytes:  2500, // the limit is 3,000 characters
 		reach:        func(r Recipient) (string, bool) { return r.SlackWebhookURL, r.SlackWebhookURL != "" },
 		reachedBy:    "a Slack webhook",
 		remedy:       "enter their Slack webhook (recipient)",
 	},
 }
 
-// row is the channel's row; of a channel that does not exist, an empty one, over
-// which nobody can be reached.
+// row returns the channel's row. An unknown channel gets an empty row that reaches nobody.
 func (c Channel) row() channelRow {
 	for _, row := range channelTable {
 		if row.name == c {
@@ -100,7 +98,7 @@ func (c Channel) row() channelRow {
 	return channelRow{reach: func(Recipient) (string, bool) { return "", false }}
 }
 
-// Channels returns every channel, in the order in which they are shown.
+// Channels returns every channel, in display order.
 func Channels() []Channel {
 	names := make([]Channel, len(channelTable))
 	for i, row := range channelTable {
@@ -109,37 +107,36 @@ func Channels() []Channel {
 	return names
 }
 
-// Valid says whether c is one of [Channels].
+// Valid reports whether c is in [Channels].
 func (c Channel) Valid() bool { return slices.Contains(Channels(), c) }
 
-// DefaultUsers are the types of user whom the channel serves until an operator
-// changes channel_user_type.
+// DefaultUsers returns the user types that the channel serves until an operator changes
+// channel_user_type.
 func (c Channel) DefaultUsers() []UserType { return slices.Clone(c.row().defaultUsers) }
 
-// BestEffort says that the channel gets one attempt, and that its failure is an
-// outcome rather than an error.
+// BestEffort reports whether the channel gets one attempt, whose failure is an outcome, not an
+// error.
 func (c Channel) BestEffort() bool { return c.row().bestEffort }
 
-// FirstRetry is the time from the first attempt to the second, unless a setting
-// says otherwise; 0 for a best-effort channel.
+// FirstRetry is the default time from the first attempt to the second; 0 for a best-effort
+// channel.
 func (c Channel) FirstRetry() time.Duration { return c.row().firstRetry }
 
-// Quieted says that quiet hours silence the channel.
+// Quieted reports whether quiet hours silence the channel.
 func (c Channel) Quieted() bool { return c.row().quieted }
 
-// HTML says that the channel's bodies are HTML rather than plain text.
+// HTML reports whether the channel's bodies are HTML. Otherwise they are plain text.
 func (c Channel) HTML() bool { return c.row().html }
 
-// NeedsTitle says that the channel's provider refuses a message without a title.
+// NeedsTitle reports whether the channel's provider refuses a message without a title.
 func (c Channel) NeedsTitle() bool { return c.row().needsTitle }
 
-// DigestBytes bounds the texts of a digest's items, in bytes, so that the message
-// which lists them stays within what its provider takes. What does not fit comes
-// in the next digest.
+// DigestBytes limits the texts of a digest's items, in bytes, so that the provider accepts the
+// digest. Items over the limit go into the next digest.
 func (c Channel) DigestBytes() int { return c.row().digestBytes }
 
-// addressWord is what the channel reaches somebody by, and whether they have it:
-// "an e-mail address", "no e-mail address".
+// addressWord names the channel's kind of address: "an e-mail address", or "no e-mail address" if
+// it is missing.
 func (c Channel) addressWord(present bool) string {
 	word := c.row().reachedBy
 	switch {
@@ -153,14 +150,14 @@ func (c Channel) addressWord(present bool) string {
 	}
 }
 
-// Address is where a channel reaches the recipient; empty where it knows them
-// by their id, as WEBSOCKET and PUSH do, or where they have none.
+// Address returns the recipient's address on the channel. It is empty for WEBSOCKET and PUSH,
+// which use the user id, and where the recipient has no address.
 func (r Recipient) Address(channel Channel) string {
 	address, _ := channel.row().reach(r)
 	return address
 }
 
-// Reachable says that the recipient has an address for a channel, or needs none.
+// Reachable reports whether the recipient has an address on the channel, or needs none.
 func (r Recipient) Reachable(channel Channel) bool {
 	_, ok := channel.row().reach(r)
 	return ok

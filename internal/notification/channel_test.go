@@ -17,7 +17,7 @@ func TestChannels(t *testing.T) {
 		bestEffort, quieted, html, needsTitle bool
 		address                               string
 		firstRetry                            time.Duration
-		limit                                 int // of one message, by its provider
+		limit                                 int // the provider's limit for one message
 	}{
 		{channel: notification.WebSocket, bestEffort: true, limit: 64 << 10},
 		{channel: notification.Email, quieted: true, html: true, needsTitle: true, address: "mail", firstRetry: 30 * time.Second, limit: 64 << 10},
@@ -38,8 +38,7 @@ func TestChannels(t *testing.T) {
 	}
 }
 
-// The row of every channel, one that is added too, is whole and contradicts
-// itself nowhere.
+// Every channel has a complete and consistent row.
 func TestEveryChannelHasAWholeRow(t *testing.T) {
 	t.Parallel()
 

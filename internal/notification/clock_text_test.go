@@ -85,7 +85,7 @@ func TestAhead(t *testing.T) {
 		name  string
 		check notification.QuietCheck
 		in    time.Duration
-		tells []string // none: nothing is said
+		tells []string // none: the text is empty
 	}{
 		{name: "by day", check: notification.QuietCheck{Preference: night}, in: time.Hour},
 		{name: "at night, dropped", check: notification.QuietCheck{Preference: night}, in: 11 * time.Hour, tells: []string{"quiet hours until 2026-11-22 08:00 Europe/Rome", "dropped then", "DROP"}},

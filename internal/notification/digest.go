@@ -2,8 +2,7 @@ package notification
 
 import "time"
 
-// DigestKey is what a digest is of: one recipient's notifications of one event
-// type, over one channel.
+// DigestKey identifies a digest: one recipient, one event type, one channel.
 type DigestKey struct {
 	UserType  UserType
 	UserID    string
@@ -11,29 +10,29 @@ type DigestKey struct {
 	EventType string
 }
 
-// Name is the part of a digest's workflow ID that is its own:
-// staff10-EMAIL-REVIEW_POSTED. who is the word for the recipient's user type.
+// Name is the digest's part of a workflow ID: staff10-EMAIL-REVIEW_POSTED. who is the word for
+// the recipient's user type.
 func (k DigestKey) Name(who string) string {
 	return who + k.UserID + "-" + string(k.Channel) + "-" + k.EventType
 }
 
-// MaxDigestItems is how many notifications one digest lists at most.
+// MaxDigestItems is the maximum number of notifications in one digest.
 const MaxDigestItems = 100
 
-// DigestPlace says which digest a delivery joins, if it is still to be sent.
+// DigestPlace names the digest that a delivery joins, if the delivery still has to be sent.
 type DigestPlace struct {
 	Status   Status
-	Problem  string // not empty: it is FAILED, for this reason
+	Problem  string // why it is FAILED; empty: it is not
 	Key      DigestKey
 	Who      string // the word for the recipient's user type
 	Priority Priority
 	Window   time.Duration
 }
 
-// SealedDigest is what one digest lists.
+// SealedDigest is the content of one digest.
 type SealedDigest struct {
-	Items []string  // delivery ids, in their order
-	Next  time.Time // end of the window of what was left for another digest; zero: nothing was left
+	Items []string  // delivery ids, in order
+	Next  time.Time // end of the window of the remaining notifications; zero: none remain
 }
 
 // DigestItem is one notification in a digest.
@@ -45,15 +44,15 @@ type DigestItem struct {
 	CreatedAt  time.Time
 }
 
-// Digest is what the database knows of a digest, apart from its items.
+// Digest is a digest's data in the database, without its items.
 type Digest struct {
 	Sent      int               // items that an earlier attempt sent
 	Dropped   map[string]string // why the rules dropped items, by delivery id
-	Locale    string            // the recipient's
+	Locale    string            // of the recipient
 	Templates []Template
 }
 
-// ItemAttempt names the attempt that a digest was for one of its items.
+// ItemAttempt is the attempt at one item that its digest counts as.
 type ItemAttempt struct {
 	DeliveryID string
 	Attempt    int

@@ -1,5 +1,4 @@
-// Package notification is the vocabulary of Herald and its rules: the words
-// that every other package uses, and the pure functions that decide who hears
-// of an event, over which channel and when. It imports nothing but the standard
-// library, so that the rules can be read and tested without a server.
+// Package notification holds Herald's vocabulary and its rules. The rules are pure functions:
+// they decide who gets a notification of an event, over which channel and when. The package
+// imports only the standard library, so the rules can be read and tested without a server.
 package notification

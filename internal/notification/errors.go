@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// ErrNoEvent means that event_outbox has no such row, or no longer.
+// ErrNoEvent means that event_outbox has no such row, or that the row was deleted.
 var ErrNoEvent = errors.New("no such event in event_outbox")
 
-// ErrEnded means that an end of the event is recorded already, where only the first was to be.
+// ErrEnded means that the end of the event is already recorded, and only the first end counts.
 var ErrEnded = errors.New("an end of the event is recorded already")
 
-// ErrNoDelivery means that notification has no such row, or no longer.
+// ErrNoDelivery means that notification has no such row, or that the row was deleted.
 var ErrNoDelivery = errors.New("no such delivery in notification")
 
-// IDTakenError means that another workflow has the id of one that Herald wants to start.
+// IDTakenError means that another workflow already uses a workflow ID that Herald needs.
 type IDTakenError struct {
-	WorkflowType string // of the workflow that has it
+	WorkflowType string // of the other workflow
 	TaskQueue    string
 }
 
@@ -29,22 +29,22 @@ func (e *IDTakenError) Error() string {
 // NotConfiguredError means that a worker has no settings for a channel.
 type NotConfiguredError struct {
 	Channel Channel
-	Why     error // names the settings that are missing
+	Why     error // names the missing settings
 }
 
 func (e *NotConfiguredError) Error() string {
 	return fmt.Sprintf("%s is not configured on this worker, and nobody was asked: %v", e.Channel, e.Why)
 }
 
-// FailureClass says what a failure means for the next attempt.
+// FailureClass tells what a failure means for the next attempt.
 type FailureClass string
 
-// The classes of failure, after the table in the providers' documentation.
+// The classes of failure, according to the providers' documentation.
 const (
-	Refused   FailureClass = "Refused"   // never accepted: the message or its recipient is at fault
-	Busy      FailureClass = "Busy"      // not processed: the provider asked us to come back later
-	Account   FailureClass = "Account"   // our credentials or our account are at fault, not the recipient
-	Ambiguous FailureClass = "Ambiguous" // no usable answer: the message may have been sent
+	Refused   FailureClass = "Refused"   // never accepted: the message or its recipient is wrong
+	Busy      FailureClass = "Busy"      // not processed: the provider asks us to come back later
+	Account   FailureClass = "Account"   // our credentials or our account are wrong, not the recipient
+	Ambiguous FailureClass = "Ambiguous" // no usable answer: the provider may have sent the message
 )
 
 // failureTable has one row for each class.
@@ -60,7 +60,7 @@ type failureRow struct {
 	outcome AttemptOutcome
 }
 
-// row is the class's row; of a class that does not exist, that of [Ambiguous].
+// row returns the class's row. An unknown class gets the row of [Ambiguous].
 func (c FailureClass) row() failureRow {
 	if row, known := failureTable[c]; known {
 		return row
@@ -68,11 +68,11 @@ func (c FailureClass) row() failureRow {
 	return failureTable[Ambiguous]
 }
 
-// Outcome is the class as an attempt's outcome.
+// Outcome returns the attempt outcome of the class.
 func (c FailureClass) Outcome() AttemptOutcome { return c.row().outcome }
 
-// ClassOf returns what an HTTP status other than 2xx means. A 2xx without the
-// body that it should have is [Ambiguous] as well, which only its sender can tell.
+// ClassOf classifies an HTTP status outside 2xx. A 2xx without the expected body is [Ambiguous]
+// too, but only the sender can detect it.
 func ClassOf(status int) FailureClass {
 	switch {
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
@@ -86,17 +86,17 @@ func ClassOf(status int) FailureClass {
 	}
 }
 
-// ProviderError is a failed attempt, as its provider reports it. It never holds
-// an address, a token, a text or a URL.
+// ProviderError is a failed attempt, as its provider reports it. It never contains an address, a
+// token, a text or a URL.
 type ProviderError struct {
 	Provider   string // sendgrid, twilio, fcm, slack, rabbitmq
 	Class      FailureClass
-	Status     int           // HTTP status; 0: there was no answer
-	Code       string        // the provider's own code, or a short cause such as "timeout"; may be empty
-	Unasked    bool          // the provider was not asked, since it would never accept the message
-	RetryAfter time.Duration // what the provider asked for; 0: nothing
+	Status     int           // HTTP status; 0: no answer
+	Code       string        // the provider's code, or a short cause such as "timeout"; may be empty
+	Unasked    bool          // Herald did not call the provider, because it would never accept the message
+	RetryAfter time.Duration // the provider's request; 0: none
 
-	Suppress SuppressionReason // nothing more is to be sent to the address, for this reason; empty: it may
+	Suppress SuppressionReason // why nothing more may be sent to the address; empty: sending is allowed
 }
 
 func (e *ProviderError) Error() string {

@@ -21,7 +21,7 @@ func TestClassOf(t *testing.T) {
 		case found:
 		case status >= 400 && status <= 499:
 			want = notification.Refused
-		default: // no answer, 1xx, 2xx without its body, 3xx, 5xx, and what is no status at all
+		default: // no answer, 1xx, 2xx without its body, 3xx, 5xx, and numbers that are no status
 			want = notification.Ambiguous
 		}
 		require.Equal(t, want, notification.ClassOf(status), "status %d", status)

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// EscalationUntil is what ends the wait of an escalation.
+// EscalationUntil is the condition that ends an escalation's wait.
 type EscalationUntil string
 
-// The ends of event_type_escalation.
+// The conditions of event_type_escalation.
 const (
-	UntilDelivered EscalationUntil = "DELIVERED" // it has arrived, or was read
+	UntilDelivered EscalationUntil = "DELIVERED" // the delivery has arrived, or was read
 	UntilRead      EscalationUntil = "READ"      // the recipient has read any notification of the event
 )
 
-// Escalation is a row of event_type_escalation, of one event type.
+// Escalation is a row of event_type_escalation for one event type.
 type Escalation struct {
 	From  Channel
 	To    Channel
 	After time.Duration
 	Until EscalationUntil
 
-	IfUnreachable bool `json:",omitempty"` // who cannot be reached over From is told over To at once
+	IfUnreachable bool `json:",omitempty"` // a recipient who is unreachable over From is told over To at once
 }
 
-// Then says what an escalation waits for, and what follows: " to be read, then SMS". It
-// stands behind a time.
+// Then describes the condition and the next channel: " to be read, then SMS". The text follows a
+// time.
 func (e Escalation) Then() string {
 	if e.Until == UntilRead {
 		return " to be read, then " + string(e.To)
@@ -33,21 +33,21 @@ func (e Escalation) Then() string {
 	return " to be delivered, then " + string(e.To)
 }
 
-// EscalatedType is the event type whose template an escalated delivery has, where there is
-// one; else it has that of the event's own type.
+// EscalatedType is the event type whose template an escalated delivery uses. If that template
+// does not exist, the event's own type applies.
 func EscalatedType(eventType string) string { return eventType + ".escalated" }
 
 // EscalationOutcome is how an escalation ended.
 type EscalationOutcome string
 
-// The ends of an escalation.
+// The outcomes of an escalation.
 const (
 	EscalationFollowed  EscalationOutcome = "FOLLOWED"  // another delivery follows
 	EscalationRead      EscalationOutcome = "READ"      // the recipient has read a notification of the event
-	EscalationDelivered EscalationOutcome = "DELIVERED" // it has arrived
-	EscalationCancelled EscalationOutcome = "CANCELLED" // the delivery or its event is
-	EscalationToldSo    EscalationOutcome = "TOLD"      // the event had a delivery over the other channel already
-	EscalationDropped   EscalationOutcome = "DROPPED"   // the rules, or what the event concerns, allow none
+	EscalationDelivered EscalationOutcome = "DELIVERED" // the delivery has arrived
+	EscalationCancelled EscalationOutcome = "CANCELLED" // the delivery or its event was cancelled
+	EscalationToldSo    EscalationOutcome = "TOLD"      // the event already has a delivery over the other channel
+	EscalationDropped   EscalationOutcome = "DROPPED"   // the rules, or a change of the event's recipients, allow no delivery
 )
 
 var escalationMeanings = map[EscalationOutcome]string{
@@ -59,25 +59,25 @@ var escalationMeanings = map[EscalationOutcome]string{
 	EscalationDropped:   "the rules allow none",
 }
 
-// Meaning says, as a sentence for people, why an escalation ended.
+// Meaning explains to people why an escalation ended.
 func (o EscalationOutcome) Meaning() string { return cmp.Or(escalationMeanings[o], "an unknown end") }
 
-// Escalating is a delivery that another one may follow, and what has become of it by now.
+// Escalating is the present state of a delivery that may be escalated.
 type Escalating struct {
 	Now         time.Time // by the database's clock
 	Status      Status
-	Unreachable bool      // it was cancelled, since the recipient could not be reached any more
+	Unreachable bool      // it was cancelled because the recipient became unreachable
 	Read        bool      // the recipient has read a notification of the event
-	SendAfter   time.Time // zero: it was to be sent at once
-	CancelledBy string    // the event that takes its event back; empty: none
+	SendAfter   time.Time // zero: it was due at once
+	CancelledBy string    // the event that cancels its event; empty: none
 	Ended       bool      // an operator ended the escalation
-	Told        bool      // there is a delivery over the other channel
-	Followed    bool      // that one follows this one
-	Selected    int       // recipients of the entity who are told over the other channel
+	Told        bool      // the event has a delivery over the other channel
+	Followed    bool      // that delivery follows this one
+	Selected    int       // the entity's recipients who are told over the other channel
 }
 
-// Judge says how an escalation ends that began at since, or until when it waits; neither:
-// another delivery is due. One that has failed is not waited for.
+// Judge returns how an escalation ended that began at since, or until when it waits. If both are
+// zero, another delivery is due. A failed delivery ends the wait at once.
 func (e Escalating) Judge(escalation Escalation, since time.Time) (ended EscalationOutcome, until time.Time) {
 	instead := e.Unreachable && escalation.IfUnreachable
 	switch due := escalation.Due(since, e.SendAfter); {
@@ -98,8 +98,8 @@ func (e Escalating) Judge(escalation Escalation, since time.Time) (ended Escalat
 	}
 }
 
-// Due is until when a delivery has time to get there: from its own time on, or from since
-// where that was later.
+// Due is the deadline for a delivery to arrive. The time starts at sendAfter or at since,
+// whichever is later.
 func (e Escalation) Due(since, sendAfter time.Time) time.Time {
 	if sendAfter.After(since) {
 		since = sendAfter
@@ -107,9 +107,9 @@ func (e Escalation) Due(since, sendAfter time.Time) time.Time {
 	return since.Add(e.After)
 }
 
-// EscalationKey names a delivery that another one may follow.
+// EscalationKey names a delivery that may be escalated.
 type EscalationKey struct {
 	DeliveryID string
 	To         Channel
-	Limited    Entity // whose selected recipients over To are to be counted; zero: any number is allowed
+	Limited    Entity // the entity whose selected recipients over To are counted; zero: no limit
 }

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// maxEntityID is in bytes; an entity's id is a key, not a text.
+// maxEntityID is the limit in bytes. An entity's id is a key, not a text.
 const maxEntityID = 64
 
-// Target is whom to look up in the directory.
+// Target is a query to the directory.
 type Target struct {
 	UserType UserType // empty: any
 	Entity   Entity
 	Roles    []string // nil: any
 }
 
-// EventRecipients is a row of event_type_recipients, of one event type.
+// EventRecipients is a row of event_type_recipients for one event type.
 type EventRecipients struct {
 	UserType     UserType // empty: any
 	Audience     string   // of the user type; empty: any
 	EntityType   string
-	EntityIDPath string   // where the event has the entity's id: restaurantId, customer.id; several: restaurantId,@aggregate
+	EntityIDPath string   // the path of the entity id in the payload: customer.id; several: restaurantId,@aggregate
 	Roles        []string // nil: any
 }
 
-// everyone says that the row names all of a kind, which takes no entity id.
+// everyone reports whether the row names all recipients of a kind, which takes no entity id.
 func (r EventRecipients) everyone() bool {
 	return r.EntityType == EntityAdmin || r.EntityType == EntityBroadcast
 }
 
-// Targets returns whom an event concerns: by the rows of its type, or where there
-// are none, by its aggregate. The problems say which rows name nobody, and why; they
-// hold paths and types, and nothing of the payload.
+// Targets returns the recipients of an event. The rows of its type decide; without rows, its
+// aggregate decides. The problems explain which rows name nobody. They contain paths and types,
+// and nothing of the payload.
 func Targets(event Event, rows []EventRecipients) (targets []Target, problems []string) {
 	if len(rows) == 0 {
 		target, err := aggregateTarget(event)
@@ -55,8 +55,7 @@ func Targets(event Event, rows []EventRecipients) (targets []Target, problems []
 	return targets, problems
 }
 
-// aggregateTarget is whom an event concerns whose type has no rows in
-// event_type_recipients.
+// aggregateTarget returns the target of an event whose type has no rows in event_type_recipients.
 func aggregateTarget(event Event) (Target, error) {
 	target := Target{Entity: Entity{Type: event.AggregateType, ID: event.AggregateID}}
 	switch event.AggregateType {
@@ -94,7 +93,7 @@ func (r EventRecipients) target(event Event, payload any) (Target, error) {
 	return Target{}, r.nothingAt(paths)
 }
 
-// aggregatePath stands for the event's aggregate_id.
+// aggregatePath means the event's aggregate_id.
 const aggregatePath = "@aggregate"
 
 func (r EventRecipients) idAt(path string, event Event, payload any) (id string, found bool) {
@@ -114,7 +113,7 @@ func (r EventRecipients) nothingAt(paths []string) error {
 	return fmt.Errorf("%s is not in the payload", paths[0])
 }
 
-// checkEntityID names the place where an id comes from, not the id.
+// checkEntityID returns errors that name the place of an id, not the id.
 func checkEntityID(id, place string) error {
 	switch {
 	case id == "":

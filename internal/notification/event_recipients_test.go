@@ -62,7 +62,7 @@ func TestTargetsWithoutAny(t *testing.T) {
 	}
 }
 
-// Where a path leads, for every kind of value.
+// A path reads every kind of value.
 func TestTargetsPath(t *testing.T) {
 	t.Parallel()
 
@@ -111,8 +111,8 @@ func TestTargetsPath(t *testing.T) {
 	}
 }
 
-// requireRestaurant asserts that an event names the restaurant at a path; want is
-// empty where it names nobody, because of a problem.
+// requireRestaurant asserts that an event names the restaurant at a path. If want is empty, the
+// event must name nobody, because of problem.
 func requireRestaurant(t *testing.T, event notification.Event, path, want, problem string) {
 	t.Helper()
 	targets, problems := notification.Targets(event, []notification.EventRecipients{{EntityType: "RESTAURANT", EntityIDPath: path}})
@@ -125,8 +125,8 @@ func requireRestaurant(t *testing.T, event notification.Event, path, want, probl
 	require.Equal(t, []notification.Target{{Entity: notification.Entity{Type: "RESTAURANT", ID: want}}}, targets)
 }
 
-// Of several paths the first that is there counts, and @aggregate is the
-// event's own aggregate, where that is of the row's type.
+// The first path with a value counts. @aggregate is the event's aggregate, if its type is the
+// row's type.
 func TestTargetsSeveralPaths(t *testing.T) {
 	t.Parallel()
 
@@ -145,7 +145,7 @@ func TestTargetsSeveralPaths(t *testing.T) {
 		{name: "an aggregate of another type", path: "@aggregate,restaurantId", aggregateType: "RESERVATION", payload: `{"restaurantId": 5}`, want: "5"},
 		{name: "nowhere", path: all, aggregateType: "RESERVATION", payload: `{"restaurant": 5}`, problem: "the event has none of restaurantId, restaurant_id, @aggregate for RESTAURANT"},
 		{name: "only an aggregate of another type", path: "@aggregate", aggregateType: "RESERVATION", payload: `{}`, problem: "the aggregate is not of type RESTAURANT"},
-		{name: "the one that is there is too long", path: "long,restaurantId", aggregateType: "RESTAURANT", payload: `{"long": "` + strings.Repeat("x", 65) + `", "restaurantId": 5}`, problem: "long is longer than 64 bytes"},
+		{name: "the value at the path is too long", path: "long,restaurantId", aggregateType: "RESTAURANT", payload: `{"long": "` + strings.Repeat("x", 65) + `", "restaurantId": 5}`, problem: "long is longer than 64 bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestTargetsByRules(t *testing.T) {
 	}, problems)
 }
 
-// Rules replace what the aggregate would say, even where they find nobody.
+// Rules replace the aggregate, even where the rules find nobody.
 func TestTargetsRulesBeatTheAggregate(t *testing.T) {
 	t.Parallel()
 

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// Facts are all that the rules look at, of one recipient and one channel of an
-// event, at one moment.
+// Facts holds the input of the rules about one recipient and one channel of an event, at one
+// moment.
 type Facts struct {
 	Now        time.Time
 	Recipient  Recipient
 	Routing    Routing    // of the event's type over the channel
-	Served     []UserType // whom the channel may serve
-	Preference Preference // the recipient's for the channel, or what holds without a row
-	Settings   []Setting  // the rows of their entity for the channel, two at most; that for the event's own type comes first, and replaces the other
+	Served     []UserType // the user types that the channel may serve
+	Preference Preference // the recipient's for the channel, or the default
+	Settings   []Setting  // their entity's rows for the channel, at most two; first the row for the event type, which wins
 	Category   string     // of the event's type; empty: none
-	Setting    Setting    // the first of them, or what holds without a row
-	Silence    Silence    // what quiet hours mean now; zero where the delivery has a time of its own that has not come
-	Selected   int        // recipients of the entity who were selected for the channel before
-	Uncounted  bool       // there may be more of them than Selected says
+	Setting    Setting    // the first of Settings, or the default
+	Silence    Silence    // the quiet hours now; zero if the delivery is due at a future time
+	Selected   int        // the entity's recipients already selected for the channel
+	Uncounted  bool       // Selected may be too low
 }
 
-// Facts puts together what the rules look at. A channel that is not routed counts
-// as optional.
+// Facts collects the input of the rules. A channel without a routing row counts as optional.
 func (s EventSetup) Facts(recipient Recipient, channel Channel, now time.Time, used Used) Facts {
 	route, _ := s.Route(channel)
 	return s.facts(recipient, route, now, used)
@@ -43,8 +42,7 @@ func (s EventSetup) facts(recipient Recipient, route Routing, now time.Time, use
 	return f
 }
 
-// Route is the routing row of a channel. Where there is none, it is one that is
-// optional.
+// Route returns the routing row of a channel. Without a row, it returns an optional one.
 func (s EventSetup) Route(channel Channel) (route Routing, routed bool) {
 	i := slices.IndexFunc(s.Routing, func(r Routing) bool { return r.Channel == channel })
 	if i < 0 {
@@ -66,50 +64,50 @@ func (s EventSetup) settingsOf(entity Entity, channel Channel) []Setting {
 	return rows
 }
 
-// HasPreference says that the recipient has a row for the channel.
+// HasPreference reports whether the recipient has a row for the channel.
 func (f Facts) HasPreference() bool {
 	return slices.ContainsFunc(f.Recipient.Preferences, func(p Preference) bool { return p.Channel == f.Routing.Channel })
 }
 
-// CategoryOff says that the recipient switched the event type's category off over the
+// CategoryOff reports whether the recipient switched off the event type's category over the
 // channel.
 func (f Facts) CategoryOff() bool {
 	return f.Category != "" && slices.Contains(f.Recipient.CategoriesOff, CategoryChannelKey{f.Category, f.Routing.Channel})
 }
 
-// QuietHoursAction is what becomes of a delivery in quiet hours.
+// QuietHoursAction is the treatment of a delivery in quiet hours.
 type QuietHoursAction string
 
-// The actions of event_type_channel_routing; anything else means Drop.
+// The actions of event_type_channel_routing. Any other value means Drop.
 const (
 	Drop  QuietHoursAction = "DROP"
 	Defer QuietHoursAction = "DEFER" // sent when the quiet hours end
 )
 
-// Routing is a row of event_type_channel_routing, of one event type.
+// Routing is a row of event_type_channel_routing for one event type.
 type Routing struct {
 	Channel          Channel
 	Mandatory        bool
 	Strategy         Strategy
-	Delay            time.Duration // of the strategy Delayed
-	DigestWindow     time.Duration // of the strategy Aggregate
+	Delay            time.Duration // for the strategy Delayed
+	DigestWindow     time.Duration // for the strategy Aggregate
 	QuietHoursAction QuietHoursAction
-	Priority         Priority // empty: the recipient's, else Normal
-	OnEscalationOnly bool     // planning leaves it out, unless another channel cannot reach the recipient
-	Roles            []string // one of which the recipient must have; nil: any role
+	Priority         Priority // empty: the recipient's priority, else Normal
+	OnEscalationOnly bool     // planning skips it, unless another channel cannot reach the recipient
+	Roles            []string // the recipient needs one of these roles; nil: any role
 
-	// Of the strategy Delayed, until a time of the event's own in place of Delay.
-	SendAtPath string        // where the payload has the time; several, with commas; empty: Delay counts
-	SendBefore time.Duration // how long before it
-	SkipIfPast bool          // if that is past, it is not sent
+	// For the strategy Delayed: send at a time from the event instead of after Delay.
+	SendAtPath string        // the place of the time in the payload, or several with commas; empty: Delay counts
+	SendBefore time.Duration // how long before that time
+	SkipIfPast bool          // do not send after that time
 
-	// What [EventSetup.ReadTimes] finds.
-	Due        time.Time // zero: none, or not read
-	DueProblem string    // why there is none
+	// Results of [EventSetup.ReadTimes].
+	Due        time.Time // zero: no time, or not read
+	DueProblem string    // why there is no time
 }
 
-// wait is until the later end of the delay, or of the time of its own, and of the
-// quiet hours. Only those are followed by a spread.
+// wait returns the later end: of the delay or the event's time, or of the quiet hours. Only quiet
+// hours have a spread.
 func (r Routing) wait(now time.Time, silence Silence) Silence {
 	due := r.Due
 	if r.Strategy == Delayed && r.Delay > 0 {
@@ -121,7 +119,8 @@ func (r Routing) wait(now time.Time, silence Silence) Silence {
 	return silence
 }
 
-// defers says that a delivery waits for the end of a silence that has one.
+// defers reports whether a delivery waits for the end of the silence. A silence without an end is
+// not waited for.
 func (r Routing) defers(silence Silence) bool {
 	return r.QuietHoursAction == Defer && !silence.Until.IsZero()
 }
@@ -140,9 +139,9 @@ type Preference struct {
 type Setting struct {
 	Entity        Entity
 	Channel       Channel
-	EventSpecific bool // for the event's own type; such a row replaces the one for every type
+	EventSpecific bool // the row is for one event type, and replaces the row for all types
 	Enabled       bool
-	MaxRecipients *int     // of one event; nil: unlimited
+	MaxRecipients *int     // per event; nil: unlimited
 	AllowedRoles  []string // nil: any role; empty: none
 
 	QuietHours    *QuietHours // nil: none

@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// A channel may be for some roles of every entity, also where it is mandatory.
+// A routing row can limit a channel to some roles of every entity, even a mandatory channel.
 func TestDecideRolesOfRouting(t *testing.T) {
 	t.Parallel()
 
@@ -32,8 +32,8 @@ func TestDecideRolesOfRouting(t *testing.T) {
 	}
 }
 
-// Which row of entity_notification_settings holds: each case has one channel,
-// and the decision tells.
+// Each case has one channel, so the decision shows which row of entity_notification_settings
+// applies.
 func TestDecideSettings(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestDecideSettings(t *testing.T) {
 		{name: "another channel's row", recipient: staff("1", "CHEF"), settings: []notification.Setting{otherChannel}, want: notification.DecisionSelected},
 		{name: "customers' default", recipient: customer, settings: []notification.Setting{row(customers, false, false)}, want: notification.DecisionGroupDisabled},
 		{name: "customers' default for the event", recipient: customer, settings: []notification.Setting{row(customers, false, false), row(customers, true, true)}, want: notification.DecisionSelected},
-		{name: "a customer has no row of their own", recipient: customer, settings: []notification.Setting{row(customer.Entity, false, false)}, want: notification.DecisionSelected},
+		{name: "a customer has no separate row", recipient: customer, settings: []notification.Setting{row(customer.Entity, false, false)}, want: notification.DecisionSelected},
 		{name: "a customer has no group", recipient: guestOfRestaurant, settings: []notification.Setting{row(restaurant5, false, false)}, want: notification.DecisionSelected},
 		{name: "nor has staff the customers' default", recipient: staff("1", "CHEF"), settings: []notification.Setting{row(customers, false, false)}, want: notification.DecisionSelected},
 	}

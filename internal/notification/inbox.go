@@ -11,21 +11,21 @@ type RecipientKey struct {
 	UserID   string
 }
 
-// String is RESTAURANT_USER/10.
+// String returns the key as RESTAURANT_USER/10.
 func (k RecipientKey) String() string { return string(k.UserType) + "/" + k.UserID }
 
-// ErrNoNotification means that the recipient has no such WEBSOCKET notification, or that it
-// is not to be seen: it waits, or was cancelled. Somebody else's is none of theirs.
+// ErrNoNotification means that the recipient has no such WEBSOCKET notification. It also covers a
+// notification that waits, was cancelled, or belongs to another recipient.
 var ErrNoNotification = errors.New("no such notification of this recipient")
 
-// ErrNoTicket means that there is no such ticket: it was used, it has expired, or it never was.
+// ErrNoTicket means that the ticket was used, has expired, or never existed.
 var ErrNoTicket = errors.New("no such ticket")
 
-// Frame is the message of the channel WEBSOCKET, which a gateway hands to the sockets as it is.
+// Frame is the message of the channel WEBSOCKET. A gateway passes it unchanged to the sockets.
 type Frame struct {
 	Type           string    `json:"type"` // [FrameNotification]
 	DeliveryID     string    `json:"delivery_id"`
-	NotificationID int64     `json:"notification_id"` // 0: a digest, whose items are notifications of their own
+	NotificationID int64     `json:"notification_id"` // 0: a digest, whose items are separate notifications
 	EventID        string    `json:"event_id"`
 	EventType      string    `json:"event_type"`
 	CorrelationID  string    `json:"correlation_id,omitempty"`
@@ -39,7 +39,7 @@ type Frame struct {
 // FrameNotification is the type of a [Frame].
 const FrameNotification = "notification"
 
-// Frame is the message as the channel WEBSOCKET sends it.
+// Frame returns the message in the form of the channel WEBSOCKET.
 func (m Message) Frame() Frame {
 	return Frame{
 		Type:           FrameNotification,
@@ -56,12 +56,12 @@ func (m Message) Frame() Frame {
 	}
 }
 
-// InboxItem is a WEBSOCKET notification as its recipient sees it: its first attempt has
-// ended, also where it failed.
+// InboxItem is a WEBSOCKET notification as its recipient sees it. Its first attempt has ended,
+// successfully or not.
 type InboxItem struct {
 	Frame
-	AvailableAt time.Time  `json:"available_at"` // when its first attempt ended, UTC; of a row of an older release, when it was sent or made
-	ReadAt      *time.Time `json:"read_at"`      // UTC; null: not read
+	AvailableAt time.Time  `json:"available_at"` // when its first attempt ended, UTC; rows of older releases: when it was sent or created
+	ReadAt      *time.Time `json:"read_at"`      // UTC; null: unread
 }
 
 // Position is the item's place in the inbox.
@@ -69,33 +69,33 @@ func (i InboxItem) Position() InboxPosition {
 	return InboxPosition{AvailableAt: i.AvailableAt, ID: i.NotificationID}
 }
 
-// InboxPosition is a place in a recipient's inbox, whose order is by both fields. The zero
-// value is the place before the oldest.
+// InboxPosition is a place in a recipient's inbox. Both fields define the order. The zero value
+// comes before the oldest item.
 type InboxPosition struct {
 	AvailableAt time.Time
 	ID          int64
 }
 
-// InboxFilter asks for a page of an inbox.
+// InboxFilter selects a page of an inbox.
 type InboxFilter struct {
-	Unread bool  // only what is not read
-	Before int64 // a notification of the recipient's: the page has what is older; 0: from the newest
+	Unread bool  // only unread items
+	Before int64 // a notification id: the page has older items; 0: start at the newest
 	Limit  int   // 1 to 100
 }
 
-// InboxPage is a part of an inbox, in the order in which it was asked for.
+// InboxPage is a page of an inbox, in the requested order.
 type InboxPage struct {
 	Items []InboxItem
-	More  bool // items follow it
+	More  bool // more items follow
 }
 
-// InboxPageBytes bounds a page as JSON, in bytes. A page has one item at least.
+// InboxPageBytes limits a page's JSON, in bytes. A page has at least one item.
 const InboxPageBytes = 1 << 20
 
-// MaxUnread is where counting and reading of what is unread ends: there may be more.
+// MaxUnread is the limit for counting and reading unread items. There may be more.
 const MaxUnread = 1000
 
-// Acknowledgement says that a notification has reached a client of its recipient.
+// Acknowledgement confirms that a notification reached a client of its recipient.
 type Acknowledgement struct {
 	ID int64
 	RecipientKey

@@ -2,23 +2,23 @@ package notification
 
 import "fmt"
 
-// Membership is a row of entity_member, of one recipient. Of a member with several roles
-// there are several.
+// Membership is a row of entity_member for one recipient. A member with several roles has several
+// rows.
 type Membership struct {
 	Entity Entity
 	Role   string
 	Active bool
 }
 
-// DirectoryEntry is a person in the directory, whether or not an event names them.
+// DirectoryEntry is a person in the directory, even if no event names them.
 type DirectoryEntry struct {
 	Known, Active bool
 	Recipient     Recipient // without an entity and roles
 	Memberships   []Membership
 }
 
-// NotNamed says why none of an event's targets names somebody, target by target; nil:
-// one does.
+// NotNamed explains for each target of an event why it does not name a person; nil: one target
+// names them.
 func NotNamed(targets []Target, entry DirectoryEntry) []string {
 	if len(targets) == 0 {
 		return []string{"the event names nobody"}
@@ -34,8 +34,8 @@ func NotNamed(targets []Target, entry DirectoryEntry) []string {
 	return reasons
 }
 
-// refuses says why recipients who are read for a target do not include somebody;
-// empty: they do, if they are active.
+// refuses explains why a target's recipients do not include a person. Empty: they do, if the
+// person is active.
 func (t Target) refuses(entry DirectoryEntry) string {
 	r := entry.Recipient
 	switch {
@@ -65,8 +65,8 @@ func (t Target) refuses(entry DirectoryEntry) string {
 	}
 }
 
-// membership says whether somebody is a member of an entity, whether an active one,
-// and in which roles they are.
+// membership reports whether a person is a member of an entity, whether that membership is
+// active, and their roles.
 func (e DirectoryEntry) membership(entity Entity) (member, active bool, roles []string) {
 	for _, m := range e.Memberships {
 		if m.Entity != entity {

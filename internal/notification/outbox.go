@@ -2,8 +2,8 @@ package notification
 
 import "time"
 
-// PendingEvent is a claimed row of event_outbox, as much of it as starting its
-// workflow takes.
+// PendingEvent is a claimed row of event_outbox, with the fields that the start of its workflow
+// needs.
 type PendingEvent struct {
 	ID            string
 	Source        string // where it was claimed; empty: [HeraldSource]
@@ -11,31 +11,31 @@ type PendingEvent struct {
 	AggregateType string
 	AggregateID   string
 	CorrelationID string // empty: none
-	Cancels       string // the event that it takes back; empty: none
-	Claims        int    // how often it was claimed, this claim included
-	Processed     bool   // processed_event knows it: it must not be started again
-	Published     bool   // its message was published by a run that has completed
+	Cancels       string // the event that it cancels; empty: none
+	Claims        int    // number of claims, including this one
+	Processed     bool   // processed_event has it: do not start it again
+	Published     bool   // a completed run published its message
 }
 
-// ClaimOutcome is what became of one claimed event.
+// ClaimOutcome is the result for one claimed event.
 type ClaimOutcome string
 
-// The outcomes of a claim, as the metrics name them too.
+// The outcomes of a claim. The metrics use the same names.
 const (
 	ClaimStarted  ClaimOutcome = "STARTED"  // its workflow was started, now or earlier
 	ClaimFailed   ClaimOutcome = "FAILED"   // its workflow can never be started
-	ClaimReleased ClaimOutcome = "RELEASED" // Temporal was out of reach, or started nothing: the claim does not count
-	ClaimKept     ClaimOutcome = "KEPT"     // it could not be started; it is tried again when the lease runs out
+	ClaimReleased ClaimOutcome = "RELEASED" // Temporal was unreachable or started nothing: the claim does not count
+	ClaimKept     ClaimOutcome = "KEPT"     // it could not be started; it is retried when the lease expires
 )
 
-// ClaimResult ends the claim of one event.
+// ClaimResult is the end of one event's claim.
 type ClaimResult struct {
 	EventID string
 	Outcome ClaimOutcome
 	Error   string // why it was not started; empty with ClaimStarted
 }
 
-// OutboxState is how far behind the outbox is.
+// OutboxState is the backlog of the outbox.
 type OutboxState struct {
 	Pending       int           `json:"pending"` // counted up to a bound
 	Failed        int           `json:"failed"`  // likewise

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// decodePayload keeps numbers as they are written, so that no long id loses
-// digits. Of a payload that is no JSON it returns nil, in which nothing is found.
+// decodePayload keeps the digits of numbers, so that long ids stay exact. If the payload is not
+// JSON, it returns nil.
 func decodePayload(payload json.RawMessage) any {
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.UseNumber()
@@ -21,7 +21,7 @@ func decodePayload(payload json.RawMessage) any {
 	return value
 }
 
-// splitPaths are the places to look for a value, in this order: customer.id,guest.id.
+// splitPaths returns the paths in their order of priority: customer.id,guest.id.
 func splitPaths(text string) []string {
 	paths := strings.Split(text, ",")
 	for i := range paths {
@@ -30,8 +30,8 @@ func splitPaths(text string) []string {
 	return paths
 }
 
-// PathFlaw says why no payload can have a value at some paths; empty: one may. A path has
-// keys with dots between them.
+// PathFlaw explains why no payload can have a value at the paths; empty: they are fine. A path is
+// a list of keys with dots between them.
 func PathFlaw(text string) string {
 	for _, path := range splitPaths(text) {
 		bare := strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".")
@@ -47,8 +47,7 @@ func PathFlaw(text string) string {
 	return ""
 }
 
-// valueAt reads a value from a payload, at a path of keys with dots between them;
-// nil: there is none.
+// valueAt reads the value at a path of keys with dots between them; nil: there is none.
 func valueAt(payload any, path string) any {
 	for key := range strings.SplitSeq(path, ".") {
 		object, ok := payload.(map[string]any)
@@ -60,7 +59,7 @@ func valueAt(payload any, path string) any {
 	return payload
 }
 
-// entityID reads an id from a payload. Only a string and a whole number are ids.
+// entityID reads an id from a payload. Only strings and whole numbers are ids.
 func entityID(payload any, path string) (id string, found bool) {
 	switch value := valueAt(payload, path).(type) {
 	case string:
@@ -78,7 +77,7 @@ func wholeNumber(number string) (digits string, whole bool) {
 	if exponent == "" && !strings.Contains(mantissa, ".") {
 		return number, true
 	}
-	// What is longer is no id, and could cost much to work out: 1e999999999.
+	// A longer number is no id, and could be expensive to compute: 1e999999999.
 	if size, err := strconv.Atoi("0" + strings.TrimLeft(exponent, "+-")); err != nil || size > maxEntityID || len(mantissa) > 2*maxEntityID {
 		return "", false
 	}
@@ -89,8 +88,7 @@ func wholeNumber(number string) (digits string, whole bool) {
 	return value.Num().String(), true
 }
 
-// IDAt reads an id from a payload at the first of several paths, separated by commas, that
-// has one; empty: none has.
+// IDAt reads an id from the first of several comma-separated paths that has one; empty: none has.
 func IDAt(payload json.RawMessage, paths string) string {
 	decoded := decodePayload(payload)
 	for _, path := range splitPaths(paths) {

@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// Preferences are what a recipient wants, as they see and change it.
+// Preferences are a recipient's choices, as the recipient sees and changes them.
 type Preferences struct {
-	Timezone   string               `json:"timezone"`   // IANA; to be stored: empty leaves it as it is
-	Channels   []ChannelPreference  `json:"channels"`   // those that may serve the recipient; to be stored: others stay as they are
-	Categories []CategoryPreference `json:"categories"` // those of event types that may reach the recipient; to be stored: others stay as they are
+	Timezone   string               `json:"timezone"`   // IANA; when stored, empty keeps the present value
+	Channels   []ChannelPreference  `json:"channels"`   // the channels that may serve the recipient; when stored, missing channels keep their values
+	Categories []CategoryPreference `json:"categories"` // of event types that may reach the recipient; when stored, missing categories keep their values
 }
 
-// ChannelPreference is what a recipient wants of one channel.
+// ChannelPreference is a recipient's choice for one channel.
 type ChannelPreference struct {
 	Channel    Channel               `json:"channel"`
-	Enabled    *bool                 `json:"enabled"`               // never nil where it was read; to be stored, it must be named
-	Mandatory  bool                  `json:"mandatory"`             // whatever comes over it is mandatory, so it cannot be switched off; ignored where it is to be stored
-	QuietHours *QuietHoursPreference `json:"quiet_hours,omitempty"` // nil: the channel is never quieted; to be stored: stays as it is
+	Enabled    *bool                 `json:"enabled"`               // never nil when read; required when stored
+	Mandatory  bool                  `json:"mandatory"`             // everything over it is mandatory, so it cannot be switched off; ignored when stored
+	QuietHours *QuietHoursPreference `json:"quiet_hours,omitempty"` // nil: the channel is never quieted; when stored: keeps its value
 }
 
-// QuietHoursPreference is quiet hours as a person writes them.
+// QuietHoursPreference is quiet hours in a person's notation.
 type QuietHoursPreference struct {
 	Enabled *bool  `json:"enabled"`         // as in [ChannelPreference]
 	Start   string `json:"start,omitempty"` // 22:00, in the recipient's zone; empty: none
-	End     string `json:"end,omitempty"`   // 08:00; before the start: the next day; equal: never quiet
+	End     string `json:"end,omitempty"`   // 08:00; before Start: the next day; equal to Start: never quiet
 }
 
-// CategoryPreference is what a recipient wants of one category of event types.
+// CategoryPreference is a recipient's choice for one category of event types.
 type CategoryPreference struct {
 	Category string            `json:"category"`
 	Channels []CategoryChannel `json:"channels"`
@@ -39,24 +39,23 @@ type CategoryPreference struct {
 type CategoryChannel struct {
 	Channel   Channel `json:"channel"`
 	Enabled   *bool   `json:"enabled"`   // as in [ChannelPreference]
-	Mandatory bool    `json:"mandatory"` // of all its event types; as in [ChannelPreference]
+	Mandatory bool    `json:"mandatory"` // all its event types are mandatory; as in [ChannelPreference]
 }
 
-// PreferenceError says why preferences are not stored: some are invalid, or would switch
-// off what is mandatory.
+// PreferenceError explains why preferences are not stored: some are invalid, or switch off
+// something mandatory.
 type PreferenceError struct {
 	Problems []string // sentences for people
 }
 
 func (e *PreferenceError) Error() string { return strings.Join(e.Problems, "; ") }
 
-// UnknownZone is the error where nobody knows a time zone.
+// UnknownZone is the error for an unknown time zone.
 func UnknownZone(timezone string) *PreferenceError {
 	return &PreferenceError{[]string{fmt.Sprintf("the time zone %.60q is unknown: use a name of the IANA database, such as Europe/Rome", timezone)}}
 }
 
-// Check says what of the preferences cannot be stored beside those which hold now, as a
-// [PreferenceError].
+// Check returns a [PreferenceError] for the preferences that cannot replace the current ones.
 func (p Preferences) Check(current Preferences) error {
 	var problems []string
 	if _, known := KnownZone(p.Timezone); p.Timezone != "" && p.Timezone != current.Timezone && !known {
@@ -75,8 +74,8 @@ func (p Preferences) Check(current Preferences) error {
 	return nil
 }
 
-// CheckOff says, as a [PreferenceError], that a category over a channel is mandatory, or if
-// it is empty, all that comes over the channel. One that is not known may be switched off.
+// CheckOff returns a [PreferenceError] if a category over a channel is mandatory. An empty
+// category means everything over the channel. An unknown category may be switched off.
 func (p Preferences) CheckOff(category string, channel Channel) error {
 	for _, c := range p.Channels {
 		if category == "" && c.Channel == channel && c.Mandatory {
@@ -169,8 +168,8 @@ func (p CategoryPreference) problems(current []CategoryPreference, seen map[stri
 	return problems
 }
 
-// Off says that the recipient has switched off a category over a channel, or all that comes
-// over the channel. What is mandatory is on.
+// Off reports whether the recipient switched off a category over a channel, or the whole channel.
+// Mandatory categories are always on.
 func (p Preferences) Off(category string, channel Channel) bool {
 	off := func(of Channel, enabled *bool) bool { return of == channel && enabled != nil && !*enabled }
 	for _, c := range p.Channels {

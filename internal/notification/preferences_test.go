@@ -36,7 +36,7 @@ func TestCheckPreferences(t *testing.T) {
 	tests := []struct {
 		name  string
 		want  string
-		tells []string // nil: nothing is wrong
+		tells []string // nil: the preferences are valid
 	}{
 		{name: "nothing", want: `{}`},
 		{name: "the zone that holds already, which somebody's directory may have", want: `{"timezone": "Mars/Olympus"}`},

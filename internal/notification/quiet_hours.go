@@ -8,16 +8,14 @@ import (
 	"time"
 )
 
-// QuietHours is a stretch of each day in which somebody wants no noise, by the
-// clock on their wall: [Start, End). Both are times since midnight, from 0 to
-// under 24 h. It wraps midnight where End comes before Start, and is empty where
-// they are equal.
+// QuietHours is a part of each day without noise, by a wall clock: [Start, End). Both are times
+// since midnight, from 0 to under 24 h. If End comes before Start, it wraps midnight. If they are
+// equal, it is empty.
 type QuietHours struct {
 	Start, End time.Duration
 }
 
-// Contains says whether the wall clock, in the location of now, is in the quiet
-// hours.
+// Contains reports whether the wall clock, in the location of now, is in the quiet hours.
 func (q QuietHours) Contains(now time.Time) bool {
 	clock := wallClock(now)
 	if q.Start <= q.End {
@@ -26,14 +24,12 @@ func (q QuietHours) Contains(now time.Time) bool {
 	return q.Start <= clock || clock < q.End
 }
 
-// Until returns the end of the quiet hours that contain now: the first instant
-// after it at which the wall clock has left them. Where the clocks go forward
-// over the end, that is the first instant after the gap; where they go back, an
-// end that comes twice counts the first time. Call it only where
-// [QuietHours.Contains] holds.
+// Until returns the end of the quiet hours that contain now: the first later instant outside
+// them. If the clocks skip the end, that is the first instant after the gap. If the end comes
+// twice, the first one counts. Call it only if [QuietHours.Contains] is true.
 func (q QuietHours) Until(now time.Time) time.Time {
 	for {
-		// Up to the next change of the clocks, wall clock and time run alike.
+		// Until the next clock change, the wall clock and real time advance alike.
 		end := now.Add(untilClock(q.End, now))
 		_, change := now.ZoneBounds()
 		if change.IsZero() || end.Before(change) {
@@ -46,7 +42,7 @@ func (q QuietHours) Until(now time.Time) time.Time {
 	}
 }
 
-// untilClock is what the wall clock has to run until it next shows a time, more than 0.
+// untilClock returns the time until the wall clock next shows sinceMidnight; always more than 0.
 func untilClock(sinceMidnight time.Duration, now time.Time) time.Duration {
 	left := sinceMidnight - wallClock(now)
 	if left <= 0 {
@@ -55,34 +51,33 @@ func untilClock(sinceMidnight time.Duration, now time.Time) time.Duration {
 	return left
 }
 
-// wallClock is the time since midnight that a clock shows at t: on days when
-// the clocks change, not the time that has passed since.
+// wallClock returns the time since midnight that a clock shows at t. On days with a clock change,
+// the elapsed time differs.
 func wallClock(t time.Time) time.Duration {
 	hour, minute, second := t.Clock()
 	return time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute +
 		time.Duration(second)*time.Second + time.Duration(t.Nanosecond())
 }
 
-// Silence is what quiet hours mean for one channel of a recipient at one moment.
-// The zero value: it is not quiet.
+// Silence is the effect of quiet hours on one channel of a recipient at one moment. The zero
+// value: not quiet.
 type Silence struct {
 	Quiet  bool
-	Until  time.Time     // the first moment that is not quiet; zero: none within 48 hours
-	Spread time.Duration // over which what waited for Until is released
+	Until  time.Time     // the first moment outside quiet hours; zero: none within 48 hours
+	Spread time.Duration // the period over which waiting deliveries are released
 }
 
 const (
-	// longestSilence is how long a delivery waits for quiet hours to end at most.
-	// The recipient's and their entity's may follow each other without a gap.
+	// longestSilence limits how long a delivery waits for the end of quiet hours. The recipient's
+	// and their entity's quiet hours may follow each other without a gap.
 	longestSilence = 48 * time.Hour
-	// releaseSpread keeps the end of quiet hours from being one burst.
+	// releaseSpread prevents a burst at the end of quiet hours.
 	releaseSpread = time.Minute
 )
 
-// Quiet says whether quiet hours silence a channel now: the recipient's own, of
-// their preference, or those of their entities' settings. A zone is an IANA name;
-// an empty one is UTC, and so is one that is unknown here: it never costs a
-// message.
+// Quiet returns the effect of quiet hours on a channel now: from the recipient's preference and
+// from their entities' settings. A zone is an IANA name. An empty or unknown zone means UTC, so
+// it never costs a message.
 func Quiet(p Preference, timezone string, now time.Time, groups ...Setting) Silence {
 	hours := stretches(p, timezone, groups)
 	until := now
@@ -103,8 +98,8 @@ func Quiet(p Preference, timezone string, now time.Time, groups ...Setting) Sile
 	}
 }
 
-// Release is when what waited for the silence to end is sent: at a moment of the
-// spread that its key decides, always the same one.
+// Release returns when a waiting delivery is sent: a moment in the spread. The same key always
+// gives the same moment.
 func (s Silence) Release(key string) time.Time {
 	hash := fnv.New64a()
 	hash.Write([]byte(key))
@@ -115,7 +110,7 @@ func (s Silence) Release(key string) time.Time {
 	return at
 }
 
-// spread is a minute, or half of the time from end until it is quiet again.
+// spread is a minute, or half of the time from end to the next quiet hours if that is shorter.
 func spread(hours []stretch, end time.Time) time.Duration {
 	shortest := releaseSpread
 	for _, s := range hours {
@@ -124,7 +119,7 @@ func spread(hours []stretch, end time.Time) time.Duration {
 	return shortest
 }
 
-// stretch is quiet hours by the clock of one place.
+// stretch is quiet hours in one time zone.
 type stretch struct {
 	hours QuietHours
 	zone  *time.Location
@@ -146,15 +141,15 @@ func stretches(p Preference, timezone string, groups []Setting) []stretch {
 	return all
 }
 
-// String is 22:00-07:00 Europe/Rome.
+// String returns 22:00-07:00 Europe/Rome.
 func (s stretch) String() string { return s.hours.String() + " " + s.zone.String() }
 
 func (s stretch) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zone)) }
 
-// until is the end, by the clock of the place.
+// until returns the end, in the stretch's zone.
 func (s stretch) until(t time.Time) time.Time { return s.hours.Until(t.In(s.zone)) }
 
-// untilStart is the time from a moment outside the stretch to its next start.
+// untilStart returns the time from a moment outside the stretch to its next start.
 func (s stretch) untilStart(t time.Time) time.Duration {
 	if s.hours.Start == s.hours.End {
 		return 24 * time.Hour
@@ -162,15 +157,15 @@ func (s stretch) untilStart(t time.Time) time.Duration {
 	return untilClock(s.hours.Start, t.In(s.zone))
 }
 
-// zone is UTC where the name is unknown.
+// zone returns the time zone, or UTC if the name is unknown.
 func zone(name string) *time.Location {
 	location, _ := KnownZone(name)
 	return location
 }
 
-// KnownZone says whether a name is that of a time zone here; if not, the zone is
-// UTC. Postgres takes names that are none in the IANA database's spelling, such
-// as europe/rome and PST. Local and localtime would be another zone on each machine.
+// KnownZone returns the time zone of a name and whether the name is known; an unknown name gives
+// UTC. Postgres also takes names that differ from the IANA spelling, such as europe/rome and PST.
+// Local and localtime differ between machines, so they are unknown.
 func KnownZone(name string) (*time.Location, bool) {
 	location, err := time.LoadLocation(name)
 	if err != nil || name == "Local" || name == "localtime" {
@@ -179,18 +174,18 @@ func KnownZone(name string) (*time.Location, bool) {
 	return location, true
 }
 
-// InstantText is how people are shown a moment: "2026-11-22 10:00:05.000Z", in UTC.
-// Where it is somebody's clock on the wall that matters, [WallText] names the zone.
+// InstantText formats a moment for people, in UTC: "2026-11-22 10:00:05.000Z". If the local time
+// matters, use [WallText].
 func InstantText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }
 
-// WaitText says until when a delivery waits, by the recipient's clock, and for
-// what: "08:00 Europe/Rome: quiet hours". A day other than today's is named.
+// WaitText tells until when a delivery waits, by the recipient's clock, and why: "08:00
+// Europe/Rome: quiet hours". It adds the date if it is not today.
 func WaitText(until, now time.Time, timezone, why string) string {
 	return WallText(until, now, timezone) + ": " + why
 }
 
-// WallText is a time by the clock of a zone: "08:00 Europe/Rome". A day other than
-// that of now is named: "2026-11-23 08:00 Europe/Rome".
+// WallText formats a time in a zone: "08:00 Europe/Rome". If the date is not the date of now, it
+// adds the date: "2026-11-23 08:00 Europe/Rome".
 func WallText(at, now time.Time, timezone string) string {
 	zone := zone(timezone)
 	local, layout := at.In(zone), "15:04"
@@ -200,12 +195,11 @@ func WallText(at, now time.Time, timezone string) string {
 	return local.Format(layout) + " " + zone.String()
 }
 
-// aheadMark is between what a delivery waits for and what comes then.
+// aheadMark separates the reason for a wait from the effect of later quiet hours.
 const aheadMark = "; that is in quiet hours"
 
-// Ahead says what quiet hours will do to a delivery at a later time, if its rules stay
-// as they are: "; that is in quiet hours until 08:00 Europe/Rome, and it waits until
-// then". Empty: they will leave it alone.
+// Ahead tells what quiet hours will do to a delivery at a later time, under today's rules: ";
+// that is in quiet hours until 08:00 Europe/Rome, and it waits until then". Empty: nothing.
 func (c QuietCheck) Ahead(at, now time.Time) string {
 	silence, deferred := c.Silence(at)
 	until := " until " + WallText(silence.Until, now, c.Timezone)
@@ -221,22 +215,22 @@ func (c QuietCheck) Ahead(at, now time.Time) string {
 	}
 }
 
-// WithoutAhead is the text of a wait without what [QuietCheck.Ahead] added to it.
+// WithoutAhead removes the text of [QuietCheck.Ahead] from the text of a wait.
 func WithoutAhead(text string) string {
 	before, _, _ := strings.Cut(text, aheadMark)
 	return before
 }
 
-// Why deliveries wait.
+// Reasons for a wait.
 const (
 	WaitDelay      = "delay"
 	WaitQuietHours = "quiet hours"
 )
 
-// String is 22:00-07:00, by no zone.
+// String returns 22:00-07:00, without a zone.
 func (q QuietHours) String() string { return clockText(q.Start) + "-" + clockText(q.End) }
 
-// clockText is a time of day: 07:00, and with seconds only where they are not 0.
+// clockText formats a time of day: 07:00. It adds seconds only if they are not 0.
 func clockText(sinceMidnight time.Duration) string {
 	t := time.Time{}.Add(sinceMidnight)
 	if sinceMidnight%time.Minute == 0 {
@@ -245,7 +239,7 @@ func clockText(sinceMidnight time.Duration) string {
 	return t.Format("15:04:05.999999999")
 }
 
-// listed is words with commas between them, or what to say where there are none.
+// listed joins words with commas, or returns none if there are no words.
 func listed[T ~string](words []T, none string) string {
 	texts := make([]string, len(words))
 	for i, word := range words {

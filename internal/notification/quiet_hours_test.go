@@ -17,7 +17,7 @@ func hours(start, end string) notification.QuietHours {
 	return notification.QuietHours{Start: clock(start), End: clock(end)}
 }
 
-// clock is the time since midnight of "22:00".
+// clock returns the time since midnight for a text such as "22:00".
 func clock(text string) time.Duration {
 	t, err := time.Parse("15:04", text)
 	if err != nil {
@@ -87,8 +87,8 @@ func TestQuietHoursUntil(t *testing.T) {
 	}
 }
 
-// Whatever the zone and the hour, the end is the first minute that is not
-// contained: found here by looking at every minute.
+// In every zone and at every hour, the end is the first minute outside the quiet hours. The test
+// checks each minute.
 func TestQuietHoursUntilIsTheFirstMomentOutside(t *testing.T) {
 	t.Parallel()
 
@@ -117,7 +117,7 @@ func TestQuietHoursUntilIsTheFirstMomentOutside(t *testing.T) {
 	}
 }
 
-// instant is a whole minute, half of the time close to a change of the clocks.
+// instant returns a whole minute. Half of the results are close to a clock change.
 func instant(random *rand.Rand, location *time.Location) time.Time {
 	from := time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := from.Add(time.Duration(random.IntN(20*365*24*60)) * time.Minute).In(location)
@@ -180,8 +180,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// It is quiet as long as the recipient's own hours or their group's hold, each by
-// the clock of its zone.
+// It is quiet during the recipient's or the group's quiet hours, each by the clock of its zone.
 func TestQuietOfAGroup(t *testing.T) {
 	t.Parallel()
 
@@ -189,7 +188,7 @@ func TestQuietOfAGroup(t *testing.T) {
 	tests := []struct {
 		name       string
 		own, group string // start-end; empty: none
-		zone       string // the group's
+		zone       string // of the group
 		want       string // until; empty: not quiet
 	}{
 		{name: "nobody's"},
@@ -236,8 +235,8 @@ func stretch(text string) *notification.QuietHours {
 	return &q
 }
 
-// What quiet hours held back is released over a minute, or half of the time until
-// the next ones, and each delivery always at the same moment.
+// Deliveries that waited for quiet hours are released over a minute, or half of the time to the
+// next quiet hours. Each delivery always gets the same moment.
 func TestSilenceIsReleasedOverAMinute(t *testing.T) {
 	t.Parallel()
 

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Provider is who takes messages and says what became of them.
+// Provider is a service that takes messages and reports their fate.
 type Provider string
 
-// The providers whose receipts Herald knows.
+// The providers with receipts that Herald understands.
 const (
 	SendGrid Provider = "sendgrid"
 	Twilio   Provider = "twilio"
 )
 
-// Receipt is what a provider said about a message after it had accepted it.
+// Receipt is a provider's report about a message after accepting it.
 type Receipt struct {
 	Provider   Provider
-	ID         string // by which a repeat is known
-	DeliveryID string // or a digest's id: then it is about every item
-	MessageID  string // the provider's, as [Answer] has it: which attempt it is about; empty: it named none
+	ID         string // identifies repeats
+	DeliveryID string // or a digest's id: the receipt then covers every item
+	MessageID  string // the provider's, as in [Answer]; identifies the attempt; empty: unknown
 	At         time.Time
-	Word       string // the provider's word for what happened: delivered, bounce, …
+	Word       string // the provider's word for the event: delivered, bounce, …
 	Detail     string // the provider's reason, without an address; may be empty
-	Address    string // that the message went to, as the provider names it: to be hashed, and not kept
+	Address    string // the provider's spelling of the address; Herald hashes it and does not store it
 
-	Status       Status            // Delivered or Failed; empty: it changes no status
-	Suppress     SuppressionReason // the address is to get nothing more, for this reason; empty: it may
-	Unsubscribes bool              // the recipient wants no more of the category, over the channel
+	Status       Status            // Delivered or Failed; empty: the status does not change
+	Suppress     SuppressionReason // why the address gets nothing more; empty: sending is allowed
+	Unsubscribes bool              // the recipient rejects the category over the channel
 }
 
-// Concerns says whether the receipt is about the message that a delivery was last sent as,
-// by the provider's ids: that of this message, which is empty until the attempt's end is
-// recorded, and those of messages that retries came after. A receipt without an id is.
+// Concerns reports whether the receipt belongs to a delivery's latest message. message is the
+// provider's id of that message, empty until the attempt's end is recorded. before holds the
+// ids of older messages. A receipt without an id always belongs.
 func (r Receipt) Concerns(message string, before []string) bool {
 	if r.MessageID == "" || r.MessageID == message {
 		return true
@@ -40,33 +40,32 @@ func (r Receipt) Concerns(message string, before []string) bool {
 	return message == "" && !slices.Contains(before, r.MessageID)
 }
 
-// RecordedReceipt is what recording a receipt came to.
+// RecordedReceipt is the effect of recording a receipt.
 type RecordedReceipt struct {
-	Unknown  bool          // no delivery has that id: it is not kept
-	Repeated bool          // it was recorded before
+	Unknown  bool          // no delivery has the id, so the receipt is not stored
+	Repeated bool          // the receipt was recorded before
 	Channel  Channel       // of the delivery
 	Age      time.Duration // since the provider accepted the message; 0: not known
 }
 
-// FollowUp is what is still to be done about a delivery whose status a receipt, an
-// acknowledgement or a reader has changed.
+// FollowUp is remaining work on a delivery whose status changed through a receipt, an
+// acknowledgement or a reader.
 type FollowUp struct {
 	ID         int64
 	DeliveryID string
 	Kind       FollowUpKind
 }
 
-// FollowUpKind is what is to be done.
+// FollowUpKind is the kind of remaining work.
 type FollowUpKind string
 
 // The kinds of delivery_follow_up.
 const (
-	FollowUpDeadLetter FollowUpKind = "DEAD_LETTER" // tell the queue of dead letters
-	FollowUpEscalation FollowUpKind = "ESCALATION"  // have the workflow that waits look at it
+	FollowUpDeadLetter FollowUpKind = "DEAD_LETTER" // publish a dead letter
+	FollowUpEscalation FollowUpKind = "ESCALATION"  // wake the workflow that waits for the escalation
 )
 
-// FollowUpState is how far behind a worker is with what follows receipts, acknowledgements
-// and readers: with the rows of delivery_follow_up.
+// FollowUpState is a worker's backlog of follow-ups, the rows of delivery_follow_up.
 type FollowUpState struct {
 	Pending       int           // counted up to a bound
 	OldestPending time.Duration // age, by the database's clock; zero: nothing is pending

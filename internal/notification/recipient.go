@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// The types of entity, and of aggregate, that mean something to Herald.
+// The types of entity and of aggregate with a meaning for Herald.
 const (
 	EntityRestaurant = "RESTAURANT"
 	EntityCustomer   = "CUSTOMER" // one customer
@@ -13,21 +13,21 @@ const (
 	EntityBroadcast  = "BROADCAST" // everybody; its id is "0"
 )
 
-// Entity is what an event reaches people through.
+// Entity is a group or a person that an event is about.
 type Entity struct {
 	Type, ID string
 }
 
-// String is RESTAURANT/5.
+// String returns RESTAURANT/5.
 func (e Entity) String() string { return e.Type + "/" + e.ID }
 
-// Recipient is somebody whom an event concerns.
+// Recipient is a person that an event concerns.
 type Recipient struct {
 	UserType UserType
-	Who      string // the word for the type in delivery ids; set where an event's recipients are read
+	Who      string // the word for the type in delivery ids; set when an event's recipients are read
 	UserID   string
-	Entity   Entity   // through which the event reached them
-	Roles    []string // in that entity; several only where the directory is views
+	Entity   Entity   // that the event reached them through
+	Roles    []string // in that entity; several only if the directory is views
 
 	Name            string
 	Email           string
@@ -37,9 +37,9 @@ type Recipient struct {
 	Locale          string // it-CH; empty: unknown
 	Timezone        string // IANA; empty: UTC
 
-	Preferences   []Preference         // a channel without one is on
-	CategoriesOff []CategoryChannelKey // what they have switched off
-	Suppressions  []Suppression        // why their addresses get nothing; of an address that may be written to, none
+	Preferences   []Preference         // a channel without a row is on
+	CategoriesOff []CategoryChannelKey // the categories that they switched off
+	Suppressions  []Suppression        // why their addresses get nothing; only suppressed addresses
 }
 
 // CategoryChannelKey names a category over one channel.
@@ -48,8 +48,7 @@ type CategoryChannelKey struct {
 	Channel  Channel
 }
 
-// Preference is the recipient's row for a channel, or what holds where there is
-// none: the channel is on.
+// Preference returns the recipient's row for a channel. Without a row, the channel is on.
 func (r Recipient) Preference(channel Channel) Preference {
 	for _, p := range r.Preferences {
 		if p.Channel == channel {
@@ -59,8 +58,8 @@ func (r Recipient) Preference(channel Channel) Preference {
 	return Preference{Channel: channel, Enabled: true}
 }
 
-// SettingsOf is the entity whose settings hold for the recipient. Customers have
-// no group of their own, and share the rows of CUSTOMER/0.
+// SettingsOf returns the entity whose settings apply to the recipient. Customers have no group,
+// so they share the rows of CUSTOMER/0.
 func (r Recipient) SettingsOf() Entity {
 	if r.UserType == Customer {
 		return Entity{Type: EntityCustomer, ID: "0"}
@@ -68,24 +67,24 @@ func (r Recipient) SettingsOf() Entity {
 	return r.Entity
 }
 
-// Person is a recipient by name.
+// Person is a recipient with a name.
 type Person struct {
 	UserType UserType `json:"user_type"`
 	UserID   string   `json:"user_id"`
 	Name     string   `json:"name"`
 }
 
-// PassedOver is people in the directory whom an event names and whom planning cannot
-// tell, since their user type is not in user_type, or since no workflow ID may
-// hold their id. Only a directory of an installation's own can hold such people.
+// PassedOver counts people in the directory that an event names but planning cannot reach. Their
+// user type is not in user_type, or a workflow ID cannot contain their id. Only an installation's
+// own directory can contain such people.
 type PassedOver struct {
-	Entity   Entity   // through which the event names them
-	UserType UserType // as the directory has it
-	Known    bool     // the type is in user_type, so it is for the ids
-	Count    int      // of those that were looked at
+	Entity   Entity   // that the event names them through
+	UserType UserType // as in the directory
+	Known    bool     // user_type has the type, so their ids are the problem
+	Count    int      // of the people that planning read
 }
 
-// String names the people and what is wrong with them, and holds no user id.
+// String names the people and their problem, without user ids.
 func (p PassedOver) String() string {
 	who, have := p.people(), "have"
 	if p.Count == 1 {

@@ -2,33 +2,33 @@ package notification
 
 import "time"
 
-// Reopening is what the database knows now of a delivery that is planned again.
+// Reopening is the present data of a delivery that is planned again.
 type Reopening struct {
 	EventID   string
 	Channel   Channel
-	HasText   bool // of an earlier plan
+	HasText   bool // from an earlier plan
 	Known     bool // the recipient is in the directory
 	Active    bool
 	Recipient Recipient // without role and entity
-	SendAfter time.Time // as a DELAYED delivery was planned; zero: it was not
-	Follows   bool      // it follows a delivery that did not get there
+	SendAfter time.Time // when a DELAYED delivery was planned; zero: it was not
+	Follows   bool      // it follows a delivery that did not arrive
 }
 
-// Escalated reports whether escalation has led to the channel, as [Choice.Escalated] does.
+// Escalated reports whether escalation led to the channel, like [Choice.Escalated].
 func (r Reopening) Escalated(setup EventSetup) bool {
 	route, _ := setup.Route(r.Channel)
 	return r.Follows || route.OnEscalationOnly
 }
 
-// OwnTime is the time until which the delivery waits again: that which the payload names
-// or, if that cannot be read any more, that of its plan. Zero: it has none, or it is past.
-// Setup is zero if the event was purged. The problem says why there is no time.
+// OwnTime returns the time that the delivery waits for again: from the payload, or from its plan
+// if the payload is unreadable. Zero: no time, or a past one. setup is zero if the event was
+// purged. problem explains why there is no time.
 func (r Reopening) OwnTime(setup EventSetup, now time.Time) (at time.Time, problem string) {
 	at = r.SendAfter
 	if setup.Event.ID != "" {
 		setup.ReadTimes()
 		route, _ := setup.Route(r.Channel)
-		if route.DueProblem == "" || !r.HasText { // what has a text had a time when it was planned
+		if route.DueProblem == "" || !r.HasText { // a delivery with a text had a time when it was planned
 			at, problem = route.Due, route.DueProblem
 		}
 	}
@@ -38,8 +38,8 @@ func (r Reopening) OwnTime(setup EventSetup, now time.Time) (at time.Time, probl
 	return at, problem
 }
 
-// Problem says why the recipient cannot be reached any more; empty: they can. An
-// operator's order overrides preferences and quiet hours, but not these.
+// Problem explains why the recipient is unreachable now; empty: they are reachable. An operator's
+// order overrides preferences and quiet hours, but not these problems.
 func (r Reopening) Problem() string {
 	switch {
 	case !r.Known:
@@ -53,21 +53,20 @@ func (r Reopening) Problem() string {
 	}
 }
 
-// Reopened is one delivery that was planned again.
+// Reopened is a delivery that was planned again.
 type Reopened struct {
 	DeliveryID string
-	RunID      string     // of the workflow that makes it
-	Again      bool       // even if it was sent
+	RunID      string     // of the workflow that sends it
+	Again      bool       // even if it was already sent
 	Address    string     // empty: none
 	SendAfter  *time.Time // nil: at once
-	KeepText   bool       // the text stays as it was
+	KeepText   bool       // keep the text
 	Title      *string
 	Body       *string
-	Problem    string // not empty: it cannot be sent, for this reason
+	Problem    string // why it cannot be sent; empty: it can
 }
 
-// ReopenedState is a delivery after it was planned again, or unchanged if it had been
-// sent.
+// ReopenedState is a delivery after it was planned again. A sent delivery is unchanged.
 type ReopenedState struct {
 	Status    Status
 	Attempts  int

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// DecisionGroupDisabled says that the entity switched the channel off.
+// DecisionGroupDisabled means that the entity switched the channel off.
 const DecisionGroupDisabled Decision = "GROUP_DISABLED"
 
 var groupDisabled = rule{
@@ -34,7 +34,7 @@ var groupDisabled = rule{
 	},
 }
 
-// text is all that a setting says. The zone counts where it has none of its own.
+// text describes a setting in full. timezone applies if the setting has no zone.
 func (s Setting) text(timezone string) string {
 	text := onOff(s.Enabled)
 	if s.AllowedRoles != nil {

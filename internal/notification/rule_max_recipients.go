@@ -2,7 +2,7 @@ package notification
 
 import "fmt"
 
-// DecisionMaxRecipients says that the entity allows no further recipient.
+// DecisionMaxRecipients means that the entity allows no further recipient.
 const DecisionMaxRecipients Decision = "MAX_RECIPIENTS"
 
 var maxRecipients = rule{
@@ -25,11 +25,11 @@ var maxRecipients = rule{
 			return fmt.Sprintf("at most %d are allowed, and %d come before them", *f.Setting.MaxRecipients, f.Selected)
 		}
 	},
-	settled: true, // a place that was given stays given
+	settled: true, // a recipient keeps their place
 }
 
-// Limited says that the entity bounds the number of recipients.
+// Limited reports whether the entity limits the number of recipients.
 func (f Facts) Limited() bool { return !f.Routing.Mandatory && f.Setting.MaxRecipients != nil }
 
-// Full says that this number is used up by those before.
+// Full reports whether earlier recipients used up the limit.
 func (f Facts) Full() bool { return f.Limited() && f.Selected >= *f.Setting.MaxRecipients }

@@ -1,6 +1,6 @@
 package notification
 
-// DecisionNoAddress says that the recipient cannot be reached over the channel.
+// DecisionNoAddress means that the recipient is unreachable over the channel.
 const DecisionNoAddress Decision = "NO_ADDRESS"
 
 var noAddress = rule{
@@ -15,8 +15,7 @@ var noAddress = rule{
 	unreachable: true,
 }
 
-// AddressWord is what the channel reaches the recipient by, and whether they have
-// it, in words.
+// AddressWord names the channel's kind of address and whether the recipient has one.
 func (f Facts) AddressWord() string {
 	return f.Routing.Channel.addressWord(f.Recipient.Reachable(f.Routing.Channel))
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// DecisionQuietHours says that it is quiet for the recipient or their entity, and
-// that the delivery does not wait for the end. It counts for what is mandatory too.
+// DecisionQuietHours means that the recipient or their entity has quiet hours, and the delivery
+// does not wait for their end. It also applies to mandatory channels.
 const DecisionQuietHours Decision = "QUIET_HOURS"
 
 var inQuietHours = rule{
@@ -32,9 +32,8 @@ var inQuietHours = rule{
 	},
 }
 
-// OwnQuietHours says what the recipient's quiet hours are, and what they mean now,
-// by their clock: "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now, quiet
-// until 07:00 Europe/Rome".
+// OwnQuietHours describes the recipient's quiet hours and their effect now, by the recipient's
+// clock: "22:00-07:00 Europe/Rome, it is 23:14 Europe/Rome now, quiet until 07:00 Europe/Rome".
 func (f Facts) OwnQuietHours() string {
 	switch {
 	case !f.Routing.Channel.Quieted():
@@ -46,8 +45,8 @@ func (f Facts) OwnQuietHours() string {
 	}
 }
 
-// QuietText says the same of an entity's quiet hours, by the clock of its zone, or
-// the recipient's where it has none; empty: it has no quiet hours.
+// QuietText describes an entity's quiet hours in the same way. The clock is in the entity's zone,
+// or else in the recipient's. Empty: it has no quiet hours.
 func (s Setting) QuietText(timezone string, now time.Time) string {
 	switch {
 	case s.QuietHours == nil:

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// DecisionRoleRestricted says that the event type, or the entity, allows the channel to other
-// roles only. It counts for what is mandatory too.
+// DecisionRoleRestricted means that the event type or the entity limits the channel to other
+// roles. It also applies to mandatory channels.
 const DecisionRoleRestricted Decision = "ROLE_RESTRICTED"
 
 var roleRestricted = rule{
@@ -38,7 +38,7 @@ var roleRestricted = rule{
 	},
 }
 
-// roleIn reports whether one of somebody's roles is allowed; nil allows any role.
+// roleIn reports whether one of the roles is allowed; nil allows any role.
 func roleIn(roles, allowed []string) bool {
 	return allowed == nil || slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(allowed, role) })
 }

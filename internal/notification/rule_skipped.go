@@ -2,8 +2,8 @@ package notification
 
 import "fmt"
 
-// DecisionSkipped says that the time for which the delivery was meant is past, and
-// that it is not to be made then. It counts for what is mandatory too.
+// DecisionSkipped means that the delivery's time is past, and that late deliveries are skipped.
+// It also applies to mandatory channels.
 const DecisionSkipped Decision = "SKIPPED"
 
 var skipped = rule{
@@ -17,11 +17,11 @@ var skipped = rule{
 	},
 	subject: "its time",
 	fact:    Facts.dueText,
-	settled: true, // a delivery that waited has its time behind it
+	settled: true, // the time of a delivery that waited is always past
 }
 
-// dueText says when the delivery is due, by the recipient's clock: "24h0m0s before
-// startsAt, which is 09:30 Europe/Rome: it waits until then".
+// dueText tells when the delivery is due, by the recipient's clock: "24h0m0s before startsAt,
+// which is 09:30 Europe/Rome: it waits until then".
 func (f Facts) dueText() string {
 	r := f.Routing
 	if r.SendAtPath == "" {

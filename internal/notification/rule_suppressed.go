@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// DecisionSuppressed says that nothing is sent to the recipient's address: it does not
-// work, or its owner said no. It counts for what is mandatory too, and for what an
-// operator orders.
+// DecisionSuppressed means that the recipient's address gets nothing: it does not work, or its
+// owner refused. It also applies to mandatory channels and to an operator's orders.
 const DecisionSuppressed Decision = "SUPPRESSED"
 
 var suppressed = rule{
@@ -33,7 +32,7 @@ var suppressed = rule{
 	unreachable: true,
 }
 
-// suppressions are the reasons why the recipient's address for the channel gets nothing.
+// suppressions returns the reasons why the recipient's address on the channel gets nothing.
 func (f Facts) suppressions() []Suppression {
 	var found []Suppression
 	for _, s := range f.Recipient.Suppressions {
@@ -44,7 +43,7 @@ func (f Facts) suppressions() []Suppression {
 	return found
 }
 
-// String is BOUNCE since 2026-06-01 12:00 UTC: 550 no such user.
+// String returns BOUNCE since 2026-06-01 12:00 UTC: 550 no such user.
 func (s Suppression) String() string {
 	text := fmt.Sprintf("%s since %s", s.Reason, s.Since.UTC().Format("2006-01-02 15:04 MST"))
 	if s.Detail != "" {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// DecisionUnsupported says that the channel may not serve the user type.
+// DecisionUnsupported means that the channel may not serve the user type.
 const DecisionUnsupported Decision = "UNSUPPORTED"
 
 var unsupported = rule{

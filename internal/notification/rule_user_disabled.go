@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// DecisionUserDisabled says that the recipient switched the channel off, for everything or
-// for the event type's category.
+// DecisionUserDisabled means that the recipient switched off the channel, entirely or for the
+// event type's category.
 const DecisionUserDisabled Decision = "USER_DISABLED"
 
 var userDisabled = rule{
@@ -31,7 +31,8 @@ var userDisabled = rule{
 	},
 }
 
-// categoryText is "; the category offers: off", or empty where the event type has none.
+// categoryText returns "; the category offers: off", or nothing if the event type has no
+// category.
 func (f Facts) categoryText() string {
 	if f.Category == "" {
 		return ""

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Decision is what the rules say about one recipient and one channel.
+// Decision is the result of the rules for one recipient and one channel.
 type Decision string
 
-// DecisionSelected is the decision where no rule applies. The other decisions
-// stand in the files of their rules.
+// DecisionSelected is the decision if no rule applies. The rules' files define the other
+// decisions.
 const DecisionSelected Decision = "SELECTED"
 
-// rules are asked in this order; the first that applies decides. This list is the
-// only place that names all of them.
+// rules lists every rule in order. The first rule that applies decides. No other place lists all
+// rules.
 var rules = []rule{
 	unsupported,
 	userDisabled,
@@ -27,24 +27,23 @@ var rules = []rule{
 	suppressed,
 }
 
-// rule is one reason why somebody is not told over a channel.
+// rule is one reason not to tell a recipient over a channel.
 type rule struct {
 	decision Decision
 	applies  func(Facts) bool
-	meaning  func(Channel, UserType) string // what the decision said when it was taken, as a sentence
-	remedy   func(Channel) string           // what to change so that the next event is decided otherwise
+	meaning  func(Channel, UserType) string // explains a past decision in a sentence
+	remedy   func(Channel) string           // tells how to get another decision for the next event
 
-	subject string             // what the rule looks at, in a word or two
-	fact    func(Facts) string // what it finds there, for people; never an address
+	subject string             // the subject of the rule, in a word or two
+	fact    func(Facts) string // the rule's finding for people; never an address
 
-	settled bool // planning settles it for ever: no attempt asks again
-	ordered bool // asked even where an operator orders the delivery
+	settled bool // planning settles it for good: no attempt checks it again
+	ordered bool // also applies if an operator orders the delivery
 
-	unreachable bool // the rules would choose the recipient, and cannot reach them
+	unreachable bool // the rules would choose the recipient, but cannot reach them
 }
 
-// decide returns the decision of the first rule that applies, of those that asked
-// allows.
+// decide returns the decision of the first rule that applies, among the rules that asked accepts.
 func decide(f Facts, asked func(rule) bool) Decision {
 	for _, r := range rules {
 		if asked(r) && r.applies(f) {
@@ -56,16 +55,16 @@ func decide(f Facts, asked func(rule) bool) Decision {
 
 func always(rule) bool { return true }
 
-// Finding is what one rule found about a recipient and a channel.
+// Finding is one rule's result for a recipient and a channel.
 type Finding struct {
-	Decision Decision `json:"rule"` // the decision where it applies
+	Decision Decision `json:"rule"` // the decision if the rule applies
 	Applies  bool     `json:"applies"`
 	Subject  string   `json:"looks_at"` // "address"
 	Fact     string   `json:"finds"`    // "no phone number"
 }
 
-// Findings are what every rule finds, in the order of the rules: the decision is
-// that of the first that applies.
+// Findings returns the result of every rule, in order. The first rule that applies makes the
+// decision.
 func (f Facts) Findings() []Finding {
 	var findings []Finding
 	for _, r := range rules {
@@ -74,7 +73,7 @@ func (f Facts) Findings() []Finding {
 	return findings
 }
 
-// Decision is the decision of the first rule that applies.
+// Decision returns the decision of the first rule that applies.
 func (f Facts) Decision() Decision { return decide(f, always) }
 
 // Decisions returns every decision, in the order of the rules.
@@ -86,8 +85,7 @@ func Decisions() []Decision {
 	return append(decisions, DecisionSelected)
 }
 
-// Meaning says, as a sentence for people, what a decision about a channel meant
-// when it was taken.
+// Meaning explains a past decision about a channel to people, in a sentence.
 func (d Decision) Meaning(channel Channel, userType UserType) string {
 	if d == DecisionSelected {
 		return "they were chosen to be told over " + string(channel)
@@ -98,8 +96,7 @@ func (d Decision) Meaning(channel Channel, userType UserType) string {
 	return "an unknown decision"
 }
 
-// Remedy says what to change so that the next event is decided otherwise; empty
-// where nothing is to be changed.
+// Remedy tells how to get another decision for the next event; empty: nothing needs to change.
 func (d Decision) Remedy(channel Channel) string {
 	if r, found := ruleOf(d); found {
 		return r.remedy(channel)
@@ -115,27 +112,27 @@ func ruleOf(d Decision) (rule, bool) {
 	return rules[i], true
 }
 
-// Unreachable reports whether the rules would have chosen a recipient whom the channel cannot
-// reach.
+// Unreachable reports whether the rules would choose the recipient, but the channel cannot reach
+// them.
 func (d Decision) Unreachable() bool {
 	r, _ := ruleOf(d)
 	return r.unreachable
 }
 
-// Choice is what the rules decided about one channel. Only a selected one has
-// more than the first two fields.
+// Choice is the rules' decision about one channel. Without DecisionSelected, only the first two
+// fields are set.
 type Choice struct {
 	Channel  Channel
 	Decision Decision
 	Strategy Strategy
 	Priority Priority
-	Wait     Silence // what it waits for; Until zero: nothing
-	Problem  string  // not empty: it cannot be sent, for this reason
+	Wait     Silence // the wait before sending; Until zero: none
+	Problem  string  // why it cannot be sent; empty: it can
 
-	Escalated bool // escalation has led to the channel, so the text may be one of its own
+	Escalated bool // escalation led to the channel, so the text may differ
 }
 
-// SendAfter is when to send a selected delivery of this key; zero: at once.
+// SendAfter returns when to send a selected delivery with this key; zero: at once.
 func (c Choice) SendAfter(key string) time.Time {
 	if c.Wait.Until.IsZero() {
 		return time.Time{}
@@ -143,22 +140,21 @@ func (c Choice) SendAfter(key string) time.Time {
 	return c.Wait.Release(key)
 }
 
-// Used counts the recipients who were selected so far, by entity and channel
-// ("RESTAURANT/5 EMAIL"). It travels from one page of recipients to the next.
+// Used counts the recipients selected so far, by entity and channel ("RESTAURANT/5 EMAIL"). Each
+// page of recipients passes it to the next.
 type Used map[string]int
 
-// Clone returns a copy, which is never nil.
+// Clone returns a copy, never nil.
 func (u Used) Clone() Used {
 	clone := make(Used, len(u))
 	maps.Copy(clone, u)
 	return clone
 }
 
-// Decide returns one choice for each routing row, in the order of [Channels], apart from
-// rows that only escalation uses. Behind them come the channels that escalation uses at once,
-// because another one cannot reach the recipient.
-// It counts the selected ones in used, which must not be nil: recipients are to
-// be decided about in the order in which max_recipients prefers them.
+// Decide returns one choice for each routing row, in the order of [Channels], without rows for
+// escalation only. Then come the channels that escalation uses at once, because another channel
+// cannot reach the recipient. It counts selected recipients in used, which must not be nil. Call
+// it in the order in which max_recipients prefers recipients.
 func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choice {
 	var choices []Choice
 	decide := func(route Routing, escalated bool) {
@@ -175,7 +171,7 @@ func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choi
 			decide(route, false)
 		}
 	}
-	for i := 0; i < len(choices); i++ { // decide adds to them
+	for i := 0; i < len(choices); i++ { // decide appends to choices
 		to, escalates := s.Instead(choices[i])
 		route, routed := s.Route(to)
 		decided := slices.ContainsFunc(choices, func(c Choice) bool { return c.Channel == to })
@@ -187,7 +183,7 @@ func (s EventSetup) Decide(recipient Recipient, now time.Time, used Used) []Choi
 }
 
 // Instead returns the channel that escalation uses at once if a choice cannot reach the
-// recipient; false: none.
+// recipient. escalates reports whether there is one.
 func (s EventSetup) Instead(choice Choice) (to Channel, escalates bool) {
 	i := slices.IndexFunc(s.Escalations, func(e Escalation) bool { return e.From == choice.Channel && e.IfUnreachable })
 	if i < 0 || !choice.Decision.Unreachable() {
@@ -196,7 +192,7 @@ func (s EventSetup) Instead(choice Choice) (to Channel, escalates bool) {
 	return s.Escalations[i].To, true
 }
 
-// Choice is what the rules decide.
+// Choice returns the rules' decision with its details.
 func (f Facts) Choice() Choice {
 	choice := Choice{Channel: f.Routing.Channel, Decision: f.Decision()}
 	if choice.Decision == DecisionSelected {

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Every decision about every channel has a sentence of its own, and all but
-// being selected a remedy, unless the channel reaches everybody.
+// Every decision about every channel has a distinct sentence. Every decision but DecisionSelected
+// has a remedy, unless the channel reaches everybody.
 func TestDecisionsAreExplained(t *testing.T) {
 	t.Parallel()
 
@@ -58,8 +58,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// The findings are the decision with a trace: the first rule that applies decided,
-// in every situation.
+// The findings explain the decision: in every situation, the first rule that applies decides.
 func TestFindingsAreTheDecision(t *testing.T) {
 	t.Parallel()
 
@@ -82,7 +81,7 @@ func TestFindingsAreTheDecision(t *testing.T) {
 	}
 }
 
-// What a rule finds tells people what it looked at.
+// A finding names its input.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 
@@ -133,7 +132,7 @@ func TestFindings(t *testing.T) {
 			s.Routing[0].Roles = []string{"MANAGER"}
 			group(func(s *notification.Setting) { s.AllowedRoles = []string{"WAITER"} })(s, r)
 		}, rule: notification.DecisionRoleRestricted, finds: "for this event type only the roles MANAGER, and by the entity only WAITER are allowed, and theirs is WAITER"},
-		{name: "no time of its own", rule: notification.DecisionSkipped, finds: "none of its own"},
+		{name: "no due time", rule: notification.DecisionSkipped, finds: "none of its own"},
 		{name: "no quiet hours", rule: notification.DecisionQuietHours, finds: "none"},
 		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			preference(notification.Preference{QuietHours: &night})(s, r)

@@ -11,7 +11,7 @@ import (
 	"herald/internal/notification"
 )
 
-// situation is everything that a decision depends on.
+// situation is the full input of a decision.
 type situation struct {
 	channel                       notification.Channel
 	supported, mandatory          bool
@@ -23,7 +23,7 @@ type situation struct {
 
 const switches = 11
 
-// situations is every situation there is.
+// situations returns every possible situation.
 func situations() []situation {
 	var all []situation
 	for _, channel := range notification.Channels() {
@@ -35,8 +35,7 @@ func situations() []situation {
 	return all
 }
 
-// want is the specification, said in another way: each decision with all that
-// must hold for it.
+// want restates the specification: each decision with all its conditions.
 func (s situation) want() notification.Decision {
 	quieted := s.channel != notification.WebSocket && s.channel != notification.Slack
 	userOff := s.userOff || s.categoryOff
@@ -68,7 +67,7 @@ func (s situation) want() notification.Decision {
 	return decisions[0]
 }
 
-// noon is in the quiet hours of a situation that has some.
+// noon lies in the quiet hours of situations that have quiet hours.
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 func (s situation) rules() notification.EventSetup {
@@ -207,7 +206,7 @@ func TestDecidePriority(t *testing.T) {
 	}
 }
 
-// A zone that is unknown here is taken as UTC, and costs nobody a message.
+// An unknown zone counts as UTC and costs no message.
 func TestDecideUnknownZone(t *testing.T) {
 	t.Parallel()
 
@@ -236,8 +235,8 @@ func TestDecideUnknownZone(t *testing.T) {
 	}
 }
 
-// The quiet hours of the group hold for who is told through it, also when it is
-// mandatory; a row for the event's own type replaces the one for every type.
+// A group's quiet hours apply to its members, even on mandatory channels. A row for the event's
+// own type replaces the row for every type.
 func TestDecideGroupQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -275,7 +274,7 @@ func TestDecideGroupQuietHours(t *testing.T) {
 	}
 }
 
-// Quiet hours that follow each other without a gap have no end to wait for.
+// Quiet hours without a gap between them have no end to wait for.
 func TestDecideQuietForEver(t *testing.T) {
 	t.Parallel()
 
@@ -316,7 +315,7 @@ func TestDecideInTheOrderOfChannels(t *testing.T) {
 	require.Equal(t, []notification.Channel{notification.WebSocket, notification.Email, notification.Slack}, got)
 }
 
-// Max recipients counts those who were selected, over pages, and nobody else.
+// Max recipients counts only selected recipients, across pages.
 func TestDecideMaxRecipientsOverPages(t *testing.T) {
 	t.Parallel()
 
@@ -343,7 +342,7 @@ func TestDecideMaxRecipientsOverPages(t *testing.T) {
 	}
 	for i, step := range steps {
 		require.Equal(t, step.want, rules.Decide(step.recipient, noon, used)[0].Decision, "step %d", i)
-		cursor, err := json.Marshal(used) // each page is another activity
+		cursor, err := json.Marshal(used) // each page is a separate activity
 		require.NoError(t, err)
 		used = nil
 		require.NoError(t, json.Unmarshal(cursor, &used))
@@ -363,7 +362,7 @@ func TestUsedClone(t *testing.T) {
 
 var restaurant5 = notification.Entity{Type: "RESTAURANT", ID: "5"}
 
-// staff is a member of restaurant 5 who can be reached over every channel.
+// staff is a member of restaurant 5, reachable over every channel.
 func staff(id, role string) notification.Recipient {
 	return notification.Recipient{
 		UserType: notification.RestaurantUser, UserID: id, Roles: []string{role}, Entity: restaurant5,

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// longestAhead bounds how far ahead of its event a delivery's time may be. It is
-// longer than anybody plans, and far below what Temporal lets a workflow wait.
+// longestAhead limits the time from an event to its delivery. It is longer than any real plan,
+// and far below Temporal's limit for a wait.
 const longestAhead = 10 * 365 * 24 * time.Hour
 
-// sendAtForms are the forms of a time in a payload: RFC 3339, also without seconds,
-// as Java writes it. A time without a zone would be another one for each reader.
+// sendAtForms are the accepted formats: RFC 3339, also without seconds, as Java writes it. A time
+// without a zone would be ambiguous.
 var sendAtForms = []string{time.RFC3339, "2006-01-02T15:04Z07:00"}
 
-// ReadTimes reads from the event's payload when the deliveries of each routing row
-// with a SendAtPath are due.
+// ReadTimes reads the due time of each routing row with a SendAtPath from the event's payload.
 func (s *EventSetup) ReadTimes() {
 	payload := decodePayload(s.Event.Payload)
 	for i := range s.Routing {
@@ -31,8 +30,8 @@ func (s *EventSetup) ReadTimes() {
 	}
 }
 
-// sendAt is the time at the first of the paths that is in the payload. An error
-// names the path and not the value.
+// sendAt returns the time at the first path that the payload has. Errors name the path, not the
+// value.
 func (r Routing) sendAt(payload any, created time.Time) (time.Time, error) {
 	paths := splitPaths(r.SendAtPath)
 	for _, path := range paths {
@@ -56,7 +55,7 @@ func (r Routing) sendAt(payload any, created time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s is not in the payload", paths[0])
 }
 
-// readTime reads a time. The year 1 is what Go writes for a time that was never set.
+// readTime reads a time. It rejects the year 1, which Go writes for an unset time.
 func readTime(value any) (at time.Time, found bool) {
 	text, _ := value.(string)
 	for _, form := range sendAtForms {
@@ -67,6 +66,6 @@ func readTime(value any) (at time.Time, found bool) {
 	return time.Time{}, false
 }
 
-// ahead says that the delivery's own time has not come yet. Quiet hours are judged
-// when it has.
+// ahead reports whether the delivery is due in the future. The rules check quiet hours at that
+// time.
 func (f Facts) ahead() bool { return f.Routing.Due.After(f.Now) }

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// reminder is a setup whose mail is sent a day before the time at a path, and goes to
-// people who may be in quiet hours.
+// reminder returns a setup that sends an e-mail a day before the time at a path. The recipients
+// may have quiet hours.
 func reminder(path, payload string) notification.EventSetup {
 	setup := situation{channel: notification.Email, supported: true}.rules()
 	setup.Event = notification.Event{ID: "evt-1", Payload: json.RawMessage(payload), CreatedAt: noon}
@@ -20,7 +20,7 @@ func reminder(path, payload string) notification.EventSetup {
 	return setup
 }
 
-// The time is read as other paths are, and only if it is the same for every reader.
+// The path of a time works like other paths. The time must have a zone.
 func TestReadTimes(t *testing.T) {
 	t.Parallel()
 
@@ -70,8 +70,7 @@ func TestReadTimes(t *testing.T) {
 	}
 }
 
-// What has a time of its own waits for it. Quiet hours of now matter only if it is
-// sent now.
+// A delivery with a due time waits for it. Present quiet hours matter only if it is sent now.
 func TestDecideOwnTimes(t *testing.T) {
 	t.Parallel()
 
@@ -120,8 +119,8 @@ func TestDecideOwnTimes(t *testing.T) {
 	}
 }
 
-// Without the event nobody knows its time, so nothing is skipped: neither by an attempt
-// after the wait, nor in the explanation of an event whose row was purged.
+// Without the event its time is unknown, so nothing is skipped. This applies to an attempt after
+// the wait, and to the explanation of a purged event.
 func TestOwnTimeIsNotKnownWithoutTheEvent(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +131,7 @@ func TestOwnTimeIsNotKnownWithoutTheEvent(t *testing.T) {
 	require.Equal(t, "24h0m0s before startsAt, which is not known without the event", found(facts, notification.DecisionSkipped))
 }
 
-// found is what one rule finds.
+// found returns the finding of one rule.
 func found(facts notification.Facts, rule notification.Decision) string {
 	for _, finding := range facts.Findings() {
 		if finding.Decision == rule {

@@ -5,30 +5,28 @@ import (
 	"strings"
 )
 
-// Status is how far a delivery has come. It only climbs.
+// Status is the progress of a delivery. It only advances.
 type Status string
 
-// The statuses of a delivery.
 const (
 	Pending   Status = "PENDING"
 	Sent      Status = "SENT"      // the provider accepted it
-	Delivered Status = "DELIVERED" // a receipt says that it arrived
+	Delivered Status = "DELIVERED" // a receipt reports that it arrived
 	Failed    Status = "FAILED"
 	Cancelled Status = "CANCELLED"
 )
 
-// EndReason is why a delivery was not sent. Operators read it in last_error.
+// EndReason is the reason why a delivery was not sent. last_error shows it to operators.
 type EndReason string
 
-// The reasons of deliveries that ended with a workflow or an event.
+// The reasons of deliveries that ended together with a workflow or an event.
 const (
-	CancelledInTemporal EndReason = "cancelled in Temporal" // its own workflow, or its page's, batch's, lane's or event's
-	EventWithdrawn      EndReason = "event cancelled"       // before its workflow was started
+	CancelledInTemporal EndReason = "cancelled in Temporal" // its own workflow, or the workflow of its page, batch, lane or event
+	EventWithdrawn      EndReason = "event cancelled"       // before the start of its workflow
 	EventHasFailed      EndReason = "event failed"          // it could not be planned
 )
 
-// CountsText says what became of deliveries: "3 cancelled; 2 sent, and stay sent";
-// empty: there are none.
+// CountsText summarises deliveries: "3 cancelled; 2 sent, and stay sent"; empty: there are none.
 func CountsText(counts map[Status]int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -47,7 +45,7 @@ func CountsText(counts map[Status]int) string {
 	return strings.Join(parts, "; ")
 }
 
-// Strategy is when a delivery is sent.
+// Strategy decides when a delivery is sent.
 type Strategy string
 
 // The strategies of event_type_channel_routing.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SuppressionReason is why an address gets nothing.
+// SuppressionReason is the reason why an address gets nothing.
 type SuppressionReason string
 
 // The reasons of recipient_suppression.
@@ -13,24 +13,24 @@ const (
 	SuppressedBounce    SuppressionReason = "BOUNCE"    // the mailbox does not exist
 	SuppressedComplaint SuppressionReason = "COMPLAINT" // reported as spam
 	SuppressedOptOut    SuppressionReason = "OPT_OUT"   // the number answered STOP
-	SuppressedInvalid   SuppressionReason = "INVALID"   // no number, or none that gets messages
+	SuppressedInvalid   SuppressionReason = "INVALID"   // not a number, or a number that cannot get messages
 )
 
-// SuppressionReasons are all of them.
+// SuppressionReasons returns every reason.
 func SuppressionReasons() []SuppressionReason {
 	return []SuppressionReason{SuppressedBounce, SuppressedComplaint, SuppressedOptOut, SuppressedInvalid}
 }
 
-// Suppression is a reason why an address gets nothing over a channel.
+// Suppression is a reason to send nothing to an address over a channel.
 type Suppression struct {
 	Channel Channel
 	Reason  SuppressionReason
-	Detail  string // the provider's or an operator's words, without an address; may be empty
+	Detail  string // from the provider or an operator, without an address; may be empty
 	Since   time.Time
 }
 
-// NormalAddress is the one spelling of an address by which it is known again: what a
-// provider, an operator and the directory write may differ in case and in spaces.
+// NormalAddress returns the canonical spelling of an address. Providers, operators and the
+// directory may differ in case and in spaces.
 func NormalAddress(channel Channel, address string) string {
 	if normal := channel.row().normal; normal != nil {
 		return normal(address)
@@ -40,7 +40,7 @@ func NormalAddress(channel Channel, address string) string {
 
 func normalMail(address string) string { return strings.ToLower(strings.TrimSpace(address)) }
 
-// normalPhone is E.164: what people write between the digits is left out.
+// normalPhone returns E.164 without the characters that people write between digits.
 func normalPhone(number string) string {
 	normal := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\u00a0-./()", r) {
@@ -54,16 +54,16 @@ func normalPhone(number string) string {
 	return normal
 }
 
-// AddressKey is the hash of one secret, by which suppressed addresses are known.
+// AddressKey hashes suppressed addresses with one secret.
 type AddressKey struct {
 	Fingerprint string // of the secret; empty: not recorded
-	// Hash hashes an address as [NormalAddress] spells it. Nil: no secret.
+	// Hash hashes an address in the spelling of [NormalAddress]. Nil: no secret.
 	Hash func(address string) []byte
 }
 
-// OptOut is what somebody answered to a text message.
+// OptOut is a person's answer to a text message.
 type OptOut struct {
-	MessageID string // the provider's, of the answer: by it a repeat is known
-	Number    string // whose it is, in E.164
-	Lifted    bool   // true: messages are wanted again (START); false: no more of them (STOP)
+	MessageID string // the provider's id of the answer; identifies repeats
+	Number    string // the sender's number, in E.164
+	Lifted    bool   // true: the person wants messages again (START); false: no more (STOP)
 }

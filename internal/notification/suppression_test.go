@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// An address is known again however it is written.
+// Every spelling of an address has the same normal form.
 func TestNormalAddress(t *testing.T) {
 	t.Parallel()
 

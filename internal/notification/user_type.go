@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// UserType is the kind of person a recipient is: a row of the table user_type.
+// UserType is a kind of recipient: a row of the table user_type.
 type UserType string
 
-// The types of user that mean something to Herald, or that its example has. An
-// installation may have others.
+// The user types that Herald or its example uses. An installation may have others.
 const (
 	RestaurantUser UserType = "RESTAURANT_USER"
 	Customer       UserType = "CUSTOMER"
@@ -22,39 +21,37 @@ const (
 // UserTypeRow is a row of the table user_type.
 type UserTypeRow struct {
 	UserType UserType `json:"user_type"`
-	Who      string   `json:"who"`      // in delivery ids
-	Audience string   `json:"audience"` // the last word of the queues that concern it
+	Who      string   `json:"who"`      // used in delivery ids
+	Audience string   `json:"audience"` // the last word of its queue names
 }
 
 var (
 	userTypeForm = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,29}$`)
 	audienceForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}$`)
-	// otherQueues are the last words of queues with another meaning.
+	// otherQueues are last words of queue names with another meaning.
 	otherQueues = []string{"all", "broadcast", "dead-letter", "websocket"}
 )
 
-// UnknownUserTypeError says that a user type is not in user_type.
+// UnknownUserTypeError means that a user type is not in user_type.
 type UnknownUserTypeError struct {
 	UserType UserType
-	Known    []UserType // those that are, or the first of them
+	Known    []UserType // all known types, or the first of them
 }
 
 func (e *UnknownUserTypeError) Error() string {
 	return fmt.Sprintf("there is no user type %s; the types are %s", e.UserType, listed(e.Known, "none"))
 }
 
-// WellFormed says that there may be a user type of that name.
+// WellFormed reports whether a user type may have this name.
 func (t UserType) WellFormed() bool { return userTypeForm.MatchString(string(t)) }
 
-// IsAudience says whether a word may be the audience of a user type, as the table
-// user_type has it.
+// IsAudience reports whether the table user_type accepts a word as the audience of a user type.
 func IsAudience(word string) bool {
 	return audienceForm.MatchString(word) && !slices.Contains(otherQueues, word)
 }
 
-// EventAudience is the last word of the queue of domain messages that concern a
-// user type; "" where there is none. Guests have none, since no service looks after
-// them.
+// EventAudience returns the last word of the queue for domain messages about a user type; ""
+// without a queue. Guests have no queue, because no service looks after them.
 func (t UserTypeRow) EventAudience() string {
 	if t.UserType == Guest {
 		return ""
@@ -62,8 +59,8 @@ func (t UserTypeRow) EventAudience() string {
 	return t.Audience
 }
 
-// audience is where the domain message goes for those whom the row names; "" where
-// there is no such place.
+// audience returns the destination of domain messages for the row's recipients; "" without a
+// destination.
 func (r EventRecipients) audience() string {
 	if r.UserType != "" {
 		return UserTypeRow{UserType: r.UserType, Audience: r.Audience}.EventAudience()
@@ -71,8 +68,8 @@ func (r EventRecipients) audience() string {
 	return aggregateAudience(r.EntityType)
 }
 
-// aggregateAudiences are the last words of the queues of the aggregate types that have
-// recipients of their own, in the order in which the queues are named.
+// aggregateAudiences are the queues' last words for aggregate types with recipients, in naming
+// order.
 var aggregateAudiences = []struct{ aggregate, audience string }{
 	{EntityRestaurant, "restaurant"},
 	{EntityCustomer, "customer"},
@@ -81,7 +78,7 @@ var aggregateAudiences = []struct{ aggregate, audience string }{
 	{EntityBroadcast, "broadcast"},
 }
 
-// AggregateAudiences are where the domain messages about those aggregates go.
+// AggregateAudiences returns the destinations of domain messages about such aggregates.
 func AggregateAudiences() []string {
 	words := make([]string, len(aggregateAudiences))
 	for i, a := range aggregateAudiences {
@@ -90,7 +87,7 @@ func AggregateAudiences() []string {
 	return words
 }
 
-// aggregateAudience is the last word of the queue of an aggregate type, or "".
+// aggregateAudience returns the last word of an aggregate type's queue, or "".
 func aggregateAudience(aggregateType string) string {
 	for _, a := range aggregateAudiences {
 		if a.aggregate == aggregateType {
@@ -100,9 +97,9 @@ func aggregateAudience(aggregateType string) string {
 	return ""
 }
 
-// Audiences returns where the domain message about an event goes: the last
-// words of its queues, each once and in a fixed order. The aggregate decides;
-// for a domain aggregate, the kinds of recipient that the rows of its type name.
+// Audiences returns the destinations of an event's domain message: the last words of its queues,
+// unique and in a fixed order. The aggregate decides. For a domain aggregate, the recipients in
+// the rows of its type decide.
 func Audiences(event Event, rows []EventRecipients) []string {
 	if audience := aggregateAudience(event.AggregateType); audience != "" {
 		return []string{audience}
@@ -117,7 +114,7 @@ func Audiences(event Event, rows []EventRecipients) []string {
 			audiences = append(audiences, audience)
 		}
 	}
-	for _, row := range rows { // those of user types that an installation has added
+	for _, row := range rows { // user types that an installation added
 		if audience := row.audience(); audience != "" && !slices.Contains(audiences, audience) {
 			audiences = append(audiences, audience)
 		}

@@ -8,7 +8,7 @@ import (
 	"herald/internal/notification"
 )
 
-// The worked examples of the document on the architecture.
+// The worked examples of the architecture document.
 func TestWorkedExamples(t *testing.T) {
 	t.Parallel()
 
@@ -73,7 +73,7 @@ func TestWorkedExamples(t *testing.T) {
 
 var agency10 = notification.Entity{Type: "AGENCY", ID: "10"}
 
-// reservationRouting is WEBSOCKET mandatory, EMAIL, PUSH and SMS optional.
+// reservationRouting has a mandatory WEBSOCKET, and optional EMAIL, PUSH and SMS.
 func reservationRouting() []notification.Routing {
 	return []notification.Routing{
 		{Channel: notification.WebSocket, Mandatory: true, Strategy: notification.Immediate},
@@ -83,7 +83,7 @@ func reservationRouting() []notification.Routing {
 	}
 }
 
-// supported is what channel_user_type starts as, for the users of the examples.
+// supported is the initial channel_user_type, for the users of the examples.
 func supported() map[notification.Channel][]notification.UserType {
 	three := []notification.UserType{notification.RestaurantUser, notification.Customer, notification.AgencyUser}
 	return map[notification.Channel][]notification.UserType{
@@ -122,7 +122,7 @@ func customer42() notification.Recipient {
 	return r
 }
 
-// settings has every channel of an entity on, but for those that are off.
+// settings returns an entity's settings: every channel is on, except the channels in off.
 func settings(entity notification.Entity, off ...notification.Channel) []notification.Setting {
 	var rows []notification.Setting
 	for _, channel := range notification.Channels() {

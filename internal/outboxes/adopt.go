@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// adopt makes events of the rows of a page that are new, so that people are told. Rows that
-// wait for their topic were adopted when they were met first: only new ones are inserted.
+// adopt inserts events for the new rows of a page, so that people are told. It skips rows that
+// waited for their topic, because their first look already adopted them.
 func (p *poll) adopt(ctx context.Context, page *page) error {
 	if !p.Source.People {
 		return nil
@@ -50,8 +50,8 @@ func (p *poll) adopt(ctx context.Context, page *page) error {
 	return p.Memory.KeepRows(ctx, p.Source.Name, untold)
 }
 
-// fresh returns the rows of a page that may be no events yet. Those that are not sent now may
-// have been adopted by an earlier look: they are asked for, without their payloads.
+// fresh returns the rows of a page that may have no event yet. An earlier look may have adopted
+// the rows that are not sent now. So it asks for the ids of these rows, without payloads.
 func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err error) {
 	var waiting []*pageRow
 	var ids []string
@@ -80,7 +80,7 @@ func (p *poll) fresh(ctx context.Context, page *page) (fresh []*pageRow, err err
 	return fresh, err
 }
 
-// AdoptedEvent is a row of another outbox as event_outbox gets it.
+// AdoptedEvent is a row of another outbox in the form of event_outbox.
 type AdoptedEvent struct {
 	ID            string
 	Type          string
@@ -88,16 +88,16 @@ type AdoptedEvent struct {
 	AggregateID   string // empty: null
 	CorrelationID string // empty: null
 	Payload       []byte
-	CreatedAt     *time.Time // nil: the table does not say
+	CreatedAt     *time.Time // nil: the table has no time
 }
 
-// The limits of event_outbox for events of other outboxes.
+// The limits of event_outbox for adopted events.
 const (
 	maxAdoptedBytes = 255
 	maxPayloadBytes = 256 << 10
 )
 
-// adopted is the event of a row, or why the row can tell no people.
+// adopted returns a row's event, or the reason why the row can tell no people.
 func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
 	aggregateType, aggregateID := s.aggregateOf(row)
 	for _, field := range []struct{ name, text string }{
@@ -119,8 +119,8 @@ func (s Source) adopted(row Row) (event AdoptedEvent, problem string) {
 	}, ""
 }
 
-// isAdoptable says whether event_outbox holds a payload, as far as it can be told
-// without the database: whether it is a JSON object of at most 256 KiB.
+// isAdoptable reports whether event_outbox accepts a payload: a JSON object of at most 256 KiB.
+// The database may still refuse it.
 func isAdoptable(payload []byte) bool {
 	var object map[string]json.RawMessage
 	return len(payload) <= maxPayloadBytes && json.Unmarshal(payload, &object) == nil && object != nil

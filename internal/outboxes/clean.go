@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Cleaner deletes the rows of an outbox that are done: sent, and their event ended. Rows
-// that are pending or failed stay.
+// Cleaner deletes the finished rows of an outbox: they are sent, and their event has ended.
+// Pending and failed rows stay.
 type Cleaner struct {
 	Source Source
 	Store  CleanStore
-	Open   func(ctx context.Context, source Source) (DoneTable, error) // unused for Herald's own outbox
+	Open   func(ctx context.Context, source Source) (DoneTable, error) // not used for Herald's own outbox
 }
 
-// DoneTable is the table of another service's outbox.
+// DoneTable is an outbox table of another service.
 type DoneTable interface {
-	// Done returns rows that are done for longer than an age, behind a cursor.
+	// Done returns rows after a cursor that were done for longer than age.
 	Done(ctx context.Context, after string, age time.Duration, limit int) ([]Key, error)
 	DeleteDone(ctx context.Context, keys []string, age time.Duration) (deleted int, err error)
 	Close()
@@ -25,26 +25,26 @@ type DoneTable interface {
 // CleanStore is Herald's own database.
 type CleanStore interface {
 	Now(ctx context.Context) (time.Time, error)
-	// HeldEvents returns those of the events whose rows must stay.
+	// HeldEvents returns the given events whose rows must stay.
 	HeldEvents(ctx context.Context, source string, ids []string) ([]string, error)
 	ForgetRows(ctx context.Context, source string, keys []string) error
-	// PurgeOutbox deletes events of event_outbox from before a time, and from a time on; nil: from
-	// the oldest on. through is when the last of them was written.
-	// Where the outbox has no topic, events that none has got go, too.
+	// PurgeOutbox deletes rows of event_outbox in [from, before); nil: from the oldest row.
+	// through is the time of the last deleted row. If the outbox has no topic, it also deletes
+	// events that no topic got.
 	PurgeOutbox(ctx context.Context, hasTopic bool, before time.Time, from *time.Time) (deleted int, through *time.Time, err error)
 	CountOutbox(ctx context.Context, hasTopic bool, before time.Time, limit int) (int, error)
 }
 
 const (
-	// batchSize is how many rows one statement deletes.
+	// batchSize is the number of rows that one statement deletes.
 	batchSize = 500
-	// batchTimeout bounds the statements of one batch, where a server does not answer.
+	// batchTimeout limits the statements of one batch if a server does not answer.
 	batchTimeout = time.Minute
 )
 
-// Clean deletes rows that are done for longer than an age, the oldest first, behind a
-// cursor; empty: all of them. It says after each batch how many rows went, and the cursor
-// behind them, and ends where that returns false. What went before an error is gone.
+// Clean deletes rows that were done for longer than age, the oldest first, after a cursor; empty:
+// from the first row. After each batch it calls said with the number of deleted rows and the
+// cursor. It stops if said returns false. Rows deleted before an error stay deleted.
 func (c Cleaner) Clean(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
 	if c.Source.IsHerald() {
 		return c.cleanOwn(ctx, age, after, said)
@@ -77,8 +77,8 @@ func (c Cleaner) Count(ctx context.Context, age time.Duration, limit int) (count
 	return min(count, limit), err
 }
 
-// eachBatch calls see with the keys of rows that may go, batch by batch, until there are no
-// more or it returns false. The table is open for that time alone.
+// eachBatch calls see with the keys of deletable rows, one batch at a time. It stops when no rows
+// remain or see returns false. The table is open only during the call.
 func (c Cleaner) eachBatch(ctx context.Context, age time.Duration, after string, see func(ctx context.Context, table DoneTable, keys []string, next string) (more bool, err error)) error {
 	table, err := c.Open(ctx, c.Source)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c Cleaner) eachBatch(ctx context.Context, age time.Duration, after string,
 	return nil
 }
 
-// free are the keys of the rows that no event holds.
+// free returns the keys of the rows that no event holds.
 func (c Cleaner) free(ctx context.Context, done []Key) ([]string, error) {
 	ids := make([]string, len(done))
 	for i, row := range done {
@@ -130,7 +130,7 @@ func (c Cleaner) free(ctx context.Context, done []Key) ([]string, error) {
 	return free, nil
 }
 
-// cleanOwn purges event_outbox. Its cursor is the time that a row was written.
+// cleanOwn purges event_outbox. Its cursor is the creation time of a row.
 func (c Cleaner) cleanOwn(ctx context.Context, age time.Duration, after string, said func(deleted int, after string) bool) error {
 	now, err := c.Store.Now(ctx)
 	if err != nil {

@@ -27,8 +27,8 @@ func openDone(ctx context.Context, source outboxes.Source) (outboxes.DoneTable, 
 	return dialects.Open(ctx, source)
 }
 
-// wallet is Herald's database, and the outbox of a wallet hub in a database of its own,
-// with so many rows that were sent two days ago.
+// wallet returns Herald's database and a wallet hub's outbox in a separate database. The outbox
+// has the given number of rows, sent two days ago.
 func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox outboxes.Cleaner) {
 	t.Helper()
 	herald = postgrestest.New(t)
@@ -41,7 +41,7 @@ func wallet(t *testing.T, rows int) (herald, business *postgres.Store, outbox ou
 	return herald, business, outboxes.Cleaner{Source: config, Store: herald, Open: openDone}
 }
 
-// event writes what Herald knows of a wallet's row.
+// event inserts Herald's data about a wallet's row.
 func event(t *testing.T, s *postgres.Store, id, status, processed string) {
 	t.Helper()
 	exec(t, s, `
@@ -50,8 +50,8 @@ func event(t *testing.T, s *postgres.Store, id, status, processed string) {
 	exec(t, s, "INSERT INTO processed_event (event_id, status) SELECT $1, $2 WHERE $2 <> ''", id, processed)
 }
 
-// A row whose event Herald has not done with stays, whatever its own table says. What is
-// counted is what goes.
+// A row stays until Herald has finished its event, even if its own table has finished it. Count
+// counts the rows that Clean deletes.
 func TestClean(t *testing.T) {
 	t.Parallel()
 
@@ -77,7 +77,7 @@ func TestClean(t *testing.T) {
 	require.Equal(t, "2 3 4 5 7 8", texts(t, business, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM outbox"))
 }
 
-// Rows go by batches. It stops when it is told to, and goes on from there.
+// Clean deletes rows in batches. It stops on request and continues from the cursor.
 func TestCleanByBatches(t *testing.T) {
 	t.Parallel()
 
@@ -102,7 +102,7 @@ func TestCleanByBatches(t *testing.T) {
 	require.Zero(t, counted)
 }
 
-// Where Herald's own database is away, nobody knows what is open: nothing goes.
+// If Herald's database is unreachable, open events are unknown, so nothing is deleted.
 func TestCleanWithoutHerald(t *testing.T) {
 	t.Parallel()
 
@@ -113,7 +113,7 @@ func TestCleanWithoutHerald(t *testing.T) {
 	require.Equal(t, "3", texts(t, business, "SELECT count(*)::text FROM outbox"))
 }
 
-// Herald's own outbox loses what `starter purge --outbox` deletes.
+// In Herald's own outbox, Clean deletes the same rows as `starter purge --outbox`.
 func TestCleanOwn(t *testing.T) {
 	t.Parallel()
 
@@ -138,8 +138,8 @@ func TestCleanOwn(t *testing.T) {
 	require.Equal(t, "evt-1 evt-2", texts(t, herald, "SELECT string_agg(event_id, ' ' ORDER BY event_id) FROM event_outbox"))
 }
 
-// Herald's own outbox had a topic once: an event that the topic did not get stays as long as the
-// outbox has one.
+// Herald's own outbox once had a topic. An event that the topic did not get stays as long as the
+// outbox has a topic.
 func TestCleanOwnAfterItsTopic(t *testing.T) {
 	t.Parallel()
 

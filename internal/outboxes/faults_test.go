@@ -28,8 +28,8 @@ func (s *service) linked(t *testing.T) (walk *outboxes.Walk, business, herald *s
 	return over.walk(t), business, herald
 }
 
-// mortal is a broker that a process reaches until it dies: before the first records are
-// produced, or once they are acknowledged. It may live again.
+// mortal is a broker whose process dies: before the first records are produced, or after their
+// acknowledgement. It may restart.
 type mortal struct {
 	outboxes.Topics
 	produces, lives bool
@@ -50,8 +50,8 @@ func (m *mortal) ProduceAll(ctx context.Context, records []outboxes.Record) []er
 	return errs
 }
 
-// A process dies between two steps of a page. The next one repeats that page and no other:
-// nobody is told twice, nothing is lost, and order is kept.
+// A process dies between two steps of a page. The next process repeats only that page. No person
+// is told twice, no row is lost, and the order stays.
 func TestWalkAfterADeath(t *testing.T) {
 	t.Parallel()
 
@@ -97,9 +97,8 @@ func TestWalkAfterADeath(t *testing.T) {
 	}
 }
 
-// The walk waits for a database that is away when a page is acknowledged. Nothing is lost or
-// out of order, and each person is told once. A page in flight when the database goes is
-// repeated at most.
+// While a database is unreachable, the walk waits with an acknowledged page. No row is lost or
+// out of order, and each person is told once. At most, it repeats the page that was in flight.
 func TestWalkWhileADatabaseIsAway(t *testing.T) {
 	t.Parallel()
 

@@ -7,12 +7,13 @@ import (
 )
 
 const (
-	// A row that cannot be marked is tried again after as long as it has waited, within these bounds.
+	// The wait before another attempt to mark a row equals the time since it was sent, within
+	// these limits.
 	firstRemark, maxRemark = 5 * time.Second, 5 * time.Minute
 )
 
-// mark marks rows as sent, with those of this process that could not be marked before. A row
-// that waited for its topic is kept as sent first: it holds its key no longer.
+// mark marks rows as sent, together with rows that this process could not mark before. First it
+// stores a row that waited for its topic as sent, so that the row releases its key.
 func (w *Walk) mark(ctx context.Context, more []pageRow) error {
 	w.marking.Lock()
 	defer w.marking.Unlock()
@@ -54,8 +55,8 @@ func rowKeys(rows []pageRow) []string {
 	return keys
 }
 
-// keepMarks keeps the rows that cannot be marked, and forgets those that are done. A row that
-// told no people stays known.
+// keepMarks stores the rows that cannot be marked, and forgets finished rows. A row that told no
+// people stays known.
 func (w *Walk) keepMarks(ctx context.Context, rows []pageRow, unmarkable map[string]error) error {
 	var kept []KnownRow
 	var forgotten []string
@@ -86,8 +87,8 @@ func (w *Walk) keep(ctx context.Context, rows []KnownRow) error {
 	return w.Memory.KeepRows(ctx, w.Source.Name, rows)
 }
 
-// awaitMarks waits until the page before is marked. Rows that could not be marked are marked
-// with the next page.
+// awaitMarks waits until the previous page is marked. Unmarked rows are marked with the next
+// page.
 func (p *poll) awaitMarks() error {
 	if p.marks == nil {
 		return nil
@@ -97,7 +98,7 @@ func (p *poll) awaitMarks() error {
 	return err
 }
 
-// settle makes the marks of a page that could not be made before, row by row.
+// settle retries the missing marks of a page, row by row.
 func (p *poll) settle(ctx context.Context, page page) error {
 	var sent []pageRow
 	for _, row := range page.rows {
@@ -120,8 +121,8 @@ func (p *poll) settle(ctx context.Context, page page) error {
 	return p.keepMarks(ctx, sent, unmarkable)
 }
 
-// markFailed marks a row as failed in its own table, and keeps that it is marked. Where the
-// table refuses that, the row is marked at a later look.
+// markFailed marks a row as failed in its own table, and stores that mark. If the table refuses
+// the mark, a later look retries.
 func (p *poll) markFailed(ctx context.Context, row KnownRow) error {
 	if !p.Table.MarksFailed() {
 		return nil

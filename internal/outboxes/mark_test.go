@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A row that cannot be marked delays itself alone, and is not sent again.
+// A row that cannot be marked delays only itself, and is not sent again.
 func TestWalkOfARowThatCannotBeMarked(t *testing.T) {
 	t.Parallel()
 
@@ -38,7 +38,7 @@ func TestWalkOfARowThatCannotBeMarked(t *testing.T) {
 	}
 }
 
-// The service holds the lock of a row for as long as it likes: the others are marked.
+// If the service holds the lock of a row, the other rows are still marked.
 func TestWalkOfALockedRow(t *testing.T) {
 	t.Parallel()
 

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Memory is Herald's own database: the events that rows become, and the few rows and topics
-// that the walk has to remember.
+// Memory is Herald's database: the events of adopted rows, and the rows and topics that the walk
+// remembers.
 type Memory interface {
-	// BeginSource notes where the walk through Herald's own outbox begins, and closes what an
-	// earlier release left of a source that tells no people.
+	// BeginSource stores where the walk through Herald's own outbox begins. For a source that
+	// tells no people, it closes the rest of an earlier release.
 	BeginSource(ctx context.Context, source Source) error
-	// TakePosition returns the position that the last owner of exactly these slots kept; nil:
-	// none did, or one of the slots had another owner since. From now on owner may keep one.
+	// TakePosition returns the position that the last owner of exactly these slots stored. nil:
+	// there is none, or a slot had another owner since. From now on, owner may store positions.
 	TakePosition(ctx context.Context, source string, slots []int, owner string) ([]byte, error)
-	// KeepPosition keeps a position, unless a slot of owner's has another owner by now.
+	// KeepPosition stores a position, unless one of owner's slots has a new owner.
 	KeepPosition(ctx context.Context, source, owner string, position []byte) error
-	// Adopt inserts events that are new. It returns why events cannot tell people, by id.
+	// Adopt inserts new events. It returns by id why events cannot tell people.
 	Adopt(ctx context.Context, source string, events []AdoptedEvent) (problems map[string]string, err error)
-	// Unadopted returns the ids that belong to no event.
+	// Unadopted returns the ids without an event.
 	Unadopted(ctx context.Context, ids []string) ([]string, error)
 
-	// KnownRows returns the rows that are kept, by key, and those hashes whose keys a row holds
-	// that waits for its topic.
+	// KnownRows returns the stored rows by key. It also returns the hashes whose key a waiting
+	// row holds.
 	KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]KnownRow, map[int64]bool, error)
 	KeepRows(ctx context.Context, source string, rows []KnownRow) error
 	ForgetRows(ctx context.Context, source string, keys []string) error
-	// OverdueRows returns the keys of rows that nobody has tried in time, the oldest first.
+	// OverdueRows returns the keys of rows that were not retried in time, the oldest first.
 	OverdueRows(ctx context.Context, source string, limit int) ([]string, error)
 
 	RestingTopics(ctx context.Context, source string) ([]RestingTopic, error)
@@ -41,33 +41,33 @@ type Memory interface {
 type KnownRow struct {
 	Key         string
 	EventID     string
-	KeyHash     int64 // of the record's key; 0: it has none
+	KeyHash     int64 // of the record's key; 0: no key
 	Refusals    int
-	Wait        time.Duration // until it is tried again; 0: it is due
+	Wait        time.Duration // until the next attempt; 0: due now
 	Error       string
-	PeopleError string // why it tells no people; empty: it does, or its source tells none
+	PeopleError string // why it tells no people; empty: it does, or its source tells nobody
 	Sent        bool
 	Failed      bool
 	Marked      bool          // in its own table
-	SentFor     time.Duration // since it was sent
+	SentFor     time.Duration // time since it was sent
 }
 
-// RestingTopic is a topic that takes no record.
+// RestingTopic is a topic that accepts no records.
 type RestingTopic struct {
 	Topic string
-	Wait  time.Duration // until it is asked again
-	Since time.Duration // since it rests
+	Wait  time.Duration // until the next attempt
+	Since time.Duration // time since the rest began
 	Error string
 }
 
 const (
-	// A topic's rest doubles.
+	// A topic's rest doubles each time.
 	firstRest, maxRest = 5 * time.Second, 5 * time.Minute
-	// maxRests bounds the topics that one poller remembers.
+	// maxRests limits the topics that one poller remembers.
 	maxRests = 10_000
 )
 
-// rests are the resting topics of a source, as one poller knows them.
+// rests holds the resting topics of a source, as one poller knows them.
 type rests struct {
 	mu     sync.Mutex
 	topics map[string]rest
@@ -78,8 +78,8 @@ type rest struct {
 	wait  time.Duration
 }
 
-// newRests also has the topics that rested for the poller before: another poller may have
-// ended their rest in the meantime, for its own slots.
+// newRests adds the topics in before, which rested for the poller earlier. Another poller may
+// have ended their rest for its own slots.
 func newRests(topics []RestingTopic, before []string) *rests {
 	r := &rests{topics: map[string]rest{}}
 	for _, topic := range before {
@@ -104,7 +104,7 @@ func (r *rests) has(topic string) bool {
 	return resting
 }
 
-// begin lets a topic rest for twice as long as the last time.
+// begin starts a topic's rest, twice as long as the last one.
 func (r *rests) begin(topic string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *rests) begin(topic string) time.Duration {
 	return wait
 }
 
-// over returns the topics whose rest is over.
+// over returns the topics whose rest has ended.
 func (r *rests) over(now time.Time) map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ func (r *rests) over(now time.Time) map[string]bool {
 	return over
 }
 
-// next is when the next rest ends; zero: no topic rests.
+// next returns when the next rest ends; zero: no topic rests.
 func (r *rests) next() (next time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

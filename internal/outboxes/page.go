@@ -4,37 +4,37 @@ import (
 	"context"
 )
 
-// page is pending rows of the poller's own slots, in the order of their table.
+// page holds pending rows in the poller's slots, in the order of their table.
 type page struct {
 	rows []pageRow
-	next string         // the next page begins behind this cursor; empty: there are no more rows
-	held map[int64]bool // keys that a waiting row held when the page was read
+	next string         // the next page begins after this cursor; empty: no more rows
+	held map[int64]bool // keys held by a waiting row when the page was read
 }
 
-// pageRow is a pending row, and what is known of it.
+// pageRow is a pending row with its stored data.
 type pageRow struct {
 	Row
 	eventID string
 	record  Record
-	err     error // there can be no record
-	hash    int64 // of the record's key; 0: it has none
+	err     error // why the row has no record
+	hash    int64 // of the record's key; 0: no key
 	known   bool  // it is in source_row
 	KnownRow
 }
 
-// step is what is due about a row.
+// step is the next action for a row.
 type step string
 
 const (
 	sendRow     step = "send"
 	markSent    step = "mark as sent"
 	markFailed  step = "mark as failed"
-	beginAgain  step = "begin again" // its service has set it back
+	beginAgain  step = "begin again" // its service reset it
 	passRow     step = "pass over"
 	passWaiting step = "pass over, and its key waits"
 )
 
-// step decides about a row by what is known of it.
+// step returns the next action for a row from its stored data.
 func (r *pageRow) step(marksFailed bool) step {
 	due := r.Wait == 0
 	switch {
@@ -55,7 +55,7 @@ func (r *pageRow) step(marksFailed bool) step {
 	}
 }
 
-// prepare reads the next page of a lane, and adopts its rows.
+// prepare reads the next page of a lane and adopts its rows.
 func (p *poll) prepare(ctx context.Context, snapshot Snapshot, after string) (page, error) {
 	rows, next, err := snapshot.Page(ctx, after, p.Source.BatchSize)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *poll) prepare(ctx context.Context, snapshot Snapshot, after string) (pa
 	return page, p.adopt(ctx, &page)
 }
 
-// remember reads what is known of the rows of a page. What begins again is forgotten first.
+// remember reads the stored data of a page's rows. First it forgets the rows that begin again.
 func (p *poll) remember(ctx context.Context, page *page) error {
 	keys, hashes := make([]string, len(page.rows)), []int64{}
 	for i, row := range page.rows {

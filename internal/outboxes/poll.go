@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Run is what a poller has from the activity that it runs in.
+// Run is the environment that an activity gives its poller.
 type Run struct {
 	Log     Logger
 	Metrics Metrics
-	// Stopped reports whether the poller is to end the page that it is at, and return.
+	// Stopped reports whether the poller must finish its page and return.
 	Stopped func() bool
-	// Sleep waits, but no longer than the poller is to run.
+	// Sleep waits, but not beyond the end of the run.
 	Sleep func(time.Duration)
-	// Unquoted takes the values of rows out of an error.
+	// Unquoted removes the values of rows from an error.
 	Unquoted func(error) error
 }
 
@@ -25,30 +25,30 @@ type Logger interface {
 	Error(message string, keyvals ...any)
 }
 
-// Metrics count what happens to the rows of a source.
+// Metrics counts events in the life of a source's rows.
 type Metrics interface {
 	Refused(records int)
 	Untold(rows int)
-	Acknowledged(age time.Duration) // since the row was created
+	Acknowledged(age time.Duration) // time since the row was created
 }
 
-// PollResult says what a poller did.
+// PollResult counts the rows that a poller handled.
 type PollResult struct {
-	Sent   int // rows that were adopted and produced, as their source wants
+	Sent   int // rows that were adopted and produced, as their source requires
 	Failed int
 }
 
 const (
-	// ownInterval is the time between two tries to take slots that others have.
+	// ownInterval is the time between two attempts to take slots from others.
 	ownInterval = time.Second
-	// shareInterval is how long a poller keeps less than its share of the slots, before it takes
-	// its share again. A process that has just died may have held the other slots.
+	// shareInterval is the time that a poller works with less than its share of the slots. Then
+	// it takes slots again, because a dead process may have held the others.
 	shareInterval = 5 * time.Second
-	// alertInterval is the time between two looks while rows keep coming.
+	// alertInterval is the time between two looks while rows arrive.
 	alertInterval = 25 * time.Millisecond
-	// sweepShare keeps the sweeps of the back to a fifth of the time.
+	// sweepShare limits the sweeps of the back to a fifth of the time.
 	sweepShare = 4
-	// Back-off while a database or the broker is out of reach.
+	// Back-off while a database or the broker is unreachable.
 	firstBackoff, maxBackoff = 200 * time.Millisecond, 15 * time.Second
 )
 
@@ -56,25 +56,25 @@ const (
 type poll struct {
 	*Walk
 	Run
-	recorder *recorder // nil: there is no topic
+	recorder *recorder // nil: the source has no topic
 	slots    map[int]bool
-	owner    string // of the slots: this poller, for as long as it has them
+	owner    string // of the slots: identifies this poller while it holds them
 	rests    *rests
 
 	position
 	sweptAt   time.Time
-	checkedAt time.Time // whether rows are gone
+	checkedAt time.Time // last run of forgetGone
 	sweepTook time.Duration
-	due       time.Time      // when a row or a topic is tried again, at the earliest; zero: none is
-	held      map[int64]bool // keys of rows that were refused at this look
-	freed     map[int64]bool // keys whose waiting row this look has ended, or tries now
-	marks     chan error     // the end of marking the page before; nil: it has ended
+	due       time.Time      // the next retry of a row or a topic; zero: none
+	held      map[int64]bool // keys of rows that were refused in this look
+	freed     map[int64]bool // keys whose waiting row has ended in this look, or is tried now
+	marks     chan error     // result of marking the previous page; nil: finished
 
 	backoff time.Duration
 	total   PollResult
 }
 
-// Poll sends rows until the run is stopped.
+// Poll sends rows until the run stops.
 func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
 	p := &poll{Walk: w, Run: run, backoff: firstBackoff}
 	if w.Source.Kafka != nil {
@@ -88,8 +88,7 @@ func (w *Walk) Poll(ctx context.Context, run Run) PollResult {
 
 func (p *poll) stopped() bool { return p.Stopped() }
 
-// own takes this poller's share of the slots, and sends their rows for as long as it has
-// the slots.
+// own takes this poller's share of the slots and sends their rows while it holds the slots.
 func (p *poll) own(ctx context.Context) {
 	share := (Slots + p.Source.Pollers - 1) / max(p.Source.Pollers, 1)
 	owned, slots, release, err := p.Table.Own(context.WithoutCancel(ctx), share)
@@ -98,7 +97,7 @@ func (p *poll) own(ctx context.Context) {
 		return
 	}
 	defer release()
-	if len(slots) == 0 { // other pollers have them: too many run, or one is about to end
+	if len(slots) == 0 { // other pollers hold them: too many run, or one is about to end
 		p.Sleep(jitter(ownInterval))
 		return
 	}
@@ -116,7 +115,7 @@ func (p *poll) own(ctx context.Context) {
 	}
 }
 
-// step looks at the front, and at a page of the back where a sweep is due.
+// step looks at the front and, if a sweep is due, at a page of the back.
 func (p *poll) step(ctx context.Context) {
 	end, err := p.look(ctx, &p.Front)
 	if err == nil && p.Front.From != "" && p.sweepIsDue() {
@@ -143,18 +142,18 @@ func (p *poll) step(ctx context.Context) {
 	}
 }
 
-// sweepIsDue reports whether the back goes on, or begins again.
+// sweepIsDue reports whether the back continues or starts a sweep.
 func (p *poll) sweepIsDue() bool {
 	since := time.Since(p.sweptAt)
 	return p.Back.Sweeping || since > max(p.Source.PollInterval, sweepShare*p.sweepTook) || since > p.sweepTook && p.isDue(&p.Back)
 }
 
-// isDue reports whether a row that a lane has passed is to be tried again.
+// isDue reports whether a row that a lane passed over is due for a retry.
 func (p *poll) isDue(l *lane) bool {
 	return (l == &p.Back || l.From == "") && !p.due.IsZero() && time.Now().After(p.due)
 }
 
-// dueIn notes that something is tried again after a delay.
+// dueIn records a retry after a delay.
 func (p *poll) dueIn(delay time.Duration) {
 	at := time.Now().Add(delay)
 	if p.due.IsZero() || at.Before(p.due) {
@@ -168,7 +167,7 @@ func (p *poll) backOff(err error) {
 	p.backoff = min(2*p.backoff, maxBackoff)
 }
 
-// jitter spreads d over ±20 %, so that many who wait do not act at the same time.
+// jitter varies d by ±20 %, so that waiting processes do not act at the same time.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

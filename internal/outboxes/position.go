@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// position is how far a poller has come. It survives the end of the poller, so the next one
-// does not read again all rows that wait.
+// position is a poller's progress. It outlives the poller, so that the next poller does not read
+// all waiting rows again.
 type position struct {
 	Front, Back lane
-	Released    map[int64]bool // keys whose waiting row the back has ended: the front leaves their rows to it
-	Resting     []string       // topics
-	Settings    string         // of the source: with other ones, rows may lead elsewhere
+	Released    map[int64]bool // keys whose waiting row the back has ended; the front leaves their rows to the back
+	Resting     []string       // resting topics
+	Settings    string         // of the source: other settings may lead rows elsewhere
 }
 
-// maxReleased bounds the keys of a position that is kept.
+// maxReleased limits the keys in a stored position.
 const maxReleased = 10_000
 
-// resume begins where the last owner of the poller's slots ended. After a death, or other
-// settings, it begins at the first row.
+// resume continues where the last owner of the poller's slots stopped. After a death or a
+// change of settings, it begins at the first row.
 func (p *poll) resume(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -48,8 +48,8 @@ func (p *poll) resume(ctx context.Context) error {
 	return err
 }
 
-// keepPosition keeps where the poller ends. Without a position, the next one begins at the
-// first row.
+// keepPosition stores the poller's position. Without a stored position, the next poller begins at
+// the first row.
 func (p *poll) keepPosition(ctx context.Context) {
 	if p.Front.From == "" || len(p.Released) > maxReleased {
 		return
@@ -66,10 +66,10 @@ func (p *poll) keepPosition(ctx context.Context) {
 	}
 }
 
-// settings returns the settings of the source without its secret.
+// settings returns the source's settings without its secret.
 func (p *poll) settings() string {
 	source := p.Source
 	source.DatabaseURL = ""
-	text, _ := json.Marshal(source) // its fields are texts and numbers
+	text, _ := json.Marshal(source) // no error: its fields are texts and numbers
 	return string(text)
 }

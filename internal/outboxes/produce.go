@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// pageEnd is what became of a page.
+// pageEnd is the result of sending a page.
 type pageEnd struct {
 	sent, failed int
 	passed       int
 	again        bool // rows were held without a lasting reason: the lane reads the page again
 }
 
-// outcome is rows of a page by what their topics said.
+// outcome groups a page's rows by their topics' answers.
 type outcome struct {
 	done        []pageRow
 	refused     []refusedRow
-	resting     map[string]*RefusedError // topics that take nothing
-	unavailable map[string]error         // topics that no broker answered for
+	resting     map[string]*RefusedError // topics that accept nothing
+	unavailable map[string]error         // topics without an answer from any broker
 }
 
-// refusedRow is a row that its topic, or its own form, refuses.
+// refusedRow is a row that its topic refused, or whose form is invalid.
 type refusedRow struct {
 	pageRow
 	why error
 }
 
-// send sends the rows of a page that are due. Rows that are sent are marked while the next
-// page is sent, and before the page behind that is.
+// send sends the due rows of a page. A sent page is marked while the next page is sent, and
+// before the page after that.
 func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err error) {
 	due, o, passed := p.judge(l, page)
 	end.passed = passed
@@ -45,7 +45,7 @@ func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err e
 		go func() { p.marks <- p.mark(ctx, o.done) }()
 		return end, nil
 	}
-	if err := p.mark(ctx, o.done); err != nil { // with the page before, if it could not be marked
+	if err := p.mark(ctx, o.done); err != nil { // includes the previous page if its marks failed
 		return end, err
 	}
 	end.failed, err = p.refuse(ctx, l, o.refused)
@@ -55,8 +55,8 @@ func (p *poll) send(ctx context.Context, l *lane, page page) (end pageEnd, err e
 	return end, p.rest(ctx, o)
 }
 
-// judge returns the rows of a page that are to be produced now, and counts the rows that it
-// passes over. Rows that can never be produced are refused at once.
+// judge returns the rows of a page to produce now, and counts the rows that it passes over. Rows
+// that can never be produced are refused at once.
 func (p *poll) judge(l *lane, page page) (due []pageRow, o outcome, passed int) {
 	for _, row := range page.rows {
 		switch step := row.step(p.Table.MarksFailed()); {
@@ -75,7 +75,7 @@ func (p *poll) judge(l *lane, page page) (due []pageRow, o outcome, passed int) 
 		case p.rests.has(row.record.Topic) && !l.Open[row.record.Topic]:
 			passed++
 		default:
-			if row.Refusals > 0 { // the rows behind it follow it in the same call
+			if row.Refusals > 0 { // later rows of its key follow in the same call
 				p.freed[row.hash] = true
 			}
 			due = append(due, row)
@@ -84,7 +84,7 @@ func (p *poll) judge(l *lane, page page) (due []pageRow, o outcome, passed int) 
 	return due, o, passed
 }
 
-// isHeld reports whether an earlier row of a row's key is to be sent first.
+// isHeld reports whether an earlier row with the same key must be sent first.
 func (p *poll) isHeld(l *lane, page page, row pageRow) bool {
 	switch {
 	case row.hash == 0:
@@ -96,15 +96,15 @@ func (p *poll) isHeld(l *lane, page page, row pageRow) bool {
 	}
 }
 
-// hold has the later rows of a row's key wait at this look. Rows without a key have no order.
+// hold makes later rows of the row's key wait in this look. Rows without a key have no order.
 func (p *poll) hold(row pageRow) {
 	if row.hash != 0 {
 		p.held[row.hash] = true
 	}
 }
 
-// release lets the rows go that waited for refused rows which have ended now. What the front
-// has passed over meanwhile is left to the back, which meets it in its order.
+// release frees the rows that waited for refused rows, now that these have ended. Rows that the
+// front passed over meanwhile are left to the back, which keeps their order.
 func (p *poll) release(l *lane, ended []pageRow) {
 	for _, row := range ended {
 		if row.Refusals == 0 || row.hash == 0 {
@@ -117,8 +117,8 @@ func (p *poll) release(l *lane, ended []pageRow) {
 	}
 }
 
-// produce hands rows to their topics. It reports whether some of them were held back for a
-// reason that the next look has to find out.
+// produce sends rows to their topics. It reports whether it held back some rows for a reason that
+// the next look must find.
 func (p *poll) produce(ctx context.Context, due []pageRow, o *outcome) (again bool) {
 	if p.recorder == nil {
 		o.done = due
@@ -151,7 +151,7 @@ func (p *poll) produce(ctx context.Context, due []pageRow, o *outcome) (again bo
 	return again || len(o.unavailable) > 0
 }
 
-// observe measures how old rows are that were acknowledged.
+// observe records the age of acknowledged rows.
 func (p *poll) observe(done []pageRow) {
 	if p.recorder == nil {
 		return
@@ -163,9 +163,9 @@ func (p *poll) observe(done []pageRow) {
 	}
 }
 
-// rest lets topics rest that take nothing. Where no broker answers for a topic, and the
-// brokers can be reached, its partition has no leader: the topic rests, too. Else the
-// brokers are waited for.
+// rest starts the rest of topics that accept nothing. If no broker answers for a topic, but
+// brokers are reachable, its partition has no leader. Then the topic rests too. Otherwise the
+// walk waits for the brokers.
 func (p *poll) rest(ctx context.Context, o outcome) error {
 	for topic, err := range o.unavailable {
 		if p.Topics.Ready(ctx) != nil {
@@ -192,10 +192,10 @@ func (p *poll) restTopic(ctx context.Context, topic string, why error) error {
 	return p.Memory.RestTopic(ctx, p.Source.Name, RestingTopic{Topic: topic, Wait: wait, Error: why.Error()})
 }
 
-// maxRetry bounds the time between two attempts at a record that its topic refuses.
+// maxRetry limits the time between two attempts at a refused record.
 const maxRetry = 5 * time.Minute
 
-// refuse counts refusals. The rows are tried again later, or have failed.
+// refuse counts refusals. The rows are retried later, or have failed.
 func (p *poll) refuse(ctx context.Context, l *lane, rows []refusedRow) (failed int, err error) {
 	if len(rows) == 0 {
 		return 0, nil
@@ -235,7 +235,7 @@ func (p *poll) refuse(ctx context.Context, l *lane, rows []refusedRow) (failed i
 	return len(ended), nil
 }
 
-// retryIn is when a record is produced again that was refused so often; 0: never.
+// retryIn returns the delay before the next attempt after so many refusals; 0: never.
 func (s Source) retryIn(why error, refusals int) time.Duration {
 	var refused *RefusedError
 	final := !errors.As(why, &refused) || refused.Verdict == FailRecord

@@ -9,14 +9,14 @@ import (
 	"text/template"
 )
 
-// KafkaRoute is where the events of a source go: Go templates over event_id, event_type,
-// aggregate_type, aggregate_id and correlation_id.
+// KafkaRoute is the topic and the key of a source's events. Both are Go templates over event_id,
+// event_type, aggregate_type, aggregate_id and correlation_id.
 type KafkaRoute struct {
 	Topic string
-	Key   string // empty: records have no key, and no order
+	Key   string // empty: records have no key and no order
 }
 
-// Record is what a topic gets.
+// Record is a record for a topic.
 type Record struct {
 	Topic   string
 	Key     []byte // nil: none
@@ -30,12 +30,12 @@ type Header struct {
 	Value string
 }
 
-// FixedTopic returns the topic of every row; false: the topic depends on the row.
+// FixedTopic returns the topic of every row. fixed is false if the topic depends on the row.
 func (r KafkaRoute) FixedTopic() (topic string, fixed bool) {
 	return r.Topic, !strings.Contains(r.Topic, "{{")
 }
 
-// Check says what is wrong with the templates of a route.
+// Check returns an error if a template of the route is invalid.
 func (r KafkaRoute) Check() error {
 	if strings.TrimSpace(r.Topic) == "" {
 		return fmt.Errorf("the topic is empty")
@@ -57,22 +57,22 @@ func (r KafkaRoute) Check() error {
 
 var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// isTopic says whether Kafka takes the name.
+// isTopic reports whether Kafka accepts the name.
 func isTopic(name string) bool { return topicForm.MatchString(name) && name != "." && name != ".." }
 
-// recorder makes the records of a source's rows. It has parsed the templates once.
+// recorder turns a source's rows into records. It parses the templates once.
 type recorder struct {
 	source     Source
 	topic, key routeTemplate
 }
 
-// newRecorder returns a recorder for a source that has a topic.
+// newRecorder returns a recorder for a source with a topic.
 func newRecorder(source Source) *recorder {
 	return &recorder{source, parse("topic", source.Kafka.Topic), parse("key", source.Kafka.Key)}
 }
 
-// record is the row of an event as its topic gets it. The error is a [RefusedError] that is
-// final: no topic can have the name that the row leads to. The record then has its key alone.
+// record returns the record of a row. The error is a final [RefusedError]: the row leads to an
+// invalid topic name. The record then has only its key.
 func (r *recorder) record(eventID string, row Row) (Record, error) {
 	fields := r.source.recordFields(eventID, row)
 	values := map[string]string{}
@@ -98,7 +98,7 @@ func (r *recorder) record(eventID string, row Row) (Record, error) {
 	return record, nil
 }
 
-// recordFields are what templates may name, and headers too.
+// recordFields returns the values for templates and headers.
 func (s Source) recordFields(eventID string, row Row) []Header {
 	aggregateType, aggregateID := s.aggregateOf(row)
 	return []Header{
@@ -110,7 +110,7 @@ func (s Source) recordFields(eventID string, row Row) []Header {
 	}
 }
 
-// headers leaves out what the row does not have.
+// headers omits empty values.
 func (s Source) headers(fields []Header, payload []byte) []Header {
 	var headers []Header
 	for _, header := range append(fields, Header{"source", s.Name}, Header{"content-type", contentType(payload)}) {
@@ -132,7 +132,7 @@ func contentType(payload []byte) string {
 	}
 }
 
-// routeTemplate is one of the templates of a [KafkaRoute].
+// routeTemplate is a template of a [KafkaRoute].
 type routeTemplate struct {
 	what   string
 	parsed *template.Template
@@ -144,7 +144,7 @@ func parse(what, text string) routeTemplate {
 	return routeTemplate{what, parsed, err}
 }
 
-// fill fills in the template; a name that is none of the values is an error.
+// fill fills in the template; an unknown name is an error.
 func (t routeTemplate) fill(values map[string]string) (string, error) {
 	var filled strings.Builder
 	err := t.err
@@ -157,19 +157,19 @@ func (t routeTemplate) fill(values map[string]string) (string, error) {
 	return filled.String(), nil
 }
 
-// slot is the part, of [Slots], that a record's key falls into, or an event's id where the
-// record has no key. It is the same in every process and release.
+// slot returns the part of [Slots] for a record's key, or for the event's id if there is no key.
+// The result is the same in every process and release.
 func slot(record Record, eventID string) int {
 	text := record.Key
 	if len(text) == 0 {
 		text = []byte(eventID)
 	}
 	hash := fnv.New32a()
-	_, _ = hash.Write(text) // it returns no error
+	_, _ = hash.Write(text) // never returns an error
 	return int(hash.Sum32() % Slots)
 }
 
-// keyHash stands for the key of a record; 0: it has no key.
+// keyHash returns the hash of a record's key; 0: no key.
 func keyHash(record Record) int64 {
 	if len(record.Key) == 0 {
 		return 0
@@ -177,9 +177,9 @@ func keyHash(record Record) int64 {
 	return KeyHash(record.Key)
 }
 
-// KeyHash is what source_row.key_hash has of a key.
+// KeyHash returns the value of source_row.key_hash for a key.
 func KeyHash(key []byte) int64 {
 	hash := fnv.New64a()
-	_, _ = hash.Write(key) // it returns no error
+	_, _ = hash.Write(key) // never returns an error
 	return int64(max(hash.Sum64(), 1))
 }

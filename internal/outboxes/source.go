@@ -1,6 +1,6 @@
-// Package outboxes moves rows out of outboxes: Herald's own and those of other services.
-// Each source has one walk. It adopts a page of pending rows as events, produces it to
-// Kafka, and marks it in its own table, in that order.
+// Package outboxes moves rows out of outboxes: Herald's own and other services'. Each source has
+// one walk. The walk takes a page of pending rows. It adopts them as events, produces them to
+// Kafka, and marks them in their table, in that order.
 package outboxes
 
 import (
@@ -10,16 +10,16 @@ import (
 	"herald/internal/notification"
 )
 
-// Dialect is the form of an outbox that is not Herald's.
+// Dialect is the form of another service's outbox.
 type Dialect string
 
-// The dialects, named after the services that they were first built for.
+// The dialects, named after the first services that used them.
 const (
 	OrderService Dialect = "order-service"
 	WalletHub    Dialect = "wallet-hub"
 )
 
-// Dialects returns all dialects.
+// Dialects returns every dialect.
 func Dialects() []Dialect { return []Dialect{OrderService, WalletHub} }
 
 // dialectTable has one row for each dialect.
@@ -29,79 +29,80 @@ var dialectTable = map[Dialect]dialectRow{
 }
 
 type dialectRow struct {
-	ownIDs       bool // its ids are unique everywhere, so they are event ids as they are
-	hasAggregate bool // its table says what an event is about
+	ownIDs       bool // its ids are globally unique, so they serve as event ids
+	hasAggregate bool // its table has aggregate columns
 }
 
-// HasAggregate reports whether a table says what its events are about. Where it does not,
-// [Source.Aggregate] may.
+// HasAggregate reports whether the table has aggregate columns. Without them, [Source.Aggregate]
+// may define the aggregate.
 func (d Dialect) HasAggregate() bool { return dialectTable[d].hasAggregate }
 
-// Slots is the number of parts that the keys of a source fall into. Each part belongs to
-// one poller at a time, so a source has 16 pollers at most.
+// Slots is the number of parts of a source's keys. Each part belongs to one poller at a time, so
+// a source has at most 16 pollers.
 const Slots = 16
 
-// RetryForever is the [Source.Retries] of a source that gives no row up.
+// RetryForever is the [Source.Retries] of a source that never gives up a row.
 const RetryForever = -1
 
-// Source is an entry of the file that OUTBOX_SOURCES names. The entry for
-// [notification.HeraldSource] has no dialect, database or table: they are Herald's own.
+// Source is an entry of the file in OUTBOX_SOURCES. The entry for [notification.HeraldSource] has
+// no dialect, database or table, because Herald uses its own.
 type Source struct {
-	Name        string // as in workflow ids and metrics: [a-z0-9-]{1,30}
+	Name        string // used in workflow ids and metrics: [a-z0-9-]{1,30}
 	Dialect     Dialect
 	DatabaseURL string         // secret
 	Table       string         // schema.table
-	Zone        *time.Location // of its timestamps without a zone
+	Zone        *time.Location // for timestamps without a zone
 
 	PollInterval time.Duration
-	BatchSize    int // rows of a page
+	BatchSize    int // rows per page
 	Pollers      int
 
 	Kafka         *KafkaRoute   // nil: its rows go to no topic
-	Retries       int           // after the first attempt; RetryForever: no end
-	RetryInterval time.Duration // before the first retry; it doubles
+	Retries       int           // after the first attempt; RetryForever: no limit
+	RetryInterval time.Duration // before the first retry; doubles each time
 
-	People    bool          // told by the rules, and published to RabbitMQ
-	Aggregate *Aggregate    // for a table that has none of its own; nil: none
-	Retention time.Duration // of rows that are done; 0: they are kept
+	People    bool          // told according to the rules, and published to RabbitMQ
+	Aggregate *Aggregate    // for a table without aggregate columns; nil: none
+	Retention time.Duration // of finished rows; 0: forever
 }
 
 // IsHerald reports whether the source is Herald's own outbox.
 func (s Source) IsHerald() bool { return s.Name == notification.HeraldSource }
 
-// Aggregate is the aggregate of events whose table has no columns for it.
+// Aggregate defines the aggregate of events whose table has no columns for it.
 type Aggregate struct {
 	Type   string
-	IDPath string // of the id in the payload, as in event_type_recipients
+	IDPath string // path of the id in the payload, as in event_type_recipients
 }
 
 // Key names a row of an outbox.
 type Key struct {
 	Key    string // its primary key, as text
-	Cursor string // a page begins behind it; opaque
+	Cursor string // a page begins after it; opaque
 }
 
-// Row is a row of an outbox, as topics and Herald's own table get it.
+// Row is an outbox row in the form for topics and for Herald's table.
 type Row struct {
 	Key           string // its primary key, as text
-	Cursor        string // a page begins behind it; opaque
+	Cursor        string // a page begins after it; opaque
 	EventType     string
 	AggregateType string // empty: none
 	AggregateID   string // empty: none
 	CorrelationID string // empty: none
-	Payload       []byte // byte for byte; nil: null
+	Payload       []byte // exact bytes; nil: null
 	CreatedAt     *time.Time
 }
 
-// EventID is the id of the event whose row has this key.
+// EventID returns the event id for a row's key.
 func (s Source) EventID(key string) string {
 	if s.IsHerald() || dialectTable[s.Dialect].ownIDs {
 		return key
 	}
-	return s.Name + "-" + key // an id that is unique in its table alone
+	return s.Name + "-" + key // the key is unique only in its table
 }
 
-// aggregateOf reads the aggregate of a row from its payload where the table has none.
+// aggregateOf returns a row's aggregate. If the table has none, it reads the aggregate from the
+// payload.
 func (s Source) aggregateOf(row Row) (aggregateType, id string) {
 	if row.AggregateType != "" || s.Aggregate == nil {
 		return row.AggregateType, row.AggregateID
@@ -109,7 +110,7 @@ func (s Source) aggregateOf(row Row) (aggregateType, id string) {
 	return s.Aggregate.Type, notification.IDAt(row.Payload, s.Aggregate.IDPath)
 }
 
-// keyOf is the row key of an event id.
+// keyOf returns the row key of an event id.
 func (s Source) keyOf(eventID string) string {
 	if s.IsHerald() || dialectTable[s.Dialect].ownIDs {
 		return eventID

@@ -104,7 +104,7 @@ func TestCheckOfARoute(t *testing.T) {
 	tests := []struct {
 		name  string
 		route KafkaRoute
-		says  string // empty: it is right
+		says  string // empty: the route is valid
 	}{
 		{"a plain topic", KafkaRoute{Topic: "order-events"}, ""},
 		{"all that may be named", KafkaRoute{Topic: "{{.event_type}}-{{.aggregate_type}}", Key: "{{.aggregate_id}}{{.event_id}}{{.correlation_id}}"}, ""},

@@ -10,49 +10,50 @@ import (
 	"time"
 )
 
-// Walk is the way out of one outbox. The pollers of a process share it.
+// Walk moves the rows of one outbox. The pollers of a process share it.
 type Walk struct {
 	Source Source
 	Table  Table
 	Memory Memory
 	Topics Topics // nil: the source has no topic
-	// Adopted is called after rows were adopted as events; nil: nobody wants to know.
+	// Adopted is called after rows were adopted as events. It may be nil.
 	Adopted func()
 
 	marking  sync.Mutex
-	unmarked []pageRow // sent, and not marked yet: nothing more is sent before they are
+	unmarked []pageRow // sent but not marked; nothing else is sent until they are marked
 }
 
-// Table is the outbox in its own database.
+// Table is an outbox in its own database.
 type Table interface {
-	// Own takes up to share of the free slots of [Slots] until release. Nobody else has
-	// them while the context that it returns has not ended.
+	// Own takes up to share of the free [Slots]. The caller holds them until release, or until
+	// the returned context ends.
 	Own(ctx context.Context, share int) (owned context.Context, slots map[int]bool, release func(), err error)
 	Snapshot(ctx context.Context) (Snapshot, error)
-	// MarkSent marks rows by one statement. The error is an [UnmarkableError] where single
-	// rows are at fault.
+	// MarkSent marks rows in one statement. The error is an [UnmarkableError] if single rows
+	// caused it.
 	MarkSent(ctx context.Context, keys []string) error
-	// MarkEachSent marks rows one by one, and returns why some cannot be marked.
+	// MarkEachSent marks rows one by one. It returns the rows that cannot be marked, with the
+	// reasons.
 	MarkEachSent(ctx context.Context, keys []string) (unmarkable map[string]error, err error)
-	// MarksFailed reports whether a failed row is no longer pending in its table.
+	// MarksFailed reports whether a failed row leaves the pending rows of its table.
 	MarksFailed() bool
 	MarkFailed(ctx context.Context, key, message string) error
-	// StillPending returns the keys of those rows that are pending.
+	// StillPending returns the keys whose rows are pending.
 	StillPending(ctx context.Context, keys []string) ([]string, error)
 }
 
-// Snapshot is a table as it is at one moment.
+// Snapshot is a table at one moment.
 type Snapshot interface {
-	// Page reads pending rows behind a cursor, in their order: up to limit, and no more than
-	// memory is to hold. next is the cursor behind them; empty: there are no more.
+	// Page reads pending rows after a cursor, in order: up to limit, and within a memory limit.
+	// next is the cursor after them; empty: no more rows.
 	Page(ctx context.Context, after string, limit int) (rows []Row, next string, err error)
 	Close(ctx context.Context)
 }
 
-// UnmarkableError means that a row's own table refused its mark, or that somebody holds
-// its lock.
+// UnmarkableError means that a row's table refused the mark, or that another session holds the
+// row lock.
 type UnmarkableError struct {
-	Err error // holds no value
+	Err error // contains no values of the row
 }
 
 func (e *UnmarkableError) Error() string {
@@ -60,7 +61,7 @@ func (e *UnmarkableError) Error() string {
 }
 func (e *UnmarkableError) Unwrap() error { return e.Err }
 
-// Topics take records. Each error is that of one record: an [UnavailableError], a
+// Topics accepts records. Each error belongs to one record: an [UnavailableError], a
 // [RefusedError] or [ErrKeyHeld]. A nil error means that all replicas have the record.
 type Topics interface {
 	ProduceAll(ctx context.Context, records []Record) []error
@@ -68,37 +69,37 @@ type Topics interface {
 }
 
 const (
-	// lookTime bounds how long one snapshot is read: old snapshots cost the service's database.
+	// lookTime limits the age of a snapshot: old snapshots burden the service's database.
 	lookTime = 5 * time.Second
-	// lookTimeout bounds a look whose servers do not answer.
+	// lookTimeout limits a look if a server does not answer.
 	lookTimeout = lookTime + time.Minute
-	// goneInterval is the time between two looks for rows that are gone.
+	// goneInterval is the time between two runs of forgetGone.
 	goneInterval = 10 * time.Second
 )
 
-// lane is a place in the table from which rows are read, and how far it has come.
+// lane is a position in the table and its progress.
 //
-// The front begins at the first pending row. Rows that it passes over stay pending, and to
-// read them at each look would delay the new rows behind them. So where they fill more than a
-// page, the front moves on, and a second lane, the back, sweeps through all rows, a page
-// between two looks of the front.
+// The front begins at the first pending row. Rows that it passes over stay pending. Reading them
+// in each look would delay the new rows after them. So if they fill more than a page, the front
+// moves on. A second lane, the back, then sweeps through all rows: one page between two looks of
+// the front.
 type lane struct {
-	From     string          // its next look begins behind this cursor; empty: at the first row
-	Sweeping bool            // it began at the first row, and has not come to the last one
+	From     string          // its next look begins after this cursor; empty: at the first row
+	Sweeping bool            // it began at the first row and has not reached the last one
 	Passed   int             // rows that this sweep left pending
-	Open     map[string]bool // resting topics that this sweep asks again
-	began    time.Time       // the sweep
+	Open     map[string]bool // resting topics that this sweep tries again
+	began    time.Time       // start of the sweep
 }
 
-// lookEnd is how a look ended.
+// lookEnd is the result of a look.
 type lookEnd struct {
 	sent, failed int
 	passed       int
 	cut          bool // there are more rows
 }
 
-// look reads pages of the front, or one of the back, and sends what is due. It reads a page,
-// and adopts it, while the page before is produced.
+// look reads pages of the front, or one page of the back, and sends the due rows. While it
+// produces one page, it reads and adopts the next.
 func (p *poll) look(ctx context.Context, l *lane) (end lookEnd, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -144,8 +145,8 @@ func (p *poll) look(ctx context.Context, l *lane) (end lookEnd, err error) {
 	return end, err
 }
 
-// nextStart is where the next look of a lane begins. start is where this look's last page
-// began, and next is the cursor behind that page.
+// nextStart returns where the lane's next look begins. start is the cursor before this look's
+// last page, and next is the cursor after it.
 func (p *poll) nextStart(l *lane, start, next string, again bool, end lookEnd) string {
 	switch {
 	case l == &p.Back && again:
@@ -155,11 +156,11 @@ func (p *poll) nextStart(l *lane, start, next string, again bool, end lookEnd) s
 	case end.passed > p.Source.BatchSize:
 		return start
 	default:
-		return l.From // what it passed over is little, and is read again
+		return l.From // it passed over few rows, so it reads them again
 	}
 }
 
-// pageAhead is a page that was read while the page before was sent.
+// pageAhead is a page that was read while the previous page was sent.
 type pageAhead struct {
 	page page
 	err  error
@@ -178,14 +179,14 @@ func (p *poll) prepareAhead(ctx context.Context, snapshot Snapshot, cursor strin
 	return ahead
 }
 
-// beginSweep lets a lane ask those topics again whose rest is over.
+// beginSweep lets a lane try the topics again whose rest has ended.
 func (p *poll) beginSweep(l *lane) {
 	*l = lane{Sweeping: true, began: time.Now(), Open: p.rests.over(time.Now())}
 	p.due = p.rests.next()
 }
 
-// endSweep ends the rest of the topics that took all rows of a sweep, and forgets rows that
-// are gone. What the front left to the back is sent by now, in its order.
+// endSweep ends the rest of topics that accepted all rows of a sweep, and forgets rows that are
+// gone. By now, the back has sent in order all rows that the front left to it.
 func (p *poll) endSweep(ctx context.Context, l *lane) error {
 	if len(l.Open) > 0 {
 		if err := p.Memory.WakeTopics(ctx, p.Source.Name, slices.Collect(maps.Keys(l.Open))); err != nil {
@@ -204,8 +205,8 @@ func (p *poll) endSweep(ctx context.Context, l *lane) error {
 	return p.forgetGone(ctx)
 }
 
-// forgetGone forgets rows that wait for their topic and are no longer pending: their service
-// has deleted them, or marked them itself. They would hold back their keys.
+// forgetGone forgets waiting rows that are no longer pending, because their service deleted or
+// marked them. Otherwise they would hold their keys forever.
 func (p *poll) forgetGone(ctx context.Context) error {
 	if time.Since(p.checkedAt) < goneInterval {
 		return nil
@@ -229,14 +230,14 @@ func (p *poll) forgetGone(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	p.Front = lane{} // the rows that they held back may be behind it
+	p.Front = lane{} // rows that they held may be before the front
 	return p.Memory.ForgetRows(ctx, p.Source.Name, slices.Collect(maps.Keys(gone)))
 }
 
-// UnavailableError means that no broker judged the record: none can be reached, or the
-// partition has no leader.
+// UnavailableError means that no broker judged the record: none is reachable, or the partition
+// has no leader.
 type UnavailableError struct {
-	Err error // holds no address, key or value
+	Err error // contains no address, key or value
 }
 
 func (e *UnavailableError) Error() string {
@@ -245,25 +246,24 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// ErrKeyHeld means that a record was not produced, since an earlier record of its key, or
-// of its flush, was not acknowledged.
+// ErrKeyHeld means that a record was not produced, because an earlier record of its key or flush
+// was not acknowledged.
 var ErrKeyHeld = errors.New("an earlier record was not acknowledged")
 
-// RefusedError means that a broker, or the form of the row itself, refused a record.
+// RefusedError means that a broker refused a record, or that the row's form is invalid.
 type RefusedError struct {
-	Topic   string // empty: the row leads to none
-	Code    string // the broker's own word, such as MESSAGE_TOO_LARGE
+	Topic   string // empty: the row leads to no topic
+	Code    string // the broker's code, such as MESSAGE_TOO_LARGE
 	Verdict Verdict
 }
 
-// Verdict says what a refusal means for the next attempt.
+// Verdict tells what a refusal means for the next attempt.
 type Verdict string
 
-// The verdicts.
 const (
-	RetryRecord Verdict = "retry" // the refusal counts, and the record is tried again
-	FailRecord  Verdict = "fail"  // the same record will never be taken
-	RestTopic   Verdict = "rest"  // the topic is at fault: it does not exist, or Herald may not write it
+	RetryRecord Verdict = "retry" // the refusal counts, and the record is retried
+	FailRecord  Verdict = "fail"  // the record will never be accepted
+	RestTopic   Verdict = "rest"  // the topic is at fault: it is missing, or Herald may not write to it
 )
 
 func (e *RefusedError) Error() string {

@@ -24,26 +24,26 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// patience is how long a test waits for what should come in milliseconds.
+// patience is the limit for results that should come in milliseconds.
 const patience = time.Minute
 
-// service is a business service with an outbox in its own database, Herald's database, and
-// a broker.
+// service is a business service with its outbox database, Herald's database, and a broker.
 type service struct {
 	business, herald *postgres.Store
 	source           outboxes.Source
 	cluster          *kafkatest.Cluster
 }
 
-// toTopics sends each row to the topic that its type names, in the order of its aggregate.
+// toTopics routes each row to the topic in its event type, in the order of its aggregate.
 var toTopics = &outboxes.KafkaRoute{Topic: "{{.event_type}}", Key: "{{.aggregate_id}}"}
 
-// orders is the source of an order service. A record is tried twice again.
+// orders returns the source of an order service. A record has two retries.
 func orders() outboxes.Source {
 	return outboxes.Source{Name: "orders", Dialect: outboxes.OrderService, Kafka: toTopics, Retries: 2, RetryInterval: 20 * time.Millisecond, BatchSize: 20}
 }
 
-// wallets is the source of a wallet hub, whose rows have no key and no word for failure.
+// wallets returns the source of a wallet hub. Its rows have no key, and its table cannot mark
+// failures.
 func wallets() outboxes.Source {
 	return outboxes.Source{
 		Name: "wallet", Dialect: outboxes.WalletHub, Kafka: &outboxes.KafkaRoute{Topic: "{{.event_type}}"},
@@ -76,7 +76,7 @@ func (s *service) createTopic(t *testing.T, topic string) {
 	kafkatest.CreateTopic(t, s.cluster.Address, topic, map[string]string{"max.message.bytes": "5000"})
 }
 
-// walk is what one process has of the source.
+// walk returns one process's walk through the source.
 func (s *service) walk(t *testing.T) *outboxes.Walk {
 	t.Helper()
 	table, err := dialects.Open(t.Context(), s.source)
@@ -92,7 +92,7 @@ func (s *service) walk(t *testing.T) *outboxes.Walk {
 	return walk
 }
 
-// poller is a poller of a process of its own.
+// poller is a poller in a separate process.
 type poller struct {
 	stopped   atomic.Bool
 	done      chan struct{}
@@ -107,7 +107,7 @@ func (p *poller) Refused(records int)        { p.mu.Lock(); p.refused += records
 func (p *poller) Untold(rows int)            { p.mu.Lock(); p.untold += rows; p.mu.Unlock() }
 func (p *poller) Acknowledged(time.Duration) { p.mu.Lock(); p.acknowled++; p.mu.Unlock() }
 
-// start starts a poller, which ends at the end of the test, or by the conditions.
+// start starts a poller. It stops at the end of the test, or when a condition is true.
 func start(t *testing.T, walk *outboxes.Walk, ends ...func() bool) *poller {
 	t.Helper()
 	p := &poller{done: make(chan struct{})}
@@ -131,7 +131,7 @@ func start(t *testing.T, walk *outboxes.Walk, ends ...func() bool) *poller {
 	return p
 }
 
-// poll starts a poller of a process of its own.
+// poll starts a poller in a separate process.
 func (s *service) poll(t *testing.T) *poller {
 	t.Helper()
 	return start(t, s.walk(t))
@@ -160,36 +160,36 @@ func count(t *testing.T, s *postgres.Store, sql string, args ...any) (n int) {
 	return n
 }
 
-// rows counts the rows of the service's table that a condition holds for.
+// rows counts the rows of the service's table that match a condition.
 func (s *service) rows(t *testing.T, condition string) int {
 	t.Helper()
 	return count(t, s.business, "outbox WHERE "+condition)
 }
 
-// await waits until a condition holds for so many rows of the service's table.
+// await waits until exactly want rows of the service's table match a condition.
 func (s *service) await(t *testing.T, want int, condition string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return s.rows(t, condition) == want }, patience, 5*time.Millisecond, condition)
 }
 
-// known waits until a condition holds for so many rows that Herald keeps in mind.
+// known waits until exactly want rows in Herald's memory match a condition.
 func (s *service) known(t *testing.T, want int, condition string) {
 	t.Helper()
 	require.Eventually(t, func() bool { return count(t, s.herald, "source_row WHERE "+condition) == want }, patience, 5*time.Millisecond, condition)
 }
 
-// resting waits until so many topics rest.
+// resting waits until exactly want topics rest.
 func (s *service) resting(t *testing.T, want int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return count(t, s.herald, "source_topic") == want }, patience, 5*time.Millisecond)
 }
 
-// orderID is the id of the n-th order's row.
+// orderID returns the row id of the n-th order.
 func orderID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 func aggregate(order int) string { return orderID(9_000_000 + order) }
 
-// order writes a row of the order service: of an order, to a topic, with a payload.
+// order inserts a row of the order service.
 func (s *service) order(t *testing.T, n, order int, topic, payload string) {
 	t.Helper()
 	exec(t, s.business, `
@@ -198,7 +198,7 @@ func (s *service) order(t *testing.T, n, order int, topic, payload string) {
 		orderID(n), aggregate(order), topic, payload, n)
 }
 
-// many writes rows from to to, of as many orders in turn.
+// many inserts the rows from to to, spread evenly over so many orders.
 func (s *service) many(t *testing.T, from, to, orders int, topic string) {
 	t.Helper()
 	exec(t, s.business, `
@@ -209,7 +209,7 @@ func (s *service) many(t *testing.T, from, to, orders int, topic string) {
 		FROM   generate_series($1::int, $2::int) AS n`, from, to, orders, topic)
 }
 
-// counted is a table that notes the keys of each page that is read from it.
+// counted is a table that records the keys of each page read.
 type counted struct {
 	outboxes.Table
 	mu    sync.Mutex
@@ -222,7 +222,7 @@ func (c *counted) count() int {
 	return len(c.pages)
 }
 
-// first are the keys of the first page.
+// first returns the keys of the first page.
 func (c *counted) first() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,8 +251,8 @@ func (s countedSnapshot) Page(ctx context.Context, after string, limit int) ([]o
 	return rows, next, err
 }
 
-// byKey are the ids of the events of a topic, by the key of their records, in their order.
-// A repeat of what came before is left out, and counted.
+// byKey returns the event ids in a topic, in order, grouped by record key. It skips and counts
+// repeats.
 func (s *service) byKey(t *testing.T, topic string, atLeast int) (ids map[string][]string, repeats int) {
 	t.Helper()
 	ids, seen := map[string][]string{}, map[string]bool{}
@@ -268,7 +268,7 @@ func (s *service) byKey(t *testing.T, topic string, atLeast int) (ids map[string
 	return ids, repeats
 }
 
-// requireOrder requires that the rows from to to, of as many orders in turn, came in the
+// requireOrder asserts that the rows from to to, spread over so many orders, arrived in the
 // order of each.
 func (s *service) requireOrder(t *testing.T, topic string, from, to, orders int) (repeats int) {
 	t.Helper()
@@ -289,7 +289,7 @@ func headers(record *kgo.Record) map[string]string {
 	return found
 }
 
-// noise is no smaller when it is compressed.
+// noise returns text that does not compress.
 func noise(bytes int) string {
 	var text strings.Builder
 	for text.Len() < bytes {

@@ -12,8 +12,7 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// Rows are sent in the order of their keys, once, byte for byte, and leave nothing in
-// Herald's database.
+// Rows are sent once, in the order of their keys, byte for byte. Herald's database keeps nothing.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 
@@ -37,7 +36,7 @@ func TestWalk(t *testing.T) {
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
 
-// People and topics have one way: rows are adopted, produced in the order of their keys, and
+// People and topics share one path: rows are adopted, produced in the order of their keys, and
 // marked.
 func TestWalkWithPeople(t *testing.T) {
 	t.Parallel()
@@ -52,8 +51,8 @@ func TestWalkWithPeople(t *testing.T) {
 	require.Equal(t, 100, count(t, s.herald, "event_outbox WHERE source = 'orders' AND status = 'PENDING' AND aggregate_type = 'Order'"))
 }
 
-// A topic that does not exist rests. Its rows count nothing and fail never, however many
-// they are, and rows of other topics behind them are sent, of the same keys too.
+// A missing topic rests. Its rows count no refusals and never fail. Later rows of other topics
+// are sent, even with the same keys.
 func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	t.Parallel()
 
@@ -64,7 +63,7 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	s.many(t, 1001, 1100, 10, "orders-out")
 	p := s.poll(t)
 	s.await(t, 100, "status = 'SENT'")
-	s.many(t, 1101, 1200, 10, "orders-out") // at the tail, while the back sweeps
+	s.many(t, 1101, 1200, 10, "orders-out") // new rows, while the back sweeps
 	s.await(t, 200, "status = 'SENT'")
 	require.Equal(t, 1000, s.rows(t, "status = 'NEW'"))
 	require.Zero(t, count(t, s.herald, "source_row"))
@@ -74,7 +73,7 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 
 	require.Zero(t, p.stop(t).Failed)
 	s.createTopic(t, "missing")
-	exec(t, s.herald, "DELETE FROM source_topic") // as a poller of other keys does, once it has sent its rows
+	exec(t, s.herald, "DELETE FROM source_topic") // like a poller of other keys after sending its rows
 	s.many(t, 1201, 1300, 10, "missing")
 	s.poll(t)
 	s.await(t, 1300, "status = 'SENT'")
@@ -84,8 +83,8 @@ func TestWalkPassesOverAMissingTopic(t *testing.T) {
 	}
 }
 
-// Many rows of a missing topic hold up nobody. The next poller, of whichever process,
-// continues behind them: its first page has what is new.
+// Many rows of a missing topic delay nobody. The next poller, in any process, continues after
+// them: its first page has the new rows.
 func TestWalkPassesOverManyRows(t *testing.T) {
 	t.Parallel()
 
@@ -115,8 +114,8 @@ func TestWalkPassesOverManyRows(t *testing.T) {
 	s.await(t, 20_103, "status = 'SENT'") // with another route, it begins at the first row
 }
 
-// A topic whose partition has no leader rests, like one that does not exist: the rows behind
-// it are sent, of the same keys too.
+// A topic whose partition has no leader rests, like a missing topic. Later rows are sent, even
+// with the same keys.
 func TestWalkPassesOverATopicWithoutALeader(t *testing.T) {
 	t.Parallel()
 
@@ -135,8 +134,8 @@ func TestWalkPassesOverATopicWithoutALeader(t *testing.T) {
 	require.Zero(t, s.requireOrder(t, "leaderless", 1, 100, 10))
 }
 
-// Two pollers end and begin again all the time, while topics refuse records and come to
-// exist: each key keeps its order, and nothing is sent twice.
+// Two pollers keep stopping and starting, while topics refuse records or are created. Each key
+// keeps its order, and nothing is sent twice.
 func TestWalkHandsOver(t *testing.T) {
 	t.Parallel()
 
@@ -159,7 +158,7 @@ func TestWalkHandsOver(t *testing.T) {
 	for n := 0; n < 6; n++ {
 		end := s.cluster.Refuse("refusing", kerr.PolicyViolation)
 		s.many(t, 90*n+1, 90*n+30, 30, "refusing")
-		s.many(t, 90*n+31, 90*n+60, 30, "orders-out") // one behind each of them
+		s.many(t, 90*n+31, 90*n+60, 30, "orders-out") // one after each of them
 		s.many(t, 90*n+61, 90*n+90, 30, "missing")
 		s.known(t, 30, "refusals > 1")
 		end()
@@ -177,8 +176,8 @@ func TestWalkHandsOver(t *testing.T) {
 	}
 }
 
-// A refused row holds those of its key, and no others, until it has failed. Then they go, in
-// their order. What its service sets back goes once more.
+// A refused row holds only the rows of its key, until it has failed. Then these rows are sent in
+// order. A row that its service resets is sent again.
 func TestWalkHoldsTheKeyOfARefusedRow(t *testing.T) {
 	t.Parallel()
 
@@ -189,7 +188,7 @@ func TestWalkHoldsTheKeyOfARefusedRow(t *testing.T) {
 	s.order(t, 1, 1, "orders-out", "{}")
 	s.order(t, 2, 1, "refusing", "{}")
 	s.order(t, 3, 1, "orders-out", "{}")
-	s.many(t, 10, 69, 30, "orders-out") // two of them are of order 1
+	s.many(t, 10, 69, 30, "orders-out") // two of them belong to order 1
 	p := s.poll(t)
 	s.await(t, 1+60-2, "status = 'SENT'")
 	s.known(t, 1, "row_key = '"+orderID(2)+"' AND event_id = row_key AND refusals >= 1 AND error ~ 'POLICY_VIOLATION'")
@@ -211,8 +210,8 @@ func TestWalkHoldsTheKeyOfARefusedRow(t *testing.T) {
 	require.Len(t, kafkatest.Records(t, s.cluster.Address, "refusing", 1), 1)
 }
 
-// Many refused rows, each of its own key, hold up nobody, and those behind them come in the
-// order of their keys once they are through.
+// Many refused rows, each with its own key, delay nobody else. Once they are sent, the rows after
+// them follow in the order of their keys.
 func TestWalkOfManyRefusedRows(t *testing.T) {
 	t.Parallel()
 
@@ -221,10 +220,10 @@ func TestWalkOfManyRefusedRows(t *testing.T) {
 	s := newService(t, source, "orders-out", "refusing")
 	end := s.cluster.Refuse("refusing", kerr.PolicyViolation)
 	s.many(t, 1, 300, 300, "refusing")
-	s.many(t, 301, 600, 300, "orders-out") // one behind each of them
+	s.many(t, 301, 600, 300, "orders-out") // one after each of them
 	exec(t, s.business, "UPDATE outbox SET aggregate_id = $1 WHERE id = $2", aggregate(999), orderID(600))
 	s.poll(t)
-	s.await(t, 1, "status = 'SENT'") // of another key
+	s.await(t, 1, "status = 'SENT'") // the row with another key
 	s.known(t, 300, "refusals > 0")
 	s.many(t, 601, 900, 300, "orders-out")
 	require.Equal(t, 1, s.rows(t, "status = 'SENT'"))
@@ -237,7 +236,7 @@ func TestWalkOfManyRefusedRows(t *testing.T) {
 	}
 }
 
-// A record that no attempt can make smaller fails at once, and the rest of its key goes on.
+// A record that is too large for every attempt fails at once. Later rows of its key continue.
 func TestWalkOfARecordThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 
@@ -256,7 +255,7 @@ func TestWalkOfARecordThatIsTooLarge(t *testing.T) {
 	require.NotContains(t, ids[aggregate(1)], orderID(31))
 }
 
-// Rows of a wallet hub have no word for failure: Herald knows which have failed.
+// A wallet hub's table cannot mark failures, so Herald remembers the failed rows.
 func TestWalkOfWallets(t *testing.T) {
 	t.Parallel()
 
@@ -273,8 +272,7 @@ func TestWalkOfWallets(t *testing.T) {
 	require.Equal(t, "n3", string(kafkatest.Records(t, s.cluster.Address, "Unknown", 1)[0].Value))
 }
 
-// A row that cannot tell people fails at that alone: its topic gets it, and the list of
-// rows says so.
+// A row that cannot tell people still reaches its topic. The list of rows shows the problem.
 func TestWalkOfRowsThatTellNobody(t *testing.T) {
 	t.Parallel()
 
@@ -290,7 +288,7 @@ func TestWalkOfRowsThatTellNobody(t *testing.T) {
 	require.Equal(t, 3, p.untold)
 }
 
-// A row that cannot tell people fails where its source has nobody else to tell.
+// A row that cannot tell people fails if its source has no topic.
 func TestWalkOfPeopleAlone(t *testing.T) {
 	t.Parallel()
 
@@ -305,7 +303,7 @@ func TestWalkOfPeopleAlone(t *testing.T) {
 	s.known(t, 1, "failed_at IS NOT NULL AND people_error <> ''")
 }
 
-// A broker that is away is waited for: nothing fails, nothing is lost, and order is kept.
+// The walk waits for an unreachable broker: nothing fails, nothing is lost, and the order stays.
 func TestWalkWhileTheBrokerIsDown(t *testing.T) {
 	t.Parallel()
 
@@ -323,8 +321,8 @@ func TestWalkWhileTheBrokerIsDown(t *testing.T) {
 	require.Zero(t, count(t, s.herald, "source_row"))
 }
 
-// Each key has one poller at a time, of whichever process: nothing is sent twice, and rows
-// of one key come in their order.
+// Each key has one poller at a time, in any process. Nothing is sent twice, and rows of one key
+// keep their order.
 func TestWalkWithTwoPollers(t *testing.T) {
 	t.Parallel()
 
@@ -347,8 +345,8 @@ func TestWalkWithTwoPollers(t *testing.T) {
 	require.Zero(t, s.requireOrder(t, "orders-out", 1, 600, 11))
 }
 
-// A row that its service deletes while its topic refuses it holds its key no longer: the rows
-// that it held are sent in their order, although the walk has passed over many others.
+// A row that its service deletes during its retries releases its key. The rows that it held are
+// sent in order, even if the walk has passed over many others.
 func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 	t.Parallel()
 
@@ -366,7 +364,7 @@ func TestWalkForgetsRowsThatAreGone(t *testing.T) {
 	require.Equal(t, []string{orderID(2), orderID(200)}, ids[aggregate(1)])
 }
 
-// Herald's own outbox goes to a topic by the same walk. Events from before are not sent.
+// Herald's own outbox uses the same walk to a topic. Older events are not sent.
 func TestWalkOfHeraldsOwnOutbox(t *testing.T) {
 	t.Parallel()
 

@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// compiled is one row that was parsed, or the error of that.
+// compiled is a parsed row, or its parse error.
 type compiled struct {
 	title, body templatePart
 	err         error
@@ -33,8 +33,7 @@ type executable interface {
 
 var errSourceTooLong = errors.New("the template is longer than 64 KiB")
 
-// compile parses a row. A body that is HTML escapes what it is given; everything
-// else is plain text.
+// compile parses a row. An HTML body escapes its data; everything else is plain text.
 func compile(row notification.Template) *compiled {
 	title, titleErr := parsePart("title", row.Title, parseText)
 	parseBody := parseText
@@ -51,7 +50,7 @@ func parsePart(name, source string, parse func(name, source string) (executable,
 	}
 	t, err := parse(name, source)
 	if err != nil {
-		// The cause quotes the template, which is no secret, but may be long.
+		// The cause quotes the template, which is not secret but may be long.
 		return templatePart{}, fmt.Errorf("cannot be parsed: %.200s", err)
 	}
 	return templatePart{name: name, source: source, template: t}, nil
@@ -79,9 +78,8 @@ func parseHTML(name, source string) (executable, error) {
 	return t, nil
 }
 
-// addCheckpoints makes a template write an empty text wherever it could loop for
-// ever: at the start of each loop's body and of the template itself. So its writer
-// can stop it, even if it writes nothing else.
+// addCheckpoints makes a template write an empty text at the start of each loop's body and of the
+// template itself. So its writer can stop an endless loop that writes nothing else.
 func addCheckpoints(tree *parse.Tree) {
 	if tree == nil || tree.Root == nil {
 		return
@@ -115,8 +113,8 @@ func addCheckpoint(list *parse.ListNode) {
 	list.Nodes = append([]parse.Node{nothing}, list.Nodes...)
 }
 
-// functions bounds those functions of text/template that could fill the memory: by a
-// text that a loop appends to itself, or by a number a million columns wide.
+// functions limits the functions of text/template that could fill the memory: with a text that a
+// loop appends to itself, or with a number a million columns wide.
 func functions() map[string]any {
 	return map[string]any{
 		"print":    bounded(fmt.Sprint),
@@ -139,7 +137,7 @@ const maxFormat = 256
 
 var (
 	errFormat = errors.New("the format of printf is longer than 256 bytes, or wider than 999 columns")
-	// tooWide finds a width or precision that has four digits or is an argument.
+	// tooWide matches a width or precision with four digits or from an argument.
 	tooWide = regexp.MustCompile(`[0-9]{4}|\*`)
 )
 

@@ -12,8 +12,8 @@ import (
 	"herald/internal/notification"
 )
 
-// eventData and recipientData are what a template may use. They hold no address, so
-// that none gets into a text.
+// eventData and recipientData return the data for templates. They contain no address, so that no
+// text can show one.
 func eventData(e notification.Event) map[string]any {
 	return map[string]any{
 		"id":             e.ID,
@@ -39,15 +39,14 @@ func decodePayload(payload json.RawMessage) (any, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, errors.New("the payload is not JSON") // the cause may quote it
+		return nil, errors.New("the payload is not JSON") // the cause may quote the payload
 	}
 	return printable(value), nil
 }
 
-// printable makes a JSON value print as its producer wrote it, and behave in a
-// template as one expects: null is empty rather than "<nil>", and whole numbers can
-// be compared, and are false if they are 0. Other numbers become texts, which keep
-// their digits (19.90).
+// printable converts a JSON value for templates. It prints as its producer wrote it. Null is
+// empty, not "<nil>". Whole numbers can be compared, and 0 is false. Other numbers become texts,
+// which keep their digits (19.90).
 func printable(value any) any {
 	switch v := value.(type) {
 	case nil:
@@ -69,26 +68,25 @@ func printable(value any) any {
 	return value
 }
 
-// DigestName is the event_type under which notification_template holds the words of
-// digests.
+// DigestName is the event_type of the digest templates in notification_template.
 const DigestName = "digest"
 
-// DigestType is the event_type of the words for digests of one event type, which come before
-// those of [DigestName].
+// DigestType is the event_type of the digest templates for one event type. They precede the
+// templates of [DigestName].
 func DigestType(eventType string) string { return eventType + "." + DigestName }
 
-// Digest writes the text that lists the items of a digest, in their order, from the
-// most specific template of [DigestType], or else of [DigestName], among rows. The template may use .recipient,
-// .event.type and .Items, each with title, body, event_id and created_at. A body
-// that is HTML is not escaped again.
+// Digest writes the text of a digest, with its items in order. It uses the most specific
+// template of [DigestType] in rows, or else of [DigestName]. The template may use .recipient,
+// .event.type and .Items, each with title, body, event_id and created_at. An HTML body is not
+// escaped again.
 //
-// Errors are like those of [Set.Render].
+// Errors are like those from [Set.Render].
 func Digest(rows []notification.Template, eventType string, channel notification.Channel, recipient notification.Recipient, items []notification.DigestItem) (notification.Text, error) {
 	list := make([]map[string]any, len(items))
 	for i, item := range items {
 		list[i] = map[string]any{"title": item.Title, "body": item.Body, "event_id": item.EventID, "created_at": item.CreatedAt.UTC()}
 		if channel.HTML() {
-			list[i]["body"] = htmltemplate.HTML(item.Body) // it was escaped when it was planned
+			list[i]["body"] = htmltemplate.HTML(item.Body) // planning escaped it
 		}
 	}
 	data := map[string]any{"event": map[string]any{"type": eventType}, "Items": list}
@@ -101,14 +99,14 @@ func digestSet(eventType string, rows []notification.Template) *Set {
 	return s
 }
 
-// ChosenDigest returns the row from which [Digest] writes; false: there is none.
+// ChosenDigest returns the row that [Digest] uses; false: there is none.
 func ChosenDigest(rows []notification.Template, eventType string, channel notification.Channel, locale string) (notification.Template, bool) {
 	s := digestSet(eventType, rows)
 	k, found := s.find(DigestName, string(channel), locale)
 	return s.rows[k], found
 }
 
-// isDigest reports whether rows of an event type are words of digests.
+// isDigest reports whether an event_type belongs to digest templates.
 func isDigest(eventType string) bool {
 	return eventType == DigestName || strings.HasSuffix(eventType, "."+DigestName)
 }

@@ -11,7 +11,7 @@ import (
 	"herald/internal/template"
 )
 
-// reviews are two items of a digest; the bodies are those of mails.
+// reviews are two items of a digest with mail bodies.
 var reviews = []notification.DigestItem{
 	{DeliveryID: "evt-2-staff10-EMAIL", EventID: "evt-2", Title: "Ada & <Bob>", Body: "<p>4 &lt; 5 stars</p>", CreatedAt: time.Date(2026, 11, 21, 11, 0, 0, 0, time.FixedZone("", 3600))},
 	{DeliveryID: "evt-1-staff10-EMAIL", EventID: "evt-1", Title: "Zoë", Body: "<p>5 stars</p>", CreatedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)},
@@ -21,7 +21,7 @@ func words(channel, locale, title, body string) notification.Template {
 	return notification.Template{EventType: "digest", Channel: channel, Locale: locale, Title: title, Body: body}
 }
 
-// The words of an event type's own digests come before those of every digest.
+// The digest templates of an event type precede the general digest templates.
 func TestDigestOfAType(t *testing.T) {
 	t.Parallel()
 
@@ -80,7 +80,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// The other errors are those of [template.Set.Render].
+// Other errors match [template.Set.Render].
 func TestDigestErrors(t *testing.T) {
 	t.Parallel()
 

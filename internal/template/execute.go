@@ -15,8 +15,8 @@ var (
 	errTooSlow = errors.New("took longer than 100 ms")
 )
 
-// render executes a part. It drops the errors of the template packages, which may
-// quote the data, and returns its own.
+// render executes a part. The errors of the template packages may quote the data, so it returns
+// its own errors.
 func (p templatePart) render(ctx context.Context, data map[string]any) (text string, err error) {
 	defer func() {
 		if recover() != nil {
@@ -34,23 +34,22 @@ func (p templatePart) render(ctx context.Context, data map[string]any) (text str
 	return text, nil
 }
 
-// storable takes from a text what Postgres refuses. A template may cut a character
-// in two; without this, a whole page of deliveries could not be stored.
+// storable removes the characters that Postgres refuses. A template may cut a character in two.
+// Without this, a whole page of deliveries could not be stored.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 }
 
-// limited keeps what a template writes, and stops it when it writes too much or for
-// too long.
+// limited stores a template's output, and stops a template that writes too much or for too long.
 type limited struct {
-	ctx    context.Context // of the caller who waits for the text
+	ctx    context.Context // the context of the caller
 	text   bytes.Buffer
 	start  time.Time
 	writes int
 }
 
-// fewWrites is how many writes may take up to ten times maxTime. So few are never
-// slow by themselves, but a busy machine may have paused between them.
+// fewWrites is the number of writes that may take up to ten times maxTime. So few writes are
+// never slow, but a busy machine may pause between them.
 const fewWrites = 256
 
 func (w *limited) Write(p []byte) (int, error) {
@@ -68,21 +67,21 @@ func (w *limited) Write(p []byte) (int, error) {
 	return w.text.Write(p)
 }
 
-// The errors of the template packages. A key of a null or of a plain value is missing
-// too, as one of an object is.
+// Errors of the template packages. A key of null or of a plain value counts as missing, like a
+// key of an object.
 var (
 	missingKey = regexp.MustCompile(`^template: \w+:\d+:\d+: executing ".*?" at <.*?>: (?:map has no entry for key "|can't evaluate field )(\w+)`)
 	place      = regexp.MustCompile(`^(?:html/)?template: ?\w+:(\d+)`)
 )
 
-// explain says what went wrong, and quotes only the template.
+// explain describes the error, and quotes only the template.
 func (p templatePart) explain(err error) error {
 	for _, known := range []error{errTooSlow, errTooLong, errFormat} {
 		if errors.Is(err, known) {
 			return fmt.Errorf("%s: %w", p.name, known)
 		}
 	}
-	// A key that the template names is not data.
+	// A key in the template is not data.
 	if match := missingKey.FindStringSubmatch(err.Error()); match != nil && strings.Contains(p.source, "."+match[1]) {
 		return fmt.Errorf("%s: key %q is missing", p.name, match[1])
 	}

@@ -11,14 +11,14 @@ import (
 	"herald/internal/notification"
 )
 
-// A template of few steps has more time, since a busy machine may be the reason, but
-// it has a limit too.
+// A template with few steps gets more time, because a busy machine may be the cause. It still has
+// a limit.
 func TestLimitedByTime(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name   string
-		began  time.Duration // ago
+		began  time.Duration // how long ago
 		writes int
 		want   error
 	}{
@@ -34,8 +34,8 @@ func TestLimitedByTime(t *testing.T) {
 	}
 }
 
-// A slow template is tried three times, then fails at once with the same error. The
-// other templates still work.
+// A slow template is tried three times. Then it fails at once with the same error. Other
+// templates still work.
 func TestSetLosesPatience(t *testing.T) {
 	t.Parallel()
 

@@ -12,22 +12,20 @@ import (
 	"herald/internal/notification"
 )
 
-// anything is the event type, or the channel, of a row for all of them.
+// anything is the event type or the channel of a row that applies to all.
 const anything = "*"
 
-// fallback is the locale of last resort.
+// fallback is the last locale to try.
 const fallback = "en"
 
-// Chosen returns the row from which the text for a channel and a locale is written;
-// false: there is none.
+// Chosen returns the row for a channel and a locale; false: there is none.
 func (s *Set) Chosen(channel notification.Channel, locale string) (notification.Template, bool) {
 	eventType, _ := s.event["type"].(string)
 	k, found := s.find(eventType, string(channel), locale)
 	return s.rows[k], found
 }
 
-// find returns the most specific row. The event type weighs most, then the channel,
-// then the locale.
+// find returns the most specific row: first by event type, then by channel, then by locale.
 func (s *Set) find(eventType, channel, locale string) (key, bool) {
 	for _, e := range []string{s.before, eventType, anything} {
 		for _, c := range []string{channel, anything} {
@@ -42,21 +40,21 @@ func (s *Set) find(eventType, channel, locale string) (key, bool) {
 	return key{}, false
 }
 
-// locales returns a locale, its language and the fallback, each once.
+// locales returns a locale, its language and the fallback, without duplicates.
 func locales(locale string) []string {
 	locale = canonical(locale)
 	language, _, _ := strings.Cut(locale, "-")
 	return slices.Compact([]string{locale, language, fallback})
 }
 
-// canonical is the form in which it-CH and it_ch are the same.
+// canonical returns a form in which it-CH and it_ch are equal.
 func canonical(locale string) string {
 	return strings.ToLower(strings.ReplaceAll(locale, "_", "-"))
 }
 
-// Usable says why a row can be used for no event at all; nil: its templates can be
-// parsed, their HTML can be escaped, and they begin with fields that there are. The error
-// quotes the template alone.
+// Usable returns why a row is unusable for every event; nil: it is usable. It checks that the
+// templates parse, that their HTML can be escaped, and that they begin with existing fields. The
+// error quotes only the template.
 func Usable(row notification.Template) error {
 	t := compile(row)
 	if t.err != nil {
@@ -68,7 +66,7 @@ func Usable(row notification.Template) error {
 	return checkRoots(row)
 }
 
-// escapable looks for what the HTML package refuses at the first use only.
+// escapable detects HTML that the HTML package refuses only at first use.
 func (p templatePart) escapable() (err error) {
 	defer func() {
 		if recover() != nil {
@@ -78,14 +76,13 @@ func (p templatePart) escapable() (err error) {
 	var refused *htmltemplate.Error
 	unused := &limited{ctx: context.Background(), start: time.Now()}
 	if err := p.template.Execute(unused, map[string]any{}); errors.As(err, &refused) {
-		cause, _, _ := strings.Cut(refused.Description, ": {") // what follows is the state of the escaper
+		cause, _, _ := strings.Cut(refused.Description, ": {") // the rest is the escaper's state
 		return fmt.Errorf("the HTML of %s cannot be escaped: %.200s", p.name, cause)
 	}
 	return nil
 }
 
-// Serves says whether there is a row for an event type, or for every one, over a
-// channel in a locale.
+// Serves reports whether a row exists for a channel and a locale, for the event type or for all.
 func (s *Set) Serves(eventType string, channel notification.Channel, locale string) bool {
 	_, found := s.find(eventType, string(channel), locale)
 	return found

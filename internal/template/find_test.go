@@ -9,8 +9,7 @@ import (
 	"herald/internal/template"
 )
 
-// All rows that fit, the most specific first: each case takes away the best one
-// that is left.
+// The most specific matching row wins: each case removes the best remaining row.
 func TestSelection(t *testing.T) {
 	t.Parallel()
 
@@ -33,7 +32,7 @@ func TestSelection(t *testing.T) {
 	for len(rows) > 0 {
 		best := rows[0]
 		reversed := append([]notification.Template{}, strangers...)
-		for i := len(rows) - 1; i >= 0; i-- { // their order in the table does not matter
+		for i := len(rows) - 1; i >= 0; i-- { // the order in the table does not matter
 			reversed = append(reversed, rows[i])
 		}
 		text, err := template.NewSet(event(`{}`), reversed).Render(t.Context(), notification.SMS, recipient())
@@ -51,7 +50,7 @@ func TestSelectionByLocale(t *testing.T) {
 	tests := []struct {
 		name, locale string
 		rows         []string // locales
-		want         string   // the row's; empty: none
+		want         string   // of the chosen row; empty: none
 	}{
 		{name: "exact", locale: "it-CH", rows: []string{"en", "it", "it-CH"}, want: "it-CH"},
 		{name: "language", locale: "it-CH", rows: []string{"en", "it"}, want: "it"},
@@ -91,7 +90,7 @@ func TestUsable(t *testing.T) {
 
 	tests := []struct {
 		name, channel, body string
-		want                string // empty: it is usable
+		want                string // empty: usable
 	}{
 		{name: "it misses keys, which an event may have", channel: "EMAIL", body: `<a href="{{.payload.link}}">{{.payload.name}}</a>`},
 		{name: "it would run for ever", channel: "SMS", body: "{{range 9000000000000}}{{end}}"},

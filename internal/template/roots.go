@@ -11,8 +11,8 @@ import (
 	"herald/internal/notification"
 )
 
-// roots are the fields that a template may begin with. A field without a list may hold
-// anything.
+// roots maps the fields that a template may begin with to their subfields. Nil allows any
+// subfield.
 type roots map[string][]string
 
 // rootsOf returns the fields that the templates of an event type may use.
@@ -29,13 +29,13 @@ func rootsOf(eventType string) roots {
 	return all
 }
 
-// checkRoots refuses a row that names a field which no event has. It follows the template's
-// own dot, and nothing that a loop or a with puts in its place.
+// checkRoots refuses a row that names a field of no event. It follows the template's own dot, but
+// not the dot of a loop or a with.
 func checkRoots(row notification.Template) error {
 	for _, source := range []string{row.Title, row.Body} {
 		t, err := texttemplate.New("").Funcs(functions()).Parse(source)
 		if err != nil || t.Tree == nil {
-			continue // compile has said so
+			continue // compile reports it
 		}
 		if err := rootsOf(row.EventType).check(t.Tree.Root, true); err != nil {
 			return err
@@ -44,8 +44,8 @@ func checkRoots(row notification.Template) error {
 	return nil
 }
 
-// check looks at a node and at all below it. atRoot reports whether the dot is the
-// template's own.
+// check checks a node and all nodes below it. atRoot reports whether the dot is the template's
+// own.
 func (r roots) check(node parse.Node, atRoot bool) error {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -84,7 +84,7 @@ func (r roots) check(node parse.Node, atRoot bool) error {
 	return nil
 }
 
-// checkBranch checks a with or a range, which gives its list another dot.
+// checkBranch checks a with or a range, whose list has another dot.
 func (r roots) checkBranch(n *parse.BranchNode, atRoot bool) error {
 	if err := r.check(n.Pipe, atRoot); err != nil {
 		return err

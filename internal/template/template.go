@@ -1,6 +1,6 @@
-// Package template writes the text of a notification. Its templates come from a
-// table that operators edit, so one may run for ever, fill the memory or not fit its
-// data. Whatever it does, it fails one delivery, and nothing else.
+// Package template writes the text of notifications. Operators edit the templates in a table. So
+// a template may run for ever, fill the memory or not fit its data. It then fails one delivery,
+// and nothing else.
 package template
 
 import (
@@ -15,41 +15,41 @@ import (
 	"herald/internal/notification"
 )
 
-// The bounds of one rendered title or body.
+// The limits of one rendered title or body.
 const (
 	maxBytes = 64 << 10
 	maxTime  = 100 * time.Millisecond
 )
 
-// maxWebSocketBytes bounds title and body together over WEBSOCKET. A gateway holds many of
+// maxWebSocketBytes limits title and body together on WEBSOCKET, because a gateway holds many of
 // these texts at once.
 const maxWebSocketBytes = 4 << 10
 
 var errLongForWebSocket = errors.New("title and body are longer than 4 KiB, the most over WEBSOCKET")
 
-// Set is the templates of one event. Each is compiled when it is first needed.
-// A Set is safe for concurrent use.
+// Set holds the templates of one event. It compiles a template at first use. It is safe for
+// concurrent use.
 type Set struct {
-	before  string // the event type whose rows come before those of the event's own; empty: none
+	before  string // event type whose rows precede the event's own; empty: none
 	event   map[string]any
 	payload any
-	problem error // with the payload
+	problem error // of the payload
 	rows    map[key]notification.Template
 
 	mu       sync.Mutex
 	compiled map[key]*compiled
-	timeouts map[key]int // of each
+	timeouts map[key]int // per template
 }
 
-// maxTimeouts is how many recipients' texts of one template may take too long. After
-// that it is not tried again, since it is slow for everybody.
+// maxTimeouts is the number of time-outs after which a template is not tried again: it is slow
+// for everybody.
 const maxTimeouts = 3
 
-// key finds a template; its locale is in canonical form.
+// key identifies a template. Its locale is canonical.
 type key struct{ eventType, channel, locale string }
 
-// NewSet returns the templates of an event. rows may have those of other events too;
-// of two rows with one key it takes the first.
+// NewSet returns the templates of an event. rows may contain rows of other events. If two rows
+// have the same key, the first counts.
 func NewSet(event notification.Event, rows []notification.Template) *Set {
 	s := newSet(rows)
 	s.event = eventData(event)
@@ -57,8 +57,8 @@ func NewSet(event notification.Event, rows []notification.Template) *Set {
 	return s
 }
 
-// NewEscalatedSet returns the templates for what follows a delivery that did not get there:
-// those of [notification.EscalatedType] come before the ordinary ones.
+// NewEscalatedSet returns the templates for a delivery that follows a failed one. Templates of
+// [notification.EscalatedType] precede the ordinary ones.
 func NewEscalatedSet(event notification.Event, rows []notification.Template) *Set {
 	s := NewSet(event, rows)
 	s.before = notification.EscalatedType(event.Type)
@@ -76,10 +76,9 @@ func newSet(rows []notification.Template) *Set {
 	return s
 }
 
-// Render writes the text for one recipient over one channel, from the most specific
-// template. An error names the template, and the key if one is missing; it shows
-// nothing of the payload or of the recipient. It says nothing of the template if ctx
-// has ended.
+// Render writes the text for one recipient over one channel, from the most specific template. An
+// error names the template, and a missing key. It contains nothing of the payload or the
+// recipient. If ctx has ended, an error does not mean that the template is wrong.
 func (s *Set) Render(ctx context.Context, channel notification.Channel, recipient notification.Recipient) (notification.Text, error) {
 	eventType, _ := s.event["type"].(string)
 	text, err := s.write(ctx, eventType, channel, recipient, map[string]any{"event": s.event, "payload": s.payload})
@@ -90,8 +89,7 @@ func (s *Set) Render(ctx context.Context, channel notification.Channel, recipien
 	return text, err
 }
 
-// write fills in the most specific template of a name with data, to which it adds
-// the recipient's.
+// write fills in the most specific template of a name with data, and adds the recipient's data.
 func (s *Set) write(ctx context.Context, name string, channel notification.Channel, recipient notification.Recipient, data map[string]any) (notification.Text, error) {
 	k, found := s.find(name, string(channel), recipient.Locale)
 	if !found {
@@ -106,7 +104,7 @@ func (s *Set) write(ctx context.Context, name string, channel notification.Chann
 	return text, nil
 }
 
-// RowError is what is wrong with one row of notification_template.
+// RowError is an error in one row of notification_template.
 type RowError struct {
 	EventType, Channel, Locale string
 	Err                        error
@@ -133,7 +131,7 @@ func (s *Set) render(ctx context.Context, k key, channel notification.Channel, d
 	return text, err
 }
 
-// tooSlow counts a timeout, and gives up a template that had too many.
+// tooSlow counts a time-out, and gives up a template after too many.
 func (s *Set) tooSlow(k key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +158,8 @@ func (t *compiled) render(ctx context.Context, k key, channel notification.Chann
 	return notification.Text{Title: title, Body: body}, err
 }
 
-// checkTitle refuses a title that would become several header lines of a mail, and
-// an empty one where the channel needs one.
+// checkTitle refuses a title with line breaks, which would become several mail headers. It also
+// refuses an empty title if the channel requires one.
 func checkTitle(title string, channel notification.Channel) error {
 	switch {
 	case strings.ContainsAny(title, "\r\n"):
@@ -173,7 +171,7 @@ func checkTitle(title string, channel notification.Channel) error {
 	}
 }
 
-// asHTML converts the plain text of a template for every channel.
+// asHTML converts plain text from a template for every channel to HTML.
 func asHTML(text string) (string, error) {
 	text = html.EscapeString(strings.ReplaceAll(text, "\r\n", "\n"))
 	text = strings.ReplaceAll(text, "\n", "<br>\n")

@@ -46,7 +46,7 @@ func TestRender(t *testing.T) {
 		{name: "a mail's body is, its title is not", channel: notification.Email, title: "{{.payload.name}}", body: "<p>{{.payload.name}}</p>", want: notification.Text{Title: `<b>Ada</b> & "Co"`, Body: "<p>&lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
 		{name: "once, where it says so itself", channel: notification.Email, title: "x", body: "<p>{{.payload.customer.name | html}} {{html .payload.name}}</p>", want: notification.Text{Title: "x", Body: "<p>Ada &lt;b&gt;Ada&lt;/b&gt; &amp; &#34;Co&#34;</p>"}},
 		{name: "a loop within a tag", channel: notification.Email, title: "x", body: `<p{{range .payload.tables}} {{if .}}id="{{.}}"{{end}}{{end}}>`, want: notification.Text{Title: "x", Body: `<p id="a"  id="c">`}},
-		{name: "parts of its own", channel: notification.SMS, body: `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`, want: notification.Text{Body: "[a][][c]"}},
+		{name: "named parts", channel: notification.SMS, body: `{{define "t"}}[{{.}}]{{end}}{{range .payload.tables}}{{template "t" .}}{{end}}`, want: notification.Text{Body: "[a][][c]"}},
 		{name: "half a character", channel: notification.SMS, body: "{{slice .recipient.name 0 1}}", want: notification.Text{Body: "\uFFFD"}},
 		{name: "what cannot be stored", channel: notification.SMS, body: `a{{"\x00"}}b`, want: notification.Text{Body: "ab"}},
 	}
@@ -58,7 +58,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// A template for every channel is plain text; for a mail it becomes HTML.
+// A template for every channel is plain text. A mail turns it into HTML.
 func TestRenderPlainTextAsMail(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ func TestRenderPlainTextTooLongAsMail(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A gateway holds many texts of WEBSOCKET, so each is short.
+// A gateway holds many WEBSOCKET texts, so each is short.
 func TestRenderForWebSocket(t *testing.T) {
 	t.Parallel()
 
@@ -167,8 +167,7 @@ func recipient() notification.Recipient {
 	}
 }
 
-// Templates that would run for ever or fill the memory are stopped, in plain text and
-// in HTML.
+// Templates that run for ever or fill the memory are stopped, in plain text and in HTML.
 func TestRenderIsBounded(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +183,7 @@ func TestRenderIsBounded(t *testing.T) {
 		{name: "a loop in a condition", body: "{{if true}}{{with 1}}{{range 9000000000000}}{{end}}{{end}}{{end}}", want: slow},
 		{name: "a loop in an alternative", body: "{{if false}}{{else}}{{range 0}}{{else}}{{range 9000000000000}}{{end}}{{end}}{{end}}", want: slow},
 		{name: "a loop in a part", body: `{{define "t"}}{{range 9000000000000}}{{end}}{{end}}{{template "t"}}`, want: slow},
-		{name: "a loop that goes on", body: "{{range 9000000000000}}{{continue}}{{end}}", want: slow},
+		{name: "a loop that continues", body: "{{range 9000000000000}}{{continue}}{{end}}", want: slow},
 		{name: "two parts of themselves", body: `{{define "t"}}{{if lt (len .) 60}}{{template "t" (print . "x")}}{{template "t" (print . "x")}}{{end}}{{end}}{{template "t" ""}}`, want: slow},
 		{name: "a long text", body: "{{range 9000000000000}}" + strings.Repeat("x", 1000) + "{{end}}", want: long},
 		{name: "a text doubled in a loop", body: `{{$s := "xx"}}{{range 90}}{{$s = print $s $s}}{{end}}`, want: long},
@@ -210,7 +209,7 @@ func TestRenderIsBounded(t *testing.T) {
 	}
 }
 
-// A template that calls itself is stopped by the time or by the depth.
+// The time limit or the depth limit stops a template that calls itself.
 func TestRenderBoundlessRecursion(t *testing.T) {
 	t.Parallel()
 

@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Answering returns the address of a provider that shows each request to see, and gives
-// them all the same answer.
+// Answering starts a provider that shows each request to see and always gives the same answer. It
+// returns the address.
 func Answering(t *testing.T, answer Answer, see func(r *http.Request, body string)) string {
 	t.Helper()
 	return serve(t, func(w http.ResponseWriter, r *http.Request, body string) {
@@ -20,19 +20,19 @@ func Answering(t *testing.T, answer Answer, see func(r *http.Request, body strin
 	}).URL
 }
 
-// Unseen is for [Answering] where the requests do not matter.
+// Unseen ignores the requests of [Answering].
 func Unseen(*http.Request, string) {}
 
-// Nowhere is where nobody listens, so that a message that is sent fails.
+// Nowhere is an address without a listener, so sending to it fails.
 const Nowhere = "http://127.0.0.1:1"
 
-// Refusal is a change to a good message, and the code with which the sender refuses it.
+// Refusal is a change that makes a valid message invalid, and the code of the sender's refusal.
 type Refusal struct {
 	Change func(msg *notification.Message)
 	Code   string
 }
 
-// RunRefusals tests messages that a sender refuses without asking its provider.
+// RunRefusals tests messages that a sender refuses without calling its provider.
 func RunRefusals(t *testing.T, sender channel.Sender, provider string, good notification.Message, tests map[string]Refusal) {
 	t.Helper()
 	for name, tt := range tests {

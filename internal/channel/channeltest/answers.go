@@ -13,15 +13,15 @@ import (
 	"herald/internal/notification"
 )
 
-// testEveryStatus sends one message for each status. Each 2xx has the body of a
-// success; the others echo the request.
+// testEveryStatus sends one message for each status. Each 2xx has a success body; other answers
+// echo the request.
 func (s suite) testEveryStatus(t *testing.T) {
 	var status atomic.Int64
 	far, link := s.connect(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		answer := s.p.Success
 		if answer.Status = int(status.Load()); answer.Status >= 300 {
 			answer.Body = echo(r, body)
-			answer.Header = map[string]string{"Location": "/elsewhere"} // the sender must not follow it: it could lead anywhere
+			answer.Header = map[string]string{"Location": "/elsewhere"} // the sender must not follow it: the target is unknown
 		}
 		answer.write(w)
 	})
@@ -57,7 +57,8 @@ func (p HTTP) classOf(status int) notification.FailureClass {
 	return notification.ClassOf(status)
 }
 
-// testRetryAfter sends the header in a few forms; the test of [channel.RetryAfter] has them all.
+// testRetryAfter tries a few forms of the header. The test of [channel.RetryAfter] covers every
+// form.
 func (s suite) testRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{"7": 7 * time.Second, "86400": 15 * time.Minute, "soon": 0, "": 0} {
 		t.Run("after "+header, func(t *testing.T) {
@@ -78,7 +79,7 @@ func (s suite) testRetryAfter(t *testing.T) {
 	}
 }
 
-// useless are complete answers that have the status of a success, but are none.
+// useless returns complete answers with the status of a success, but without its body.
 func (p HTTP) useless() map[string]Answer {
 	answers := map[string]Answer{
 		"page of a proxy":   {Status: p.Success.Status, Header: map[string]string{"Content-Type": "text/html"}, Body: page()},
@@ -110,9 +111,9 @@ func (s suite) testUselessAnswers(t *testing.T) {
 	}
 }
 
-// testConnectionsAreKept finds a body that was not drained or not closed: then
-// each request needs a new connection. On a busy machine net/http drops one now
-// and then, 50 ms after an answer that came before the end of its request.
+// testConnectionsAreKept detects a body that was not drained or closed: each request then needs a
+// new connection. If an answer comes before the end of its request, net/http may drop the
+// connection 50 ms later. This happens on busy machines.
 func (s suite) testConnectionsAreKept(t *testing.T) {
 	answers := map[string]Answer{"success": s.p.Success, "empty": {Status: s.p.Success.Status}}
 	for _, status := range []int{s.p.Success.Status, 302, 400, 404, 429, 502, 503} {
@@ -123,7 +124,7 @@ func (s suite) testConnectionsAreKept(t *testing.T) {
 			t.Parallel()
 			far, link := s.connect(t, always(answer))
 			for n := range 20 {
-				_, _ = link.Sender.Send(t.Context(), link.Message(n)) // other tests check what it returns
+				_, _ = link.Sender.Send(t.Context(), link.Message(n)) // other tests check its results
 			}
 			require.EqualValues(t, 20, far.requests.Load())
 			require.Less(t, far.connections.Load(), int64(10))

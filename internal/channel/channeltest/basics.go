@@ -1,6 +1,6 @@
-// Package channeltest is the conformance suite that every sender passes. A sender
-// that speaks HTTP passes [Run]; any other passes [RunBasics], and brings its own
-// stand-in for the provider. [RunSettings] is for the settings of both.
+// Package channeltest is the conformance suite for every sender. An HTTP sender passes [Run]. Any
+// other sender passes [RunBasics] with its own simulated provider. [RunSettings] tests the
+// settings of both.
 package channeltest
 
 import (
@@ -22,21 +22,21 @@ import (
 // Arrival is one message as the provider received it.
 type Arrival struct {
 	DeliveryID string
-	To         string // the address; of a message without one, the device's token or the user id
+	To         string // the address; without an address, the device's token or the user id
 	Text       string // contains the message's body
 }
 
-// Link is a sender together with the stand-in for its provider.
+// Link is a sender with its simulated provider.
 type Link struct {
 	Sender   channel.Sender
-	Message  func(n int) notification.Message // the nth message; no two are alike
-	Arrivals func() []Arrival                 // all so far, in any order; safe for concurrent use
-	Secrets  []string                         // that the sender knows: keys, passwords, addresses of servers
-	Break    func()                           // makes the provider unreachable; nil: that is not tested
+	Message  func(n int) notification.Message // returns the nth message; all messages differ
+	Arrivals func() []Arrival                 // all arrivals so far, in any order; safe for concurrent use
+	Secrets  []string                         // known to the sender: keys, passwords, server addresses
+	Break    func()                           // makes the provider unreachable; nil: not tested
 }
 
-// Message returns the nth message, without an address. Everything personal in it
-// is easy to find in an error.
+// Message returns the nth message, without an address. Its personal data is easy to find in an
+// error.
 func Message(n int) notification.Message {
 	return notification.Message{
 		DeliveryID:     fmt.Sprintf("evt-%d-staff%d-TEST", n, n),
@@ -53,7 +53,7 @@ func Message(n int) notification.Message {
 	}
 }
 
-// RunBasics tests what holds for every sender. Each subtest connects anew.
+// RunBasics tests the rules for every sender. Each subtest connects again.
 func RunBasics(t *testing.T, connect func(t *testing.T) Link) {
 	t.Helper()
 	tests := map[string]func(*testing.T, Link){
@@ -77,7 +77,7 @@ func testAccepted(t *testing.T, link Link) {
 	requireArrived(t, link, msg)
 }
 
-// testConcurrent finds a sender that mixes up messages sent at the same time.
+// testConcurrent detects a sender that mixes up concurrent messages.
 func testConcurrent(t *testing.T, link Link) {
 	const n = 64
 	messages := make([]notification.Message, n)
@@ -120,8 +120,7 @@ func testUnreachable(t *testing.T, link Link) {
 	require.Equal(t, "no connection", failure.Code)
 }
 
-// requireArrived waits until all messages have arrived, and compares each with
-// what was sent.
+// requireArrived waits until all messages have arrived, and compares each with the sent message.
 func requireArrived(t *testing.T, link Link, sent ...notification.Message) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(link.Arrivals()) >= len(sent) }, patience, time.Millisecond)

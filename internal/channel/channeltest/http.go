@@ -11,32 +11,29 @@ import (
 	"herald/internal/notification"
 )
 
-// Connect returns a sender that reaches its provider at baseURL and bounds one
-// Send by timeout.
+// Connect returns a sender whose provider is at baseURL. timeout limits one Send.
 type Connect func(t *testing.T, baseURL string, timeout time.Duration) channel.Sender
 
 // HTTP describes a provider that speaks HTTP.
 type HTTP struct {
-	// Address gives the nth message an address of its own. A push message gets
-	// one device.
+	// Address gives the nth message a unique address. A push message gets one device.
 	Address func(msg *notification.Message, n int, baseURL string)
-	// Success is the provider's answer to a good request. The receipt must have its
-	// ProviderID.
+	// Success is the provider's answer to a valid request. The receipt must contain ProviderID.
 	Success    Answer
 	ProviderID string
-	// EmptySuccess says that a success has no body.
+	// EmptySuccess reports whether a success has no body.
 	EmptySuccess bool
-	// OneSuccess says that of all 2xx only the status of Success is one.
+	// OneSuccess reports whether only the status of Success is a success, and no other 2xx.
 	OneSuccess bool
-	// Exceptions are the statuses that [notification.ClassOf] gets wrong for this
+	// Exceptions are the statuses that [notification.ClassOf] classifies wrongly for this
 	// provider.
 	Exceptions map[int]notification.FailureClass
-	// Secrets are the keys and tokens of the sender.
+	// Secrets are the sender's keys and tokens.
 	Secrets []string
 }
 
-// Run tests a sender against the sandbox, and against servers that answer like p,
-// or badly. It calls t.Parallel.
+// Run tests a sender against the sandbox, and against servers with the answers in p or with bad
+// answers. It calls t.Parallel.
 func Run(t *testing.T, newSender Connect, p HTTP) {
 	t.Helper()
 	t.Parallel()
@@ -66,7 +63,7 @@ func Run(t *testing.T, newSender Connect, p HTTP) {
 	}
 }
 
-// suite is one sender's run of the tests that need HTTP.
+// suite runs the HTTP tests for one sender.
 type suite struct {
 	newSender Connect
 	p         HTTP
@@ -87,12 +84,12 @@ func (s suite) testReceipt(t *testing.T) {
 	require.Empty(t, receipt.DeadDevices)
 }
 
-// testTook has the provider take its time, for an acceptance and for a refusal.
+// testTook uses a slow provider, for a success and for a refusal.
 func (s suite) testTook(t *testing.T) {
 	const slow = 100 * time.Millisecond
 	for _, answer := range []Answer{s.p.Success, {Status: http.StatusBadRequest}} {
 		_, link := s.connect(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
-			time.Sleep(slow) // the provider's own time
+			time.Sleep(slow) // the provider's delay
 			answer.write(w)
 		})
 		began := time.Now()

@@ -11,9 +11,8 @@ import (
 	"herald/internal/notification"
 )
 
-// RequireFailure returns the provider's failure in err. It fails the test if err
-// is anything else, or shows something secret or personal in any of the forms in
-// which it could be logged.
+// RequireFailure returns the provider's failure in err. It fails the test for any other error. It
+// also fails if a printed form of err shows a secret or personal data.
 func RequireFailure(t *testing.T, err error, msg notification.Message, secrets []string) *notification.ProviderError {
 	t.Helper()
 	require.Error(t, err)
@@ -30,7 +29,7 @@ func RequireFailure(t *testing.T, err error, msg notification.Message, secrets [
 	return failure
 }
 
-// personal is what no error may show of msg.
+// personal returns the parts of msg that no error may show.
 func personal(msg notification.Message) []string {
 	secrets := append([]string{msg.Name, msg.Title, msg.Body}, msg.Devices...)
 	if msg.To == "" {

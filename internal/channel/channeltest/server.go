@@ -20,7 +20,7 @@ import (
 	"herald/internal/sandbox"
 )
 
-// Answer is what a provider says.
+// Answer is a provider's answer.
 type Answer struct {
 	Status int
 	Header map[string]string
@@ -32,17 +32,17 @@ func (a Answer) write(w http.ResponseWriter) {
 		w.Header().Set(key, value)
 	}
 	w.WriteHeader(a.Status)
-	_, _ = io.WriteString(w, a.Body) // fails for the statuses that have no body
+	_, _ = io.WriteString(w, a.Body) // fails for statuses without a body
 }
 
-// handler answers a request whose body was read.
+// handler answers a request. Its body is already read.
 type handler func(w http.ResponseWriter, r *http.Request, body string)
 
 func always(answer Answer) handler {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) { answer.write(w) }
 }
 
-// server stands in for a provider, and counts connections and requests.
+// server simulates a provider, and counts connections and requests.
 type server struct {
 	*httptest.Server
 	connections atomic.Int64
@@ -56,7 +56,7 @@ func serve(t *testing.T, answer handler) *server {
 		s.requests.Add(1)
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the sender went away
+			return // the sender closed the connection
 		}
 		answer(w, r, string(body))
 	}))
@@ -67,14 +67,14 @@ func serve(t *testing.T, answer handler) *server {
 	}
 	s.Start()
 	t.Cleanup(func() {
-		s.CloseClientConnections() // a handler may wait for one that its sender has left open
+		s.CloseClientConnections() // a handler may wait for a connection that its sender left open
 		s.Close()
 	})
 	return s
 }
 
-// echo is an error that repeats the whole request, with its secrets, in every
-// field from which one of the SDKs takes a text.
+// echo returns an error that repeats the whole request and its secrets in every field that an SDK
+// reads as text.
 func echo(r *http.Request, body string) string {
 	said := fmt.Sprintf("%s %s %v %s", r.URL, r.Host, r.Header, body)
 	if decoded, err := json.Marshal(map[string]any{
@@ -87,12 +87,12 @@ func echo(r *http.Request, body string) string {
 	return said
 }
 
-// page is the answer of a proxy: 48 KB of HTML.
+// page returns a proxy's answer: 48 KB of HTML.
 func page() string {
 	return "<!DOCTYPE html><html><body>" + strings.Repeat("<p>bad gateway</p>\n", 48<<10/len("<p>bad gateway</p>\n")) + "</body></html>"
 }
 
-// link returns a sender for a provider at an address, and its messages.
+// link returns a sender for a provider at an address, with its messages.
 func (s suite) link(t *testing.T, address net.Addr) Link {
 	t.Helper()
 	baseURL := "http://" + address.String()
@@ -127,7 +127,7 @@ func (s suite) connectSandbox(t *testing.T) Link {
 			var entry sandbox.Entry
 			require.NoError(t, json.Unmarshal([]byte(line), &entry))
 			require.True(t, entry.Accepted, line)
-			if entry.Channel == notification.Slack { // the ledger has its path alone
+			if entry.Channel == notification.Slack { // the ledger has only the path
 				entry.Recipient = far.URL + entry.Recipient
 			}
 			arrivals = append(arrivals, Arrival{DeliveryID: entry.DeliveryID, To: entry.Recipient, Text: entry.Body})

@@ -14,21 +14,21 @@ import (
 	"herald/internal/notification"
 )
 
-// SenderSettings are those of one channel.
+// SenderSettings is the settings of one channel.
 type SenderSettings interface {
 	Read(r *environment.Reader)
 	NewSender(p channel.Process) (channel.Sender, error)
 }
 
-// PublicURL is where the gateway is for the senders of [NewSender].
+// PublicURL is the gateway's address for the senders of [NewSender].
 const PublicURL = "https://herald.example.com/base"
 
-// UnsubscribeURL is the link of a message for the senders of [NewSender].
+// UnsubscribeURL returns a message's link for the senders of [NewSender].
 func UnsubscribeURL(m notification.Message) string {
 	return PublicURL + "/unsubscribe?token=" + m.UserID + "." + m.Category
 }
 
-// NewSender returns a sender that bounds one Send by timeout.
+// NewSender returns a sender. timeout limits one Send.
 func NewSender(t *testing.T, settings SenderSettings, timeout time.Duration) channel.Sender {
 	t.Helper()
 	sender, err := settings.NewSender(channel.Process{Timeout: timeout, Slots: 100, PublicURL: PublicURL, UnsubscribeURL: UnsubscribeURL})
@@ -39,21 +39,21 @@ func NewSender(t *testing.T, settings SenderSettings, timeout time.Duration) cha
 // Environment describes the settings of a channel.
 type Environment struct {
 	New   func() SenderSettings
-	Whole map[string]string // all of them, and valid; each secret contains "hunter"
-	Off   string            // the setting without which the channel is off; empty: it is always on
-	Needs []string          // all that it needs to be on
+	Whole map[string]string // every setting with a valid value; each secret contains "hunter"
+	Off   string            // if this setting is empty, the channel is off; empty: always on
+	Needs []string          // settings required to be on
 	Wrong []WrongSetting
-	Right []map[string]string // other environments that are valid
+	Right []map[string]string // other valid environments
 }
 
-// WrongSetting is a change to Whole that is refused.
+// WrongSetting is an invalid change to Whole.
 type WrongSetting struct {
 	Key, Value string
-	Want       string // what the error says of the key
+	Want       string // the error about the key
 }
 
-// RunSettings tests which settings of a channel are refused, and with which words.
-// It calls t.Parallel.
+// RunSettings tests which settings of a channel are invalid, and the errors' texts. It calls
+// t.Parallel.
 func RunSettings(t *testing.T, e Environment) {
 	t.Helper()
 	t.Parallel()
@@ -82,14 +82,14 @@ func RunSettings(t *testing.T, e Environment) {
 			r := environment.NewReader(values)
 			e.New().Read(r)
 			require.ErrorContains(t, r.Err(), "settings: ")
-			// The change may have left other settings half configured.
+			// The change may leave other settings incomplete.
 			require.Contains(t, strings.Split(strings.TrimPrefix(r.Err().Error(), "settings: "), "; "), wrong.Key+" "+wrong.Want)
 			require.NotContains(t, r.Err().Error(), "hunter")
 		})
 	}
 }
 
-// The errors that settings of several channels share.
+// Errors that several channels' settings share.
 const (
 	NoURL      = "must be a URL such as https://host, without user, query and fragment"
 	Cleartext  = "is another host's and not encrypted: it needs https://, or ALLOW_CLEARTEXT=true"

@@ -14,8 +14,7 @@ import (
 	"herald/internal/notification"
 )
 
-// soon is a deadline before any answer. patience is how long the suite waits for a
-// Send to return.
+// soon is a deadline before any answer. patience is the suite's limit for a Send.
 const (
 	soon     = 50 * time.Millisecond
 	patience = time.Minute
@@ -24,15 +23,14 @@ const (
 // hang waits until the sender closes the connection.
 func hang(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
 
-// cut closes the connection in the middle of an exchange.
+// cut closes the connection during an exchange.
 func cut(w http.ResponseWriter, _ *http.Request, _ string) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = conn.Close()
 	}
 }
 
-// requireInterrupted sends a message, and requires Send to return an ambiguous
-// failure with the code.
+// requireInterrupted sends a message and requires an ambiguous failure with the code.
 func requireInterrupted(ctx context.Context, t *testing.T, link Link, code string) *notification.ProviderError {
 	t.Helper()
 	msg := link.Message(1)
@@ -100,9 +98,9 @@ func (s suite) testTruncated(t *testing.T) {
 	require.EqualValues(t, 1, far.requests.Load())
 }
 
-// testCutAfter cuts a connection that has served a request before: on those,
-// net/http repeats some requests by itself. On a busy machine net/http may have
-// dropped that connection; then the test tries again.
+// testCutAfter cuts a connection that already served a request, because net/http repeats some
+// requests on such connections. A busy machine may have dropped that connection; then the test
+// tries again.
 func (s suite) testCutAfter(t *testing.T) {
 	for range 10 {
 		if s.cutWarm(t) {
@@ -112,7 +110,7 @@ func (s suite) testCutAfter(t *testing.T) {
 	require.Fail(t, "no connection is kept")
 }
 
-// cutWarm says whether the connection that it cut had served a request before.
+// cutWarm reports whether the connection that it cut had served a request.
 func (s suite) cutWarm(t *testing.T) bool {
 	t.Helper()
 	var warm atomic.Bool
@@ -132,7 +130,7 @@ func (s suite) cutWarm(t *testing.T) bool {
 	return far.connections.Load() == 1
 }
 
-// testCutBefore cuts each connection as soon as it is open.
+// testCutBefore cuts each connection at once.
 func (s suite) testCutBefore(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -142,7 +140,7 @@ func (s suite) testCutBefore(t *testing.T) {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
-				return // the test is over
+				return // the test has ended
 			}
 			connections.Add(1)
 			_ = conn.Close()

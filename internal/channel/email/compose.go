@@ -10,8 +10,8 @@ import (
 	"herald/internal/notification"
 )
 
-// flaw names what makes msg impossible to send, or returns "". A line break in a title
-// would let its author add headers.
+// flaw returns why msg cannot be sent, or "". A line break in a title would let its author add
+// headers.
 func flaw(msg notification.Message) string {
 	switch {
 	case strings.ContainsAny(msg.Title, "\r\n"):
@@ -27,9 +27,8 @@ func flaw(msg notification.Message) string {
 	}
 }
 
-// compose writes the mail: a plain-text part and HTML, in the order that SendGrid
-// demands. The delivery id goes into the personalization, since SendGrid repeats only
-// that in all of its events.
+// compose builds the mail: a plain-text part, then HTML, in SendGrid's order. The delivery id
+// goes into the personalization, because only that part is in all of SendGrid's events.
 func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	to := sendgridmail.NewPersonalization()
 	to.AddTos(sendgridmail.NewEmail(cleanName(msg.Name), msg.To))
@@ -53,14 +52,14 @@ func (s *Sender) compose(msg notification.Message) *sendgridmail.SGMailV3 {
 	return m
 }
 
-// isCategory says whether SendGrid takes a category of ours, by which it counts mails: it
-// takes ASCII alone, and ours are never too long.
+// isCategory reports whether SendGrid accepts our category, which it uses to count mails. It
+// accepts only ASCII; our categories are never too long.
 // https://www.twilio.com/docs/sendgrid/ui/analytics-and-reporting/categories
 func isCategory(category string) bool {
 	return category != "" && asciiLine.MatchString(category)
 }
 
-// cleanName removes line breaks and what SendGrid refuses in to.name.
+// cleanName removes line breaks and the characters that SendGrid refuses in to.name.
 func cleanName(name string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {

@@ -32,7 +32,7 @@ func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Send
 	return channeltest.NewSender(t, &email.Settings{APIKey: key, BaseURL: baseURL, From: "herald@example.com", FromName: "Herald"}, timeout)
 }
 
-// request is SendGrid's, as its documentation has it.
+// request is SendGrid's request, as documented.
 type request struct {
 	From             struct{ Email, Name string }
 	Subject          string

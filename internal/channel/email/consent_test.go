@@ -13,8 +13,8 @@ import (
 	"herald/internal/channel/email"
 )
 
-// A mail that its recipient may switch off says how, as RFC 8058 has it, where there is a
-// gateway. SendGrid counts a mail by our category, if it can.
+// A mail that its recipient may switch off has the headers of RFC 8058, if there is a gateway. If
+// SendGrid accepts our category, it counts mails by it.
 func TestSendSaysHowToUnsubscribe(t *testing.T) {
 	t.Parallel()
 
@@ -26,7 +26,7 @@ func TestSendSaysHowToUnsubscribe(t *testing.T) {
 		name       string
 		category   string
 		mandatory  bool
-		nowhere    bool // there is no gateway
+		nowhere    bool // no gateway
 		headers    map[string]string
 		categories []string
 	}{

@@ -27,12 +27,12 @@ type Sender struct {
 	settings Settings
 	timeout  time.Duration
 
-	unsubscribeURL func(notification.Message) string // nil: there is none
+	unsubscribeURL func(notification.Message) string // nil: no links
 	wire           http.RoundTripper
 }
 
-// Send hands msg to SendGrid, once, within the sender's timeout. Every error
-// is a [notification.ProviderError].
+// Send passes msg to SendGrid, once, within the sender's time-out. Every error is a
+// [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if code := flaw(msg); code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
@@ -40,14 +40,14 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 
-	// A sendgrid.Client keeps the body of the mail it sends: shared between
-	// goroutines, it sends mails to the wrong people. A request of our own does not.
+	// A sendgrid.Client stores the body of its mail. Shared between goroutines, it would send
+	// mails to the wrong people. A separate request is safe.
 	request := sendgrid.GetRequest(string(s.settings.APIKey), endpoint, s.settings.BaseURL)
 	request.Method = rest.Post
 	request.Body = sendgridmail.GetRequestBody(s.compose(msg))
 	exchange := channel.NewExchange(s.wire)
 	client := &rest.Client{HTTPClient: exchange.Client()}
-	_, _ = client.SendWithContext(ctx, request) // the exchange has the answer, and its errors hold no secret
+	_, _ = client.SendWithContext(ctx, request) // the exchange holds the answer, and errors without secrets
 
 	answer := notification.Answer{Status: exchange.Status, Took: exchange.Took}
 	if failure := exchange.Failure(ctx, provider); failure != nil {
@@ -63,15 +63,15 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return answer, nil
 }
 
-// accepted says whether the answer is SendGrid's 202, whose body is empty. It is
-// not if it is a page of a proxy, or the 200 of a mail that was only validated.
+// accepted reports whether the answer is SendGrid's 202, which has no body. A proxy's page is
+// not, and neither is the 200 of a mail that was only validated.
 func accepted(exchange *channel.Exchange) bool {
 	page := bytes.HasPrefix(bytes.TrimSpace(exchange.Body), []byte("<"))
 	return exchange.Status == http.StatusAccepted && !page
 }
 
-// untilReset reads X-RateLimit-Reset, in seconds since 1970, which SendGrid sends
-// in place of Retry-After. It returns 0 if there is none.
+// untilReset reads X-RateLimit-Reset, in seconds since 1970, which SendGrid sends instead of
+// Retry-After. It returns 0 without that header.
 func untilReset(header http.Header, now time.Time) time.Duration {
 	reset, err := strconv.ParseInt(header.Get("X-Ratelimit-Reset"), 10, 64)
 	if err != nil || reset <= 0 {
@@ -80,7 +80,7 @@ func untilReset(header http.Header, now time.Time) time.Duration {
 	return channel.ClampRetry(time.Unix(reset, 0).Sub(now))
 }
 
-// isAddress says whether address is one without a name: ada@example.com.
+// isAddress reports whether address is a plain address without a name: ada@example.com.
 func isAddress(address string) bool {
 	parsed, err := mail.ParseAddress(address)
 	return err == nil && parsed.Address == address

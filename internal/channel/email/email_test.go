@@ -20,7 +20,7 @@ func message() notification.Message {
 	return msg
 }
 
-// deliver sends msg to a server that accepts it, and returns what it got.
+// deliver sends msg to a server that accepts it, and returns the received request.
 func deliver(t *testing.T, msg notification.Message) request {
 	t.Helper()
 	var got request

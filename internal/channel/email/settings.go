@@ -7,12 +7,12 @@ import (
 	"herald/internal/environment"
 )
 
-// Settings are what SendGrid must know of us.
+// Settings holds our account at SendGrid.
 type Settings struct {
 	APIKey   environment.Secret `env:"SENDGRID_API_KEY"` // empty: the channel is off
 	BaseURL  string             `env:"SENDGRID_BASE_URL" envDefault:"https://api.sendgrid.com"`
-	From     string             `env:"EMAIL_FROM"`      // a verified sender's address, in ASCII
-	FromName string             `env:"EMAIL_FROM_NAME"` // in ASCII, as SendGrid wants it; may be empty
+	From     string             `env:"EMAIL_FROM"`      // address of a verified sender, in ASCII
+	FromName string             `env:"EMAIL_FROM_NAME"` // ASCII, as SendGrid requires; may be empty
 }
 
 var asciiLine = regexp.MustCompile(`^[ -~]*$`)
@@ -32,7 +32,7 @@ func (s *Settings) Read(r *environment.Reader) {
 	r.Match("EMAIL_FROM_NAME", s.FromName, asciiLine, "must be one line of ASCII")
 }
 
-// Servers returns where SendGrid is.
+// Servers returns SendGrid's address.
 func (s *Settings) Servers() []string { return []string{s.BaseURL} }
 
 // NewSender returns the sender, or a [channel.OffError].

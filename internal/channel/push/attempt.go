@@ -15,14 +15,13 @@ import (
 	"herald/internal/notification"
 )
 
-// statusNoRetry is a status that no server sends. Firebase's SDK retries a 503 and
-// every failed connection by itself, for seconds, and has no option against it. It
-// does not retry this status.
+// statusNoRetry is a status that no server sends. Firebase's SDK retries a 503 and every failed
+// connection for seconds, with no option to disable this. It does not retry statusNoRetry.
 const statusNoRetry = 599
 
-// deviceAttempt is one message to one device. As the transport of the SDK it adds the
-// access token, and gives every failure a status that the SDK does not retry. The
-// exchange has the true answer.
+// deviceAttempt is one message to one device. As the SDK's transport, it adds the access token.
+// It gives every failure a status that the SDK does not retry. The exchange holds the real
+// answer.
 type deviceAttempt struct {
 	exchange *channel.Exchange
 	token    string
@@ -46,10 +45,10 @@ func (a *deviceAttempt) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // deviceAnswer is the result of one message to one device.
 type deviceAnswer struct {
-	name    string // FCM's id of the message; empty: it was not accepted
+	name    string // FCM's message id; empty: not accepted
 	status  int
 	took    time.Duration
-	failure *notification.ProviderError // nil: it was accepted
+	failure *notification.ProviderError // nil: accepted
 	dead    bool                        // the device will never accept a message again
 }
 
@@ -67,8 +66,8 @@ func (s *Sender) sendTo(ctx context.Context, token string, message *messaging.Me
 	return got
 }
 
-// call builds a client for this call alone, since the SDK has no other place for
-// the exchange. That costs microseconds.
+// call builds a client for this call, because the SDK has no other place for the exchange. That
+// takes microseconds.
 func (s *Sender) call(ctx context.Context, a *deviceAttempt, message *messaging.Message) (string, error) {
 	client := a.exchange.Client()
 	client.Transport = a

@@ -9,8 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// quotaWait is the shortest wait that FCM's documentation asks for when a quota is
-// used up.
+// quotaWait is the shortest wait in FCM's documentation after a quota is used up.
 // https://firebase.google.com/docs/cloud-messaging/scale-fcm#handling-retries
 const quotaWait = time.Minute
 
@@ -19,8 +18,8 @@ const (
 	invalidArgument = "INVALID_ARGUMENT"
 )
 
-// meaning is what FCM's codes say beyond the HTTP status that they come with. Unknown codes
-// are not shown, since they could be any text of the answer.
+// meaning classifies FCM's codes, which are more exact than the HTTP status. Errors do not show
+// unknown codes, because these could be any text of the answer.
 // https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode
 var meaning = map[string]notification.FailureClass{
 	unregistered:             notification.Refused,
@@ -42,14 +41,14 @@ type fcmError struct {
 		Message string
 		Details []struct {
 			Type            string `json:"@type"`
-			ErrorCode       string // of FCM
+			ErrorCode       string // FCM's code
 			FieldViolations []struct{ Field string }
 		}
 	}
 }
 
-// refine adds FCM's own code to failure, and says whether the device is dead. A
-// code may change the class of a failure, but never of one that is ambiguous.
+// refine adds FCM's code to failure, and reports whether the device is dead. A code may change
+// the class of a failure, except Ambiguous.
 func refine(failure *notification.ProviderError, body []byte) (dead bool) {
 	var answer fcmError
 	if failure.Status < http.StatusBadRequest || json.Unmarshal(body, &answer) != nil {
@@ -69,7 +68,7 @@ func refine(failure *notification.ProviderError, body []byte) (dead bool) {
 	return failure.Class == notification.Refused && answer.blamesDevice()
 }
 
-// code is FCM's code, or Google's if there is none.
+// code returns FCM's code, or Google's if there is none.
 func (e *fcmError) code() string {
 	for _, detail := range e.Error.Details {
 		if strings.HasSuffix(detail.Type, "/google.firebase.fcm.v1.FcmError") {
@@ -79,8 +78,8 @@ func (e *fcmError) code() string {
 	return e.Error.Status
 }
 
-// blamesDevice says whether the device's token is at fault, rather than our
-// message. Some answers name the field; others say it only in their text.
+// blamesDevice reports whether the device's token is wrong, rather than our message. Some answers
+// name the field; others mention it only in their text.
 func (e *fcmError) blamesDevice() bool {
 	switch e.code() {
 	case unregistered:

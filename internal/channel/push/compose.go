@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	messageLimit    = 4096 // bytes of notification and data together; FCM's
-	collapseIDLimit = 64   // bytes; Apple's
+	messageLimit    = 4096 // FCM's limit in bytes, for notification and data together
+	collapseIDLimit = 64   // Apple's limit in bytes
 )
 
 // The keys of data.
@@ -19,7 +19,7 @@ const (
 	bodyKey       = "body"
 )
 
-// size is what FCM counts of a message, in bytes.
+// size returns the bytes of a message that count for FCM's limit.
 func size(msg notification.Message) int {
 	all := len(msg.Title) + len(msg.Body) + len(deliveryIDKey) + len(msg.DeliveryID)
 	if msg.PushKind == notification.PushData {
@@ -28,7 +28,7 @@ func size(msg notification.Message) int {
 	return all
 }
 
-// compose writes the message for one device.
+// compose builds the message for one device.
 func compose(msg notification.Message, device string) *messaging.Message {
 	if msg.PushKind == notification.PushData {
 		return composeData(msg, device)
@@ -36,26 +36,26 @@ func compose(msg notification.Message, device string) *messaging.Message {
 	return composeNotification(msg, device)
 }
 
-// composeData writes a message that the app shows. It has no collapse key: with
-// one, FCM would keep only four of them for a phone that is offline. An app that
-// gets a repeat, after an answer that was lost, finds the same delivery id in it.
+// composeData builds a message that the app shows. It has no collapse key: FCM would keep only
+// four such messages for an offline phone. If an answer is lost, the app may get a repeat; it
+// recognises the delivery id.
 func composeData(msg notification.Message, device string) *messaging.Message {
 	return &messaging.Message{
 		Token: device,
 		Data:  map[string]string{deliveryIDKey: msg.DeliveryID, titleKey: msg.Title, bodyKey: msg.Body},
 		Android: &messaging.AndroidConfig{
-			Priority: "high", // else a phone that sleeps gets it when it wakes
+			Priority: "high", // without it, a sleeping phone gets the message when it wakes
 		},
 		APNS: &messaging.APNSConfig{
-			// iOS wakes the app only for these headers and content-available together.
+			// iOS wakes the app only with both these headers and content-available.
 			Headers: map[string]string{"apns-push-type": "background", "apns-priority": "5"},
 			Payload: &messaging.APNSPayload{Aps: &messaging.Aps{ContentAvailable: true}},
 		},
 	}
 }
 
-// composeNotification writes a message that the phone shows. A repeat of it,
-// after an answer that was lost, replaces the first one on the device.
+// composeNotification builds a message that the phone shows. If an answer is lost, a repeat
+// replaces the first message on the device.
 func composeNotification(msg notification.Message, device string) *messaging.Message {
 	return &messaging.Message{
 		Token:        device,

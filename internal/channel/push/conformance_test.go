@@ -32,7 +32,7 @@ func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Send
 	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: baseURL + "/v1"}, timeout)
 }
 
-// message is FCM's, as its documentation has it.
+// message is FCM's message, as documented.
 type message struct {
 	Token        string
 	Notification *struct{ Title, Body string }

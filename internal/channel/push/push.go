@@ -1,5 +1,4 @@
-// Package push sends notifications to the devices of a recipient through
-// Firebase Cloud Messaging.
+// Package push sends notifications to a recipient's devices through Firebase Cloud Messaging.
 package push
 
 import (
@@ -15,7 +14,7 @@ import (
 
 const (
 	provider      = "fcm"
-	devicesAtOnce = 8 // of one message, so that one person does not take all connections
+	devicesAtOnce = 8 // per message, so that one person does not use all connections
 )
 
 // Sender sends push messages. It is safe for concurrent use.
@@ -27,10 +26,10 @@ type Sender struct {
 	wire     http.RoundTripper
 }
 
-// Send hands msg to each of its devices, once, all within the sender's timeout. It
-// succeeds if one device took it. The answer names the dead devices, also beside
-// an error. Every error is a [notification.ProviderError]: of those of the devices,
-// the one for which another attempt is most likely to succeed.
+// Send passes msg to each of its devices, once, all within the sender's time-out. It succeeds if
+// one device accepted the message. The answer names the dead devices, even with an error. Every
+// error is a [notification.ProviderError]: the device failure for which a retry is most likely to
+// succeed.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	switch {
 	case len(msg.Devices) == 0:
@@ -54,6 +53,6 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 			return nil
 		})
 	}
-	_ = group.Wait() // no error: each device has an answer of its own
+	_ = group.Wait() // no error: each device has its answer
 	return summarize(msg.Devices, answers)
 }

@@ -16,7 +16,7 @@ import (
 	"herald/internal/notification"
 )
 
-// answer is what FCM says to one device.
+// answer is FCM's answer for one device.
 type answer struct {
 	status int
 	body   string
@@ -43,7 +43,7 @@ var (
 	unknownCode = refusal(400, "", "something with ada@example.com", "oops")
 )
 
-// fcm answers each device as it is told, and keeps what was sent.
+// fcm gives each device its planned answer, and stores the sent messages.
 type fcm struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -70,7 +70,7 @@ func newFCM(t *testing.T, answers map[string]answer) *fcm {
 	return f
 }
 
-// send sends one message to devices named 0, 1, … and answers for them.
+// send sends one message to devices 0, 1, … with these answers.
 func send(t *testing.T, answers ...answer) (notification.Answer, error) {
 	t.Helper()
 	byDevice := map[string]answer{}

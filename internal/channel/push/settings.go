@@ -8,18 +8,18 @@ import (
 	"herald/internal/environment"
 )
 
-// Settings are what Firebase must know of us.
+// Settings holds our project at Firebase.
 type Settings struct {
 	ProjectID       string `env:"FCM_PROJECT_ID"`                                          // empty: the channel is off
-	BaseURL         string `env:"FCM_BASE_URL" envDefault:"https://fcm.googleapis.com/v1"` // with its version
-	CredentialsFile string `env:"GOOGLE_APPLICATION_CREDENTIALS"`                          // of a service account's key; needed at Google's own BaseURL
+	BaseURL         string `env:"FCM_BASE_URL" envDefault:"https://fcm.googleapis.com/v1"` // with the version
+	CredentialsFile string `env:"GOOGLE_APPLICATION_CREDENTIALS"`                          // key of a service account; required at Google's own BaseURL
 }
 
 // Read reads and checks the settings.
 func (s *Settings) Read(r *environment.Reader) {
 	r.Read("", s)
 	s.BaseURL = r.ProviderURL("FCM_BASE_URL", s.BaseURL, s.ProjectID != "")
-	if s.ProjectID == "" { // Google's other programs have GOOGLE_APPLICATION_CREDENTIALS too
+	if s.ProjectID == "" { // other Google programs use GOOGLE_APPLICATION_CREDENTIALS too
 		return
 	}
 	r.Match("FCM_PROJECT_ID", s.ProjectID, environment.Name, "must be a project's id")
@@ -28,17 +28,17 @@ func (s *Settings) Read(r *environment.Reader) {
 	}
 }
 
-// atGoogle says that messages go to Google's own service, which wants credentials.
+// atGoogle reports whether messages go to Google's own service, which requires credentials.
 func (s *Settings) atGoogle() bool {
 	base, err := url.Parse(s.BaseURL)
 	return err == nil && strings.HasSuffix(base.Hostname(), "googleapis.com")
 }
 
-// Servers returns where FCM is.
+// Servers returns FCM's address.
 func (s *Settings) Servers() []string { return []string{s.endpoint()} }
 
-// NewSender returns the sender, a [channel.OffError], or another error where the
-// credentials cannot be read. It reaches nobody.
+// NewSender returns the sender, a [channel.OffError], or another error if the credentials are
+// unreadable. It makes no connection.
 func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	if s.ProjectID == "" {
 		needed := [][2]string{{"FCM_PROJECT_ID", s.ProjectID}}
@@ -54,7 +54,7 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	return &Sender{project: s.ProjectID, endpoint: s.endpoint(), tokens: tokens, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }
 
-// endpoint is the BaseURL, to which it adds the version if there is no path.
+// endpoint returns the BaseURL. Without a path, it adds the version.
 func (s *Settings) endpoint() string {
 	if base, err := url.Parse(s.BaseURL); err == nil && base.Path == "" {
 		return s.BaseURL + "/v1"

@@ -19,7 +19,7 @@ func TestSettings(t *testing.T) {
 		Needs: []string{"FCM_PROJECT_ID", "GOOGLE_APPLICATION_CREDENTIALS"},
 		Right: []map[string]string{
 			{},
-			{"GOOGLE_APPLICATION_CREDENTIALS": "key.json"}, // for something else
+			{"GOOGLE_APPLICATION_CREDENTIALS": "key.json"}, // for another program
 			{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "https://sandbox/v1"},
 			{"FCM_PROJECT_ID": "p", "FCM_BASE_URL": "http://127.0.0.1:9090"},
 		},
@@ -31,7 +31,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// Google's own service wants credentials, which are read at once.
+// Google's own service requires credentials, and NewSender reads them at once.
 func TestSettingsForGoogle(t *testing.T) {
 	t.Parallel()
 

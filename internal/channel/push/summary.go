@@ -11,8 +11,7 @@ import (
 
 const codeNoDevice = "no working device"
 
-// byPromise has the classes of failure in the order of how likely another attempt
-// is to succeed.
+// byPromise orders the classes of failure by the chance that a retry succeeds.
 var byPromise = []notification.FailureClass{
 	notification.Busy,
 	notification.Ambiguous,
@@ -20,10 +19,10 @@ var byPromise = []notification.FailureClass{
 	notification.Refused,
 }
 
-// summarize makes one result of the devices' answers.
+// summarize combines the devices' answers into one result.
 func summarize(devices []string, answers []deviceAnswer) (notification.Answer, error) {
 	var dead []string
-	var accepted, worth *deviceAnswer // the first that took it; the failure that promises most
+	var accepted, worth *deviceAnswer // the first that accepted; the failure with the best chance
 	for i := range answers {
 		switch a := &answers[i]; {
 		case a.failure == nil:
@@ -50,7 +49,7 @@ func summarize(devices []string, answers []deviceAnswer) (notification.Answer, e
 	}
 }
 
-// slowest is how long the slowest of the devices' calls took.
+// slowest returns the duration of the slowest device call.
 func slowest(answers []deviceAnswer) time.Duration {
 	took := time.Duration(0)
 	for _, a := range answers {

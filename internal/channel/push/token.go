@@ -23,27 +23,26 @@ const scope = "https://www.googleapis.com/auth/firebase.messaging"
 const sandboxToken = "sandbox"
 
 const (
-	// renewBefore is how long before its end the next token is fetched. Google's
-	// last an hour. Until the new one is there, the old one is used.
+	// renewBefore is the time before a token's end when the next one is fetched. Google's tokens
+	// last an hour. The old token stays in use until the new one arrives.
 	renewBefore = 5 * time.Minute
-	// renewPause is the least time from one fetch to such a fetch.
+	// renewPause is the minimum time between such fetches.
 	renewPause = time.Second
-	// tokenTimeout bounds one fetch.
+	// tokenTimeout limits one fetch.
 	tokenTimeout = 10 * time.Second
 )
 
-// tokens keeps Google's access token. However many senders ask, it fetches the next
-// token once at a time, and each sender waits no longer than its own context lasts.
+// tokens holds Google's access token. It runs one fetch at a time for all senders. Each sender
+// waits only as long as its own context.
 type tokens struct {
-	fetch   func() (*oauth2.Token, error) // ends by itself, after tokenTimeout at the latest
+	fetch   func() (*oauth2.Token, error) // ends within tokenTimeout
 	fetches singleflight.Group
 
 	last  atomic.Pointer[oauth2.Token] // nil: none yet
-	begun atomic.Pointer[time.Time]    // when the last fetch began
+	begun atomic.Pointer[time.Time]    // start of the last fetch
 }
 
-// newTokens reads a service account. Without a file the tokens are those of the
-// sandbox.
+// newTokens reads a service account. Without a file, it uses the sandbox's token.
 func newTokens(file string) (*tokens, error) {
 	if file == "" {
 		static := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: sandboxToken})
@@ -55,15 +54,15 @@ func newTokens(file string) (*tokens, error) {
 	}
 	account, err := google.JWTConfigFromJSON(content, scope)
 	if err != nil {
-		return nil, errors.New("fcm: the credentials are not those of a service account") // err may quote them
+		return nil, errors.New("fcm: the credentials are not those of a service account") // err may quote the credentials
 	}
 	client := &http.Client{Transport: channel.NewTransport(1), Timeout: tokenTimeout}
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
-	// A token source keeps its token until it expires, so each fetch has a new source.
+	// A token source keeps its token until it expires, so each fetch uses a new source.
 	return &tokens{fetch: func() (*oauth2.Token, error) { return account.TokenSource(ctx).Token() }}, nil
 }
 
-// get returns an access token. If it expires soon, get also begins to fetch the next one.
+// get returns an access token. If it expires soon, get also starts a fetch of the next one.
 func (t *tokens) get(ctx context.Context) (string, *notification.ProviderError) {
 	token := t.last.Load()
 	if token.Valid() {
@@ -84,7 +83,7 @@ func (t *tokens) get(ctx context.Context) (string, *notification.ProviderError) 
 	}
 }
 
-// next begins to fetch the next token, unless a fetch is under way, and tells its result.
+// next starts a fetch of the next token, unless one is running, and returns its result.
 func (t *tokens) next() <-chan singleflight.Result {
 	return t.fetches.DoChan("", func() (any, error) {
 		now := time.Now()
@@ -97,8 +96,8 @@ func (t *tokens) next() <-chan singleflight.Result {
 	})
 }
 
-// tokenFailure says what it means for a delivery that there is no access token. It
-// drops the error itself, which quotes the answer.
+// tokenFailure returns the failure of a delivery without an access token. It drops err itself,
+// which quotes the answer.
 func tokenFailure(err error) *notification.ProviderError {
 	failure := &notification.ProviderError{Provider: provider, Class: notification.Ambiguous, Code: "no access token"}
 	var refusal *oauth2.RetrieveError

@@ -28,11 +28,11 @@ import (
 	"herald/internal/notification"
 )
 
-// google stands in for FCM and for the server that issues access tokens.
+// google simulates FCM and the server of access tokens.
 type google struct {
 	*httptest.Server
 	issued     atomic.Int64
-	authorized atomic.Int64 // messages that came with an issued token
+	authorized atomic.Int64 // messages with an issued token
 }
 
 func newGoogle(t *testing.T, issue http.HandlerFunc) *google {
@@ -55,7 +55,7 @@ func newGoogle(t *testing.T, issue http.HandlerFunc) *google {
 	return g
 }
 
-// sender returns one that has the credentials of a service account.
+// sender returns a sender with the credentials of a service account.
 func (g *google) sender(t *testing.T) channel.Sender {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -71,7 +71,7 @@ func (g *google) sender(t *testing.T) channel.Sender {
 	return channeltest.NewSender(t, &push.Settings{ProjectID: "demo", BaseURL: g.URL, CredentialsFile: file}, time.Minute)
 }
 
-// issue answers with a token that is valid for so many seconds.
+// issue answers with a token that is valid for the given seconds.
 func issue(w http.ResponseWriter, seconds int) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"access_token":"issued","token_type":"Bearer","expires_in":%d}`, seconds)
@@ -96,13 +96,13 @@ func TestTokenIsKept(t *testing.T) {
 	require.EqualValues(t, 3, g.authorized.Load())
 }
 
-// What FCM is said to take is FCM's answer alone, however long the token takes.
+// Took covers only FCM's answer, even if the token takes long.
 func TestTokenIsNotPartOfTheCall(t *testing.T) {
 	t.Parallel()
 
 	const slow = 300 * time.Millisecond
 	g := newGoogle(t, func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(slow) // the token server's own time
+		time.Sleep(slow) // the token server's delay
 		issue(w, 3600)
 	})
 	began := time.Now()
@@ -149,8 +149,7 @@ func TestTokenHangs(t *testing.T) {
 	require.Equal(t, &notification.ProviderError{Provider: "fcm", Class: notification.Ambiguous, Code: "timeout"}, err)
 }
 
-// An endpoint that hangs gets one request at a time, and leaves no goroutine
-// behind.
+// A hanging endpoint gets one request at a time, and no goroutine leaks.
 func TestTokenHangsForMany(t *testing.T) {
 	t.Parallel()
 
@@ -167,11 +166,11 @@ func TestTokenHangsForMany(t *testing.T) {
 		}
 	})
 	require.Eventually(t, func() bool { return g.issued.Load() == 1 }, time.Minute, 10*time.Millisecond)
-	// The fetch remains, and what net/http needs for it.
+	// Only the fetch and net/http's goroutines for it remain.
 	require.Eventually(t, func() bool { return labelled(t, t.Name()) < 20 }, time.Minute, 10*time.Millisecond)
 }
 
-// labelled counts the goroutines that a test began, and theirs.
+// labelled counts a test's goroutines, including their children.
 func labelled(t *testing.T, test string) int {
 	t.Helper()
 	var profile bytes.Buffer
@@ -188,7 +187,7 @@ func labelled(t *testing.T, test string) int {
 	return all
 }
 
-// A valid token is used, however long the next one takes.
+// A valid token stays in use while the next fetch takes long.
 func TestTokenIsUsedWhileTheNextOneHangs(t *testing.T) {
 	t.Parallel()
 

@@ -17,7 +17,7 @@ const (
 )
 
 type payload struct {
-	Text   string  `json:"text"` // of the pop-up; the message itself is in the blocks
+	Text   string  `json:"text"` // for the pop-up; the blocks hold the message itself
 	Blocks []block `json:"blocks"`
 }
 
@@ -30,12 +30,12 @@ type block struct {
 type textObject struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
-	// Verbatim keeps Slack from turning bare URLs and names into links and mentions.
+	// Verbatim prevents Slack from turning bare URLs and names into links and mentions.
 	Verbatim bool `json:"verbatim"`
 }
 
-// compose writes the message: the title in bold, then the body, with the delivery
-// id on the first block. It returns false if the message is too long for Slack.
+// compose builds the message: the title in bold, then the body. The first block has the delivery
+// id. It returns false if the message is too long for Slack.
 func compose(msg notification.Message) ([]byte, bool) {
 	title, rest := cut(msg.Title, blockTextLimit-len("**\n"))
 	if rest != "" {
@@ -62,8 +62,7 @@ func compose(msg notification.Message) ([]byte, bool) {
 	return encoded, err == nil
 }
 
-// cut escapes as much of s as fits into limit characters, and returns the rest
-// unescaped.
+// cut escapes the part of s that fits into limit characters, and returns the rest unescaped.
 func cut(s string, limit int) (escaped, rest string) {
 	var b strings.Builder
 	for i, r := range s {
@@ -76,8 +75,7 @@ func cut(s string, limit int) (escaped, rest string) {
 	return b.String(), ""
 }
 
-// escape keeps a character from being a command: <!channel> in somebody's name
-// would ping everyone.
+// escape makes a character harmless: <!channel> in a name would ping everyone.
 func escape(r rune) string {
 	switch r {
 	case '&':

@@ -23,11 +23,11 @@ func TestConformance(t *testing.T) {
 			msg.To = fmt.Sprintf("%s/services/T0/B0/secret%04d", baseURL, n)
 		},
 		Success:    channeltest.Answer{Status: http.StatusOK, Body: "ok"},
-		Exceptions: map[int]notification.FailureClass{http.StatusForbidden: notification.Refused}, // about the webhook
+		Exceptions: map[int]notification.FailureClass{http.StatusForbidden: notification.Refused}, // the webhook is wrong
 	})
 }
 
-// newSender allows the host of baseURL, which is on loopback, by name.
+// newSender allows the loopback host of baseURL.
 func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Sender {
 	t.Helper()
 	base, err := url.Parse(baseURL)
@@ -35,7 +35,7 @@ func newSender(t *testing.T, baseURL string, timeout time.Duration) channel.Send
 	return channeltest.NewSender(t, &slack.Settings{AllowedHosts: []string{"hooks.slack.com", base.Host}}, timeout)
 }
 
-// payload is Slack's, as its documentation has it.
+// payload is Slack's payload, as documented.
 type payload struct {
 	Text   string
 	Blocks []struct {

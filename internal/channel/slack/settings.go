@@ -7,10 +7,10 @@ import (
 	"herald/internal/environment"
 )
 
-// Settings are what the sender must know. The channel is always on, since each
-// recipient's webhook holds its own secret.
+// Settings holds the allowed hosts. The channel is always on, because each recipient's webhook
+// contains its own secret.
 type Settings struct {
-	AllowedHosts []string `env:"SLACK_ALLOWED_HOSTS" envDefault:"hooks.slack.com"` // that a webhook may be at, as host or host:port, in lower case; plain http only to loopback
+	AllowedHosts []string `env:"SLACK_ALLOWED_HOSTS" envDefault:"hooks.slack.com"` // allowed webhook hosts: host or host:port, in lower case; plain http only to loopback
 }
 
 // Read reads and checks the settings.
@@ -19,7 +19,7 @@ func (s *Settings) Read(r *environment.Reader) {
 	s.AllowedHosts = r.ProviderHosts("SLACK_ALLOWED_HOSTS", s.AllowedHosts)
 }
 
-// Servers returns the hosts that a webhook may be at. Only this machine's is asked without TLS.
+// Servers returns the allowed webhook hosts. Only hosts on this machine get plain http.
 func (s *Settings) Servers() []string {
 	var urls []string
 	for _, host := range s.AllowedHosts {
@@ -32,7 +32,7 @@ func (s *Settings) Servers() []string {
 	return urls
 }
 
-// Flaw says why no message would be posted to a webhook; empty: it would.
+// Flaw returns why a webhook gets no messages; empty: it gets them.
 func (s *Settings) Flaw(webhook string) string { return flaw(webhook, s.AllowedHosts) }
 
 // NewSender returns the sender.

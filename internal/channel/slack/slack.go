@@ -1,4 +1,4 @@
-// Package slack sends notifications to incoming webhooks of Slack.
+// Package slack sends notifications to Slack's incoming webhooks.
 package slack
 
 import (
@@ -20,8 +20,8 @@ type Sender struct {
 	wire    http.RoundTripper
 }
 
-// Send posts msg to its webhook, once, within the sender's timeout. Every
-// error is a [notification.ProviderError].
+// Send posts msg to its webhook, once, within the sender's time-out. Every error is a
+// [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if code := flaw(msg.To, s.hosts); code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
@@ -47,8 +47,8 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return answer, nil
 }
 
-// post makes the exchange, which keeps the result. It drops the errors of net/http,
-// which quote the URL.
+// post makes the exchange, which holds the result. It drops net/http's errors, which quote the
+// URL.
 func post(ctx context.Context, exchange *channel.Exchange, webhook string, payload []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, webhook, bytes.NewReader(payload))
 	if err != nil {
@@ -56,6 +56,6 @@ func post(ctx context.Context, exchange *channel.Exchange, webhook string, paylo
 	}
 	request.Header.Set("Content-Type", "application/json; charset=utf-8")
 	if response, err := exchange.Client().Do(request); err == nil {
-		_ = response.Body.Close() // it is in memory
+		_ = response.Body.Close() // the body is in memory
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"herald/internal/notification"
 )
 
-// deliver sends msg to a server that accepts it, and returns what it got.
+// deliver sends msg to a server that accepts it, and returns the received payload.
 func deliver(t *testing.T, msg notification.Message) payload {
 	t.Helper()
 	var got payload
@@ -91,7 +91,7 @@ func TestSendCodes(t *testing.T) {
 		{status: 410, body: "channel_is_archived", class: notification.Refused, code: "channel_is_archived"},
 		{status: 429, body: "rate_limited", class: notification.Busy, code: "rate_limited"},
 		{status: 500, body: "rollup_error", class: notification.Ambiguous, code: "rollup_error"},
-		{status: 404, body: "ada_lovelace", class: notification.Refused}, // no code of Slack
+		{status: 404, body: "ada_lovelace", class: notification.Refused}, // not a Slack code
 		{status: 200, body: "no_service", class: notification.Ambiguous, code: "unexpected answer"},
 	}
 	for _, tt := range tests {

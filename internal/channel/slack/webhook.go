@@ -10,13 +10,12 @@ import (
 	"herald/internal/notification"
 )
 
-// hostNotAllowed says which setting keeps a message back. It does not name the host:
-// whoever wrote the address chose its text.
+// hostNotAllowed names the setting that blocks a message. It does not name the host, because the
+// author of the address chose that text.
 const hostNotAllowed = "the host of the recipient's webhook is not in SLACK_ALLOWED_HOSTS"
 
-// flaw names what is wrong with webhook, or returns "". Others write the addresses
-// into the database: without this check they could make us post to any server that
-// we can reach.
+// flaw returns the defect of webhook, or "". Other people write the addresses into the database.
+// Without this check they could make us post to any server that we can reach.
 func flaw(webhook string, hosts []string) string {
 	u, err := url.Parse(webhook)
 	switch {
@@ -37,7 +36,7 @@ func allowed(u *url.URL, hosts []string) bool {
 	})
 }
 
-// codes are Slack's own. Any other text of an answer is not shown.
+// codes are Slack's codes. Errors show no other text of an answer.
 // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks#handling_errors
 var codes = []string{
 	"action_prohibited", "channel_is_archived", "channel_not_found", "invalid_blocks", "invalid_payload",
@@ -46,8 +45,8 @@ var codes = []string{
 	"too_many_attachments", "user_not_found",
 }
 
-// refine adds Slack's own code to failure. A 403 of Slack's is about the webhook:
-// we have no account there that could be at fault.
+// refine adds Slack's code to failure. A 403 from Slack is about the webhook, because we have no
+// account there.
 func refine(failure *notification.ProviderError, body []byte) {
 	if failure.Status == http.StatusForbidden {
 		failure.Class = notification.Refused

@@ -11,7 +11,7 @@ import (
 	"herald/internal/environment"
 )
 
-// Settings are what Twilio must know of us.
+// Settings holds our account at Twilio.
 type Settings struct {
 	AccountSID string             `env:"TWILIO_ACCOUNT_SID"` // empty: the channel is off
 	AuthToken  environment.Secret `env:"TWILIO_AUTH_TOKEN"`
@@ -19,7 +19,7 @@ type Settings struct {
 	BaseURL    string             `env:"TWILIO_BASE_URL" envDefault:"https://api.twilio.com"`
 }
 
-// alphanumeric is the only form of credentials that the SDK sends.
+// alphanumeric is the form of credentials that the SDK accepts.
 var alphanumeric = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
 
 // Read reads and checks the settings.
@@ -46,7 +46,7 @@ func isNumber(text string) bool {
 	return err == nil && phonenumbers.IsValidNumber(number) && phonenumbers.Format(number, phonenumbers.E164) == text
 }
 
-// Servers returns where Twilio is.
+// Servers returns Twilio's address.
 func (s *Settings) Servers() []string { return []string{s.BaseURL} }
 
 // NewSender returns the sender, or a [channel.OffError].
@@ -56,7 +56,7 @@ func (s *Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	}
 	base, err := url.Parse(s.BaseURL)
 	if err != nil {
-		return nil, errors.New("TWILIO_BASE_URL is no URL") // err would quote it
+		return nil, errors.New("TWILIO_BASE_URL is no URL") // err would quote the URL
 	}
 	return &Sender{settings: *s, base: base, publicURL: p.PublicURL, timeout: p.Timeout, wire: channel.NewTransport(p.Slots)}, nil
 }

@@ -21,11 +21,11 @@ import (
 
 const (
 	provider     = "twilio"
-	bodyLimit    = 1600 // characters; Twilio's, error 21617
+	bodyLimit    = 1600 // Twilio's limit in characters, error 21617
 	callbackPath = "/webhooks/twilio"
 
-	// callbackRetries has Twilio repeat a receipt that found the gateway away, up to five times
-	// within 15 s; else it would repeat only a failed connection, once.
+	// callbackRetries makes Twilio repeat a receipt up to five times within 15 s if the gateway
+	// is down. By default Twilio repeats only a failed connection, once.
 	// https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
 	callbackRetries = "#rc=5&rp=5xx,ct,rt"
 )
@@ -36,14 +36,13 @@ var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 type Sender struct {
 	settings  Settings
 	base      *url.URL
-	publicURL string // of the gateway, for receipts; empty: none are asked for, since Twilio refuses a message whose callback it cannot reach
+	publicURL string // gateway address for receipts; empty: no receipts, because Twilio refuses unreachable callbacks
 	timeout   time.Duration
 	wire      http.RoundTripper
 }
 
-// Send hands the body of msg to Twilio, once, within the sender's timeout. It does
-// not send the title, since a text message has none. Every error is a
-// [notification.ProviderError].
+// Send passes the body of msg to Twilio, once, within the sender's time-out. It drops the title,
+// because text messages have none. Every error is a [notification.ProviderError].
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	if code := flaw(msg); code != "" {
 		return notification.Answer{}, channel.Refuse(provider, code)
@@ -66,7 +65,7 @@ func (s *Sender) Send(ctx context.Context, msg notification.Message) (notificati
 	return answer, nil
 }
 
-// flaw names what makes msg impossible to send, or returns "".
+// flaw returns why msg cannot be sent, or "".
 func flaw(msg notification.Message) string {
 	switch {
 	case !e164.MatchString(msg.To):
@@ -80,8 +79,8 @@ func flaw(msg notification.Message) string {
 	}
 }
 
-// service returns Twilio's API for one call. Its SDK takes no context, so the
-// transport of this call has it.
+// service returns Twilio's API for one call. The SDK takes no context, so this call's transport
+// adds it.
 func (s *Sender) service(ctx context.Context, exchange *channel.Exchange) *api.ApiService {
 	client := exchange.Client()
 	client.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
@@ -107,31 +106,31 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// meaning is what Twilio's codes say beyond the HTTP status that they come with.
+// meaning classifies Twilio's codes, which are more exact than the HTTP status.
 // https://www.twilio.com/docs/api/errors
 var meaning = map[int]notification.FailureClass{
 	20429: notification.Busy, // too many requests
-	21611: notification.Busy, // the queue of our number is full
+	21611: notification.Busy, // our number's queue is full
 
 	21211: notification.Refused, // invalid number
 	21212: notification.Refused, // invalid sender
-	21408: notification.Refused, // no permission for that region
-	21606: notification.Refused, // the sender cannot reach that number
+	21408: notification.Refused, // no permission for the region
+	21606: notification.Refused, // the sender cannot reach the number
 	21610: notification.Refused, // the person opted out
-	21612: notification.Refused, // no route to that number
+	21612: notification.Refused, // no route to the number
 	21614: notification.Refused, // not a mobile number
 	21617: notification.Refused, // body too long
 }
 
-// suppresses are the codes by which no later message would get to the number either.
+// suppresses maps the codes after which no later message can reach the number.
 var suppresses = map[int]notification.SuppressionReason{
 	21211: notification.SuppressedInvalid,
 	21610: notification.SuppressedOptOut,
 	21614: notification.SuppressedInvalid,
 }
 
-// refine adds Twilio's own code to failure. A code may change the class of a
-// failure, but never of one that is ambiguous.
+// refine adds Twilio's code to failure. A code may change the class of a failure, except
+// Ambiguous.
 func refine(failure *notification.ProviderError, err error) {
 	var answer *twilio.TwilioRestError
 	if !errors.As(err, &answer) || answer.Code < 10_000 || answer.Code > 99_999 {

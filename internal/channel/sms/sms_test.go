@@ -22,7 +22,7 @@ func message() notification.Message {
 	return msg
 }
 
-// sendAgainst sends a message to a server that gives one answer to all.
+// sendAgainst sends a message to a server with one fixed answer.
 func sendAgainst(t *testing.T, status int, body string, msg notification.Message) (notification.Answer, error) {
 	t.Helper()
 	base := channeltest.Answering(t, channeltest.Answer{Status: status, Body: body}, channeltest.Unseen)
@@ -54,9 +54,9 @@ func TestSendCodes(t *testing.T) {
 		{status: 429, code: 20429, want: notification.Busy, known: "20429"},
 		{status: 429, code: 21611, want: notification.Busy, known: "21611"},
 		{status: 401, code: 20003, want: notification.Account, known: "20003"},
-		{status: 400, code: 29999, want: notification.Refused, known: "29999"}, // a code that nobody knows
+		{status: 400, code: 29999, want: notification.Refused, known: "29999"}, // an unknown code
 		{status: 500, code: 21211, want: notification.Ambiguous, known: "21211"},
-		{status: 400, code: 393401234567, want: notification.Refused}, // no code at all
+		{status: 400, code: 393401234567, want: notification.Refused}, // not a code
 		{status: 400, want: notification.Refused},
 	}
 	for _, tt := range tests {
@@ -83,8 +83,8 @@ func TestSendRefusesLocally(t *testing.T) {
 	})
 }
 
-// Twilio refuses a callback that it cannot reach, so Herald names one only if the gateway has
-// a public address. Twilio repeats receipts while the database is away.
+// Twilio refuses an unreachable callback, so Herald sets one only if the gateway has a public
+// address. Twilio repeats receipts while the database is down.
 func TestStatusCallback(t *testing.T) {
 	t.Parallel()
 

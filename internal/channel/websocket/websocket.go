@@ -1,5 +1,5 @@
-// Package websocket reaches people who have a browser open: it hands their messages
-// to the gateways, which hold the sockets.
+// Package websocket reaches people with an open browser. It passes their messages to the
+// gateways, which hold the sockets.
 package websocket
 
 import (
@@ -12,13 +12,13 @@ import (
 	"herald/internal/notification"
 )
 
-// Settings is empty: the sender uses the broker of the process.
+// Settings is empty, because the sender uses the process's broker.
 type Settings struct{}
 
 // Read reads nothing.
 func (*Settings) Read(*environment.Reader) {}
 
-// Servers is empty: the broker is not a provider.
+// Servers returns nothing, because the broker is not a provider.
 func (*Settings) Servers() []string { return nil }
 
 // NewSender returns the sender.
@@ -26,14 +26,14 @@ func (*Settings) NewSender(p channel.Process) (channel.Sender, error) {
 	return &Sender{publisher: p.Broker}, nil
 }
 
-// Sender sends by publishing to the broker.
+// Sender publishes messages to the broker.
 type Sender struct {
 	publisher channel.Publisher
 }
 
-// Send returns when the broker has confirmed the message. The message arrives
-// later, when a gateway hands it to a socket. The answer has no id, since
-// the broker gives none. Errors are the publisher's.
+// Send returns when the broker has confirmed the message. The message arrives later, when a
+// gateway passes it to a socket. The answer has no id, because the broker gives none. Errors come
+// from the publisher.
 func (s *Sender) Send(ctx context.Context, msg notification.Message) (notification.Answer, error) {
 	body, err := json.Marshal(msg.Frame())
 	if err != nil {

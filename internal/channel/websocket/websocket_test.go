@@ -71,12 +71,13 @@ func TestConformance(t *testing.T) {
 			Message:  channeltest.Message,
 			Arrivals: arrivals(t, vhost, rabbitmq.WebSocketQueue("restaurant")),
 			Secrets:  []string{vhost.URL, vhost.Name},
-			// There is no Break: without a broker the failure is not ambiguous, see TestSendWithoutBroker.
+			// There is no Break: without a broker the failure is not ambiguous (see
+			// TestSendWithoutBroker).
 		}
 	})
 }
 
-// arrivals consumes a queue as a gateway does.
+// arrivals consumes a queue like a gateway.
 func arrivals(t *testing.T, vhost rabbitmqtest.VirtualHost, queue string) func() []channeltest.Arrival {
 	t.Helper()
 	deliveries, err := vhost.Dial(t).Consume(queue, "", true, false, false, false, nil)

@@ -9,13 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// relation is what the catalog of a database says of a table.
+// relation is a table's entry in the database catalog.
 type relation struct {
 	oid      uint32
 	kind     string // r: a table
-	role     string // ours
-	usable   bool   // we may use its schema
-	readOnly bool   // the database: it is a standby, or set so
+	role     string // our role
+	usable   bool   // we may use the schema
+	readOnly bool   // the database is a standby, or set to read-only
 	deletes  bool   // we may delete rows
 	columns  map[string]tableColumn
 	indexes  []tableIndex
@@ -23,23 +23,23 @@ type relation struct {
 
 type tableColumn struct {
 	Name             string
-	Type             string // without its length
+	Type             string // without the length
 	NotNull          bool
-	Selects, Updates bool // we may
+	Selects, Updates bool // our rights
 }
 
 type tableIndex struct {
 	Name      string
 	Valid     bool
 	Unique    bool
-	Columns   []string // its keys; empty for one that is an expression
-	Condition string   // of a partial index, without brackets and casts; empty: it has all rows
+	Columns   []string // its keys; empty for an expression
+	Condition string   // of a partial index, without brackets and casts; empty: the index has all rows
 }
 
 // errNoTable means that a database has no such table.
 var errNoTable = errors.New("there is no such table")
 
-// relation reads the catalog. If there is no such table, the error is errNoTable.
+// relation reads the catalog. If the table does not exist, the error is errNoTable.
 func (t *Table) relation(ctx context.Context) (relation, error) {
 	const query = `
 		SELECT c.oid,
@@ -118,7 +118,7 @@ func (t *Table) readIndexes(ctx context.Context, oid uint32) ([]tableIndex, erro
 
 var bare = strings.NewReplacer("(", "", ")", "", "::text", "", "::character varying", "")
 
-// serves says whether a table's index does what one is needed for.
+// serves reports whether a table's index meets a need.
 func (i tableIndex) serves(need index) bool {
 	switch {
 	case !i.Valid:
@@ -130,7 +130,7 @@ func (i tableIndex) serves(need index) bool {
 	}
 }
 
-// identifies says whether an index keeps a column unique.
+// identifies reports whether an index keeps a column unique.
 func (i tableIndex) identifies(column string) bool {
 	return i.Valid && i.Unique && i.Condition == "" && slices.Equal(i.Columns, []string{column})
 }

@@ -10,61 +10,61 @@ var byName = map[outboxes.Dialect]dialect{
 	outboxes.WalletHub:    walletHub,
 }
 
-// dialect is what a table must have, and the statements over it. {table} in them stands
-// for its name.
+// dialect is the form that a table must have, and the statements for it. In statements, {table}
+// is replaced by the table's name.
 type dialect struct {
-	key     string // the column by which rows are marked; unique
+	key     string // the unique column that identifies rows for marks
 	columns []column
 	indexes []index
 
-	first   string // the cursor before all rows
-	pending string // $1 …: the parts of a cursor, which has slashes between them; last a limit
-	still   string // $1: keys, of which it returns those that are pending
+	first   string // the cursor before the first row
+	pending string // $1 …: the parts of a cursor, separated by slashes; last: a limit
+	still   string // $1: keys; returns the keys that are pending
 
 	sent   string // $1: keys
-	failed string // $1: keys, $2: message; empty: its table has no word for it
-	reopen string // $1: keys; empty likewise
+	failed string // $1: keys, $2: message; empty: the table cannot mark failures
+	reopen string // $1: keys; empty: the table cannot mark failures
 
-	state string // $1: how many rows it counts at most
+	state string // $1: the maximum number of rows to count
 
-	done       string // $1 …: the parts of a cursor; then an age, and a limit
+	done       string // $1 …: the parts of a cursor; then an age and a limit
 	deleteDone string // $1: keys, $2: an age
 }
 
-// column is one that a dialect needs.
+// column is a column that a dialect needs.
 type column struct {
 	name    string
-	types   []string // that it may have; the first is the one that the service documents
+	types   []string // allowed types; the service documents the first
 	notNull bool     // a row with null there would never be read
 	written bool     // by Herald
 }
 
-// index is one that a dialect needs.
+// index is an index that a dialect needs.
 type index struct {
-	name    string   // of the table with the name outbox
-	columns []string // that it is created on
-	leading int      // an index that begins with that many of them will do
+	name    string   // for a table with the name outbox
+	columns []string // columns in the created index
+	leading int      // an index that begins with this many of the columns is enough
 
-	// A partial index over the pending rows alone does as well.
-	partialOn string   // begins with this column; empty: none does
+	// A partial index over the pending rows is enough too.
+	partialOn string   // it begins with this column; empty: no partial index is enough
 	pending   []string // its condition is one of these, without brackets and casts
-	where     string   // of the index that is created; empty: it has all rows
-	finds     bool     // the rows that are done, too: a partial one will not do where they leave
+	where     string   // condition of the created index; empty: the index has all rows
+	finds     bool     // also finds finished rows; with a retention, a partial index is not enough
 }
 
-// The types that columns of several dialects may have.
+// The column types that several dialects allow.
 var (
 	texts    = []string{"text", "character varying"}
 	payloads = []string{"text", "character varying", "json", "jsonb"}
 	times    = []string{"timestamp without time zone", "timestamp with time zone"}
 )
 
-// errorLength is how much of a message a table gets, in characters: as many as the usual
-// column of a service holds. Herald's own table has all of it.
+// errorLength limits a message in a service's table, in characters, to the usual column size.
+// Herald's own table stores the full message.
 const errorLength = 255
 
-// heralds is Herald's own outbox on its way to a topic. Its migrations make the table, so
-// nothing is checked but the index, which only an outbox with a topic needs.
+// heralds is Herald's own outbox on its way to a topic. Migrations create the table, so only the
+// index is checked. Only an outbox with a topic needs that index.
 var heralds = dialect{
 	key: "event_id",
 	indexes: []index{{

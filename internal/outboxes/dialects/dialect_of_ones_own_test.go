@@ -73,7 +73,7 @@ var shipping = dialect{
 		AND    delivered_at < now() - $2::interval`,
 }
 
-// The dialect that docs/outboxes.md shows as an exercise is this one, and it works.
+// The dialect in the exercise of docs/outboxes.md is this one, and it works.
 func TestDialectOfOnesOwn(t *testing.T) {
 	t.Parallel()
 

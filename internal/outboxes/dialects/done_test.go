@@ -9,7 +9,7 @@ import (
 	"herald/internal/outboxes/dialects"
 )
 
-// done are the keys of all rows that are done for longer than a day, read by pages of two.
+// done returns the keys of all rows finished for longer than a day. It reads pages of two.
 func done(t *testing.T, table *dialects.Table) []string {
 	t.Helper()
 	var all []string
@@ -25,8 +25,8 @@ func done(t *testing.T, table *dialects.Table) []string {
 	}
 }
 
-// In the night, the clock of a service in Auckland is most of a day ahead of UTC: what it
-// sent 23 hours ago looks as if it were of the day before yesterday, or of tomorrow.
+// The clock in Auckland is 12 or 13 hours ahead of UTC. By its date, a row sent 23 hours ago can
+// look two days old, or like one of tomorrow.
 func TestDoneOrders(t *testing.T) {
 	t.Parallel()
 
@@ -48,7 +48,7 @@ func TestDoneOrders(t *testing.T) {
 	add("04", "SENT", "23 hours", "23 hours")
 	add("05", "NEW", "60 hours", "")
 	add("06", "FAILED", "60 hours", "")
-	add("07", "SENT", "30 hours", "") // by a publisher that did not say when
+	add("07", "SENT", "30 hours", "") // by a publisher that left the time empty
 	table := s.table(t)
 
 	require.Equal(t, []string{id("01"), id("02"), id("07")}, done(t, table))
@@ -58,7 +58,7 @@ func TestDoneOrders(t *testing.T) {
 	require.Equal(t, "02 03 04 05 06 07", s.text(t, "SELECT string_agg(right(id::text, 2), ' ' ORDER BY id) FROM orders.outbox"))
 }
 
-// What is not sent stays, and so does what nobody knows the age of.
+// Unsent rows stay, and so do rows of unknown age.
 func TestDoneWallets(t *testing.T) {
 	t.Parallel()
 
@@ -75,7 +75,7 @@ func TestDoneWallets(t *testing.T) {
 	require.Equal(t, "2 3 4 5 6 7 8 9", s.text(t, "SELECT string_agg(id::text, ' ' ORDER BY id) FROM public.outbox"))
 }
 
-// An index on the pending rows alone finds none that may leave.
+// An index over only the pending rows does not find the rows that may leave.
 func TestIndexesOfRetention(t *testing.T) {
 	t.Parallel()
 

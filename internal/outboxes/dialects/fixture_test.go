@@ -15,7 +15,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// service is a business database of the test's own.
+// service is the test's business database.
 type service struct {
 	config outboxes.Source
 	conn   *pgx.Conn
@@ -32,7 +32,7 @@ func newService(t *testing.T, config outboxes.Source, table string) service {
 	return s
 }
 
-// single is a URL without the size of a pool, which a single connection does not know.
+// single removes the pool size from a URL, because a single connection rejects it.
 func single(t *testing.T, pooled string) string {
 	t.Helper()
 	u, err := url.Parse(pooled)
@@ -57,7 +57,7 @@ func (s service) exec(t *testing.T, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// table opens the service's outbox as Herald does.
+// table opens the service's outbox like Herald.
 func (s service) table(t *testing.T) *dialects.Table {
 	t.Helper()
 	table, err := dialects.Open(t.Context(), s.config)
@@ -76,7 +76,7 @@ func (s service) text(t *testing.T, sql string, args ...any) (value string) {
 // id is a uuid that ends in two digits.
 func id(digits string) string { return "00000000-0000-4000-8000-0000000000" + digits }
 
-// addOrder writes a row as the order service does.
+// addOrder inserts a row like the order service.
 func (s service) addOrder(t *testing.T, digits, status, createdAt, payload string) {
 	t.Helper()
 	s.exec(t, `
@@ -84,7 +84,7 @@ func (s service) addOrder(t *testing.T, digits, status, createdAt, payload strin
 		VALUES ($1, 'Order', $2, 'OrderCreated', $3, $4, $5::text::timestamp)`, id(digits), id("99"), payload, status, createdAt)
 }
 
-// keys are those of rows.
+// keys returns the keys of rows.
 func keys(rows []outboxes.Key) []string {
 	var keys []string
 	for _, row := range rows {
@@ -93,7 +93,7 @@ func keys(rows []outboxes.Key) []string {
 	return keys
 }
 
-// page reads pending rows behind a cursor.
+// page reads pending rows after a cursor.
 func page(t *testing.T, table *dialects.Table, after string, limit int) (rows []outboxes.Row, next string) {
 	t.Helper()
 	snapshot, err := table.Snapshot(t.Context())
@@ -104,7 +104,7 @@ func page(t *testing.T, table *dialects.Table, after string, limit int) (rows []
 	return rows, next
 }
 
-// found are the keys of all pending rows, read by pages of two.
+// found returns the keys of all pending rows. It reads pages of two.
 func found(t *testing.T, table *dialects.Table) []string {
 	t.Helper()
 	var all []string

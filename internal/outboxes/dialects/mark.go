@@ -13,18 +13,18 @@ import (
 	"herald/internal/outboxes"
 )
 
-// MarkSent marks rows as sent, by one statement. Those that are sent already, or gone, stay
-// as they are.
+// MarkSent marks rows as sent in one statement. Rows that are already sent or deleted stay
+// unchanged.
 func (t *Table) MarkSent(ctx context.Context, keys []string) error {
 	_, err := t.pool.Exec(ctx, t.sql(t.dialect.sent), keys)
 	return t.wrap(unmarkable(err), "mark rows as sent in")
 }
 
-// maxUnmarkable bounds the rows in sequence that cannot be marked, and are waited for.
+// maxUnmarkable limits the consecutive unmarkable rows that MarkEachSent waits for.
 const maxUnmarkable = 20
 
-// MarkEachSent marks rows one by one, and returns why some of them cannot be marked. Behind
-// 20 such rows in sequence, the rest counts as such rows.
+// MarkEachSent marks rows one by one, and returns why some cannot be marked. After 20 consecutive
+// failures, it counts the remaining rows as failures.
 func (t *Table) MarkEachSent(ctx context.Context, keys []string) (failed map[string]error, err error) {
 	conn, err := t.pool.Acquire(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (t *Table) MarkEachSent(ctx context.Context, keys []string) (failed map[str
 	if _, err := conn.Exec(ctx, impatient); err != nil {
 		return nil, t.wrap(err, "mark rows as sent in")
 	}
-	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), patient) }() // a connection that is lost goes back to no pool
+	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), patient) }() // the pool discards a lost connection
 	failed = map[string]error{}
 	sequence := 0
 	var why error
@@ -56,17 +56,17 @@ func (t *Table) MarkEachSent(ctx context.Context, keys []string) (failed map[str
 	return failed, nil
 }
 
-// What a single row may wait for, and what a page may.
+// The time-outs for a single row, and for a page.
 const (
 	impatient = "SELECT set_config('lock_timeout', '50ms', false), set_config('statement_timeout', '1s', false)"
 	patient   = "SELECT set_config('lock_timeout', '" + lockTimeout + "', false), set_config('statement_timeout', '" + statementTimeout + "', false)"
 )
 
-// MarksFailed reports whether the dialect has a word for failed rows.
+// MarksFailed reports whether the dialect can mark failed rows.
 func (t *Table) MarksFailed() bool { return t.dialect.failed != "" }
 
-// MarkFailed marks a pending row as failed, and says why. It does nothing where the dialect
-// has no word for that: the row stays pending.
+// MarkFailed marks a pending row as failed, with a message. If the dialect cannot mark failures,
+// it does nothing: the row stays pending.
 func (t *Table) MarkFailed(ctx context.Context, key, message string) error {
 	if t.dialect.failed == "" {
 		return nil
@@ -75,7 +75,7 @@ func (t *Table) MarkFailed(ctx context.Context, key, message string) error {
 	return t.wrap(unmarkable(err), "mark a row as failed in")
 }
 
-// cut keeps as much of a message as the column is sure to hold.
+// cut shortens a message to the length that every column holds.
 func cut(message string) string {
 	if runes := []rune(message); len(runes) > errorLength {
 		return string(runes[:errorLength-1]) + "…"
@@ -83,8 +83,8 @@ func cut(message string) string {
 	return message
 }
 
-// Reopen makes failed rows pending again. It does nothing where the dialect has no word
-// for failed ones: they are pending.
+// Reopen makes failed rows pending again. If the dialect cannot mark failures, it does nothing:
+// the rows are pending.
 func (t *Table) Reopen(ctx context.Context, keys []string) error {
 	if t.dialect.reopen == "" {
 		return nil
@@ -93,8 +93,8 @@ func (t *Table) Reopen(ctx context.Context, keys []string) error {
 	return t.wrap(err, "reopen rows of")
 }
 
-// unmarkable tells the refusal of a row, by a constraint, a trigger or a lock, from other
-// errors. It quotes no value.
+// unmarkable separates a row's refusal, by a constraint, a trigger or a lock, from other errors.
+// Its error contains no values of the row.
 func unmarkable(err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {
@@ -109,28 +109,28 @@ func unmarkable(err error) error {
 	}
 }
 
-// Done returns up to limit rows that have been done for longer than an age, by the clock
-// of their database: those after a row's cursor, or the first where it is empty. Where
-// there are none, there are none further on.
+// Done returns up to limit rows finished for longer than age, by the database's clock. It starts
+// after a row's cursor; empty: at the first row. An empty result means that no further rows
+// exist.
 func (t *Table) Done(ctx context.Context, after string, age time.Duration, limit int) ([]outboxes.Key, error) {
 	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.done), append(t.cursor(after), age, limit)...) // CollectRows returns its error
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[outboxes.Key])
 	return keys, t.wrap(err, "read the rows that are done of")
 }
 
-// DeleteDone deletes rows, and returns how many went. Those that are not done any more, or
-// not for so long, stay.
+// DeleteDone deletes rows and returns the number deleted. Rows that are not finished, or finished
+// too recently, stay.
 func (t *Table) DeleteDone(ctx context.Context, keys []string, age time.Duration) (int, error) {
 	gone, err := t.pool.Exec(ctx, t.sql(t.dialect.deleteDone), keys, age)
 	return int(gone.RowsAffected()), t.wrap(err, "delete rows that are done from")
 }
 
-// cursor has the parts of a row's cursor, or of the one before all rows.
+// cursor splits a row's cursor into its parts. Empty: the cursor before the first row.
 func (t *Table) cursor(after string) (parts []any) {
 	if after == "" {
 		after = t.dialect.first
 	}
-	for _, part := range strings.SplitN(after, "/", strings.Count(t.dialect.first, "/")+1) { // a key may have slashes, too
+	for _, part := range strings.SplitN(after, "/", strings.Count(t.dialect.first, "/")+1) { // a key may contain slashes
 		parts = append(parts, part)
 	}
 	return parts

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Index is one that a table lacks.
+// Index is an index that a table lacks.
 type Index struct {
 	Name      string `json:"name"`
-	Statement string `json:"statement"` // that creates it
+	Statement string `json:"statement"` // creates the index
 
 	on       string // its columns
-	halfDone bool   // an interrupted run left it behind: Postgres keeps it, and does not use it
+	halfDone bool   // an interrupted run left it: Postgres keeps it but does not use it
 }
 
 // MissingIndexes returns the indexes that the table lacks for its dialect.
@@ -49,27 +49,26 @@ func (t *Table) missingIndexes(r relation) []Index {
 	return missing
 }
 
-// maxName is how long a name may be in Postgres, in bytes.
+// maxName is the maximum length of a name in Postgres, in bytes.
 const maxName = 63
 
-// indexName is an index's name in the documents of its service, with the name of this
-// table.
+// indexName returns the index name from the service's documents, with this table's name.
 func (t *Table) indexName(need index) string {
 	name := strings.Replace(need.name, "_outbox_", "_"+t.name[len(t.name)-1]+"_", 1)
 	return name[:min(len(name), maxName)]
 }
 
-// ErrMigrating means that another process creates the indexes of a table.
+// ErrMigrating means that another process is creating the table's indexes.
 var ErrMigrating = errors.New("another process is creating its indexes")
 
-// CreateIndexes creates indexes without locking writers out, and reports each that it
-// begins. That takes its time on a large table.
+// CreateIndexes creates indexes without blocking writers, and reports each index at its start. On
+// a large table this takes long.
 func (t *Table) CreateIndexes(ctx context.Context, indexes []Index, begun func(Index)) error {
 	pooled, err := t.pool.Acquire(ctx)
 	if err != nil {
 		return t.wrap(err, "create indexes of")
 	}
-	conn := pooled.Hijack() // it has a lock and no timeout, and must not go back to the pool
+	conn := pooled.Hijack() // it has a lock and no time-out, so it must not return to the pool
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if err := t.lock(ctx, conn); err != nil {
 		return t.wrap(err, "create indexes of")
@@ -83,8 +82,8 @@ func (t *Table) CreateIndexes(ctx context.Context, indexes []Index, begun func(I
 	return nil
 }
 
-// lock keeps two processes from building one index. It does not wait: a statement that
-// waits holds a snapshot, for which the building of an index waits in turn.
+// lock prevents two processes from building one index. It does not wait: a waiting statement
+// holds a snapshot, and the index build would wait for that snapshot.
 func (t *Table) lock(ctx context.Context, conn *pgx.Conn) error {
 	var locked bool
 	err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtext('herald source ' || $1))", t.source.Table).Scan(&locked)

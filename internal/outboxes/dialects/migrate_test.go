@@ -8,8 +8,8 @@ import (
 	"herald/internal/outboxes/dialects"
 )
 
-// Writers go on while indexes are created, what an interrupted run left is replaced, and
-// a second run creates nothing.
+// Writers continue during index creation. Indexes from an interrupted run are replaced, and a
+// second run creates nothing.
 func TestCreateIndexesAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 
@@ -33,8 +33,7 @@ func TestCreateIndexesAfterAnInterruption(t *testing.T) {
 	require.Empty(t, missing)
 }
 
-// The name of an index has that of its table, so that two outboxes in one schema have
-// both.
+// An index name contains its table's name, so two outboxes in one schema can each have the index.
 func TestIndexesAreNamedAfterTheirTable(t *testing.T) {
 	t.Parallel()
 

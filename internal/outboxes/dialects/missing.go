@@ -10,14 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Finding is something that a table lacks for its dialect.
+// Finding is a defect of a table for its dialect.
 type Finding struct {
 	What   string `json:"what"`
 	Remedy string `json:"remedy"`
 }
 
-// Missing returns what the table lacks for its dialect: columns and their types, a unique
-// id, indexes, rights. It returns an error only where the database cannot be asked.
+// Missing returns the table's defects for its dialect: columns, types, a unique id, indexes,
+// rights. It returns an error only if the database does not answer.
 func (t *Table) Missing(ctx context.Context) ([]Finding, error) {
 	r, err := t.relation(ctx)
 	switch {
@@ -38,7 +38,7 @@ func (t *Table) Missing(ctx context.Context) ([]Finding, error) {
 	return found, nil
 }
 
-// lackingColumns are the columns that are not there, or have another type.
+// lackingColumns returns the columns that are missing or have another type.
 func (t *Table) lackingColumns(r relation) []Finding {
 	var found []Finding
 	for _, need := range t.dialect.columns {
@@ -59,7 +59,7 @@ func (t *Table) lackingColumns(r relation) []Finding {
 	return found
 }
 
-// lackingNotNull are the columns by which pending rows are found, and that may be null.
+// lackingNotNull returns the columns that find pending rows but may be null.
 func (t *Table) lackingNotNull(r relation) []Finding {
 	var found []Finding
 	for _, need := range t.dialect.columns {
@@ -83,7 +83,7 @@ func (t *Table) lackingID(r relation) []Finding {
 	}}
 }
 
-// lackingRights is what our role may not do.
+// lackingRights returns the rights that our role lacks.
 func (t *Table) lackingRights(r relation) []Finding {
 	role := pgx.Identifier{r.role}.Sanitize()
 	var found []Finding

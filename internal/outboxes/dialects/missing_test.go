@@ -14,14 +14,14 @@ import (
 	"herald/internal/outboxes/dialects"
 )
 
-// Tables as the documents describe them lack nothing but the indexes.
+// The documented tables lack only indexes.
 func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		service func(*testing.T) service
-		indexes map[string]string // by what they are on
+		indexes map[string]string // by their columns
 	}{
 		{"order-service", orders, map[string]string{"status, created_at": "idx_outbox_status_created", "aggregate_id": "idx_outbox_aggregate"}},
 		{"wallet-hub", wallet, map[string]string{"sent, id": "idx_outbox_sent"}},
@@ -52,7 +52,7 @@ func TestDocumentedTablesLackIndexesAlone(t *testing.T) {
 	}
 }
 
-// Each mistake is named alone, with what to do about it.
+// Each mistake gives one finding with a remedy.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 
@@ -87,14 +87,14 @@ func TestMissing(t *testing.T) {
 			require.NotEmpty(t, found)
 			require.Contains(t, found[0].What, tt.what)
 			require.Contains(t, found[0].Remedy, tt.remedy)
-			if tt.name != "another dialect's table" { // which has another index, too
+			if tt.name != "another dialect's table" { // that table has another index too
 				require.Len(t, found, 1)
 			}
 		})
 	}
 }
 
-// What the findings say can be run as it stands, whatever the table is called.
+// Remedies run unchanged, with any table name.
 func TestRemediesOfQuotedNames(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +118,7 @@ func TestRemediesOfQuotedNames(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// Other indexes than those of the documents may do the same.
+// Indexes other than the documented ones may be enough.
 func TestIndexesThatServe(t *testing.T) {
 	t.Parallel()
 
@@ -146,7 +146,7 @@ func TestIndexesThatServe(t *testing.T) {
 	}
 }
 
-// migrated is the table with its indexes.
+// migrated returns the table with its indexes.
 func (s service) migrated(t *testing.T) *dialects.Table {
 	t.Helper()
 	table := s.table(t)
@@ -156,7 +156,7 @@ func (s service) migrated(t *testing.T) *dialects.Table {
 	return table
 }
 
-// A role gets what it needs by doing what the findings say, and no more.
+// The remedies grant a role exactly the rights that it needs.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 
@@ -207,7 +207,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	require.Contains(t, found[0].Remedy, "primary server")
 }
 
-// A database that does not answer is an error that names the source and no secret.
+// If the database does not answer, the error names the source and contains no secret.
 func TestDatabaseOutOfReach(t *testing.T) {
 	t.Parallel()
 

@@ -1,7 +1,7 @@
 package dialects
 
-// orderService is the outbox of an order service. A row is NEW until it is SENT or FAILED,
-// and rows are read in the order in which they were created.
+// orderService is the outbox of an order service. A row is NEW until it is SENT or FAILED. Rows
+// are read in the order of their creation.
 var orderService = dialect{
 	key: "id",
 	columns: []column{
@@ -36,7 +36,7 @@ var orderService = dialect{
 		FROM   {table} o
 		WHERE  status = 'NEW'
 		AND    (created_at, id) > ($1, $2)
-		ORDER BY o.created_at, id -- of the table: what is selected has no index
+		ORDER BY o.created_at, id -- the column of the table: the selected value has no index
 		LIMIT  $3`,
 	still: `
 		SELECT id::text
@@ -50,7 +50,7 @@ var orderService = dialect{
 		       error_message = NULL
 		WHERE  id = ANY ($1::text[]::uuid[])
 		AND    status <> 'SENT'`,
-	// The column may hold less than the usual one.
+	// The column may be shorter than usual.
 	failed: `
 		UPDATE {table} AS o
 		SET    status        = 'FAILED',

@@ -19,7 +19,7 @@ func TestOrdersPendingByTime(t *testing.T) {
 		{"05", "NEW", "2026-11-22 10:00:00.000002"},
 		{"04", "NEW", "2026-11-22 10:00:00.000001"},
 		{"03", "SENT", "2026-11-22 09:00:00"},
-		{"02", "NEW", "2026-11-22 10:00:00.000002"}, // of one transaction: their ids decide
+		{"02", "NEW", "2026-11-22 10:00:00.000002"}, // same transaction: the ids decide
 		{"01", "FAILED", "2026-11-22 09:00:00"},
 		{"06", "NEW", "2026-11-22 10:00:00.000002"},
 	} {
@@ -29,7 +29,7 @@ func TestOrdersPendingByTime(t *testing.T) {
 	require.Equal(t, []string{id("04"), id("02"), id("05"), id("06")}, found(t, s.table(t)))
 }
 
-// The payload is read byte for byte, whatever it is.
+// The payload is read byte for byte, even if it is not JSON.
 func TestOrdersRows(t *testing.T) {
 	t.Parallel()
 
@@ -55,7 +55,7 @@ func TestOrdersRows(t *testing.T) {
 	}
 }
 
-// A timestamp without a zone is one of the source's zone; one with a zone is what it is.
+// A timestamp without a zone is in the source's zone. A timestamp with a zone is exact.
 func TestOrdersZone(t *testing.T) {
 	t.Parallel()
 
@@ -70,7 +70,7 @@ func TestOrdersZone(t *testing.T) {
 			s.exec(t, "SET timezone = 'Europe/Rome'")
 			s.exec(t, "ALTER TABLE orders.outbox ALTER COLUMN created_at TYPE "+columnType+", ALTER COLUMN sent_at TYPE "+columnType)
 			s.addOrder(t, "01", "NEW", "2026-07-01 12:00:00", "{}")
-			s.addOrder(t, "02", "NEW", "2026-10-25 02:30:00", "{}") // there twice
+			s.addOrder(t, "02", "NEW", "2026-10-25 02:30:00", "{}") // this time occurs twice
 			s.addOrder(t, "03", "NEW", "2026-11-22 12:00:00", "{}")
 			table := s.table(t)
 
@@ -85,7 +85,7 @@ func TestOrdersZone(t *testing.T) {
 	}
 }
 
-// A time that is none in Go keeps neither its row nor its neighbours from being read.
+// A time that Go cannot hold prevents neither its row nor other rows from being read.
 func TestOrdersInfiniteTime(t *testing.T) {
 	t.Parallel()
 
@@ -119,7 +119,7 @@ func TestOrdersMarks(t *testing.T) {
 			FROM orders.outbox WHERE id = $1`, id(digits))
 	}
 
-	s.exec(t, "ALTER TABLE orders.outbox ALTER COLUMN error_message TYPE varchar(255)") // as frameworks make it
+	s.exec(t, "ALTER TABLE orders.outbox ALTER COLUMN error_message TYPE varchar(255)") // as frameworks create it
 	require.NoError(t, table.MarkSent(t.Context(), []string{id("11"), id("21"), id("31"), id("77")}))
 	for _, digits := range []string{"12", "22", "32", "77"} {
 		require.NoError(t, table.MarkFailed(t.Context(), id(digits), "refused "+strings.Repeat("é", 300)))
@@ -137,7 +137,7 @@ func TestOrdersMarks(t *testing.T) {
 	require.Equal(t, "NEW", row("33"))
 }
 
-// A column that holds little gets as much of the message.
+// A short column gets the beginning of the message.
 func TestOrdersShortMessages(t *testing.T) {
 	t.Parallel()
 
@@ -165,7 +165,7 @@ func TestOrdersState(t *testing.T) {
 	require.Equal(t, [2]int{2, 1}, [2]int{state.Pending, state.Failed})
 	require.InDelta(t, time.Hour, state.OldestPending, float64(time.Minute))
 
-	s.addOrder(t, "05", "NEW", "0001-01-01 00:00:00", "{}") // as a clock that is not set has it
+	s.addOrder(t, "05", "NEW", "0001-01-01 00:00:00", "{}") // as an unset clock writes it
 	state, err = table.State(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, state.OldestPending, 90*365*24*time.Hour)

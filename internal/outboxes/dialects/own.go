@@ -10,19 +10,18 @@ import (
 )
 
 const (
-	// ownTimeout bounds what taking slots and giving them back waits for the database.
+	// ownTimeout limits the wait for the database when slots are taken or released.
 	ownTimeout = 5 * time.Second
 	tryLock    = "SELECT pg_try_advisory_lock(hashtext($1), $2)"
 	unlockAll  = "SELECT pg_advisory_unlock_all()"
 )
 
-// keepalives have the database notice within 20 seconds that a machine is gone.
+// keepalives let the database detect a dead machine within 20 seconds.
 var keepalives = map[string]string{"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 
-// Own takes up to share of the slots, of [outboxes.Slots], that are free: while a
-// poller has them, no other one does, of whichever process or installation. They are
-// advisory locks of a connection of their own, so that the end of a process, however it
-// comes, frees them. owned ends when that connection does.
+// Own takes up to share of the free [outboxes.Slots]. No other poller, in any process or
+// installation, holds them at the same time. The slots are advisory locks of a separate
+// connection, so any end of the process frees them. owned ends with that connection.
 func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slots map[int]bool, release func(), err error) {
 	config := t.pool.Config().ConnConfig
 	for name, value := range keepalives {
@@ -43,7 +42,7 @@ func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slot
 	go func() {
 		defer close(watched)
 		for owned.Err() == nil {
-			if _, err := conn.WaitForNotification(owned); err != nil { // nobody notifies: it is lost, or no longer needed
+			if _, err := conn.WaitForNotification(owned); err != nil { // nobody notifies: the connection is lost, or no longer needed
 				stop()
 			}
 		}
@@ -53,7 +52,7 @@ func (t *Table) Own(ctx context.Context, share int) (owned context.Context, slot
 		<-watched
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownTimeout)
 		defer cancel()
-		_, _ = conn.Exec(ctx, unlockAll) // once the connection is lost, they are free
+		_, _ = conn.Exec(ctx, unlockAll) // a lost connection frees them too
 		_ = conn.Close(ctx)
 	}, nil
 }

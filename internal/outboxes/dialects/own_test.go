@@ -8,7 +8,7 @@ import (
 	"herald/internal/outboxes"
 )
 
-// A slot has one owner, of whichever process, until it is given back.
+// A slot has one owner, in any process, until its release.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 
@@ -38,7 +38,7 @@ func TestOwn(t *testing.T) {
 	releaseRest()
 }
 
-// A snapshot has the rows of its moment, in their order, as many as memory is to hold.
+// A snapshot has the rows of one moment, in order, within the memory limit.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 

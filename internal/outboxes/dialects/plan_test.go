@@ -12,8 +12,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// A page of a backlog is read and marked by indexes, from wherever it begins: no statement
-// looks at more rows than the page has.
+// Indexes read and mark every page of a backlog, wherever it begins. No statement reads more rows
+// than the page has.
 func TestPagesAreReadByIndexes(t *testing.T) {
 	t.Parallel()
 

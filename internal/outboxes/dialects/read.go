@@ -10,14 +10,14 @@ import (
 	"herald/internal/outboxes"
 )
 
-// Snapshot is the table as it is at one moment. Who pages through it meets no row before an
-// earlier one of the same writer's, although rows are committed meanwhile.
+// Snapshot is the table at one moment. Its pages show the rows of one writer in order, even while
+// rows are committed.
 type Snapshot struct {
 	table *Table
 	tx    pgx.Tx
 }
 
-// Snapshot begins one. It holds a connection until the caller closes it.
+// Snapshot begins a snapshot, which holds a connection until Close.
 func (t *Table) Snapshot(ctx context.Context) (outboxes.Snapshot, error) {
 	tx, err := t.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -26,20 +26,20 @@ func (t *Table) Snapshot(ctx context.Context) (outboxes.Snapshot, error) {
 	return &Snapshot{t, tx}, nil
 }
 
-// Close ends it.
+// Close ends the snapshot.
 func (s *Snapshot) Close(ctx context.Context) { _ = s.tx.Rollback(ctx) }
 
-// maxRead bounds the payloads of rows that are read at once, in bytes, one row apart.
+// maxRead limits the payloads of one page, in bytes; the last row may exceed it.
 const maxRead = 16 << 20
 
-// Page returns pending rows behind a cursor, in the order of the dialect: up to limit, and
-// as many as memory is to hold. next is the cursor behind them; empty: there are no more.
+// Page returns pending rows after a cursor, in the dialect's order: up to limit, and within
+// maxRead. next is the cursor after them; empty: no more rows.
 func (s *Snapshot) Page(ctx context.Context, after string, limit int) (found []outboxes.Row, next string, err error) {
 	rows, err := s.tx.Query(ctx, s.table.sql(s.table.dialect.pending), append(s.table.cursor(after), limit)...)
 	if err != nil {
 		return nil, "", s.table.wrap(err, "read the pending rows of")
 	}
-	defer rows.Close() // what is left is passed over, a row at a time
+	defer rows.Close() // reads and drops the remaining rows
 	found = make([]outboxes.Row, 0, limit)
 	read := 0
 	for read < maxRead && rows.Next() {
@@ -55,22 +55,21 @@ func (s *Snapshot) Page(ctx context.Context, after string, limit int) (found []o
 	return found, next, s.table.wrap(rows.Err(), "read the pending rows of")
 }
 
-// StillPending returns the keys of those rows that are pending.
+// StillPending returns the keys whose rows are pending.
 func (t *Table) StillPending(ctx context.Context, keys []string) ([]string, error) {
 	rows, _ := t.pool.Query(ctx, t.sql(t.dialect.still), keys) // CollectRows returns its error
 	pending, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return pending, t.wrap(err, "read the pending rows of")
 }
 
-// mostCounted bounds what one look at the table costs its database.
+// mostCounted limits the cost of one count for the database.
 const mostCounted = 100_000
 
-// stateQuery bounds the age: a duration holds no 300 years, and a clock that is not set
-// writes the year 1.
+// stateQuery limits the age, because a duration cannot hold 300 years, and an unset clock writes
+// the year 1.
 const stateQuery = "SELECT pending, failed, least(oldest, '100 years') FROM (%s) AS state"
 
-// State reads how far behind the table is. Failed is zero where the dialect has no word
-// for it.
+// State reads the table's backlog. Failed is zero if the dialect cannot mark failures.
 func (t *Table) State(ctx context.Context) (notification.OutboxState, error) {
 	var state notification.OutboxState
 	err := t.pool.QueryRow(ctx, t.sql(fmt.Sprintf(stateQuery, t.dialect.state)), mostCounted).Scan(&state.Pending, &state.Failed, &state.OldestPending)

@@ -1,7 +1,7 @@
 package dialects
 
-// walletHub is the outbox of a wallet hub. A row is sent or it is not: one that failed has
-// no word of its own, and stays unsent. Rows are read in the order of their ids.
+// walletHub is the outbox of a wallet hub. A row is sent or unsent. The table cannot mark a
+// failed row, so it stays unsent. Rows are read in the order of their ids.
 var walletHub = dialect{
 	key: "id",
 	columns: []column{
@@ -51,8 +51,8 @@ var walletHub = dialect{
 		       WHERE  sent = false
 		       ORDER BY id
 		       LIMIT  $1) AS first`,
-	// The first that are sent, by their ids, which are given in the order of time: where
-	// none of them is old, none further on is.
+	// It checks the first sent rows by id. Ids follow time: if none of these rows is old, no
+	// later row is.
 	done: `
 		SELECT id::text AS key,
 		       id::text AS cursor

@@ -9,7 +9,7 @@ import (
 	"herald/internal/outboxes"
 )
 
-// addWallet writes rows as the wallet hub does, with ids from 1 on.
+// addWallet inserts rows like the wallet hub, with ids from 1 on.
 func (s service) addWallet(t *testing.T, rows int) {
 	t.Helper()
 	for range rows {
@@ -54,7 +54,7 @@ func TestWalletRows(t *testing.T) {
 	}, rows)
 }
 
-// A row that failed has no word of its own: it stays unsent.
+// The table cannot mark a failed row: it stays unsent.
 func TestWalletMarks(t *testing.T) {
 	t.Parallel()
 

@@ -16,12 +16,12 @@ import (
 	"herald/internal/outboxes"
 )
 
-// verdicts are the brokers' words that judge a record or its topic. The other words tell of
-// the broker's own state.
+// verdicts maps broker errors about a record or its topic. Other errors are about the broker
+// itself.
 var verdicts = map[*kerr.Error]outboxes.Verdict{
 	kerr.MessageTooLarge:             outboxes.FailRecord,
 	kerr.RecordListTooLarge:          outboxes.FailRecord,
-	kerr.InvalidRecord:               outboxes.FailRecord, // such as one without a key, in a compacted topic
+	kerr.InvalidRecord:               outboxes.FailRecord, // such as a record without a key in a compacted topic
 	kerr.InvalidTimestamp:            outboxes.FailRecord,
 	kerr.InvalidTopicException:       outboxes.FailRecord,
 	kerr.UnsupportedForMessageFormat: outboxes.FailRecord,
@@ -33,8 +33,8 @@ var verdicts = map[*kerr.Error]outboxes.Verdict{
 	kerr.CorruptMessage:              outboxes.RetryRecord,
 }
 
-// failure is [classify] with the reason why no broker can be connected to, where the client
-// itself only says that it waited.
+// failure is [classify] plus the reason of a failed connection, where the client reports only a
+// wait.
 func (p *Producer) failure(topic string, err error) error {
 	err = classify(topic, err)
 	var waited *outboxes.UnavailableError
@@ -44,14 +44,14 @@ func (p *Producer) failure(topic string, err error) error {
 	return err
 }
 
-// dial remembers how the last attempt to connect ended.
+// dial stores the result of the last connection attempt.
 type dial struct {
-	failed atomic.Pointer[error] // nil: it did not fail
+	failed atomic.Pointer[error] // nil: success
 }
 
 var _ kgo.HookBrokerConnect = (*dial)(nil)
 
-// OnBrokerConnect is called by the client.
+// OnBrokerConnect implements [kgo.HookBrokerConnect].
 func (d *dial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	if err == nil {
 		d.failed.Store(nil)
@@ -62,8 +62,8 @@ func (d *dial) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn
 	}
 }
 
-// classify says what an end of the client's means for the record. A word of a broker's
-// that is in no table is a refusal if the client would not try again either.
+// classify converts a client error into an error for the record. An unlisted broker error is a
+// refusal if the client would not retry it either.
 func classify(topic string, err error) error {
 	if err == nil {
 		return nil
@@ -79,7 +79,7 @@ func classify(topic string, err error) error {
 	return unavailable(errors.New(word.Message))
 }
 
-// ofTheConnection are words of a broker that does not know us: no record was judged.
+// ofTheConnection reports whether the broker rejected the connection, so it judged no record.
 func ofTheConnection(word *kerr.Error) bool {
 	switch word {
 	case kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState, kerr.SecurityDisabled, kerr.UnsupportedVersion:
@@ -93,7 +93,7 @@ func unavailable(err error) error {
 	return &outboxes.UnavailableError{Err: err}
 }
 
-// The causes that have no word of their own, or whose own words hold an address.
+// Causes without a clear text, or with an address in their text.
 var (
 	errNoAnswer  = errors.New("no answer in time")
 	errCancelled = errors.New("cancelled")
@@ -103,7 +103,7 @@ var (
 	errLost      = errors.New("the broker ended the connection; if it always does, KAFKA_TLS or the credentials are not what it wants")
 )
 
-// cause is the reason without the address.
+// cause returns the reason without an address.
 func cause(err error) error {
 	var system *os.SyscallError
 	var host *net.DNSError

@@ -12,19 +12,21 @@ import (
 )
 
 const (
-	// maxBatch is below what the client, and a broker by default, take as one batch, in
-	// bytes as [size] counts them.
+	// maxBatch is below the batch limits of the client and of default brokers, in bytes as
+	// counted by [size].
 	maxBatch = 900 << 10
-	// flushTimeout bounds one request to each broker.
+	// flushTimeout limits one request to each broker.
 	flushTimeout = 15 * time.Second
 )
 
-// ProduceAll produces records, and returns the error of each: an [outboxes.RefusedError] or an [outboxes.UnavailableError].
-// Those of one key are taken in their order: behind one that is not acknowledged, no other
-// one of its key is, and its error is [outboxes.ErrKeyHeld].
+// ProduceAll produces records, and returns an error for each: an [outboxes.RefusedError] or an
+// [outboxes.UnavailableError].
 //
-// A broker takes or refuses a whole batch, and a flush has one batch for each partition at
-// most. So no record overtakes one of its key that was refused beside it.
+// Records of one key are produced in order. After an unacknowledged record, later records of its
+// key are not produced. Their error is [outboxes.ErrKeyHeld].
+//
+// A broker accepts or refuses a whole batch, and a flush has at most one batch per partition. So
+// no record overtakes a refused record of its key.
 func (p *Producer) ProduceAll(ctx context.Context, records []outboxes.Record) []error {
 	client, give, err := p.take()
 	if err != nil {
@@ -43,10 +45,10 @@ func (p *Producer) ProduceAll(ctx context.Context, records []outboxes.Record) []
 	return r.errs
 }
 
-// flushes are the indexes of the records, flush by flush: each is as large as one batch,
-// or has a single record. Batches are of one topic, so a record follows one of its key
-// that goes to another topic in a later flush. So do the others of a key to a topic that
-// has taken nothing yet: as long as it is not known to exist, its records fail one by one.
+// flushes groups the records' indexes into flushes. Each flush fits one batch, or has a single
+// record. A batch has one topic. So a record waits for a later flush if an earlier record of its
+// key has another topic. If a topic has accepted nothing yet, later records of a key wait too:
+// until the topic is known to exist, its records fail one by one.
 func (p *Producer) flushes(records []outboxes.Record) (flushes [][]int) {
 	type place struct {
 		topic string
@@ -85,7 +87,7 @@ func (p *Producer) flushes(records []outboxes.Record) (flushes [][]int) {
 	return flushes
 }
 
-// size is an upper bound of what a record takes in a batch.
+// size returns an upper limit of a record's size in a batch.
 func size(record outboxes.Record) int {
 	bytes := len(record.Key) + len(record.Value) + 64
 	for _, header := range record.Headers {
@@ -94,7 +96,7 @@ func size(record outboxes.Record) int {
 	return bytes
 }
 
-// flushRun is one [Producer.ProduceAll].
+// flushRun is one call of [Producer.ProduceAll].
 type flushRun struct {
 	*Producer
 	batches *kgo.Client
@@ -103,9 +105,9 @@ type flushRun struct {
 	held    map[string]bool // keys
 }
 
-// flush produces those records whose keys are not held, and says whether brokers answer.
-// Where a batch is refused for good, which need be for one of its records alone, it looks
-// for that by halves.
+// flush produces the records whose keys are not held. It reports whether brokers answer. If a
+// broker refuses a batch for good, a single record may be the cause. So it splits the batch in
+// halves to find that record.
 func (r *flushRun) flush(ctx context.Context, indexes []int) bool {
 	indexes = slices.DeleteFunc(slices.Clone(indexes), func(i int) bool { return r.held[string(r.records[i].Key)] })
 	if len(indexes) == 0 {
@@ -125,7 +127,7 @@ func (r *flushRun) flush(ctx context.Context, indexes []int) bool {
 	return reached && (half == 0 || r.flush(ctx, suspects[:half]) && r.flush(ctx, suspects[half:]))
 }
 
-// settle notes the end of a record, and says whether its broker answers.
+// settle stores the result of a record. It reports whether the broker answers.
 func (r *flushRun) settle(i int, err error) bool {
 	record := r.records[i]
 	if err == nil {
@@ -143,7 +145,7 @@ func (r *flushRun) settle(i int, err error) bool {
 	return errors.As(err, &refused)
 }
 
-// send produces records in one flush, and returns the error of each.
+// send produces records in one flush, and returns an error for each.
 func (r *flushRun) send(ctx context.Context, indexes []int) []error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
@@ -151,13 +153,14 @@ func (r *flushRun) send(ctx context.Context, indexes []int) []error {
 		n   int
 		err error
 	}
-	ends := make(chan end, len(indexes))         // the client calls back although nobody waits any more
-	if err := r.batches.Flush(ctx); err != nil { // what an earlier flush left behind would break the batches in two
+	ends := make(chan end, len(indexes))         // the client may call back after the wait has ended
+	if err := r.batches.Flush(ctx); err != nil { // records of an earlier flush would split the batches
 		return slices.Repeat([]error{r.failure("", err)}, len(indexes))
 	}
-	// The client's loop that sent an earlier flush may go on for a moment. It would take the
-	// first records as a batch of their own, and with them refused, what follows would overtake
-	// them. It has ended by the time that a broker answers; one that does not takes nothing.
+	// The client's loop of an earlier flush may run a moment longer. It would send the first
+	// records as a separate batch. If that batch were refused, later records would overtake it.
+	// Once a broker answers Ping, the loop has ended. A broker that does not answer accepts
+	// nothing.
 	_ = r.batches.Ping(ctx)
 	for n, i := range indexes {
 		r.batches.Produce(ctx, clientRecord(r.records[i]), func(_ *kgo.Record, err error) { ends <- end{n, err} })

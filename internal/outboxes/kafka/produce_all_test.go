@@ -14,7 +14,7 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// numbered are records of a topic, whose values are their numbers, with these keys.
+// numbered returns records of a topic with these keys. Their values are their numbers.
 func numbered(topic string, keys ...string) []outboxes.Record {
 	var records []outboxes.Record
 	for n, key := range keys {
@@ -36,8 +36,7 @@ func arrived(t *testing.T, broker, topic string, number int) []string {
 	return values
 }
 
-// In one partition, records come in their order, whether each has a key of its own, all
-// have the same, or none.
+// In one partition, records keep their order with unique keys, shared keys, or no keys.
 func TestProduceAll(t *testing.T) {
 	t.Parallel()
 
@@ -72,8 +71,8 @@ func TestProduceAll(t *testing.T) {
 	}
 }
 
-// A record that a broker will never take holds those behind it of its key, wherever it is
-// among them. All others are taken.
+// A record that no broker accepts holds the later records of its key, at any position. All other
+// records are accepted.
 func TestProduceAllAroundARefusedRecord(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +91,7 @@ func TestProduceAllAroundARefusedRecord(t *testing.T) {
 
 				producer, topic := newProducer(t, kafka.Settings{Brokers: []string{broker}}), topicName()
 				kafkatest.CreateTopic(t, broker, topic, map[string]string{"max.message.bytes": "2000"})
-				for round := range 2 { // to a topic that is not known, and to one that is
+				for round := range 2 { // first to an unknown topic, then to a known one
 					records := numbered(topic, "a", "b", "a", "a", "b", "", "a", "c")
 					records[2].Value = noise(tt.bytes)
 					errs := producer.ProduceAll(within(t, patience), records)
@@ -114,7 +113,7 @@ func TestProduceAllAroundARefusedRecord(t *testing.T) {
 	}
 }
 
-// Flushes follow each other at once, and each looks for a record that is too large: nothing
+// Flushes follow each other at once, and each contains a record that is too large. Nothing
 // overtakes a record of its key.
 func TestProduceAllIsNotOvertaken(t *testing.T) {
 	t.Parallel()
@@ -142,7 +141,7 @@ func TestProduceAllIsNotOvertaken(t *testing.T) {
 	}
 }
 
-// Many records in one batch are too large together, and each is taken.
+// Many records are too large for one batch, but each is accepted.
 func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
 	t.Parallel()
 
@@ -166,7 +165,7 @@ func TestProduceAllOfManyThatAreLargeTogether(t *testing.T) {
 	}
 }
 
-// A topic that does not exist costs the others nothing, and each of its keys one refusal.
+// A missing topic does not affect other topics. Each of its keys gets one refusal.
 func TestProduceAllToAnUnknownTopic(t *testing.T) {
 	t.Parallel()
 
@@ -194,7 +193,7 @@ func TestProduceAllToAnUnknownTopic(t *testing.T) {
 	}
 }
 
-// A broker that is away judges nothing. Once it is back, records come in their order.
+// An unreachable broker judges nothing. When it is back, records keep their order.
 func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 	t.Parallel()
 
@@ -219,8 +218,8 @@ func TestProduceAllWhileTheBrokerIsDown(t *testing.T) {
 	require.Less(t, slices.Index(values, "2"), slices.Index(values, "3"))
 }
 
-// A partition without a leader holds up its own records alone: the others of the call, and of
-// other calls, are taken. The broker's word comes back, and not the end of the call's time.
+// A partition without a leader delays only its own records. Other records, of this call and other
+// calls, are accepted. The error is the broker's, not a time-out.
 func TestProduceAllBesideAPartitionWithoutALeader(t *testing.T) {
 	t.Parallel()
 

@@ -1,5 +1,5 @@
-// Package kafka produces records so that a nil error is a promise: all in-sync replicas
-// have the record. Any other end says whether the record waits or was refused.
+// Package kafka produces records. A nil error guarantees that all in-sync replicas have the
+// record. Any other error tells whether the record waits or was refused.
 package kafka
 
 import (
@@ -15,39 +15,36 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// Bounds of one flush.
+// Limits of one flush.
 const (
-	maxOpen      = 1000     // records of one flush
-	maxOpenBytes = 32 << 20 // of their keys, values and headers
-	// maxBatchBytes is what brokers take where nobody has set max.message.bytes. It is
-	// compared before compression.
+	maxOpen      = 1000     // records
+	maxOpenBytes = 32 << 20 // keys, values and headers
+	// maxBatchBytes is the brokers' default for max.message.bytes. It applies before compression.
 	maxBatchBytes = 1<<20 + 12
 	dialTimeout   = 5 * time.Second
-	// A topic that is not there is asked for once more: the first answer may come from a
-	// broker that has not heard of it yet.
+	// A missing topic is looked up once more: the first broker may not know it yet.
 	topicRetries  = 1
 	topicInterval = 250 * time.Millisecond
-	// A partition without a leader is asked again each topicInterval, for about two seconds: the
-	// rest of its flush waits for it.
+	// A partition without a leader is retried every topicInterval, for about two seconds. The
+	// rest of its flush waits.
 	recordRetries = 8
 )
 
-// Producer is a client of the brokers, for any number of goroutines. It finds brokers that
-// come back by itself.
+// Producer is a client of the brokers. It is safe for concurrent use, and reconnects by itself.
 type Producer struct {
 	options []kgo.Opt
-	client  *kgo.Client // asks whether brokers answer, and produces nothing
+	client  *kgo.Client // only checks that brokers answer; produces nothing
 	dial    dial
 
 	mu     sync.Mutex
 	closed bool
-	idle   []*kgo.Client   // of flushes that have ended: two flushes at once share no client, and no batches
-	calls  sync.WaitGroup  // of ProduceAll that are under way
-	taken  map[string]bool // topics that have taken a record
+	idle   []*kgo.Client   // clients of finished flushes: concurrent flushes share no client, and so no batches
+	calls  sync.WaitGroup  // running calls of ProduceAll
+	taken  map[string]bool // topics that accepted a record
 }
 
-// New returns a producer, and connects when the first record is produced. A broker that is
-// down is no error. The settings must have a broker.
+// New returns a producer, which connects when it produces the first record. A broker that is down
+// is no error. The settings must name a broker.
 func New(s Settings) (*Producer, error) {
 	p := &Producer{taken: map[string]bool{}}
 	p.options = []kgo.Opt{
@@ -55,9 +52,9 @@ func New(s Settings) (*Producer, error) {
 		kgo.ClientID(s.ClientID),
 		kgo.DialTimeout(dialTimeout),
 		kgo.WithHooks(&p.dial),
-		kgo.RequiredAcks(kgo.AllISRAcks()), // and idempotent, the client's default
-		// A record ends with its context. If the broker has it already, and its answer was
-		// lost, the next attempt repeats it.
+		kgo.RequiredAcks(kgo.AllISRAcks()), // idempotent by the client's default
+		// A record ends with its context. If the broker has it but the answer was lost, the next
+		// attempt repeats it.
 		kgo.AllowIdempotentProduceCancellation(),
 		kgo.MaxBufferedRecords(maxOpen),
 		kgo.MaxBufferedBytes(maxOpenBytes),
@@ -75,12 +72,12 @@ func New(s Settings) (*Producer, error) {
 	}
 	var err error
 	if p.client, err = kgo.NewClient(p.options...); err != nil {
-		return nil, errors.New("the settings of Kafka are refused by its client") // err would quote them
+		return nil, errors.New("the settings of Kafka are refused by its client") // err would quote the settings
 	}
 	return p, nil
 }
 
-// mechanism is nil where we do not say who we are.
+// mechanism returns nil without credentials.
 func (s *Settings) mechanism() sasl.Mechanism {
 	scrammed := scram.Auth{User: s.Username, Pass: string(s.Password)}
 	switch s.Mechanism {
@@ -95,14 +92,14 @@ func (s *Settings) mechanism() sasl.Mechanism {
 	}
 }
 
-// Ready returns nil if a broker answers, and knows us, or else a
-// outboxes.UnavailableError.
+// Ready returns nil if a broker answers and accepts our credentials. Otherwise it returns an
+// [outboxes.UnavailableError].
 func (p *Producer) Ready(ctx context.Context) error {
 	return p.failure("", p.client.Ping(ctx))
 }
 
-// Close waits for the flushes under way, until ctx ends, and then closes the connections.
-// Records that did not end are produced again by the next worker.
+// Close waits for running flushes until ctx ends, then closes the connections. The next worker
+// repeats unfinished records.
 func (p *Producer) Close(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
@@ -123,7 +120,7 @@ func (p *Producer) Close(ctx context.Context) {
 	p.idle = nil
 }
 
-// take returns a client for one call of [Producer.ProduceAll], and what gives it back.
+// take returns a client for one call of [Producer.ProduceAll], and a function to give it back.
 func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +130,7 @@ func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 	if last := len(p.idle) - 1; last >= 0 {
 		client, p.idle = p.idle[last], p.idle[:last]
 	} else if client, err = kgo.NewClient(p.options...); err != nil {
-		return nil, nil, errors.New("the settings of Kafka are refused by its client") // err would quote them
+		return nil, nil, errors.New("the settings of Kafka are refused by its client") // err would quote the settings
 	}
 	p.calls.Add(1)
 	return client, func() {
@@ -147,7 +144,7 @@ func (p *Producer) take() (client *kgo.Client, give func(), err error) {
 	}, nil
 }
 
-// hasTaken reports whether a topic has taken a record.
+// hasTaken reports whether a topic has accepted a record.
 func (p *Producer) hasTaken(topic string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// patience bounds each wait for a broker that is there.
+// patience limits each wait for a running broker.
 const patience = time.Minute
 
 func newProducer(t *testing.T, s kafka.Settings) *kafka.Producer {
@@ -28,7 +28,7 @@ func newProducer(t *testing.T, s kafka.Settings) *kafka.Producer {
 	return producer
 }
 
-// brokers are one of this process, and that of the stack where there is one.
+// brokers returns a broker in this process, and the stack's broker if there is one.
 func brokers(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"of the test": kafkatest.NewCluster(t).Address}
@@ -52,7 +52,7 @@ func produce(producer *kafka.Producer, ctx context.Context, record outboxes.Reco
 	return producer.ProduceAll(ctx, []outboxes.Record{record})[0]
 }
 
-// What was acknowledged can be read, byte for byte.
+// Acknowledged records can be read, byte for byte.
 func TestProduce(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 	small := map[string]string{"max.message.bytes": "2000"}
 	tests := []struct {
 		name     string
-		settings map[string]string // of the topic; nil: there is none
+		settings map[string]string // of the topic; nil: the topic does not exist
 		bytes    int
 		want     outboxes.RefusedError
 	}{
@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What brokers take by default, we send.
+// Herald sends every size that brokers accept by default.
 func TestLargestRecord(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestLargestRecord(t *testing.T) {
 	}
 }
 
-// A topic that is created after all takes the next attempt.
+// A topic that is created later accepts the next attempt.
 func TestTopicThatIsCreatedLater(t *testing.T) {
 	t.Parallel()
 
@@ -147,7 +147,7 @@ func TestTopicThatIsCreatedLater(t *testing.T) {
 	require.Len(t, kafkatest.Records(t, broker, record.Topic, 1), 1)
 }
 
-// noise does not get smaller when it is compressed.
+// noise returns bytes that do not compress.
 func noise(bytes int) []byte {
 	var text strings.Builder
 	for text.Len() < bytes {
@@ -157,7 +157,7 @@ func noise(bytes int) []byte {
 	return []byte(text.String()[:bytes])
 }
 
-// A broker that is away is waited for: the record was not judged.
+// If the broker is down, the record waits: no broker judged it.
 func TestBrokerThatComesBack(t *testing.T) {
 	t.Parallel()
 
@@ -203,10 +203,10 @@ func TestClose(t *testing.T) {
 	producer.Close(within(t, patience))
 	requireUnavailable(t, produce(producer, within(t, patience), outboxes.Record{Topic: topic}), "closed")
 	require.Error(t, producer.Ready(within(t, patience)))
-	producer.Close(within(t, patience)) // a second time is no harm
+	producer.Close(within(t, patience)) // a second Close is harmless
 }
 
-// A topic that we may not write to is refused, and may be allowed later.
+// A topic without write permission refuses records, until we get the permission.
 func TestNotAuthorised(t *testing.T) {
 	t.Parallel()
 

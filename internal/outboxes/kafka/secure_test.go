@@ -19,10 +19,10 @@ import (
 	"herald/internal/outboxes/kafka/kafkatest"
 )
 
-// trusted is a certificate of 127.0.0.1.
+// trusted is a certificate for 127.0.0.1.
 var trusted tls.Certificate
 
-// TestMain makes this process trust the certificate that the brokers below show.
+// TestMain makes this process trust the certificate of the test brokers.
 func TestMain(m *testing.M) {
 	server := httptest.NewTLSServer(nil)
 	trusted = server.TLS.Certificates[0]
@@ -50,7 +50,7 @@ func TestTLSAndSASL(t *testing.T) {
 			stranger := right
 			stranger.Password = "hunter3"
 			producer = newProducer(t, stranger)
-			requireUnavailable(t, producer.Ready(within(t, patience)), "credentials") // Kafka itself says SASL_AUTHENTICATION_FAILED
+			requireUnavailable(t, producer.Ready(within(t, patience)), "credentials") // real Kafka returns SASL_AUTHENTICATION_FAILED
 			err := produce(producer, within(t, time.Second), outboxes.Record{Topic: "orders"})
 			requireUnavailable(t, err, "")
 			require.NotContains(t, err.Error(), "hunter")
@@ -58,7 +58,7 @@ func TestTLSAndSASL(t *testing.T) {
 	}
 }
 
-// A broker that is not who it should be, or that speaks in another way, gets no record.
+// A broker with another identity or protocol gets no record.
 func TestBrokerThatIsNotTrusted(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +66,7 @@ func TestBrokerThatIsNotTrusted(t *testing.T) {
 	_, port, err := net.SplitHostPort(cluster.Address)
 	require.NoError(t, err)
 	for why, s := range map[string]kafka.Settings{
-		"not trusted":                     {Brokers: []string{net.JoinHostPort("localhost", port)}, TLS: true}, // of which the certificate says nothing
+		"not trusted":                     {Brokers: []string{net.JoinHostPort("localhost", port)}, TLS: true}, // a name that is not in the certificate
 		"the broker ended the connection": {Brokers: []string{cluster.Address}},
 	} {
 		requireUnavailable(t, newProducer(t, s).Ready(within(t, patience)), why)

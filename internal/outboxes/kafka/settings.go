@@ -8,19 +8,19 @@ import (
 	"herald/internal/environment"
 )
 
-// Settings are where the brokers are, and as whom they know us.
+// Settings holds the brokers' addresses and our credentials.
 type Settings struct {
 	Brokers   []string           `env:"KAFKA_BROKERS"` // host:port; empty: sources that need Kafka are off
 	TLS       bool               `env:"KAFKA_TLS" envDefault:"false"`
-	Mechanism string             `env:"KAFKA_SASL_MECHANISM"` // of mechanisms; empty: we do not say who we are
+	Mechanism string             `env:"KAFKA_SASL_MECHANISM"` // see mechanismForm; empty: no credentials
 	Username  string             `env:"KAFKA_USERNAME"`
 	Password  environment.Secret `env:"KAFKA_PASSWORD"`
-	ClientID  string             `env:"KAFKA_CLIENT_ID" envDefault:"herald"` // in the brokers' logs and quotas
+	ClientID  string             `env:"KAFKA_CLIENT_ID" envDefault:"herald"` // appears in the brokers' logs and quotas
 }
 
 var mechanismForm = regexp.MustCompile(`^(PLAIN|SCRAM-SHA-256|SCRAM-SHA-512)$`)
 
-// On says whether there is a broker to produce to.
+// On reports whether any broker is set.
 func (s *Settings) On() bool { return len(s.Brokers) > 0 }
 
 // Read reads and checks the settings.

@@ -10,7 +10,7 @@ import (
 	"herald/internal/outboxes/kafka"
 )
 
-// whole is every setting, each valid.
+// whole has every setting with a valid value.
 var whole = map[string]string{
 	"KAFKA_BROKERS": "kafka-1:9093, [::1]:9093", "KAFKA_TLS": "true", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512",
 	"KAFKA_USERNAME": "herald", "KAFKA_PASSWORD": "hunter2", "KAFKA_CLIENT_ID": "herald-eu",
@@ -76,7 +76,7 @@ func TestWrongSettings(t *testing.T) {
 	}
 }
 
-// What is not encrypted may go to this machine, or to where somebody has allowed it.
+// Clear text may go to this machine, or anywhere if ALLOW_CLEARTEXT is set.
 func TestClearText(t *testing.T) {
 	t.Parallel()
 

@@ -10,10 +10,10 @@ import (
 	"herald/internal/outboxes"
 )
 
-// MissingTopics returns the topics that the brokers do not have, or do not show to us, with the
-// brokers' word for it.
+// MissingTopics returns the topics that the brokers do not have or hide from us, with the
+// brokers' error.
 func (p *Producer) MissingTopics(ctx context.Context, topics []string) (map[string]string, error) {
-	request := kmsg.NewPtrMetadataRequest() // which creates no topic
+	request := kmsg.NewPtrMetadataRequest() // creates no topic
 	for _, name := range topics {
 		topic := kmsg.NewMetadataRequestTopic()
 		topic.Topic = kmsg.StringPtr(name)
@@ -33,8 +33,7 @@ func (p *Producer) MissingTopics(ctx context.Context, topics []string) (map[stri
 	return missing, nil
 }
 
-// CreateTopic creates a topic with the number of partitions and replicas that the brokers have
-// as their defaults.
+// CreateTopic creates a topic with the brokers' default numbers of partitions and replicas.
 func (p *Producer) CreateTopic(ctx context.Context, name string) error {
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, -1, -1

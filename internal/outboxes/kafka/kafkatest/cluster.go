@@ -1,4 +1,4 @@
-// Package kafkatest gives tests brokers, topics, and what arrived there.
+// Package kafkatest gives tests brokers, topics and received records.
 package kafkatest
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// patience bounds each wait for a broker.
+// patience limits each wait for a broker.
 const patience = time.Minute
 
-// Cluster is one broker of the test's own, in this process. It keeps its data over a stop.
+// Cluster is a test's own broker in this process. It keeps its data when it stops.
 type Cluster struct {
 	Address string // host:port
 	options []kfake.Opt
 	running *kfake.Cluster
 }
 
-// NewCluster starts a broker, which the end of the test stops.
+// NewCluster starts a broker. It stops at the end of the test.
 func NewCluster(t testing.TB, options ...kfake.Opt) *Cluster {
 	t.Helper()
 	c := &Cluster{options: append(options, kfake.NumBrokers(1), kfake.DataDir(t.TempDir()))}
@@ -34,7 +34,7 @@ func NewCluster(t testing.TB, options ...kfake.Opt) *Cluster {
 	return c
 }
 
-// Start starts the broker again, where it was.
+// Start starts the broker again at the same address.
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	options := c.options
@@ -50,10 +50,10 @@ func (c *Cluster) Start(t testing.TB) {
 	c.running, c.Address = running, running.ListenAddrs()[0]
 }
 
-// Stop stops the broker, and keeps its data.
+// Stop stops the broker and keeps its data.
 func (c *Cluster) Stop() { c.running.Close() }
 
-// CreateTopic creates a topic of one partition, with settings such as max.message.bytes.
+// CreateTopic creates a topic with one partition, and settings such as max.message.bytes.
 func CreateTopic(t testing.TB, broker, topic string, settings map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -70,7 +70,7 @@ func CreateTopic(t testing.TB, broker, topic string, settings map[string]string)
 	require.NoError(t, kerr.ErrorForCode(response.Topics[0].ErrorCode))
 }
 
-// Records waits until a topic has a number of records, and returns all that it has.
+// Records waits until a topic has a number of records, and returns all its records.
 func Records(t testing.TB, broker, topic string, number int) []*kgo.Record {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -85,8 +85,8 @@ func Records(t testing.TB, broker, topic string, number int) []*kgo.Record {
 	return records
 }
 
-// EventIDs waits until a topic has the records of a number of events, and returns how many
-// it has of each, by their header. It keeps no record, so that there may be many.
+// EventIDs waits until a topic has records of a number of events. It returns the number of
+// records per event id, from their headers. It stores no records, so there may be many.
 func EventIDs(t testing.TB, broker, topic string, number int) map[string]int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -115,8 +115,7 @@ func client(t testing.TB, broker string, options ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// Refuse answers each record for a topic with an error, until the function that it returns is
-// called.
+// Refuse answers each record for a topic with an error, until the caller calls end.
 func (c *Cluster) Refuse(topic string, word *kerr.Error) (end func()) {
 	fault := c.running.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: word, Count: -1})
 	return fault.Remove
