@@ -1,5 +1,5 @@
 # One image for all commands: worker, gateway and starter. It holds no settings and no secrets;
-# everything comes from the environment (README.md).
+# everything comes from the environment (docs/processes.md).
 
 FROM --platform=$BUILDPLATFORM golang:1.26.8-alpine AS build
 WORKDIR /src

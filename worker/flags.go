@@ -36,7 +36,7 @@ func parseFlags(args []string) (part, error) {
 	})
 	flags.BoolVar(&p.version, "version", false, "print the version and end")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything; its settings come from the environment (see README.md).\n\n")
+		fmt.Fprint(flags.Output(), "worker runs Herald's workflows and activities. Without flags it serves everything; its settings come from the environment (see docs/processes.md).\n\n")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {

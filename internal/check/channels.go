@@ -46,7 +46,7 @@ func channelsOf(db *postgres.Store, s Senders) Subject {
 	return Subject{"channels", func(ctx context.Context) ([]Mistake, error) {
 		var mistakes []Mistake
 		if s.Problem != nil {
-			mistakes = append(mistakes, Mistake{Place: "settings", Problem: s.Problem.Error(), Remedy: "correct them in the environment; README.md lists them"})
+			mistakes = append(mistakes, Mistake{Place: "settings", Problem: s.Problem.Error(), Remedy: "correct them in the environment; docs/reference.md lists them"})
 		}
 		routed, err := s.routed(ctx, reader)
 		if err != nil {

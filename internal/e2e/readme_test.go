@@ -14,22 +14,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestReadme does what README.md tells a newcomer to do, from an empty database to the
-// deliveries of the example of a producer.
+// TestReadme follows README.md, docs/processes.md and docs/events.md, from an empty database to
+// the deliveries of the example of a producer.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 
-	steps := runnable(t, "README.md")
-	require.Len(t, steps, 5, "an example in README.md that this test does not know")
+	demo, processes, events := runnable(t, "README.md"), runnable(t, "docs/processes.md"), runnable(t, "docs/events.md")
+	require.Len(t, demo, 1, "an example in README.md that this test does not know")
+	require.Len(t, processes, 2, "an example in docs/processes.md that this test does not know")
+	require.Len(t, events, 2, "an example in docs/events.md that this test does not know")
 	r := newReader(t)
-	r.hasTargets(steps[0])
-	insert, takeBack, install, reminder := steps[1], steps[2], steps[3], steps[4]
-	r.shell(install)
+	r.hasTargets(demo[0])
+	require.Equal(t, "make up\ntools/run.sh\n", processes[0]) // TestRun
+	r.shell(processes[1])
 	r.starter("seed", "--slack-url", r.sandbox.URL)
-	r.exec(reminder)
-	r.insert(insert)
+	r.insert(events[0])
 	r.allSent("evt-1", 9)
-	r.insert(takeBack)
+	r.insert(events[1])
 	r.awaitSuccess(r.name + "-evt-2")
 }
 
@@ -132,11 +133,14 @@ func TestDocumentsAreKnown(t *testing.T) {
 		"docs/containers.md":  true, // TestContainersDocument
 		"docs/directory.md":   true, // TestDirectoryOfViews
 		"docs/escalation.md":  true, // TestEscalationDocument
+		"docs/events.md":      true, // TestReadme
 		"docs/inbox.md":       true, // TestInboxDocument; TestDocumentHasTheExample in internal/inbox
 		"docs/metrics.md":     true, // TestMetrics
 		"docs/operations.md":  true, // TestOperations
 		"docs/outboxes.md":    true, // TestOutboxesOfTheDemo, TestOutboxesDocument; TestSourcesOfTheDocument in internal/config, TestDialectOfOnesOwn in internal/outboxes/dialects
 		"docs/performance.md": true, // TestPerformanceDocument
+		"docs/processes.md":   true, // TestReadme, TestRun
+		"docs/queues.md":      true, // TestConsumerOfTheDocument, TestBodiesOfTheDocument in internal/rabbitmq
 		"docs/roles.md":       true, // TestRoles
 		"docs/your-own.md":    true, // TestYourOwn
 	}

@@ -1,0 +1,69 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"herald/internal/sandbox"
+)
+
+// TestRun starts the programs of tools/run.sh. A mail gets a receipt and a link to unsubscribe,
+// and a signal ends all programs. Without --yes the script refuses the servers of the test.
+func TestRun(t *testing.T) {
+	t.Parallel()
+
+	s := newSystem(t)
+	providers, gateway := freeAddress(t), freeAddress(t)
+	s.starter("seed", "--slack-url", "http://"+providers)
+	s.exec(`INSERT INTO event_category (event_type, category) VALUES ('RESERVATION_CONFIRMED', 'your_bookings')`)
+	s.env = append(s.env, "HERALD_BIN="+binaries, "SANDBOX_ADDR="+providers,
+		"WORKER_HTTP_ADDR="+freeAddress(t), "GATEWAY_HTTP_ADDR="+gateway, "GATEWAY_ADMIN_ADDR="+freeAddress(t))
+	refused := exec.CommandContext(t.Context(), "../../tools/run.sh")
+	refused.Env = s.env
+	said, err := refused.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(said), "DATABASE_URL")
+	require.Contains(t, string(said), "repeat with --yes")
+
+	output := &buffer{}
+	run := exec.Command("../../tools/run.sh", "--yes")
+	run.Env, run.Stdout, run.Stderr, run.WaitDelay = s.env, output, output, 10*time.Second
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, run.Start())
+	t.Cleanup(func() {
+		_ = syscall.Kill(-run.Process.Pid, syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("tools/run.sh:\n%s", output.tail(16<<10))
+		}
+	})
+	s.eventually(func() bool { return strings.Contains(output.String(), "Ctrl-C ends everything") }, "tools/run.sh does not start its programs")
+	mail := s.emit(s.name, "RESERVATION_CONFIRMED", "CUSTOMER/42", "{}") + "-customer42-EMAIL"
+	s.awaitDelivery(mail, "DELIVERED")
+	link := unsubscribeLink(t, get(t, "http://"+providers+"/ledger"), mail)
+	require.True(t, strings.HasPrefix(link, "http://"+gateway+"/unsubscribe"), link)
+	get(t, link)
+
+	require.NoError(t, run.Process.Signal(syscall.SIGTERM)) // as Ctrl-C: SIGINT may be ignored where tests run
+	require.NoError(t, run.Wait())
+	require.ErrorIs(t, syscall.Kill(-run.Process.Pid, 0), syscall.ESRCH, "a program of tools/run.sh still runs")
+}
+
+// unsubscribeLink returns the link of a delivery's mail in a ledger.
+func unsubscribeLink(t *testing.T, ledger, delivery string) string {
+	t.Helper()
+	for line := range strings.Lines(ledger) {
+		var entry sandbox.Entry
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
+		if entry.DeliveryID == delivery && entry.Unsubscribe != "" {
+			return entry.Unsubscribe
+		}
+	}
+	t.Fatalf("no mail with a link: %s", delivery)
+	return ""
+}
