@@ -79,10 +79,10 @@ const (
 // from their entities' settings. A zone is an IANA name. An empty or unknown zone means UTC, so
 // it never costs a message.
 func Quiet(p Preference, timezone string, now time.Time, groups ...Setting) Silence {
-	hours := stretches(p, timezone, groups)
+	hours := zonedHoursOf(p, timezone, groups)
 	until := now
 	for {
-		i := slices.IndexFunc(hours, func(s stretch) bool { return s.contains(until) })
+		i := slices.IndexFunc(hours, func(s zonedHours) bool { return s.contains(until) })
 		switch {
 		case i >= 0 && until.Sub(now) > longestSilence:
 			return Silence{Quiet: true}
@@ -111,7 +111,7 @@ func (s Silence) Release(key string) time.Time {
 }
 
 // spread is a minute, or half of the time from end to the next quiet hours if that is shorter.
-func spread(hours []stretch, end time.Time) time.Duration {
+func spread(hours []zonedHours, end time.Time) time.Duration {
 	shortest := releaseSpread
 	for _, s := range hours {
 		shortest = min(shortest, s.untilStart(end)/2)
@@ -119,38 +119,38 @@ func spread(hours []stretch, end time.Time) time.Duration {
 	return shortest
 }
 
-// stretch is quiet hours in one time zone.
-type stretch struct {
+// zonedHours is quiet hours in one time zone.
+type zonedHours struct {
 	hours QuietHours
 	zone  *time.Location
 }
 
-func stretches(p Preference, timezone string, groups []Setting) []stretch {
-	var all []stretch
+func zonedHoursOf(p Preference, timezone string, groups []Setting) []zonedHours {
+	var all []zonedHours
 	if !p.Channel.Quieted() {
 		return all
 	}
 	if p.QuietHours != nil {
-		all = append(all, stretch{*p.QuietHours, zone(timezone)})
+		all = append(all, zonedHours{*p.QuietHours, zone(timezone)})
 	}
 	for _, group := range groups {
 		if group.QuietHours != nil {
-			all = append(all, stretch{*group.QuietHours, zone(cmp.Or(group.QuietTimezone, timezone))})
+			all = append(all, zonedHours{*group.QuietHours, zone(cmp.Or(group.QuietTimezone, timezone))})
 		}
 	}
 	return all
 }
 
 // String returns 22:00-07:00 Europe/Rome.
-func (s stretch) String() string { return s.hours.String() + " " + s.zone.String() }
+func (s zonedHours) String() string { return s.hours.String() + " " + s.zone.String() }
 
-func (s stretch) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zone)) }
+func (s zonedHours) contains(t time.Time) bool { return s.hours.Contains(t.In(s.zone)) }
 
 // until returns the end, in the stretch's zone.
-func (s stretch) until(t time.Time) time.Time { return s.hours.Until(t.In(s.zone)) }
+func (s zonedHours) until(t time.Time) time.Time { return s.hours.Until(t.In(s.zone)) }
 
 // untilStart returns the time from a moment outside the stretch to its next start.
-func (s stretch) untilStart(t time.Time) time.Duration {
+func (s zonedHours) untilStart(t time.Time) time.Duration {
 	if s.hours.Start == s.hours.End {
 		return 24 * time.Hour
 	}

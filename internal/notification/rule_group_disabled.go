@@ -44,7 +44,7 @@ func (s Setting) text(timezone string) string {
 		text += fmt.Sprintf(", at most %d recipients", *s.MaxRecipients)
 	}
 	if s.QuietHours != nil {
-		text += ", quiet hours " + stretch{*s.QuietHours, zone(cmp.Or(s.QuietTimezone, timezone))}.String()
+		text += ", quiet hours " + zonedHours{*s.QuietHours, zone(cmp.Or(s.QuietTimezone, timezone))}.String()
 	}
 	return text
 }

@@ -60,7 +60,7 @@ func (s Setting) QuietText(timezone string, now time.Time) string {
 
 func quietText(hours QuietHours, timezone string, now time.Time) string {
 	zone, known := KnownZone(timezone)
-	s := stretch{hours, zone}
+	s := zonedHours{hours, zone}
 	text := s.String()
 	if !known {
 		text += fmt.Sprintf(" (the time zone %q is unknown here, and taken as UTC)", timezone)

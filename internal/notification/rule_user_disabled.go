@@ -25,7 +25,7 @@ var userDisabled = rule{
 		}
 		quiet := "off"
 		if f.Preference.QuietHours != nil {
-			quiet = stretch{*f.Preference.QuietHours, zone(f.Recipient.Timezone)}.String()
+			quiet = zonedHours{*f.Preference.QuietHours, zone(f.Recipient.Timezone)}.String()
 		}
 		return fmt.Sprintf("%s, quiet hours %s, priority %s", onOff(f.Preference.Enabled), quiet, cmp.Or(f.Preference.Priority, Normal)) + f.categoryText()
 	},

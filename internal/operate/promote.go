@@ -55,7 +55,7 @@ func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(P
 		return Promoted{}, err
 	}
 	defer unlock()
-	p := &promotion{Operator: o, held: held, progress: progress, done: Promoted{Generation: order.Generation}}
+	p := &promotionRun{Operator: o, held: held, progress: progress, done: Promoted{Generation: order.Generation}}
 	p.launcher = *o.Launcher
 	p.launcher.Generation, p.launcher.PublishEvents = order.Generation, true // whether an event is published, its last run says
 	if begun, err := p.begin(ctx, order); err != nil || !begun {
@@ -65,8 +65,8 @@ func (o *Operator) Promote(ctx context.Context, order Promotion, progress func(P
 	return p.soFar(), err
 }
 
-// promotion is one that is under way.
-type promotion struct {
+// promotionRun is a promotion under way.
+type promotionRun struct {
 	*Operator
 	launcher launch.Launcher // starts what this generation can continue
 	held     func(context.Context) error
@@ -77,14 +77,14 @@ type promotion struct {
 	ended, restarted, left atomic.Int64 // events
 }
 
-func (p *promotion) soFar() Promoted {
+func (p *promotionRun) soFar() Promoted {
 	done := p.done
 	done.Ended, done.Restarted, done.Left = int(p.ended.Load()), int(p.restarted.Load()), int(p.left.Load())
 	return done
 }
 
 // begin writes down that the promotion begins. It reports whether there is anything to do.
-func (p *promotion) begin(ctx context.Context, order Promotion) (begun bool, err error) {
+func (p *promotionRun) begin(ctx context.Context, order Promotion) (begun bool, err error) {
 	generations, err := p.Launcher.Generations(ctx)
 	if err != nil {
 		return false, err
@@ -115,7 +115,7 @@ func (p *promotion) begin(ctx context.Context, order Promotion) (begun bool, err
 // run ends, switches and starts again. Workflows are ended before the switch, so that no
 // worker gets a task that it cannot replay. An event that began a lane at the last moment
 // is found after the switch.
-func (p *promotion) run(ctx context.Context) error {
+func (p *promotionRun) run(ctx context.Context) error {
 	if err := p.endMarked(ctx); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (p *promotion) run(ctx context.Context) error {
 
 // forgetAcknowledgements keeps release 0.2 from marking rows of other outboxes as sent that
 // Kafka does not have: 0.2 takes RabbitMQ's acknowledgement for that of Kafka.
-func (p *promotion) forgetAcknowledgements(ctx context.Context) error {
+func (p *promotionRun) forgetAcknowledgements(ctx context.Context) error {
 	if p.done.Generation != launch.Unversioned {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (p *promotion) forgetAcknowledgements(ctx context.Context) error {
 }
 
 // each calls f for some events, several at a time, as long as the lock of promotions holds.
-func each[Event any](ctx context.Context, p *promotion, events []Event, f func(context.Context, Event) error) error {
+func each[Event any](ctx context.Context, p *promotionRun, events []Event, f func(context.Context, Event) error) error {
 	if err := p.held(ctx); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func each[Event any](ctx context.Context, p *promotion, events []Event, f func(c
 }
 
 // marked calls f for all events that this promotion, or an interrupted one, has marked.
-func (p *promotion) marked(ctx context.Context, f func(context.Context, notification.StuckEvent) error) error {
+func (p *promotionRun) marked(ctx context.Context, f func(context.Context, notification.StuckEvent) error) error {
 	for after := ""; ; {
 		page, err := p.Store.RestartingEvents(ctx, after, promotedPage)
 		if err != nil || len(page) == 0 {
@@ -187,7 +187,7 @@ func (p *promotion) marked(ctx context.Context, f func(context.Context, notifica
 }
 
 // permit refuses what would leave tasks without a worker, or go back unasked.
-func (p *promotion) permit(ctx context.Context, order Promotion, generations launch.Generations) error {
+func (p *promotionRun) permit(ctx context.Context, order Promotion, generations launch.Generations) error {
 	if order.Generation < p.current && !order.Rollback {
 		return advice.With(fmt.Errorf("generation %d is older than the current generation %d", order.Generation, p.current),
 			"add --rollback to go back; docs/upgrading.md says what that does")
@@ -214,7 +214,7 @@ func (e *MissingQueuesError) Error() string {
 
 // missingQueues are the task queues that workers of other generations serve, and none of
 // this one.
-func (p *promotion) missingQueues(ctx context.Context, generation int) (missing []string, err error) {
+func (p *promotionRun) missingQueues(ctx context.Context, generation int) (missing []string, err error) {
 	for _, queue := range queuesOf(p.Launcher.Prefix) {
 		workers, err := launch.WorkersOf(ctx, p.Launcher.Client, p.Launcher.Namespace, queue)
 		if err != nil {

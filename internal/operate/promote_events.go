@@ -12,7 +12,7 @@ import (
 // endAll ends all events that the generation cannot continue, until none is left. The tables
 // say which events are open, and Temporal how each began: visibility would lag behind both,
 // and cannot tell what feeds a topic.
-func (p *promotion) endAll(ctx context.Context) error {
+func (p *promotionRun) endAll(ctx context.Context) error {
 	for {
 		ended := p.ended.Load()
 		claimed, err := p.Store.ClaimedEvents(ctx, maxClaimed)
@@ -41,7 +41,7 @@ func (p *promotion) endAll(ctx context.Context) error {
 	}
 }
 
-func (p *promotion) endThese(ctx context.Context, ids []string) error {
+func (p *promotionRun) endThese(ctx context.Context, ids []string) error {
 	return each(ctx, p, ids, func(ctx context.Context, id string) error {
 		open, err := p.Launcher.OpenEvent(ctx, id)
 		if err != nil || open.RunID == "" || open.Replays(p.done.Generation) {
@@ -56,13 +56,13 @@ func (p *promotion) endThese(ctx context.Context, ids []string) error {
 }
 
 // reason is what the Web UI shows as the cause of the end.
-func (p *promotion) reason() string {
+func (p *promotionRun) reason() string {
 	return fmt.Sprintf("workers of generation %d cannot continue it: Herald starts the event again", p.done.Generation)
 }
 
 // endMarked ends what an interrupted promotion has marked, and perhaps not ended to the last
 // workflow.
-func (p *promotion) endMarked(ctx context.Context) error {
+func (p *promotionRun) endMarked(ctx context.Context) error {
 	return p.marked(ctx, func(ctx context.Context, event notification.StuckEvent) error {
 		open, err := p.Launcher.OpenEvent(ctx, event.ID)
 		if err != nil {
@@ -77,14 +77,14 @@ func (p *promotion) endMarked(ctx context.Context) error {
 }
 
 // startAll starts all marked events again.
-func (p *promotion) startAll(ctx context.Context) error {
+func (p *promotionRun) startAll(ctx context.Context) error {
 	return p.marked(ctx, p.startAgain)
 }
 
 // startAgain starts an event as the sweep does. Attempts under way end first: what they sent
 // is then on record. What cannot be started here, since OUTBOX_SOURCES differs from that of
 // the workers, is left to the sweep.
-func (p *promotion) startAgain(ctx context.Context, event notification.StuckEvent) error {
+func (p *promotionRun) startAgain(ctx context.Context, event notification.StuckEvent) error {
 	if err := p.awaitAttempts(ctx, event.ID); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *promotion) startAgain(ctx context.Context, event notification.StuckEven
 	return p.Store.EventRestarted(ctx, event.ID)
 }
 
-func (p *promotion) awaitAttempts(ctx context.Context, eventID string) error {
+func (p *promotionRun) awaitAttempts(ctx context.Context, eventID string) error {
 	for {
 		underWay, err := p.Store.AttemptsUnderWay(ctx, eventID)
 		if err != nil || !underWay {

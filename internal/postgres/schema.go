@@ -69,18 +69,18 @@ func MayNotRead(err error) bool {
 	return errors.As(err, &refused) && refused.Code == insufficientPrivilege
 }
 
-// schemaError is a database's error with the names of what it is about: tables, columns
+// errorWithSchema is a database's error with the names of what it is about: tables, columns
 // and constraints, which tell an operator what to mend, and never a value of a row.
-type schemaError struct {
+type errorWithSchema struct {
 	error
 	schema string
 }
 
-func (e *schemaError) Unwrap() error { return e.error }
+func (e *errorWithSchema) Unwrap() error { return e.error }
 
 // Schema is "constraint recipient_pkey of table recipient", or what the database says
 // about the text of a statement: "column r.locale does not exist".
-func (e *schemaError) Schema() string { return e.schema }
+func (e *errorWithSchema) Schema() string { return e.schema }
 
 // withSchema adds names to a database's error where they are known to hold no data.
 func withSchema(err error) error {
@@ -89,7 +89,7 @@ func withSchema(err error) error {
 		return err
 	}
 	if schema := schemaOf(refused); schema != "" {
-		return &schemaError{err, schema}
+		return &errorWithSchema{err, schema}
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func (t *Table) readIndexes(ctx context.Context, oid uint32) ([]tableIndex, erro
 var bare = strings.NewReplacer("(", "", ")", "", "::text", "", "::character varying", "")
 
 // serves reports whether a table's index meets a need.
-func (i tableIndex) serves(need index) bool {
+func (i tableIndex) serves(need neededIndex) bool {
 	switch {
 	case !i.Valid:
 		return false

@@ -15,7 +15,7 @@ var byName = map[outboxes.Dialect]dialect{
 type dialect struct {
 	key     string // the unique column that identifies rows for marks
 	columns []column
-	indexes []index
+	indexes []neededIndex
 
 	first   string // the cursor before the first row
 	pending string // $1 …: the parts of a cursor, separated by slashes; last: a limit
@@ -39,8 +39,8 @@ type column struct {
 	written bool     // by Herald
 }
 
-// index is an index that a dialect needs.
-type index struct {
+// neededIndex is an index that a dialect needs.
+type neededIndex struct {
 	name    string   // for a table with the name outbox
 	columns []string // columns in the created index
 	leading int      // an index that begins with this many of the columns is enough
@@ -67,7 +67,7 @@ const errorLength = 255
 // index is checked. Only an outbox with a topic needs that index.
 var heralds = dialect{
 	key: "event_id",
-	indexes: []index{{
+	indexes: []neededIndex{{
 		name: "idx_outbox_unproduced", columns: []string{"seq"}, leading: 1, where: " WHERE produced_at IS NULL AND source = 'herald'",
 		partialOn: "seq", pending: []string{"produced_at IS NULL AND source = 'herald'"},
 	}},

@@ -22,7 +22,7 @@ var shipping = dialect{
 		{name: "shipped_at", types: times, notNull: true},
 		{name: "delivered_at", types: times, written: true},
 	},
-	indexes: []index{{
+	indexes: []neededIndex{{
 		name: "idx_outbox_delivered", columns: []string{"delivered_at", "shipped_at"}, leading: 2,
 		partialOn: "shipped_at", pending: []string{"delivered_at IS NULL"}, finds: true,
 	}},

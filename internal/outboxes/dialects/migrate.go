@@ -53,7 +53,7 @@ func (t *Table) missingIndexes(r relation) []Index {
 const maxName = 63
 
 // indexName returns the index name from the service's documents, with this table's name.
-func (t *Table) indexName(need index) string {
+func (t *Table) indexName(need neededIndex) string {
 	name := strings.Replace(need.name, "_outbox_", "_"+t.name[len(t.name)-1]+"_", 1)
 	return name[:min(len(name), maxName)]
 }

@@ -15,7 +15,7 @@ var orderService = dialect{
 		{name: "sent_at", types: times, written: true},
 		{name: "error_message", types: texts, written: true},
 	},
-	indexes: []index{
+	indexes: []neededIndex{
 		{
 			name: "idx_outbox_status_created", columns: []string{"status", "created_at"}, leading: 2,
 			partialOn: "created_at", pending: []string{"status = 'NEW'"}, finds: true,

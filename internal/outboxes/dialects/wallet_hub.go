@@ -12,7 +12,7 @@ var walletHub = dialect{
 		{name: "created_at", types: times},
 		{name: "sent", types: []string{"boolean"}, notNull: true, written: true},
 	},
-	indexes: []index{{
+	indexes: []neededIndex{{
 		name: "idx_outbox_sent", columns: []string{"sent", "id"}, leading: 1,
 		partialOn: "id", pending: []string{"NOT sent", "sent = false", "sent IS FALSE"},
 	}},
