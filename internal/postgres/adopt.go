@@ -12,9 +12,9 @@ import (
 	"herald/internal/outboxes"
 )
 
-// Adopt inserts the rows of another outbox as events, all that are new in one statement. It
-// returns why events cannot tell people, by id: the database refuses a value, or another
-// source, or an earlier row, has the id. The other events are in.
+// Adopt inserts the new rows of another outbox as events, in one statement. It returns, by
+// id, why it could not insert an event: the database refuses a value, or the id belongs to
+// another source or to an earlier row. It inserts all other events.
 func (s *Store) Adopt(ctx context.Context, source string, events []outboxes.AdoptedEvent) (problems map[string]string, err error) {
 	if len(events) == 0 {
 		return nil, nil
@@ -61,8 +61,8 @@ func (s *Store) insertAdopted(ctx context.Context, source string, events []outbo
 	return s.takenIDs(ctx, source, ids, createdAt)
 }
 
-// takenIDs returns the ids that belong to events of other sources, or of rows that had the
-// key before: ids begin anew where a table is emptied.
+// takenIDs returns a problem for each id that belongs to an event of another source or of
+// an earlier row. Ids start again when a table is emptied.
 func (s *Store) takenIDs(ctx context.Context, source string, ids []string, createdAt []*time.Time) (map[string]string, error) {
 	const query = `
 		SELECT o.event_id
@@ -79,7 +79,7 @@ func (s *Store) takenIDs(ctx context.Context, source string, ids []string, creat
 	return taken, err
 }
 
-// Unadopted returns those of the ids that belong to no event.
+// Unadopted returns the ids that belong to no event.
 func (s *Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
 	const query = `
 		SELECT r.event_id
@@ -90,8 +90,9 @@ func (s *Store) Unadopted(ctx context.Context, ids []string) ([]string, error) {
 	return collect(ctx, s.Pool, "read events", pgx.RowTo[string], query, ids)
 }
 
-// refusal says why the database refused a value, such as a payload with \u0000, or one
-// that is larger as the database writes it, and quotes none; empty: it did not.
+// refusal returns why the database refused a value, or "" if it did not. It may refuse a
+// payload with \u0000, or a payload that grows too large in its spelling. The text quotes
+// no value.
 func refusal(err error) string {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {
@@ -105,9 +106,9 @@ func refusal(err error) string {
 	}
 }
 
-// BeginSource notes where the walk through Herald's own outbox begins, once. It closes the
-// events that release 0.2 kept of a source that tells no people: their rows are produced by
-// the walk.
+// BeginSource records once where the walk through Herald's own outbox begins. For a source
+// that tells no people, it closes the events that release 0.2 kept: the walk produces their
+// rows.
 func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
 	const start = `
 		INSERT INTO source_start (source, seq)
@@ -124,7 +125,7 @@ func (s *Store) BeginSource(ctx context.Context, source outboxes.Source) error {
 			       lease_owner     = NULL,
 			       lease_until     = NULL
 			WHERE  source = $1
-			AND    source <> 'herald' -- as the index has it
+			AND    source <> 'herald' -- matches the index
 			AND    acknowledged_at IS NULL
 			RETURNING event_id
 		)

@@ -9,14 +9,14 @@ import (
 	"herald/internal/notification"
 )
 
-// attemptFacts is a delivery with all that may have changed since it was planned.
+// attemptFacts is a delivery with all facts that may have changed since planning.
 type attemptFacts struct {
 	notification.AttemptCheck
 	now time.Time // by the database's clock
 }
 
-// selectAttemptFacts is the beginning of a query that reads the deliveries n. A
-// delivery without an entity is judged without a membership and an entity's settings.
+// selectAttemptFacts is the start of a query that reads the deliveries n. The rules judge a
+// delivery without an entity without a membership and without an entity's settings.
 const selectAttemptFacts = `
 	SELECT ` + recipientFacts + `,
 	       n.user_type, n.user_id, coalesce(n.entity_type, ''), coalesce(n.entity_id, ''), m.roles,
@@ -50,7 +50,7 @@ const selectAttemptFacts = `
 	` + membershipOf + `
 	WHERE  `
 
-// attemptFacts reads what the rules look at, of deliveries.
+// attemptFacts reads the facts about deliveries that the rules need.
 func (s *Store) attemptFacts(ctx context.Context, ids []string) ([]attemptFacts, error) {
 	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = ANY ($1)", ids)
 	if err != nil {
@@ -75,8 +75,8 @@ func scanAttemptFacts(row pgx.CollectableRow) (attemptFacts, error) {
 	return f, err
 }
 
-// QuietCheck reads what judging a delivery's quiet hours takes, as it is now.
-// Where there is no such delivery, the error is [notification.ErrNoDelivery].
+// QuietCheck reads the current facts for a delivery's quiet hours. If the delivery does not
+// exist, the error is [notification.ErrNoDelivery].
 func (s *Store) QuietCheck(ctx context.Context, deliveryID string) (notification.QuietCheck, error) {
 	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = $1", deliveryID)
 	if err == nil && len(found) == 0 {
@@ -85,8 +85,8 @@ func (s *Store) QuietCheck(ctx context.Context, deliveryID string) (notification
 	return quietCheck(found), err
 }
 
-// DigestQuietCheck reads what judging the quiet hours of a digest takes, as it is
-// now: the recipient's, and those of every entity whose notifications it may list.
+// DigestQuietCheck reads the current facts for a digest's quiet hours. They include the
+// quiet hours of each entity whose notifications the digest may list.
 func (s *Store) DigestQuietCheck(ctx context.Context, key notification.DigestKey) (notification.QuietCheck, error) {
 	const waiting = `n.user_type = $1
 		AND    n.user_id = $2
@@ -101,7 +101,7 @@ func (s *Store) DigestQuietCheck(ctx context.Context, key notification.DigestKey
 	return quietCheck(found), err
 }
 
-// quietCheck is what deliveries to one recipient have in common, and the quiet
+// quietCheck returns the facts that deliveries to one recipient share, and the quiet
 // hours of each of their entities.
 func quietCheck(deliveries []attemptFacts) notification.QuietCheck {
 	var check notification.QuietCheck

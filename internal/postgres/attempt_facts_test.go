@@ -11,8 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// waitedMail has one delivery by mail that was planned two minutes ago, for staff 10
-// of restaurant 5, by an optional route.
+// waitedMail returns a store with one delivery by mail to staff 10 of restaurant 5. It was
+// planned two minutes ago, by an optional route.
 func waitedMail(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -30,7 +30,8 @@ func planWaitedMail(t *testing.T, s *postgres.Store) {
 	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type) VALUES ('RESERVATION_REQUESTED', 'EMAIL')")
 }
 
-// unplanned undoes planWaitedMail, and what the cases of TestBeginAttemptAfterAWait change.
+// unplanned undoes planWaitedMail, and the changes of the cases of
+// TestBeginAttemptAfterAWait.
 const unplanned = `
 	DELETE FROM notification_decision;
 	DELETE FROM notification;
@@ -43,8 +44,8 @@ const unplanned = `
 	DELETE FROM recipient_suppression;
 	INSERT INTO channel_user_type (channel_type, user_type) VALUES ('EMAIL', 'RESTAURANT_USER') ON CONFLICT DO NOTHING`
 
-// Whatever changed while a delivery waited counts: by the rules that planned it, and
-// where an operator ordered it, by less of them.
+// Changes while a delivery waited count, by the rules that planned it. Fewer rules apply if
+// an operator ordered it.
 func TestBeginAttemptAfterAWait(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +67,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 		name    string
 		sql     string
 		dropped string
-		ordered string // the same, of a delivery that an operator ordered
+		ordered string // the same, for a delivery that an operator ordered
 	}{
 		{name: "nothing", sql: "SELECT 1"},
 		{name: "left the directory", sql: "DELETE FROM recipient", dropped: notification.NoLongerRecipient, ordered: notification.NoLongerRecipient},
@@ -124,7 +125,7 @@ func TestBeginAttemptAfterAWait(t *testing.T) {
 	}
 }
 
-// What was planned within the minute is as it was planned.
+// A delivery that was planned within the last minute is not judged again.
 func TestBeginAttemptAtOnce(t *testing.T) {
 	t.Parallel()
 
@@ -138,8 +139,8 @@ func TestBeginAttemptAtOnce(t *testing.T) {
 	require.Equal(t, "to-EMAIL", attempt.Message.To)
 }
 
-// Quiet hours are asked, the group's too, unless an operator has hastened the delivery. One
-// that is to wait keeps its attempts, and says until when.
+// The quiet hours of the recipient and of the group apply, unless an operator has hastened
+// the delivery. A delivery that must wait keeps its attempts, and records until when.
 func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 	t.Parallel()
 
@@ -193,7 +194,7 @@ func TestBeginAttemptJudgesQuietHours(t *testing.T) {
 	}
 }
 
-// A rejected account uses up no attempt, and a day of it leaves two rows.
+// A rejected account uses up no attempt, and a day of rejections leaves two rows.
 func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	t.Parallel()
 
@@ -220,7 +221,7 @@ func TestRejectedAccountUsesUpNothing(t *testing.T) {
 	require.Equal(t, notification.Tried{Begun: 1}, begin(t, s, mail, 4).Tried, "of a run that begins here")
 }
 
-// Each item of a digest is judged by itself; what is dropped is said at each attempt.
+// The rules judge each item of a digest separately. Each attempt shows the dropped items.
 func TestBeginDigestJudgesItsItems(t *testing.T) {
 	t.Parallel()
 
@@ -258,7 +259,7 @@ func TestBeginDigestJudgesItsItems(t *testing.T) {
 	require.Equal(t, dropped, again.Dropped)
 }
 
-// A digest is judged by the quiet hours of each of the deliveries that it lists.
+// The quiet hours of each delivery that a digest lists apply to the digest.
 func TestQuietCheck(t *testing.T) {
 	t.Parallel()
 
@@ -273,7 +274,7 @@ func TestQuietCheck(t *testing.T) {
 		         VALUES ('RESTAURANT', '5', 'EMAIL', NULL, '22:00', '07:00', 'Europe/Rome'), ('RESTAURANT', '5', 'SMS', NULL, '01:00', '02:00', NULL),
 		                ('RESTAURANT', '6', 'EMAIL', NULL, '03:00', '04:00', NULL), ('CUSTOMER', '0', 'EMAIL', NULL, '05:00', '06:00', NULL)`
 		ofType = "INSERT INTO entity_notification_settings (entity_type, entity_id, channel_type, event_type) VALUES ('RESTAURANT', '5', 'EMAIL', 'RESERVATION_REQUESTED')"
-		older  = "UPDATE notification SET entity_type = NULL, entity_id = NULL" // planned by a release that did not keep the entity
+		older  = "UPDATE notification SET entity_type = NULL, entity_id = NULL" // planned by a release that did not store the entity
 	)
 	evening := &notification.QuietHours{Start: 22*time.Hour + 30*time.Minute + 15*time.Second, End: 7 * time.Hour}
 	night := &notification.QuietHours{Start: 22 * time.Hour, End: 7 * time.Hour}

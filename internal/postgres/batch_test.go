@@ -13,8 +13,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// A batch has what is to be sent at once and was never attempted, in the order in which it
-// is sent: a higher priority first.
+// A batch contains the deliveries that are due at once and were never attempted, with a
+// higher priority first.
 func TestBatchDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -31,10 +31,10 @@ func TestBatchDeliveries(t *testing.T) {
 	require.Equal(t, []string{staffMail(6), staffMail(4)}, read(notification.IDRange{First: 1, Last: last}))
 
 	begin(t, s, staffMail(6), 0)
-	require.Equal(t, []string{staffMail(8), staffMail(4)}, read(ids), "what was attempted leaves the batch")
+	require.Equal(t, []string{staffMail(8), staffMail(4)}, read(ids), "an attempted delivery leaves the batch")
 }
 
-// A batch asks for its own range alone.
+// A batch reads only its own range.
 func TestBatchLeft(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +51,7 @@ func TestBatchLeft(t *testing.T) {
 	}
 }
 
-// What a batch asks about its rest does not grow with the deliveries behind it.
+// The cost of asking for a batch's rest does not grow with the deliveries behind it.
 func TestBatchLeftReadsNoFurther(t *testing.T) {
 	t.Parallel()
 
@@ -63,7 +63,7 @@ func TestBatchLeftReadsNoFurther(t *testing.T) {
 	require.Less(t, blocksOf(t, s, asked.heard[0]), 20)
 }
 
-// What FAILED is to be made again, but for what a receipt says.
+// FAILED deliveries become PENDING again, unless a receipt made them FAILED.
 func TestReopenFailed(t *testing.T) {
 	t.Parallel()
 
@@ -81,7 +81,7 @@ func TestReopenFailed(t *testing.T) {
 	require.Equal(t, []string{staffMail(6)}, list(t, s, "SELECT delivery_id FROM notification WHERE status = 'FAILED'"))
 }
 
-// failedMails is evt-1 with n deliveries, each of which failed for good.
+// failedMails returns a store with n deliveries of evt-1, which all failed for good.
 func failedMails(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -93,7 +93,7 @@ func failedMails(t *testing.T, n int) *postgres.Store {
 	return s
 }
 
-// claimFailed claims page after page of a range.
+// claimFailed claims all pages of a range.
 func claimFailed(t *testing.T, s *postgres.Store, ids notification.IDRange, most int) (all []string) {
 	part := notification.Part{EventID: "evt-1", Lane: mails, IDs: ids}
 	for {
@@ -111,8 +111,8 @@ func claimFailed(t *testing.T, s *postgres.Store, ids notification.IDRange, most
 	}
 }
 
-// The first failures of an event get a failed workflow, whichever batch they are of. A repeat
-// finds the same ones.
+// The first failures of an event get a failed workflow, from any batch. A repeat finds the
+// same ones.
 func TestClaimFailed(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ func TestClaimFailed(t *testing.T) {
 	require.Equal(t, 10, get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
 }
 
-// Batches that end at the same time do not exceed the limit together.
+// Batches that end at the same time together keep within the limit.
 func TestClaimFailedOfManyBatches(t *testing.T) {
 	t.Parallel()
 
@@ -144,9 +144,8 @@ func TestClaimFailedOfManyBatches(t *testing.T) {
 	require.Equal(t, 25, get[int](t, s, "SELECT count(*) FROM notification WHERE failed_child"))
 }
 
-// Of an event with 30,000 deliveries, no statement of planning and of handing out reads
-// more than the few rows that it is about, whatever the table looked like when the
-// statistics were made.
+// Planning and handing out an event with 30,000 deliveries reads only a few rows in each
+// statement, whatever the statistics of the table say.
 func TestBroadcastIsReadByPages(t *testing.T) {
 	t.Parallel()
 
@@ -202,7 +201,7 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 			t.Parallel()
 
 			s := postgrestest.New(t)
-			exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // they stay as they are
+			exec(t, s, "ALTER TABLE notification SET (autovacuum_enabled = false)") // the statistics stay as they are
 			if statistics == "of one that was sent" {
 				exec(t, s, broadcast, "evt-8", "before", "SENT")
 			}
@@ -231,7 +230,8 @@ func TestBroadcastIsReadByPages(t *testing.T) {
 	}
 }
 
-// blocksOf is how many blocks the database touches for a statement, which changes nothing.
+// blocksOf returns the number of blocks that the database reads for a statement, which
+// changes nothing.
 func blocksOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) int {
 	t.Helper()
 	var plans []struct {

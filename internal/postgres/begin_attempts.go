@@ -8,14 +8,15 @@ import (
 	"herald/internal/notification"
 )
 
-// BeginAttempts begins attempts at deliveries, for every sender, and returns one per id, in
-// their order. An attempt is a lease in the delivery's row: until it ends or runs out nobody
-// else begins one.
+// BeginAttempts begins attempts at deliveries, for every sender, and returns one attempt
+// per id, in the order of the ids. An attempt is a lease in the delivery's row. Nobody else
+// begins an attempt until the lease ends or runs out.
 //
-// One statement takes the leases of all deliveries. Those that were planned more than a
-// minute ago, that had to wait, or whose event another one cancels, are then judged again,
-// from what is committed after their leases were taken; see [Store.judge]. A delivery that
-// was not begun costs one more statement, which reads its status.
+// One statement takes the leases of all deliveries. The rules then judge some of them
+// again, with facts committed after the leases were taken; see [Store.judge]. These
+// deliveries were planned more than a minute ago, had to wait, or have an event that
+// another event cancels. One more statement reads the status of deliveries that were not
+// begun.
 func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]notification.Attempt, error) {
 	begun := attempts{}
 	if !in.Look {
@@ -37,30 +38,30 @@ func (s *Store) BeginAttempts(ctx context.Context, in notification.Begin) ([]not
 	return ordered, nil
 }
 
-// attempts are attempts by delivery id.
+// attempts holds attempts by delivery id.
 type attempts map[string]notification.Attempt
 
 const (
-	// retried reports whether an operator retries the delivery n. It only keeps a batch from
-	// what a retry will send: the lease keeps the two apart.
+	// retried reports whether an operator retries the delivery n. It only makes a batch
+	// skip what a retry will send. The lease keeps the two senders apart.
 	retried = `EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)`
 
-	// formerLease reports whether a worker of release 0.2, which knew no leases, may be making
-	// an attempt at the delivery n.
+	// formerLease reports whether a worker of release 0.2 may be making an attempt at the
+	// delivery n. That release knew no leases.
 	formerLease = `EXISTS (
 		           SELECT FROM delivery_attempt a
 		           WHERE  a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.ended_at IS NULL AND a.started_at > now() - interval '2 minutes')`
 
-	// rejectedTwice reports whether the last attempt at the delivery n, and one before it in
-	// this run, found our account rejected. The next one then takes the number and the row of
-	// the last: a day of them, one a minute, leaves two rows.
+	// rejectedTwice reports whether the last attempt at the delivery n, and an earlier
+	// attempt in this run, found our account rejected. The next attempt then reuses the
+	// number and the row of the last. So a day of attempts, one a minute, leaves two rows.
 	rejectedTwice = `EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt = n.attempt_count AND a.outcome = 'ACCOUNT')
 			           AND EXISTS (SELECT FROM delivery_attempt a WHERE a.delivery_id = n.delivery_id AND a.attempt > $6 AND a.attempt < n.attempt_count AND a.outcome = 'ACCOUNT')`
 
-	// beginAttempts locks the rows in the order of all that locks several. A lock that it waited
-	// for shows it the row as it is by then, and every condition that keeps two senders apart
-	// is about the row alone. The planner cannot see how many deliveries there are, nor which
-	// status they have: so it keeps its plan, and goes by the ids.
+	// beginAttempts locks rows by id, as every statement that locks several rows does.
+	// After it waits for a lock, it sees the current row. Every condition that keeps two
+	// senders apart is about that row alone. The planner cannot see the number or the
+	// status of the deliveries, so it keeps its plan, which reads by id.
 	beginAttempts = `
 		WITH due AS (
 			SELECT n.id, n.delivery_id, n.attempt_count, n.attempt_owner, n.attempt_began
@@ -106,7 +107,8 @@ const (
 		) t ON true`
 )
 
-// takeLeases begins what is due, and returns the ids of the deliveries that are to be judged.
+// takeLeases begins the deliveries that are due, and returns the ids of the deliveries to
+// judge.
 func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun attempts) (toJudge []string, err error) {
 	rows, err := s.Pool.Query(ctx, beginAttempts, in.DeliveryIDs, in.First, in.Owner, in.Lease, maxDevices, in.Before)
 	if err != nil {
@@ -129,7 +131,7 @@ func (s *Store) takeLeases(ctx context.Context, in notification.Begin, begun att
 	return toJudge, rows.Err()
 }
 
-// readStatuses reads how those deliveries are that were not begun.
+// readStatuses reads the status of the deliveries that were not begun.
 func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) error {
 	const query = `
 		SELECT n.delivery_id, n.status, n.receipt_failed,
@@ -159,8 +161,8 @@ func (s *Store) readStatuses(ctx context.Context, ids []string, begun attempts) 
 }
 
 const (
-	// messageFacts are the columns of a message to send, which takeLeases scans; $5 is
-	// how many devices it may have.
+	// messageFacts are the columns of a message to send, which takeLeases scans; $5 limits
+	// its devices.
 	messageFacts = `
 		       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, ''), n.user_type, n.user_id,
 		       coalesce(r.name, ''), coalesce(n.recipient_address, ''), coalesce(n.title, ''), coalesce(n.body, ''), n.created_at,
@@ -175,7 +177,7 @@ const (
 		       coalesce(u.audience, ''),
 		       coalesce(g.category, ''),
 		       coalesce(NOT p.mandatory, false)`
-	// messageOf joins what messageFacts reads to the deliveries n that were begun.
+	// messageOf joins the tables that messageFacts reads to the begun deliveries n.
 	messageOf = `FROM   begun n
 		LEFT JOIN user_type u USING (user_type)
 		` + recipientOf + `
@@ -183,5 +185,5 @@ const (
 		LEFT JOIN event_category g ON g.event_type = n.event_type`
 )
 
-// maxDevices bounds the devices of one person that a push goes to.
+// maxDevices limits the devices of one person that a push goes to.
 const maxDevices = 20

@@ -13,7 +13,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// mailsTo plans a mail of evt-1 to each of n members of restaurant 5, staff 0 and so on, and
+// mailsTo plans a mail of evt-1 to each of n members of restaurant 5, from staff 0 on. It
 // returns the ids of the deliveries.
 func mailsTo(t *testing.T, n int) (*postgres.Store, []string) {
 	t.Helper()
@@ -42,7 +42,7 @@ func mailsTo(t *testing.T, n int) (*postgres.Store, []string) {
 
 func staffMail(i int) string { return fmt.Sprintf("evt-1-staff%d-EMAIL", i) }
 
-// past makes deliveries ones that were planned more than a minute ago.
+// past moves the planning of deliveries to two minutes ago.
 const past = "UPDATE notification SET created_at = now() - interval '2 minutes'"
 
 func beginBatch(t *testing.T, s *postgres.Store, ids []string) []notification.Attempt {
@@ -50,7 +50,7 @@ func beginBatch(t *testing.T, s *postgres.Store, ids []string) []notification.At
 	return beginAs(t, s, notification.Begin{DeliveryIDs: ids, First: true})
 }
 
-// Who only looks begins nothing.
+// A sender that only looks begins nothing.
 func TestBeginAttemptsLooks(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +92,7 @@ func TestBeginAnAttempt(t *testing.T) {
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"), "it is written when it ends")
 }
 
-// Attempts are numbered over all runs; what the policy limits is counted in one.
+// Attempts are numbered over all runs. The policy limits the attempts of one run.
 func TestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 
@@ -103,7 +103,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 	}
 	require.Equal(t, [3]int{1, 1, 0}, counts(0))
 	endAttempt(t, s, 1, notification.OutcomeBusy, "sendgrid is busy: 429")
-	require.Equal(t, [3]int{2, 2, 1}, counts(0)) // dies in mid-call
+	require.Equal(t, [3]int{2, 2, 1}, counts(0)) // dies during the call
 	require.Equal(t, [3]int{3, 3, 1}, counts(0))
 	endAttempt(t, s, 3, notification.OutcomeRefused, "sendgrid refused: 400")
 	must(s.GiveUp(t.Context(), mail, notification.Failed, "sendgrid refused: 400"))(t)
@@ -114,8 +114,8 @@ func TestAttemptsAreCounted(t *testing.T) {
 	require.Equal(t, "BUSY,LOST,REFUSED,SENT", get[string](t, s, "SELECT string_agg(outcome, ',' ORDER BY attempt) FROM delivery_attempt WHERE ended_at >= started_at"))
 }
 
-// A group begins what each of its deliveries would, had it begun alone; a batch leaves out
-// what was attempted before.
+// A group begins the same attempts as its deliveries would alone. A batch leaves out
+// deliveries that were attempted before.
 func TestBeginAttempts(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +156,7 @@ func TestBeginAttempts(t *testing.T) {
 	}
 }
 
-// An attempt that is given back was none.
+// An attempt that is given back does not count.
 func TestReleaseAttempts(t *testing.T) {
 	t.Parallel()
 
@@ -174,8 +174,8 @@ func TestReleaseAttempts(t *testing.T) {
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
-// A lease that ran out is an attempt that was lost: whoever finds it writes it down, once. If
-// its process lives after all, what it says counts, and the lease of the next one stands.
+// A lease that ran out is a lost attempt. The next sender records it, once. If the old
+// process still lives, its result counts, and the lease of the next attempt stays.
 func TestAnAttemptIsLost(t *testing.T) {
 	t.Parallel()
 
@@ -197,7 +197,7 @@ func TestAnAttemptIsLost(t *testing.T) {
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 }
 
-// atMost is an attempt whose lease is rounded up to the longest that it may be.
+// atMost returns an attempt with its lease rounded up to the longest possible lease.
 func atMost(longest time.Duration, a notification.Attempt) notification.Attempt {
 	if a.LeasedFor > 0 && a.LeasedFor < longest {
 		a.LeasedFor = longest
@@ -205,8 +205,9 @@ func atMost(longest time.Duration, a notification.Attempt) notification.Attempt 
 	return a
 }
 
-// Release 0.2 wrote attempts down when they began, and knew no leases. One that may be under
-// way is waited for, one that died counts as lost, and what it says when it ends is recorded.
+// Release 0.2 recorded attempts when they began, and knew no leases. Herald waits for an
+// attempt that may be in flight. It counts a dead one as lost, and records its result when
+// it ends.
 func TestAttemptsOfRelease02(t *testing.T) {
 	t.Parallel()
 
@@ -224,8 +225,8 @@ func TestAttemptsOfRelease02(t *testing.T) {
 	require.Equal(t, "SENT", get[string](t, s, "SELECT outcome FROM delivery_attempt WHERE ended_at > started_at"))
 }
 
-// Of a group that was planned a while ago each delivery is judged for itself: what changed
-// for one of them drops it alone, and it goes to the address of now.
+// In a group that was planned a while ago, the rules judge each delivery separately. A
+// change for one delivery drops only that one. Deliveries go to the current address.
 func TestBeginAttemptsJudges(t *testing.T) {
 	t.Parallel()
 
@@ -248,7 +249,7 @@ func TestBeginAttemptsJudges(t *testing.T) {
 	}
 }
 
-// Where the rules cannot be asked, nothing is begun, and all is as it was.
+// If the rules cannot be asked, no attempt begins, and nothing changes.
 func TestBeginAttemptsWithoutRules(t *testing.T) {
 	t.Parallel()
 
@@ -260,7 +261,7 @@ func TestBeginAttemptsWithoutRules(t *testing.T) {
 	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_owner IS NULL AND attempt_count = 0 AND status = 'PENDING'"))
 }
 
-// What an operator retries has a run of its own, which sends it.
+// A delivery that an operator retries has its own run, which sends it.
 func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 	t.Parallel()
 
@@ -273,7 +274,7 @@ func TestBeginAttemptsOfARetriedDelivery(t *testing.T) {
 	require.Equal(t, 1, attempts[1].Number)
 }
 
-// Where another event takes theirs back, no delivery is begun, however new it is.
+// If another event takes their event back, no delivery begins, however new it is.
 func TestBeginAttemptsOfACancelledEvent(t *testing.T) {
 	t.Parallel()
 
@@ -286,7 +287,7 @@ func TestBeginAttemptsOfACancelledEvent(t *testing.T) {
 	}
 }
 
-// Two executions of one batch begin each delivery once, whichever order they take.
+// Two executions of one batch begin each delivery once, in any order.
 func TestBeginAttemptsTwice(t *testing.T) {
 	t.Parallel()
 
@@ -314,7 +315,7 @@ func TestBeginAttemptsTwice(t *testing.T) {
 	require.ElementsMatch(t, ids, got)
 }
 
-// A group asks as often as one delivery does, whether it is judged or not.
+// A group needs as many statements as one delivery, judged or not.
 func TestBeginAttemptsAsksOnce(t *testing.T) {
 	t.Parallel()
 
@@ -335,7 +336,8 @@ func TestBeginAttemptsAsksOnce(t *testing.T) {
 	require.Equal(t, 500, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_count = 1"))
 }
 
-// What could not be rendered says why at each attempt, and can never be sent.
+// A delivery that could not be rendered returns the reason at each attempt, and can never
+// be sent.
 func TestBeginAttemptsOfAProblem(t *testing.T) {
 	t.Parallel()
 

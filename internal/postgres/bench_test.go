@@ -15,8 +15,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// BenchmarkAttempts measures what beginning and ending a delivery's attempt costs, alone and
-// in groups, of deliveries that were planned just now and of those that are judged again.
+// BenchmarkAttempts measures the cost of beginning and ending attempts, alone and in
+// groups. The deliveries were just planned, or are judged again.
 //
 //	go test ./internal/postgres -run '^$' -bench Attempts -benchtime 2000x
 func BenchmarkAttempts(b *testing.B) {
@@ -93,9 +93,9 @@ func attemptAll(b *testing.B, s *postgres.Store, in notification.Begin) {
 	require.NoError(b, err)
 }
 
-// BenchmarkProducers measures what the hint to the poller costs those who write
-// events: 32 of them, each in a transaction per event, without a trigger, with
-// one that always notifies, and with the guarded one of the migrations.
+// BenchmarkProducers measures the cost of the hint to the poller for producers of events:
+// 32 of them, each in a transaction per event. It runs without a trigger, with one that
+// always notifies, and with the guarded one of the migrations.
 //
 //	go test ./internal/postgres -run '^$' -bench Producers -benchtime 5s
 func BenchmarkProducers(b *testing.B) {
@@ -108,7 +108,7 @@ func BenchmarkProducers(b *testing.B) {
 			    RETURN NULL;
 			END;
 			$$`},
-		{"guarded", "SELECT"}, // as it is
+		{"guarded", "SELECT"}, // unchanged
 	}
 	for _, trigger := range triggers {
 		b.Run(trigger.name, func(b *testing.B) { benchmarkProducers(b, trigger.sql) })
@@ -129,7 +129,7 @@ func benchmarkProducers(b *testing.B, trigger string) {
 	go s.ListenEvents(b.Context(), func() {
 		select {
 		case listening <- struct{}{}:
-		default: // a hint
+		default: // a wake-up is only a hint
 		}
 	})
 	<-listening

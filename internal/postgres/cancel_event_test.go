@@ -21,8 +21,8 @@ func cancel(t *testing.T, s *postgres.Store) {
 		VALUES ('evt-2', 'RESERVATION_CANCELLED', 'RESTAURANT', '5', '{}', 'evt-1')`)
 }
 
-// From its commit on every reader knows: the planner of an event that comes later, the
-// poller, the sweep and the operators.
+// Every reader sees a cancellation from its commit on: the planner of an event that comes
+// later, the poller, the sweep and the operators.
 func TestCancelsIsSeenByAll(t *testing.T) {
 	t.Parallel()
 
@@ -47,8 +47,8 @@ func TestCancelsIsSeenByAll(t *testing.T) {
 	require.Equal(t, "evt-2", must(s.DeliveryState(t.Context(), mail))(t).CancelledBy)
 }
 
-// No attempt begins at what was taken back, however it would begin. Only the order of an
-// operator who knew of it stands above that.
+// No attempt begins for a cancelled event. The only exception is an order of an operator
+// who knew of the cancellation.
 func TestBeginAttemptOfACancelledEvent(t *testing.T) {
 	t.Parallel()
 
@@ -81,7 +81,7 @@ func addRecipientOnce(t *testing.T, s *postgres.Store) {
 	exec(t, s, "INSERT INTO recipient (user_type, user_id, email) VALUES ('RESTAURANT_USER', '10', 'ada@example.com') ON CONFLICT DO NOTHING")
 }
 
-// An item of a digest that was taken back is not listed; the others are.
+// A digest does not list an item that was taken back. It lists the others.
 func TestBeginDigestWithACancelledItem(t *testing.T) {
 	t.Parallel()
 
@@ -95,7 +95,7 @@ func TestBeginDigestWithACancelledItem(t *testing.T) {
 	require.Equal(t, map[string]string{item(1): byEvent2}, attempt.Dropped)
 }
 
-// Only what waits is cancelled; an item whose digest is with the provider is left to it.
+// Only waiting deliveries are cancelled. An item whose digest is with the provider stays.
 func TestCancelDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -131,7 +131,7 @@ func TestCancelDeliveries(t *testing.T) {
 	}
 }
 
-// What is with its provider becomes SENT after all.
+// A delivery that is with its provider still becomes SENT.
 func TestCancelDeliveriesInMidCall(t *testing.T) {
 	t.Parallel()
 
@@ -154,8 +154,8 @@ func TestCancelDeliveriesInBatches(t *testing.T) {
 	}
 }
 
-// Cancelling a part leaves alone the rest of the event, and deliveries that have a workflow
-// elsewhere.
+// Cancelling a part leaves the rest of the event alone, and deliveries that have another
+// workflow.
 func TestCancelPart(t *testing.T) {
 	t.Parallel()
 
@@ -181,7 +181,7 @@ func TestCancelPart(t *testing.T) {
 	require.Equal(t, []string{"1", "4", "5", "6", "7", "8", "9"}, cancelled(notification.Part{EventID: "evt-1", Lane: laterMails}, 10))
 }
 
-// Whoever ends a delivery that was taken back, its reason is that.
+// A delivery of a cancelled event gets the cancellation as its reason, whatever ends it.
 func TestEndsOfACancelledEvent(t *testing.T) {
 	t.Parallel()
 
@@ -195,8 +195,8 @@ func TestEndsOfACancelledEvent(t *testing.T) {
 	require.Equal(t, []string{byEvent2, byEvent2}, list(t, s, "SELECT last_error FROM notification WHERE status = 'CANCELLED'"))
 }
 
-// Asking for the event that cancels another one reads an index, also before the
-// database knows anything of the column.
+// Finding the event that cancels another one uses an index, even before the database has
+// statistics of the column.
 func TestCancellerIsFoundByIndex(t *testing.T) {
 	t.Parallel()
 

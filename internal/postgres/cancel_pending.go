@@ -8,11 +8,12 @@ import (
 	"herald/internal/notification"
 )
 
-// chunk is how many deliveries one transaction cancels. A large event has a million.
+// chunk is the number of deliveries that one transaction cancels. A large event has a
+// million.
 const chunk = 1000
 
-// cancelPending cancels the PENDING deliveries of an event whose workflow has ended or never
-// starts, in chunks. It leaves out a delivery that an operator retries, since the retry has
+// cancelPending cancels the PENDING deliveries of an event in chunks, when its workflow has
+// ended or never starts. It skips a delivery that an operator retries, since the retry has
 // its own workflow. If it is interrupted, a repeat cancels the rest.
 func (s *Store) cancelPending(ctx context.Context, eventID string, reason notification.EndReason) error {
 	lanes, err := s.Lanes(ctx, eventID)
@@ -30,28 +31,30 @@ func (s *Store) cancelPending(ctx context.Context, eventID string, reason notifi
 	return nil
 }
 
-// CancelPart cancels PENDING deliveries of a part of an event: the first ones, up to limit,
-// in the order of their notification.id. It leaves out a delivery that an operator retries, and one that
-// follows another delivery: the workflow that waits for the other one makes it. next is the
-// first id to look at after them; 0: that was all.
+// CancelPart cancels the first PENDING deliveries of a part of an event, up to limit, in
+// the order of notification.id. It skips a delivery that an operator retries. It also skips
+// a delivery that follows another one: the workflow that waits for the other one handles
+// it. next is the first id to read after them; 0: that was all.
 func (s *Store) CancelPart(ctx context.Context, part notification.Part, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
 	cancelled, next, err = s.cancelChunk(ctx, part, false, reason, limit)
 	return cancelled, next, wrap(err, "cancel a part of an event")
 }
 
-// cancelChunk is [Store.CancelPart]; followers says that deliveries that follow others count.
+// cancelChunk is [Store.CancelPart]. With followers, it also cancels deliveries that follow
+// others.
 func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followers bool, reason notification.EndReason, limit int) (cancelled int, next int64, err error) {
 	const lock = `
 		SELECT n.id
 		FROM   notification n
 		WHERE  ` + inPart + `
 		AND    ` + undelivered + `
-		AND    n.status = (SELECT 'PENDING') -- keeps the planner to the index of the lane
+		AND    n.status = (SELECT 'PENDING') -- keeps the planner on the index of the lane
 		AND    ($6 OR n.escalated_from IS NULL)
 		ORDER BY n.id
 		LIMIT  $7
 		FOR UPDATE`
-	// A second statement sees a retry that committed while the first one waited for its row.
+	// A second statement sees a retry that committed while the first one waited for its
+	// row.
 	const cancel = `
 		UPDATE notification n
 		SET    status     = 'CANCELLED',
@@ -75,19 +78,19 @@ func (s *Store) cancelChunk(ctx context.Context, part notification.Part, followe
 	return cancelled, next, err
 }
 
-// canceller is the id of the event that cancels the one of the row n; null: none does.
-// The order has the planner use the index whatever it knows of the column, which is
+// canceller is the id of the event that cancels the event of the row n; null: none does.
+// The order makes the planner use the index, whatever its statistics say: the column is
 // always null in most installations.
 const canceller = `(SELECT y.event_id FROM event_outbox y WHERE y.cancels = n.event_id ORDER BY y.seq LIMIT 1)`
 
-// cancellation is why nothing of the event of the row n is sent any more; null: no other
+// cancellation is the reason to send nothing more of the event of the row n; null: no other
 // event cancels it.
 const cancellation = `'` + notification.CancelledByEvent + `' || ` + canceller
 
-// CancelDeliveries cancels up to limit deliveries of an event that are PENDING, and
-// returns how many. It leaves out those whose digest is with the provider. A delivery
-// that is with the provider alone becomes SENT after all, if the provider takes it. A
-// delivery stays in its digest, which finds there why it is not to be sent.
+// CancelDeliveries cancels up to limit PENDING deliveries of an event, and returns their
+// number. It skips deliveries whose digest is with the provider. A single delivery that is
+// with the provider still becomes SENT if the provider accepts it. A cancelled delivery
+// stays in its digest, which reads there why not to send it.
 func (s *Store) CancelDeliveries(ctx context.Context, eventID, reason string, limit int) (int, error) {
 	const query = `
 		UPDATE notification

@@ -8,12 +8,13 @@ import (
 	"herald/internal/notification"
 )
 
-// ClaimFailed returns failed deliveries of a part that get a failed workflow each: the first
-// ones, up to limit, in the order of their notification.id. It marks the failed deliveries
-// of the part: as having a workflow until most of the event have one, then as having none. A repeat returns the same ones.
-// next is the first id to read after them; 0: that was all.
+// ClaimFailed returns the failed deliveries of a part that get a failed workflow each: the
+// first ones, up to limit, in the order of notification.id. It marks the failed
+// deliveries of the part: as having a workflow until the event has `most`, then as having none. A
+// repeat returns the same deliveries. next is the first id to read after them; 0: that was
+// all.
 func (s *Store) ClaimFailed(ctx context.Context, part notification.Part, most, limit int) (failed []notification.FailedDelivery, next int64, err error) {
-	// Batches of one event count one after another: the next statement sees the marks of the others.
+	// Batches of one event count one after another: each sees the marks of the others.
 	const lock = `SELECT pg_advisory_xact_lock(hashtextextended('failed_child ' || $1, 0))`
 	const mark = `
 		UPDATE notification n

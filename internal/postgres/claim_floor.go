@@ -7,42 +7,42 @@ import (
 	"herald/internal/notification"
 )
 
-// claimFloor is the seq from which most claims of a source look for pending events. While
-// some session holds an old snapshot, each row that was pending since is read again by
-// every claim that begins before it.
+// claimFloor is the seq from which most claims of a source look for pending events. While a
+// session holds an old snapshot, Postgres keeps an index entry for each row that was
+// pending since then. A claim that starts before these entries reads them all again.
 //
-// A row may come to be free below the floor: its producer committed late, or its lease ran
-// out. So the floor stays a moment behind the claims, which leaves producers as much time
-// between insert and commit, and once a second a claim looks at all rows.
+// A row may become free below the floor: its producer committed late, or its lease ran out.
+// So the floor stays a moment behind the claims, which gives producers time between insert
+// and commit. Once a second, a claim looks at all rows.
 type claimFloor struct {
 	mu     sync.Mutex
-	looked time.Time // when a claim looked at all rows
-	moved  time.Time // when the floor was moved
+	looked time.Time // when a claim last looked at all rows
+	moved  time.Time // when the floor last moved
 	floor  int64
 	next   int64 // the floor after its next move
-	behind int64 // the seq after all that was claimed
+	behind int64 // the seq after the last claimed event
 }
 
 const (
-	// lookInterval is how long what is free below the floor may wait.
+	// lookInterval is the longest time that a free row below the floor waits.
 	lookInterval = time.Second
-	// floorInterval is the time between two moves of the floor, which is once to twice that far
-	// behind the claims.
+	// floorInterval is the time between two moves of the floor. The floor stays one to two
+	// intervals behind the claims.
 	floorInterval = 250 * time.Millisecond
 )
 
-// from returns from which seq a claim looks for events; 0: at all of them.
+// from returns the seq from which a claim looks for events; 0: at all of them.
 func (f *claimFloor) from(now time.Time) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Sub(f.looked) < lookInterval {
 		return f.floor
 	}
-	f.looked = now // other claims need not look, too
+	f.looked = now // other claims need not look too
 	return 0
 }
 
-// claimed notes what a claim found.
+// claimed records the rows that a claim found.
 func (f *claimFloor) claimed(rows []claimedEvent, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,7 +51,7 @@ func (f *claimFloor) claimed(rows []claimedEvent, now time.Time) {
 		first = rows[0].Seq
 		f.behind = max(f.behind, rows[len(rows)-1].Seq+1)
 	}
-	if first < f.floor { // more may be free there
+	if first < f.floor { // more rows may be free there
 		f.floor, f.next, f.moved = first, first, now
 	}
 	if now.Sub(f.moved) >= floorInterval {
@@ -65,7 +65,7 @@ type claimedEvent struct {
 	Seq int64
 }
 
-// claimFloors has the floor of each source.
+// claimFloors holds the floor of each source.
 type claimFloors struct {
 	mu     sync.Mutex
 	floors map[string]*claimFloor

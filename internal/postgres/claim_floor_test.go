@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Claims look for events from where they began a moment ago, and once a second at all.
+// Claims look for events from where claims began a moment ago, and once a second at all.
 func TestClaimFloor(t *testing.T) {
 	t.Parallel()
 
@@ -44,7 +44,7 @@ func TestClaimFloor(t *testing.T) {
 	}
 }
 
-// Each source has a floor of its own: the rows of one say nothing of those of another.
+// Each source has a separate floor, independent of the rows of other sources.
 func TestClaimFloorOfEachSource(t *testing.T) {
 	t.Parallel()
 

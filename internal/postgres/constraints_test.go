@@ -23,8 +23,8 @@ const (
 	deliveryValues           = `) VALUES ('evt-2', 'T', 'CUSTOMER', '1', 'EMAIL', 'd2', 'title', 'body', `
 )
 
-// refusals has, for each constraint of the schema, statements that it refuses.
-// The directory has customer 1, with delivery d1 of evt-1 and one attempt.
+// refusals holds, for each constraint of the schema, statements that it refuses. The
+// directory has customer 1, with delivery d1 of evt-1 and one attempt.
 var refusals = map[string][]string{
 	"event_outbox_status":                    {`UPDATE event_outbox SET status = 'DONE'`},
 	"event_outbox_published_once_processed":  {`UPDATE event_outbox SET status = 'PROCESSED'`, `UPDATE event_outbox SET published_at = now()`},
@@ -169,7 +169,7 @@ var refusals = map[string][]string{
 	"recipient_timezone_known":                  {`INSERT INTO recipient (user_type, user_id, timezone) VALUES ('CUSTOMER', '2', 'Europe/Atlantis')`},
 }
 
-// raised are the constraints whose expression fails with an error of its own.
+// raised holds the constraints whose expression fails with a separate error.
 var raised = map[string]string{
 	"recipient_timezone_known":                          `time zone "Europe/Atlantis" not recognized`,
 	"entity_notification_settings_quiet_hours_timezone": `time zone "Europe/Atlantis" not recognized`,
@@ -211,7 +211,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// What is just inside the limits is taken.
+// Values just inside the limits are accepted.
 func TestConstraintsLetPass(t *testing.T) {
 	t.Parallel()
 

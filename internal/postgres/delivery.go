@@ -9,7 +9,7 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliveryState is what operators' verbs need to know of a delivery.
+// DeliveryState is the state of a delivery that operators' commands need.
 type DeliveryState struct {
 	Status    notification.Status
 	Channel   notification.Channel
@@ -28,8 +28,8 @@ type DeliveryState struct {
 	UnderWay    bool   // an attempt is being made
 }
 
-// DeliveryState reads how far a delivery has come. If there is no such delivery, the
-// error is [notification.ErrNoDelivery].
+// DeliveryState reads the state of a delivery. If the delivery does not exist, the error is
+// [notification.ErrNoDelivery].
 func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryState, error) {
 	const query = `
 		SELECT n.status, n.channel, n.event_id, n.event_type,
@@ -48,10 +48,10 @@ func (s *Store) DeliveryState(ctx context.Context, deliveryID string) (DeliveryS
 }
 
 // GiveUp ends a delivery that will not be sent, as FAILED or CANCELLED, and returns its
-// status after that. If it is cancelled and another event cancels its own, that is the
-// reason. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. One that
-// is to be cancelled while an attempt at its digest is under way stays PENDING. One whose
-// attempts all died with their processes has come to the end of its first attempt here.
+// status after that. If another event cancels the delivery's event, that is the reason of a
+// cancellation. A delivery that was sent meanwhile stays sent, or FAILED by a receipt. A
+// delivery to cancel stays PENDING while an attempt at its digest is in flight. If all
+// attempts died with their processes, the first attempt counts as ended now.
 func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notification.Status, reason string) (notification.Status, error) {
 	const query = `
 		UPDATE notification n
@@ -73,11 +73,11 @@ func (s *Store) GiveUp(ctx context.Context, deliveryID string, status notificati
 	return now, err
 }
 
-// digestUnderWay reports whether an attempt at the digest of a delivery n is under way.
+// digestUnderWay reports whether an attempt at the digest of a delivery n is in flight.
 const digestUnderWay = `n.digest_id IS NOT NULL AND coalesce(n.attempt_until > now(), false)`
 
-// Failure reads the dead letter of a delivery. If there is no such delivery, the
-// error is [notification.ErrNoDelivery].
+// Failure reads the dead letter of a delivery. If the delivery does not exist, the error is
+// [notification.ErrNoDelivery].
 func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.DeadLetter, error) {
 	const query = deadLetter + `
 		WHERE  delivery_id = $1`
@@ -85,7 +85,7 @@ func (s *Store) Failure(ctx context.Context, deliveryID string) (notification.De
 	return readDeadLetter(s.Pool.QueryRow(ctx, query, deliveryID))
 }
 
-// deadLetter reads what [readDeadLetter] scans.
+// deadLetter reads the columns that [readDeadLetter] scans.
 const deadLetter = `
 		SELECT delivery_id, event_id, coalesce(correlation_id, ''), channel, user_type, user_id, coalesce(last_error, ''), attempt_count, now()
 		FROM   notification`

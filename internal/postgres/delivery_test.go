@@ -15,7 +15,7 @@ import (
 
 const mail = "evt-1-staff10-EMAIL"
 
-// withMail has one delivery of evt-1, to staff 10 by mail, that is pending.
+// withMail returns a store with one pending delivery of evt-1, to staff 10 by mail.
 func withMail(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -23,7 +23,7 @@ func withMail(t *testing.T) *postgres.Store {
 	return s
 }
 
-// setStatus brings a delivery to a status, with what belongs to it.
+// setStatus sets a delivery's status, and the columns that belong to it.
 func setStatus(t *testing.T, s *postgres.Store, id string, status notification.Status) {
 	t.Helper()
 	exec(t, s, `
@@ -35,14 +35,14 @@ func setStatus(t *testing.T, s *postgres.Store, id string, status notification.S
 		WHERE  delivery_id = $1`, id, string(status))
 }
 
-// begin begins an attempt. One that has not ended is dead: its lease has run out.
+// begin begins an attempt. An attempt that has not ended is dead: its lease has run out.
 func begin(t *testing.T, s *postgres.Store, id string, before int) notification.Attempt {
 	t.Helper()
 	runOut(t, s)
 	return beginAs(t, s, notification.Begin{DeliveryIDs: []string{id}, Before: before})[0]
 }
 
-// beginAs begins attempts for a sender of its own.
+// beginAs begins attempts for a new sender.
 func beginAs(t *testing.T, s *postgres.Store, in notification.Begin) []notification.Attempt {
 	t.Helper()
 	in.Owner, in.Lease = rand.Text(), time.Minute
@@ -57,7 +57,7 @@ func runOut(t *testing.T, s *postgres.Store) {
 	exec(t, s, "UPDATE notification SET attempt_until = now() - interval '1 second' WHERE attempt_owner IS NOT NULL")
 }
 
-// owned are results with the owners of the leases that their deliveries have.
+// owned returns results with the owners of their deliveries' leases.
 func owned(t *testing.T, s *postgres.Store, results ...notification.AttemptResult) []notification.AttemptResult {
 	t.Helper()
 	results = slices.Clone(results)
@@ -77,7 +77,7 @@ func endAttempt(t *testing.T, s *postgres.Store, number int, outcome notificatio
 	endAs(t, s, notification.AttemptResult{DeliveryID: mail, Number: number, Outcome: outcome, Detail: detail})
 }
 
-// endAs ends an attempt and returns how old its event is.
+// endAs ends an attempt and returns the age of its event.
 func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) time.Duration {
 	t.Helper()
 	recorded := endGroup(t, s, []notification.AttemptResult{result})[0]
@@ -85,8 +85,8 @@ func endAs(t *testing.T, s *postgres.Store, result notification.AttemptResult) t
 	return recorded.Age
 }
 
-// operations are all that can happen to a delivery; each returns the status that
-// it reports, if it does.
+// operations holds everything that can happen to a delivery. Each operation returns the
+// status that it reports, if any.
 var operations = map[string]func(t *testing.T, s *postgres.Store, id string) notification.Status{
 	"read": func(t *testing.T, s *postgres.Store, id string) notification.Status {
 		state := must(s.DeliveryState(t.Context(), id))(t)
@@ -111,7 +111,7 @@ func giveUp(status notification.Status) func(t *testing.T, s *postgres.Store, id
 	}
 }
 
-// endedAs ends an attempt that was begun before the delivery got its status.
+// endedAs ends an attempt that began before the delivery got its status.
 func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres.Store, id string) notification.Status {
 	return func(t *testing.T, s *postgres.Store, id string) notification.Status {
 		exec(t, s, "UPDATE notification SET attempt_count = 1, attempt_owner = 'o', attempt_began = now(), attempt_until = now() WHERE delivery_id = $1", id)
@@ -120,7 +120,7 @@ func endedAs(outcome notification.AttemptOutcome) func(t *testing.T, s *postgres
 	}
 }
 
-// Every status, and what each operation makes of it: a status only climbs.
+// This checks each operation for each status: a status only climbs.
 func TestDeliveryStates(t *testing.T) {
 	t.Parallel()
 
@@ -129,14 +129,14 @@ func TestDeliveryStates(t *testing.T) {
 	same := map[notification.Status]notification.Status{}
 	tests := []struct {
 		operation string
-		changes   map[notification.Status]notification.Status // the others stay
-		explains  []notification.Status                       // where it writes last_error
+		changes   map[notification.Status]notification.Status // other statuses stay
+		explains  []notification.Status                       // statuses with a new last_error
 	}{
 		{operation: "read", changes: same},
 		{operation: "begin", changes: same},
 		{operation: "fail", changes: map[notification.Status]notification.Status{pending: failed}, explains: []notification.Status{pending, failed}},
 		{operation: "cancel", changes: map[notification.Status]notification.Status{pending: cancelled, failed: cancelled}, explains: []notification.Status{pending, failed}},
-		// A provider that had it before it could be cancelled has it for good.
+		// If a provider had it before the cancellation, it is sent for good.
 		{operation: "sent", changes: map[notification.Status]notification.Status{pending: sent, failed: sent, cancelled: sent}, explains: []notification.Status{pending, failed, cancelled, delivered}},
 		{operation: "refused", changes: same, explains: []notification.Status{pending, failed}},
 		{operation: "ambiguous", changes: same, explains: []notification.Status{pending, failed}},
@@ -205,8 +205,8 @@ func TestFailure(t *testing.T) {
 	}, letter)
 }
 
-// Whether a message may be switched off, and by which category, is what holds now, for
-// single messages and digests alike. What has no routing row any more is not optional.
+// The current rules decide whether a message is optional, and its category, for single
+// messages and digests. A message without a routing row is not optional.
 func TestOptionalMessages(t *testing.T) {
 	t.Parallel()
 
@@ -238,8 +238,8 @@ func TestOptionalMessages(t *testing.T) {
 	}
 }
 
-// The kind of a push is the routing's of now, for single messages and digests
-// alike; without a routing row it is the usual one.
+// The current routing decides the kind of a push, for single messages and digests. Without
+// a routing row it is the default.
 func TestPushKind(t *testing.T) {
 	t.Parallel()
 

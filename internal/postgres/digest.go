@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// DigestPlace reads which digest a delivery belongs to. If there is no such
-// delivery, the error is [notification.ErrNoDelivery].
+// DigestPlace reads the digest that a delivery belongs to. If the delivery does not exist,
+// the error is [notification.ErrNoDelivery].
 func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notification.DigestPlace, error) {
 	const query = `
 		SELECT n.status,
@@ -30,17 +30,17 @@ func (s *Store) DigestPlace(ctx context.Context, deliveryID string) (notificatio
 	return p, err
 }
 
-// SealDigest decides what a digest lists: the oldest deliveries that wait for
-// one of its kind, as many as fit. From then on they are this digest's. A repeat
-// returns the same again, and what has come since, if that fits too.
+// SealDigest decides which deliveries a digest lists: the oldest deliveries that wait for a
+// digest of its kind, as many as fit. From then on they belong to this digest. A repeat
+// returns them again, and adds newer deliveries if they fit too.
 //
-// It takes over deliveries that another digest sealed: only one digest of a kind runs
-// at a time, so the other one has died.
+// It takes over deliveries that another digest sealed. Only one digest of a kind runs at a
+// time, so the other digest has died.
 func (s *Store) SealDigest(ctx context.Context, digestID string, key notification.DigestKey, window time.Duration) (notification.SealedDigest, error) {
 	const query = `
 		WITH candidate AS MATERIALIZED (
 			SELECT id, delivery_id, created_at, octet_length(title) + octet_length(body) AS bytes,
-			       digest_id IS NOT DISTINCT FROM $1 AS mine -- which it stays, even if an older one was committed late
+			       digest_id IS NOT DISTINCT FROM $1 AS mine -- stays so, even if an older delivery commits late
 			FROM   notification
 			WHERE  user_type = $2
 			AND    user_id = $3
@@ -74,9 +74,9 @@ func (s *Store) SealDigest(ctx context.Context, digestID string, key notificatio
 	return sealed, wrap(err, "seal digest")
 }
 
-// GiveUpDigest ends the items of a digest that will not be sent, as FAILED or
-// CANCELLED. Items that have ended before stay as they are. It returns why the rules
-// had dropped items, by delivery id.
+// GiveUpDigest ends the items of a digest that will not be sent, as FAILED or CANCELLED.
+// Items that ended before stay as they are. It returns, by delivery id, why the rules
+// dropped items.
 func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notification.Status, reason string) (map[string]string, error) {
 	const query = `
 		UPDATE notification
@@ -94,7 +94,7 @@ func (s *Store) GiveUpDigest(ctx context.Context, digestID string, status notifi
 	return found.Dropped, wrap(err, "give up digest")
 }
 
-// DigestItems reads which deliveries a digest is still to list, in their order.
+// DigestItems reads the deliveries that a digest must still list, in order.
 func (s *Store) DigestItems(ctx context.Context, digestID string) ([]string, error) {
 	const query = `
 		SELECT delivery_id
@@ -107,8 +107,8 @@ func (s *Store) DigestItems(ctx context.Context, digestID string) ([]string, err
 	return collect(ctx, s.Pool, "read the items of a digest", pgx.RowTo[string], query, digestID, notification.MaxDigestItems)
 }
 
-// ReadDigest reads how the other items of a digest ended, and what its text takes, in one
-// round trip. What an operator cancels leaves its digest.
+// ReadDigest reads how the other items of a digest ended, and the locale and templates for
+// its text. It needs one round trip. A delivery that an operator cancels leaves its digest.
 func (s *Store) ReadDigest(ctx context.Context, digestID string, key notification.DigestKey) (notification.Digest, error) {
 	const locale = `
 		SELECT coalesce(r.locale, '')
@@ -130,7 +130,8 @@ func (s *Store) ReadDigest(ctx context.Context, digestID string, key notificatio
 	return found, wrap(s.Pool.SendBatch(ctx, batch).Close(), "read digest")
 }
 
-// queueEndedItems reads which items an earlier attempt sent, and which the rules dropped.
+// queueEndedItems reads which items an earlier attempt sent, and which items the rules
+// dropped.
 func queueEndedItems(batch *pgx.Batch, digestID string, into *notification.Digest) {
 	const query = `
 		SELECT delivery_id, status <> 'CANCELLED', coalesce(last_error, '')

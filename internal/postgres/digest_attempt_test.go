@@ -13,7 +13,7 @@ import (
 	"herald/internal/template"
 )
 
-// sealedItems has n deliveries that digest-1 lists.
+// sealedItems returns a store with n deliveries that digest-1 lists.
 func sealedItems(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := withItems(t, n)
@@ -21,7 +21,7 @@ func sealedItems(t *testing.T, n int) *postgres.Store {
 	return s
 }
 
-// endDigest ends an attempt at digest-1 on all that it listed.
+// endDigest ends an attempt at digest-1 for all items that it listed.
 func endDigest(t *testing.T, s *postgres.Store, attempt digestAttempt, result notification.AttemptResult) {
 	t.Helper()
 	result.DigestID = "digest-1"
@@ -49,13 +49,13 @@ func TestBeginDigest(t *testing.T) {
 
 	require.Equal(t, []string{item(1), item(3)}, listedIn(attempt))
 	require.Equal(t, "it", attempt.Locale)
-	require.Len(t, attempt.Templates, 3, "those of migrations, and its own")
+	require.Len(t, attempt.Templates, 3, "the templates of the migrations, and its own")
 	require.Contains(t, attempt.Templates, notification.Template{EventType: "digest", Channel: "EMAIL", Locale: "it", Title: "a", Body: "b"})
 	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM notification WHERE attempt_until > now()"))
 	require.Equal(t, []int{1, 0, 1}, []int{delivery(t, s, item(1)).Attempts, delivery(t, s, item(2)).Attempts, delivery(t, s, item(3)).Attempts})
 }
 
-// A digest of push messages goes to the devices of today.
+// A digest of push messages goes to the recipient's current devices.
 func TestBeginDigestOfPushMessages(t *testing.T) {
 	t.Parallel()
 
@@ -78,8 +78,8 @@ func TestBeginDigestOfPushMessages(t *testing.T) {
 	require.Equal(t, []string{"b", "other"}, list(t, s, "SELECT token FROM recipient_device WHERE active ORDER BY token"), "one is dead, and one is somebody else's")
 }
 
-// Attempts are counted on each item. Where one has been tried more often, in a
-// digest that died, the others still have their attempts.
+// Attempts are counted for each item. If one item was tried more often, in a digest that
+// died, the others still have their attempts.
 func TestDigestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 
@@ -93,7 +93,7 @@ func TestDigestAttemptsAreCounted(t *testing.T) {
 	seal(t, s, "digest-1", reviewMails)
 	require.Equal(t, [2]int{1, 0}, counts())
 	require.Equal(t, [2]int{2, 1}, counts())
-	beginDigest(t, s, "digest-1") // dies in mid-call
+	beginDigest(t, s, "digest-1") // dies during the call
 	require.Equal(t, [2]int{4, 2}, counts())
 
 	addItems(t, s, reviewMails, 2, 2, 10)
@@ -135,7 +135,7 @@ func TestEndDigestAttempt(t *testing.T) {
 	require.Nil(t, delivery(t, s, item(2)).Error)
 }
 
-// What the provider had before it could be cancelled, or taken over, it has.
+// If the provider had an item before it was cancelled or taken over, the item is sent.
 func TestEndDigestAttemptStands(t *testing.T) {
 	t.Parallel()
 
@@ -151,8 +151,8 @@ func TestEndDigestAttemptStands(t *testing.T) {
 	require.Empty(t, beginDigest(t, s, "digest-2").begun)
 }
 
-// An attempt that comes after one which sent, and died before it could say so,
-// sends nothing and knows.
+// If an earlier attempt sent the digest, and died before recording that, the next attempt
+// sends nothing and knows it.
 func TestBeginDigestThatWasSent(t *testing.T) {
 	t.Parallel()
 
@@ -198,8 +198,7 @@ func TestGiveUpDigest(t *testing.T) {
 	}
 }
 
-// While its digest is with the provider, nobody knows whether an item can still
-// be cancelled.
+// While a digest is with the provider, nobody knows whether an item can still be cancelled.
 func TestGiveUpAnItemOfADigest(t *testing.T) {
 	t.Parallel()
 
@@ -261,7 +260,7 @@ func TestGiveUpAnItemWhoseAttemptBegins(t *testing.T) {
 	require.Equal(t, notification.Pending, now)
 }
 
-// The words that the migrations bring serve every channel.
+// The default texts of the migrations serve every channel.
 func TestDefaultDigestTemplates(t *testing.T) {
 	t.Parallel()
 

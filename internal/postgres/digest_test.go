@@ -14,8 +14,8 @@ import (
 
 var reviewMails = notification.DigestKey{UserType: notification.RestaurantUser, UserID: "10", Channel: notification.Email, EventType: "REVIEW_POSTED"}
 
-// addItem is a delivery of evt-i that waits for a digest of a kind, with a text
-// of so many bytes: title and body, half each.
+// addItem adds deliveries of evt-i that wait for a digest of a kind. The text has $7 bytes,
+// half of them in the title and half in the body.
 const addItem = `
 	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, strategy)
 	SELECT 'evt-' || i, $4, $1, $2, $3, 'evt-' || i || '-staff' || $2 || '-' || $3, repeat('t', $7 / 2), repeat('b', $7 / 2), 'to-' || i, 'AGGREGATE'
@@ -28,7 +28,7 @@ func addItems(t *testing.T, s *postgres.Store, key notification.DigestKey, first
 	exec(t, s, addItem, key.UserType, key.UserID, key.Channel, key.EventType, first, last, size)
 }
 
-// item is the delivery of evt-n to staff 10 by mail.
+// item returns the delivery of evt-n to staff 10 by mail.
 func item(n int) string { return "evt-" + strconv.Itoa(n) + "-staff10-EMAIL" }
 
 func items(first, last int) []string {
@@ -39,7 +39,7 @@ func items(first, last int) []string {
 	return ids
 }
 
-// withItems has n deliveries that wait for a digest of review mails.
+// withItems returns a store with n deliveries that wait for a digest of review mails.
 func withItems(t *testing.T, n int) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -54,13 +54,13 @@ func seal(t *testing.T, s *postgres.Store, id string, key notification.DigestKey
 	return sealed
 }
 
-// digestAttempt is an attempt at a digest, as its activity makes one.
+// digestAttempt is an attempt at a digest, as the activity makes it.
 type digestAttempt struct {
 	notification.Digest
 	begun []notification.Attempt
 }
 
-// message is the last item's.
+// message returns the last item's message.
 func (a digestAttempt) message() notification.Message { return a.begun[len(a.begun)-1].Message }
 
 func beginDigest(t *testing.T, s *postgres.Store, id string, of ...notification.DigestKey) digestAttempt {
@@ -77,7 +77,7 @@ func beginDigest(t *testing.T, s *postgres.Store, id string, of ...notification.
 	return attempt
 }
 
-// listedIn are the items of an attempt.
+// listedIn returns the items of an attempt.
 func listedIn(attempt digestAttempt) []string {
 	var ids []string
 	for _, item := range attempt.begun {
@@ -86,13 +86,13 @@ func listedIn(attempt digestAttempt) []string {
 	return ids
 }
 
-// ofDigest are the deliveries that a digest has, in their order.
+// ofDigest returns the deliveries of a digest, in order.
 func ofDigest(t *testing.T, s *postgres.Store, id string) []string {
 	t.Helper()
 	return list(t, s, "SELECT delivery_id FROM notification WHERE digest_id = $1 ORDER BY id", id)
 }
 
-// Only what waits for a digest of this kind is listed, whatever stands beside it.
+// A digest lists only deliveries that wait for a digest of its kind.
 func TestSealDigest(t *testing.T) {
 	t.Parallel()
 
@@ -126,7 +126,7 @@ func TestSealDigestOfNothing(t *testing.T) {
 	require.Equal(t, notification.SealedDigest{Items: []string{}}, seal(t, postgrestest.New(t), "digest-1", reviewMails))
 }
 
-// What another digest sealed, which has died, is not lost with it.
+// Items that a dead digest sealed are not lost with it.
 func TestSealDigestTakesOver(t *testing.T) {
 	t.Parallel()
 
@@ -140,8 +140,8 @@ func TestSealDigestTakesOver(t *testing.T) {
 	require.Equal(t, items(1, 3), listedIn(beginDigest(t, s, "digest-2")))
 }
 
-// A hundred are listed, the oldest. The window of the others is that of the
-// first among them.
+// A digest lists the oldest hundred. The window of the others begins with the first of
+// them.
 func TestSealDigestIsFull(t *testing.T) {
 	t.Parallel()
 
@@ -157,8 +157,8 @@ func TestSealDigestIsFull(t *testing.T) {
 	require.Equal(t, notification.SealedDigest{Items: items(101, 130)}, seal(t, s, "digest-2", reviewMails))
 }
 
-// A text message has 1,200 bytes for the items of a digest; one item is listed
-// whatever it takes.
+// A text message has 1,200 bytes for the items of a digest. One item is listed even if it
+// needs more.
 func TestSealDigestBySize(t *testing.T) {
 	t.Parallel()
 
@@ -193,14 +193,14 @@ func TestSealDigestBySize(t *testing.T) {
 	}
 }
 
-// What was sealed stays so, though older ones may be committed only then.
+// Sealed items stay sealed, even if older ones commit later.
 func TestSealDigestKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name             string
 		channel          notification.Channel
-		late, size, held int // a digest holds so many items of that size
+		late, size, held int // a digest holds so many items of this size
 	}{
 		{name: "by size", channel: notification.SMS, late: 1, size: 1000, held: 1},
 		{name: "by number", channel: notification.Email, late: 5, size: 10, held: 100},
@@ -235,7 +235,7 @@ func TestDigestPlace(t *testing.T) {
 		return place
 	}
 	want := notification.DigestPlace{Status: notification.Pending, Key: reviewMails, Who: "staff", Priority: notification.Normal, Window: 5 * time.Minute}
-	require.Equal(t, want, place(), "without a rule of its own")
+	require.Equal(t, want, place(), "without a separate rule")
 
 	exec(t, s, "INSERT INTO event_type_channel_routing (event_type, channel_type, delivery_strategy, digest_window) VALUES ('REVIEW_POSTED', 'EMAIL', 'AGGREGATE', '90 seconds')")
 	exec(t, s, "UPDATE notification SET priority = 'HIGH'")
@@ -252,7 +252,7 @@ func TestDigestPlace(t *testing.T) {
 	}
 }
 
-// An item waits, for a time that only its digest knows.
+// An item waits for a time that only its digest knows.
 func TestDeliveriesInDigests(t *testing.T) {
 	t.Parallel()
 
@@ -272,7 +272,7 @@ func TestDeliveriesInDigests(t *testing.T) {
 	require.Equal(t, []string{"evt-1-staff1-EMAIL"}, read(t, s, ids, false))
 }
 
-// What waits says for what, by the clock on the recipient's wall.
+// A waiting delivery shows what it waits for, in the recipient's local time.
 func TestDeliveriesSayWhatTheyWaitFor(t *testing.T) {
 	t.Parallel()
 

@@ -8,18 +8,17 @@ import (
 	"herald/internal/notification"
 )
 
-// The directory: recipient, recipient_device and entity_member, which may be views
-// over somebody's own tables. Every statement reads them through these constants:
-// in the types that Herald works with, whatever theirs are. On Herald's own tables
-// the casts cost nothing, and hide no index. The time zone that a recipient has set for
-// themselves stands in place of the directory's.
+// The directory is recipient, recipient_device and entity_member, which may be views over
+// an application's tables. Every statement reads them through these constants, which cast
+// each column to the type that Herald uses. On Herald's own tables the casts cost nothing,
+// and hide no index. A time zone that a recipient has chosen replaces the directory's.
 const (
 	directoryZone = `coalesce((
 	               SELECT z.timezone
 	               FROM   user_settings z
 	               WHERE  z.user_type = recipient.user_type::text
 	               AND    z.user_id = recipient.user_id::text), timezone::text)`
-	// directoryPerson is what a gateway may read of recipient: no name and no address.
+	// directoryPerson holds the columns that a gateway may read: no name and no address.
 	directoryPerson = `(
 	    SELECT user_type::text, user_id::text, ` + directoryZone + ` AS timezone, active::boolean
 	    FROM   recipient)`
@@ -38,8 +37,8 @@ const (
 )
 
 const (
-	// recipientOf joins the recipient r of a row n. No key keeps a view from having
-	// somebody twice; then either row counts.
+	// recipientOf joins the recipient r of a row n. A view has no key, so it may have a
+	// person twice; then either row counts.
 	recipientOf = `LEFT JOIN LATERAL (
 		    SELECT *
 		    FROM   ` + directoryRecipient + ` d
@@ -47,8 +46,8 @@ const (
 		    AND    d.user_id = n.user_id
 		    LIMIT  1
 		) r ON true`
-	// membershipOf joins what the recipient of a row n is in the entity of n: whether
-	// an active member, and in which roles. A view may have several rows of a member.
+	// membershipOf joins the membership of a row n's recipient in n's entity: whether it is
+	// active, and the roles. A view may have several rows of a member.
 	membershipOf = `CROSS JOIN LATERAL (
 		    SELECT count(*) > 0 AS active,
 		           array_agg(DISTINCT d.role) FILTER (WHERE d.role <> '') AS roles
@@ -62,18 +61,18 @@ const (
 		) m`
 )
 
-// DirectoryColumn is a column of the directory, which a view must have too.
+// DirectoryColumn is a column of the directory. A view must have it too.
 type DirectoryColumn struct {
 	Table string
 	Name  string
-	Type  string // any other that can be cast to it will do
-	Null  string // what a NULL means
+	Type  string // any other type that can be cast to it will do
+	Null  string // the meaning of a NULL
 }
 
-// PassedOver is what a NULL means in a column that says who somebody is.
+// PassedOver is the meaning of a NULL in a column that identifies a person.
 const PassedOver = "the row is passed over"
 
-// DirectoryColumns are all columns that Herald reads of the directory.
+// DirectoryColumns returns all columns of the directory that Herald reads.
 func DirectoryColumns() []DirectoryColumn {
 	return []DirectoryColumn{
 		{"recipient", "user_type", "text", PassedOver},
@@ -98,10 +97,10 @@ func DirectoryColumns() []DirectoryColumn {
 	}
 }
 
-// peopleLimit bounds what [Store.People] reads.
+// peopleLimit limits the rows that [Store.People] reads.
 const peopleLimit = 100
 
-// People reads the active recipients, up to a hundred, in the order of their types and ids.
+// People reads up to a hundred active recipients, in the order of their types and ids.
 func (s *Store) People(ctx context.Context) ([]notification.Person, error) {
 	const query = `
 		SELECT r.user_type, r.user_id, coalesce(r.name, '')
@@ -113,11 +112,10 @@ func (s *Store) People(ctx context.Context) ([]notification.Person, error) {
 	return collect(ctx, s.Pool, "read people", pgx.RowToStructByPos[notification.Person], query, peopleLimit)
 }
 
-// maxUserTypes bounds what a query of user types reads. It is far above what a
-// person would configure.
+// maxUserTypes limits a query of user types. It is far above what a person would configure.
 const maxUserTypes = 1000
 
-// UserTypes reads the types of people that there are.
+// UserTypes reads the configured user types.
 func (s *Store) UserTypes(ctx context.Context) ([]notification.UserTypeRow, error) {
 	const query = `
 		SELECT user_type, who, audience

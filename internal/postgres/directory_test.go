@@ -11,10 +11,10 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// foreignDirectory replaces the directory by views over the tables of an application,
-// whose ids are numbers and uuids, whose words are enums, and whose columns may all be
-// NULL. Restaurant 5 has customer 7, who is nothing but a number, and a waiter, ada,
-// who is its manager too; rows of nobody and of strange ids are among them.
+// foreignDirectory replaces the directory by views over an application's tables. Their ids
+// are numbers and uuids, their words are enums, and all columns may be NULL. Restaurant 5
+// has customer 7, who has only a number, and the waiter ada, who is also its manager. Some
+// rows have no id, or a strange one.
 const foreignDirectory = `
 	DROP TABLE entity_member, recipient_device, recipient;
 	CREATE TYPE kind AS ENUM ('CUSTOMER', 'RESTAURANT_USER');
@@ -49,8 +49,8 @@ func inForeignDirectory(t *testing.T) *postgres.Store {
 	return s
 }
 
-// DirectoryColumns are those which the statements read, in the types to which they
-// cast them.
+// DirectoryColumns lists the columns that the statements read, with the types of their
+// casts.
 func TestDirectoryColumns(t *testing.T) {
 	t.Parallel()
 
@@ -72,8 +72,8 @@ func TestDirectoryColumns(t *testing.T) {
 	}
 }
 
-// Whatever the types and however many NULLs, everybody who has an id and is active is
-// found, once, in all their roles.
+// A query finds every active person with an id, once, in all their roles, with any types
+// and any number of NULLs.
 func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,7 @@ func TestRecipientsOfAForeignDirectory(t *testing.T) {
 	}
 }
 
-// What Herald's own tables refuse is passed over, or taken once, where a view has it.
+// Rows of a view that Herald's own tables would refuse are skipped, or taken once.
 func TestRecipientsThatTablesRefuse(t *testing.T) {
 	t.Parallel()
 
@@ -131,7 +131,7 @@ func TestRecipientsThatTablesRefuse(t *testing.T) {
 	require.Len(t, must(s.Undelivered(t.Context(), event1.ID, 10))(t), 1, "somebody who is there twice is told once")
 }
 
-// An attempt, a digest and an explanation read the same, however a message waited.
+// An attempt, a digest and an explanation read the same, however long a message waited.
 func TestAttemptsInAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
@@ -163,15 +163,15 @@ func TestAttemptsInAForeignDirectory(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A dead token that cannot be switched off is said on the attempt. Its end and the
-// message's are recorded all the same.
+// If a dead token cannot be switched off, the attempt says so. The ends of the attempt
+// and of the message are still recorded.
 func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 	t.Parallel()
 
 	const push = "evt-1-staff" + ada + "-PUSH"
 	tests := []struct {
 		name string
-		sql  string // what the application does about its devices
+		sql  string // the application's tables or views of devices
 		says string // empty: the token is switched off
 	}{
 		{name: "a view of one table"},
@@ -186,7 +186,7 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 			CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER' AS user_type, owner AS user_id, token, enabled AS active FROM phone;
 			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''Ada may not'' USING ERRCODE = ''42501''; END';
 			CREATE TRIGGER refuse INSTEAD OF UPDATE ON recipient_device FOR EACH ROW EXECUTE FUNCTION refuse()`},
-		{name: "a refusal of its own", says: "SQLSTATE P0001", sql: `
+		{name: "another refusal", says: "SQLSTATE P0001", sql: `
 			CREATE VIEW recipient_device AS SELECT 'RESTAURANT_USER' AS user_type, owner AS user_id, token, enabled AS active FROM phone;
 			CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''Ada may not''; END';
 			CREATE TRIGGER refuse INSTEAD OF UPDATE ON recipient_device FOR EACH ROW EXECUTE FUNCTION refuse()`},
@@ -222,7 +222,7 @@ func TestDeadTokensOfAForeignDirectory(t *testing.T) {
 	}
 }
 
-// An application that holds its device's row holds up nothing but the switching off.
+// An application that locks its device's row only delays the switching off.
 func TestDeadTokenThatIsLocked(t *testing.T) {
 	t.Parallel()
 

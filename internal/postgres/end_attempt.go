@@ -11,20 +11,21 @@ import (
 	"herald/internal/notification"
 )
 
-// EndAttempts records how attempts at deliveries, or at digests, ended, in one statement: it
-// writes the attempts down, ends their leases, and changes their deliveries, or each item of
-// their digests. Recording one twice changes nothing the second time. Where the lease ran out,
-// and somebody has written the attempt down as LOST, that is corrected. A status only climbs: what was sent stays sent, even if it
-// was cancelled while the provider was already accepting it; and what was acknowledged
-// before this recorded that it was sent stays DELIVERED. What a receipt said before this
-// stands, too. What is given up, and was not cancelled meanwhile, is FAILED; except on
-// best-effort channels, the worker that does follow-ups tells the queue of dead letters.
+// EndAttempts records the results of attempts at deliveries, or at digests, in one
+// statement. It writes the attempts down, ends their leases, and changes their deliveries,
+// or each item of their digests. Recording a result twice changes nothing the second time.
+// If the lease ran out, and somebody recorded the attempt as LOST, the result corrects
+// that. A status only climbs. A sent delivery stays sent, even if it was cancelled while
+// the provider accepted it. A delivery that was acknowledged earlier stays DELIVERED. An
+// earlier receipt also stays. A delivery that is given up, and was not cancelled meanwhile,
+// becomes FAILED. The follow-up worker then tells the queue of dead letters, except on
+// best-effort channels.
 //
-// Then it suppresses addresses that a provider says are not to be written to, and
-// switches off devices that proved dead. Where that fails, it is said on the
-// attempt and in the result, and is no error: the directory may be somebody's views.
+// Then it suppresses addresses that a provider says not to write to, and switches off
+// devices that proved dead. If a device cannot be switched off, the attempt and the result
+// say so. That is no error: the directory may be an application's views.
 //
-// What it returns has the order of results.
+// It returns one record per result, in their order.
 func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptResult) ([]notification.RecordedAttempt, error) {
 	recorded := make([]notification.RecordedAttempt, len(results))
 	rows, _ := s.Pool.Query(ctx, endAttempts, endingsOf(results).args()...) // ForEachRow returns its error
@@ -45,10 +46,10 @@ func (s *Store) EndAttempts(ctx context.Context, results []notification.AttemptR
 	return recorded, wrap(s.suppressAddressees(ctx, results), "end attempt")
 }
 
-// endAttempts ends attempts. The rows are locked in the order of all that locks several. The
-// planner cannot see how many results there are, and keeps its plan: making one takes as long
-// as ending an attempt. An attempt without a lease is one that was held to be lost, or that
-// release 0.2 began.
+// endAttempts ends attempts. It locks rows by id, as every statement that locks several
+// rows does. The planner cannot see the number of results, so it keeps its plan: planning
+// takes as long as ending an attempt. An attempt without a lease was held to be lost, or
+// release 0.2 began it.
 const endAttempts = `
 		WITH item AS (
 			SELECT i.*, n.id, n.status, n.receipt_failed, n.attempt_began, n.attempt_owner IS NOT DISTINCT FROM i.owner AS mine,
@@ -63,7 +64,7 @@ const endAttempts = `
 			SELECT delivery_id, attempt, attempt_began, clock_timestamp(), outcome, nullif(provider_status, 0), nullif(detail, ''), nullif(took, '0')
 			FROM   item
 			WHERE  mine
-			ON CONFLICT (delivery_id, attempt) DO UPDATE -- one that found our account rejected, whose row it takes
+			ON CONFLICT (delivery_id, attempt) DO UPDATE -- reuses the row of an attempt that found our account rejected
 			SET    started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
 			       provider_status = excluded.provider_status, detail = excluded.detail, took = excluded.took
 		), corrected AS (
@@ -116,13 +117,13 @@ const endAttempts = `
 		FROM   item i
 		LEFT JOIN recorded r USING (id)`
 
-// endings are the arguments of endAttempts: those of each item of each result.
+// endings holds the arguments of endAttempts, one element per item of each result.
 type endings struct {
 	results, numbers, providerStatuses                     []int
 	ids, outcomes, providerIDs, details, digestIDs, owners []string
 	took                                                   []time.Duration
 	giveUps                                                []bool
-	next                                                   []*time.Time // nil: nobody knows
+	next                                                   []*time.Time // nil: unknown
 }
 
 func endingsOf(results []notification.AttemptResult) endings {
@@ -143,7 +144,7 @@ func (e endings) args() []any {
 	return []any{e.results, e.ids, e.numbers, e.outcomes, e.providerStatuses, e.providerIDs, e.details, e.digestIDs, e.took, e.giveUps, bestEffort(), e.owners, e.next}
 }
 
-// itemsOf are the attempts that a result ends.
+// itemsOf returns the attempts that a result ends.
 func itemsOf(result notification.AttemptResult) []notification.ItemAttempt {
 	if result.DigestID != "" {
 		return result.Items
@@ -151,13 +152,13 @@ func itemsOf(result notification.AttemptResult) []notification.ItemAttempt {
 	return []notification.ItemAttempt{{DeliveryID: result.DeliveryID, Attempt: result.Number}}
 }
 
-// bestEffort are the channels whose failures the queue of dead letters does not get.
+// bestEffort returns the channels whose failures the queue of dead letters does not get.
 func bestEffort() []notification.Channel {
 	return slices.DeleteFunc(notification.Channels(), func(c notification.Channel) bool { return !c.BestEffort() })
 }
 
 // switchDevicesOff switches off the devices that proved dead, in one statement for all
-// results, and says in the records where that failed.
+// results. If that fails, the records say so.
 func (s *Store) switchDevicesOff(ctx context.Context, results []notification.AttemptResult, recorded []notification.RecordedAttempt) {
 	var tokens, ids []string
 	var numbers, concerned []int
@@ -179,8 +180,8 @@ func (s *Store) switchDevicesOff(ctx context.Context, results []notification.Att
 	}
 }
 
-// suppressAddressees has nothing sent any more to the addresses that attempts were made
-// to. All items of a digest go to one.
+// suppressAddressees suppresses the addresses of attempts whose results ask for it. All
+// items of a digest have one address.
 func (s *Store) suppressAddressees(ctx context.Context, results []notification.AttemptResult) error {
 	const query = `
 		SELECT delivery_id, channel, coalesce(recipient_address, '')

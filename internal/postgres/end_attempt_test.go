@@ -34,14 +34,15 @@ func TestEndAttempt(t *testing.T) {
 	require.Equal(t, [2]string{"ACCOUNT 401 sendgrid rejected our account: 401", "SENT 202 00:00:00.04"}, outcomes)
 }
 
-// The age of the event, of what is sent as soon as it can be: seven hours.
+// The age of the event is measured for messages that are sent as soon as possible: seven
+// hours.
 func TestEndAttemptMeasures(t *testing.T) {
 	t.Parallel()
 
 	const sent = notification.OutcomeSent
 	tests := []struct {
 		name     string
-		sql      string // makes it a case of its own
+		sql      string // sets up the case
 		outcome  notification.AttemptOutcome
 		measured bool
 	}{
@@ -77,7 +78,7 @@ func TestEndAttemptMeasures(t *testing.T) {
 	}
 }
 
-// A result that is written twice, the second time late, changes nothing then.
+// A result that is written again later changes nothing.
 func TestEndAttemptRepeated(t *testing.T) {
 	t.Parallel()
 
@@ -124,7 +125,7 @@ func endGroup(t *testing.T, s *postgres.Store, results []notification.AttemptRes
 	return recorded
 }
 
-// sentAt are the results of deliveries that were sent at their attempt of a number.
+// sentAt returns results of deliveries that were sent at an attempt with this number.
 func sentAt(number int, ids ...string) []notification.AttemptResult {
 	results := make([]notification.AttemptResult, len(ids))
 	for i, id := range ids {
@@ -133,8 +134,8 @@ func sentAt(number int, ids ...string) []notification.AttemptResult {
 	return results
 }
 
-// Each result of a group is recorded as it would be alone, whatever became of its delivery
-// meanwhile; a status only climbs.
+// Each result of a group is recorded as it would be alone, whatever happened to its
+// delivery meanwhile. A status only climbs.
 func TestEndAttempts(t *testing.T) {
 	t.Parallel()
 
@@ -200,8 +201,8 @@ func TestEndAttempts(t *testing.T) {
 	require.Equal(t, reason, letter.Reason)
 }
 
-// The queue of dead letters hears of what is given up at once, and not of best-effort
-// channels.
+// The queue of dead letters hears at once of a delivery that is given up, except on
+// best-effort channels.
 func TestEndAttemptsWakes(t *testing.T) {
 	t.Parallel()
 
@@ -221,7 +222,8 @@ func TestEndAttemptsWakes(t *testing.T) {
 	require.Equal(t, []string{"evt-1-staff0-EMAIL"}, list(t, s, "SELECT delivery_id FROM delivery_follow_up"))
 }
 
-// What the provider says of addresses and devices is kept for each result alone.
+// What the provider reports about addresses and devices is stored for each result
+// separately.
 func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 	t.Parallel()
 
@@ -244,7 +246,7 @@ func TestEndAttemptsOfDeadAddresses(t *testing.T) {
 	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM recipient_suppression"))
 }
 
-// A group ends in one statement, however many it has.
+// A group of any size ends in one statement.
 func TestEndAttemptsAsksOnce(t *testing.T) {
 	t.Parallel()
 
@@ -257,8 +259,8 @@ func TestEndAttemptsAsksOnce(t *testing.T) {
 	require.Equal(t, 200, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'SENT'"))
 }
 
-// A delivery's attempt, from its begin to its end, leaves the row of each on its page; and
-// the begin writes no index, nor does the end of the attempt itself.
+// An attempt leaves each row on its page, from begin to end. The begin writes no index, and
+// neither does the end of the attempt itself.
 func TestAnAttemptStaysOnItsPage(t *testing.T) {
 	t.Parallel()
 
@@ -270,7 +272,7 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 		SELECT 'evt-' || i, 'T', 'CUSTOMER', i::text, 'EMAIL', 'd-' || i, 'A new reservation', 'A table for four on Friday at 20:00.', 'customer@example.com'
 		FROM   generate_series(1, 1000) AS i`)
 	const pages = `SELECT delivery_id || ' on ' || (ctid::text::point)[0] FROM notification WHERE id = ANY ($1) ORDER BY id`
-	var some []int // far fewer than each page has room for
+	var some []int // far fewer rows than fit on each page
 	for id := 1; id <= 1000; id += 50 {
 		some = append(some, id)
 	}
@@ -281,7 +283,7 @@ func TestAnAttemptStaysOnItsPage(t *testing.T) {
 		delivery := fmt.Sprint("d-", id)
 		endAs(t, working, notification.AttemptResult{DeliveryID: delivery, Number: beginBatch(t, working, []string{delivery})[0].Number, Outcome: notification.OutcomeSent, ProviderID: "m", Took: time.Millisecond})
 	}
-	working.Close() // so that the server counts what it did
+	working.Close() // so that the server records its counts
 
 	require.Equal(t, before, list(t, s, pages, some))
 	hot := func(table string) string {

@@ -9,8 +9,9 @@ import (
 	"herald/internal/notification"
 )
 
-// escalationOf joins what follows a delivery n, if a row of event_type_escalation held for
-// it as it was planned, and still does. escalationFacts is that as a [notification.Escalation].
+// escalationOf joins the escalation of a delivery n, if a row of event_type_escalation
+// applied at planning and still exists. escalationFacts is that row as a
+// [notification.Escalation].
 const (
 	escalationOf    = `LEFT JOIN event_type_escalation x ON n.escalates AND x.event_type = n.event_type AND x.from_channel = n.channel`
 	escalationFacts = `CASE WHEN x.to_channel IS NOT NULL THEN jsonb_build_object(
@@ -21,8 +22,8 @@ const (
 	           'IfUnreachable', x.if_unreachable) END`
 )
 
-// Escalating reads what has become of a delivery. If there is none, the error is
-// [notification.ErrNoDelivery].
+// Escalating reads the current state of a delivery that may escalate. If it does not exist,
+// the error is [notification.ErrNoDelivery].
 func (s *Store) Escalating(ctx context.Context, key notification.EscalationKey) (notification.Escalating, error) {
 	return escalating(ctx, s.Pool, key)
 }
@@ -58,10 +59,10 @@ func escalating(ctx context.Context, on querier, key notification.EscalationKey)
 	return e, err
 }
 
-// Follow locks a delivery, has decide look at what has become of it, and stores the decision
-// and the delivery that this returns, in one transaction. It returns the delivery that follows,
-// which may be that of an earlier call; nil: none does. Where the number of an entity's
-// recipients is limited, those who decide about it at once take turns.
+// Follow locks a delivery, passes its state to decide, and stores the returned decision and
+// its delivery, in one transaction. It returns the delivery that follows, perhaps from an
+// earlier call; nil: none does. If an entity's number of recipients is limited, concurrent
+// decisions about the entity take turns.
 func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, decide func(notification.Escalating) *notification.DecidedRecipient) (*notification.Delivery, error) {
 	const (
 		turn = `SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'max_recipients', event_id, $2::text, $3::text, $4::text), 0))
@@ -78,7 +79,7 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 		if _, err := tx.Exec(ctx, lock, key.DeliveryID); err != nil {
 			return err
 		}
-		now, err := escalating(ctx, tx, key) // a statement of its own sees what the lock has waited for
+		now, err := escalating(ctx, tx, key) // a second statement sees rows committed during the wait for the lock
 		if err != nil {
 			return err
 		}
@@ -93,8 +94,8 @@ func (s *Store) Follow(ctx context.Context, key notification.EscalationKey, deci
 	return s.follower(ctx, key.DeliveryID)
 }
 
-// follow stores what follows a delivery, and the decision, in place of one that planning may
-// have taken about the channel.
+// follow stores the delivery that follows another one, and the decision. It replaces an
+// earlier decision about the channel.
 func follow(ctx context.Context, tx pgx.Tx, deliveryID string, decided notification.DecidedRecipient) error {
 	const of = `SELECT event_id, event_type, coalesce(correlation_id, '') FROM notification WHERE delivery_id = $1`
 
@@ -124,11 +125,12 @@ func (s *Store) follower(ctx context.Context, deliveryID string) (*notification.
 }
 
 // EndEscalation ends the escalation of a delivery, so that nothing follows it, and returns
-// whether it did: not if a delivery follows already. A worker then tells the workflow that
-// waits.
+// whether it did. It does not if a delivery follows already. A worker then tells the
+// workflow that waits.
 func (s *Store) EndEscalation(ctx context.Context, deliveryID string) (ended bool, err error) {
 	const lock = `SELECT FROM notification WHERE delivery_id = $1 FOR UPDATE`
-	// A second statement sees a follower that was stored while the first one waited for the row.
+	// A second statement sees a follower that was stored while the first one waited for the
+	// row.
 	const end = `
 		WITH ended AS (
 			UPDATE notification n

@@ -11,8 +11,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// Escalations of one event type may follow one another, and never come back to where they
-// began.
+// Escalations of one event type may follow one another, but never return to their start.
 func TestEscalationsCloseNoCircle(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +42,7 @@ func TestEscalationsCloseNoCircle(t *testing.T) {
 	exec(t, s, `UPDATE event_type_escalation SET to_channel = 'SLACK' WHERE event_type = 'A' AND from_channel = 'SMS'`)
 	exec(t, s, from("A", "EMAIL", "PUSH"))
 
-	// Of two that would close one together, the second waits for the first, and is refused.
+	// If two would close a circle together, the second waits for the first, and is refused.
 	first := openTx(t, s, from("B", "PUSH", "SMS"))
 	second := make(chan error, 1)
 	go func() {

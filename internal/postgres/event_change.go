@@ -9,10 +9,10 @@ import (
 	"herald/internal/notification"
 )
 
-// CancelledByOperator is the error_message of an event that was never started.
+// CancelledByOperator is the error_message of an event that an operator withdrew.
 const CancelledByOperator = "cancelled by an operator"
 
-// EventState is what somebody who changes an event has to know of it.
+// EventState is the state of an event that operators' commands need.
 type EventState struct {
 	Source    string // of event_outbox; empty: there is no row
 	Outbox    notification.OutboxStatus
@@ -24,8 +24,8 @@ type EventState struct {
 	CancelledBy string // the event that takes it back; empty: none
 }
 
-// EventState reads how far an event has come. Where nothing is known of it, the
-// error is [notification.ErrNoEvent].
+// EventState reads the state of an event. If nothing is known of the event, the error is
+// [notification.ErrNoEvent].
 func (s *Store) EventState(ctx context.Context, eventID string) (EventState, error) {
 	const query = `
 		SELECT coalesce(n.source, ''), coalesce(n.status, ''), coalesce(n.error_message, ''), coalesce(p.status, ''), coalesce(p.outcome, ''),
@@ -41,9 +41,9 @@ func (s *Store) EventState(ctx context.Context, eventID string) (EventState, err
 	return state, wrap(err, "read event")
 }
 
-// RetryEvent puts an event whose workflow does not run back to PENDING and deletes
-// its row in processed_event, in one statement. It returns whether it did: not for an
-// event that succeeded, or that is PENDING for the first time.
+// RetryEvent puts an event whose workflow does not run back to PENDING and deletes its row
+// in processed_event, in one statement. It returns whether it did: not for an event that
+// succeeded, or that is PENDING for the first time.
 func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		WITH failed AS (
@@ -80,10 +80,10 @@ func (s *Store) RetryEvent(ctx context.Context, eventID string) (bool, error) {
 	return retried, wrap(err, "retry event")
 }
 
-// BeginAnew marks an event as PROCESSING that told nobody, or not everybody, so that its
-// workflow can be started once more, and returns whether it did. It does so too for one
-// that is PROCESSING since an earlier call whose start was lost. The sweep leaves the
-// event alone for a while, and then makes a start that was lost.
+// BeginAnew marks an event that told nobody, or not everybody, as PROCESSING, so that its
+// workflow can start once more. It returns whether it did. It also marks an event that is
+// PROCESSING since an earlier call whose start was lost. The sweep leaves the event alone
+// for a while, and then repeats a lost start.
 func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notification.PendingEvent, begun bool, err error) {
 	const query = `
 		UPDATE processed_event p
@@ -109,10 +109,10 @@ func (s *Store) BeginAnew(ctx context.Context, eventID string) (event notificati
 	return found[0], true, nil
 }
 
-// WithdrawEvent keeps an event that no poller has claimed from being started, and returns
-// whether it did. If the event was started before, its deliveries that still wait become
-// CANCELLED first, as in [Store.FinishEvent]: an interruption leaves an event that is still
-// PENDING, which a repeat withdraws.
+// WithdrawEvent keeps an event that no poller has claimed from starting, and returns
+// whether it did. If the event was started before, it first cancels the deliveries that
+// still wait, as [Store.FinishEvent] does. An interruption leaves the event PENDING, and a
+// repeat withdraws it.
 func (s *Store) WithdrawEvent(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		UPDATE event_outbox
@@ -141,7 +141,7 @@ func (s *Store) EventCounts(ctx context.Context, eventID string) (map[notificati
 	return counts, wrap(err, "count deliveries of event")
 }
 
-// RecordActions writes that an actor ordered a command for each of the targets.
+// RecordActions records that an actor ordered a command for each target.
 func (s *Store) RecordActions(ctx context.Context, actor, command, detail string, targets []string) error {
 	const query = `
 		INSERT INTO operator_action (actor, command, target, detail)

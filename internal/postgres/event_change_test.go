@@ -11,8 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// setEvent brings evt-1 to a status in the outbox, and to one in processed_event
-// where that is not "".
+// setEvent sets the status of evt-1 in the outbox, and in processed_event unless that is
+// "".
 func setEvent(t *testing.T, s *postgres.Store, outbox notification.OutboxStatus, processed notification.ProcessedStatus) {
 	t.Helper()
 	exec(t, s, "DELETE FROM processed_event")
@@ -30,7 +30,7 @@ func setEvent(t *testing.T, s *postgres.Store, outbox notification.OutboxStatus,
 	}
 }
 
-// Every status in the outbox beside every status in processed_event.
+// This checks every status in the outbox with every status in processed_event.
 func TestRetryEvent(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +43,8 @@ func TestRetryEvent(t *testing.T) {
 			name := string(outboxStatus) + " " + string(processed)
 			setEvent(t, s, outboxStatus, processed)
 			before := outbox(t, s, "evt-1")
-			// PENDING beside PROCESSING: a poller died before it wrote down that it had started it
+			// PENDING with PROCESSING: a poller died before it recorded that it had started
+			// the event
 			retriable := processed == notification.Processing || processed == notification.ProcessedFailed ||
 				(processed == "" && outboxStatus == notification.OutboxFailed)
 
@@ -66,8 +67,8 @@ func TestRetryEvent(t *testing.T) {
 	require.False(t, must(s.RetryEvent(t.Context(), "evt-404"))(t))
 }
 
-// An event is begun anew after each end that the rules are the cause of, and after a
-// begin whose start was lost. The sweep leaves it alone for its time.
+// An event can begin anew after each end that the rules caused, and after a begin whose
+// start was lost. The sweep leaves it alone for a while.
 func TestBeginAnew(t *testing.T) {
 	t.Parallel()
 
@@ -94,7 +95,7 @@ func TestBeginAnew(t *testing.T) {
 	require.True(t, begun(notification.Processing, ""))
 	require.False(t, begun(notification.ProcessedFailed, notification.EventCancelled))
 	require.False(t, begun("", ""), "its row was purged")
-	require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-1").Status, "no poller starts it beside")
+	require.Equal(t, notification.OutboxProcessed, outbox(t, s, "evt-1").Status, "no poller starts it too")
 }
 
 // A cancelled delivery stays cancelled, and its workflow does not wait. A delivery that waits
@@ -134,7 +135,7 @@ func TestEventState(t *testing.T) {
 	require.ErrorIs(t, errOf(s.EventState(t.Context(), "evt-404")), notification.ErrNoEvent)
 }
 
-// An event can be withdrawn while no poller has it in its hands.
+// An event can be withdrawn while no poller has claimed it.
 func TestWithdrawEvent(t *testing.T) {
 	t.Parallel()
 
@@ -159,8 +160,8 @@ func TestWithdrawEvent(t *testing.T) {
 	require.False(t, withdraw())
 }
 
-// One that was put back has deliveries of its first time: those that nobody
-// worked on any more are not to be sent in a digest either.
+// An event that was put back has deliveries of its first run. A digest must not send those
+// that nobody works on any more.
 func TestWithdrawEventWithDeliveries(t *testing.T) {
 	t.Parallel()
 

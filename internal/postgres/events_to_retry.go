@@ -9,20 +9,19 @@ import (
 	"herald/internal/notification"
 )
 
-// RetryFilter says which events are to be tried again. The zero value means all that
-// failed.
+// RetryFilter selects the events to retry. The zero value selects all failed events.
 type RetryFilter struct {
-	Outcome   notification.EventOutcome // those that ended so; empty: those that failed
+	Outcome   notification.EventOutcome // events with this outcome; empty: failed events
 	EventType string
 	Source    string
-	Since     time.Time // when written, at the earliest
-	Until     time.Time // when written, at the latest
+	Since     time.Time // earliest time of writing
+	Until     time.Time // latest time of writing
 }
 
-// failedEvents reads up to $6 events behind $5 that could not be started or failed
-// after that, or that their topic has refused, and whether a [RetryFilter] means each; its parameters are $1 to
-// $4. An event that an operator withdrew did not fail. Each half is read by an index
-// of failed rows, in its order, and no condition of the filter makes it read more.
+// failedEvents reads up to $6 events after $5 that failed at their start or later, or that
+// their topic refused. The column meant reports whether the [RetryFilter] in $1 to $4
+// selects the event. An event that an operator withdrew did not fail. Each half reads an
+// index of failed rows in order, and no condition of the filter makes it read more.
 const failedEvents = `
 	SELECT event_id, bool_or(meant) AS meant
 	FROM   ((
@@ -45,7 +44,7 @@ const failedEvents = `
 	ORDER BY event_id
 	LIMIT  $6`
 
-// eventsWithOutcome is like failedEvents, for the events whose outcome is $7.
+// eventsWithOutcome is like failedEvents, for events with the outcome $7.
 const eventsWithOutcome = `
 	SELECT event_id, (SELECT ` + eventMeant + ` FROM event_outbox n WHERE n.event_id = p.event_id) AS meant
 	FROM   processed_event p
@@ -54,19 +53,20 @@ const eventsWithOutcome = `
 	ORDER BY p.event_id
 	LIMIT  $6`
 
-// eventMeant leaves out what another event takes back: nothing brings that to people.
+// eventMeant leaves out an event that another event takes back: no retry brings it to
+// people.
 const eventMeant = `($1::text IS NULL OR n.event_type = $1)
 		       AND ($2::timestamptz IS NULL OR n.created_at >= $2)
 		       AND ($3::timestamptz IS NULL OR n.created_at <= $3)
 		       AND ($4::text IS NULL OR n.source = $4)
 		       AND ` + canceller + ` IS NULL`
 
-// lookedAtOnce is how many events one query looks at, of each half. It takes a
-// few milliseconds, and tens of them if the rows come from disk.
+// lookedAtOnce is the number of events that one query reads, in each half. It takes a few
+// milliseconds, and tens of them if the rows come from disk.
 const lookedAtOnce = 200
 
-// CountEventsToRetry counts the events that filter names, page by page: one
-// statement for all of them could run into its time-out.
+// CountEventsToRetry counts the events that filter selects, page by page. One statement for
+// all events could time out.
 func (s *Store) CountEventsToRetry(ctx context.Context, filter RetryFilter) (count int, err error) {
 	for after, more := "", true; more; {
 		var ids []string
@@ -78,8 +78,8 @@ func (s *Store) CountEventsToRetry(ctx context.Context, filter RetryFilter) (cou
 	return count, nil
 }
 
-// EventsToRetry reads the ids of the next events that filter names: up to
-// limit of those behind after, in their order. It looks on until it has found one.
+// EventsToRetry reads the next ids that filter selects: up to limit ids after `after`, in
+// order. It reads pages until it finds one.
 func (s *Store) EventsToRetry(ctx context.Context, filter RetryFilter, after string, limit int) (ids []string, err error) {
 	for more := true; more && len(ids) == 0; {
 		if ids, after, more, err = s.retryPage(ctx, filter, after); err != nil {
@@ -89,8 +89,8 @@ func (s *Store) EventsToRetry(ctx context.Context, filter RetryFilter, after str
 	return ids[:min(limit, len(ids))], nil
 }
 
-// retryPage looks at the next events, and returns those that filter
-// names, the last one that it looked at, and whether there may be more behind it.
+// retryPage reads the next page of events. It returns the events that filter selects, the
+// last event that it read, and whether more may follow.
 func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string) (ids []string, last string, more bool, err error) {
 	query, args := failedEvents, []any{optional(filter.EventType), optional(filter.Since), optional(filter.Until), optional(filter.Source), after, lookedAtOnce}
 	if filter.Outcome != "" {
@@ -107,7 +107,7 @@ func (s *Store) retryPage(ctx context.Context, filter RetryFilter, after string)
 	return ids, last, looked.RowsAffected() == lookedAtOnce, wrap(err, "read events to retry")
 }
 
-// optional is null for a zero value.
+// optional returns nil for a zero value.
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {
@@ -116,7 +116,7 @@ func optional[T comparable](value T) *T {
 	return &value
 }
 
-// utc is zero for null.
+// utc returns the zero time for nil.
 func utc(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}

@@ -22,7 +22,7 @@ func TestEventsToRetry(t *testing.T) {
 	emit(t, s, 11)
 	exec(t, s, "UPDATE event_outbox SET status = 'FAILED', error_message = 'claimed 10 times' WHERE event_id IN ('evt-1', 'evt-2', 'evt-3', 'evt-7')")
 	exec(t, s, "UPDATE event_outbox SET withdrawn_at = now() WHERE event_id = 'evt-3'")
-	exec(t, s, "UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the words do not count
+	exec(t, s, "UPDATE event_outbox SET error_message = 'cancelled by an operator' WHERE event_id = 'evt-2'") // the text does not count
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-2'")
 	exec(t, s, "UPDATE event_outbox SET created_at = now() - interval '2 hours' WHERE event_id = 'evt-1'")
 	exec(t, s, "INSERT INTO processed_event (event_id, status) VALUES ('evt-4', 'FAILED'), ('evt-5', 'SUCCESS'), ('evt-7', 'SUCCESS')")
@@ -31,7 +31,7 @@ func TestEventsToRetry(t *testing.T) {
 	exec(t, s, "UPDATE event_outbox SET event_type = 'OTHER' WHERE event_id = 'evt-8'")
 	exec(t, s, "INSERT INTO processed_event (event_id, status, outcome) VALUES ('evt-10', 'FAILED', 'CANCELLED'), ('evt-11', 'SUCCESS', 'NO_ROUTING')")
 	exec(t, s, `INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload, cancels)
-		VALUES ('by-10', 'T', 'ADMIN', '1', '{}', 'evt-10'), ('by-11', 'T', 'ADMIN', '1', '{}', 'evt-11')`) // taken back: they stay as they are
+		VALUES ('by-10', 'T', 'ADMIN', '1', '{}', 'evt-10'), ('by-11', 'T', 'ADMIN', '1', '{}', 'evt-11')`) // taken back: no retry
 
 	tests := []struct {
 		filter postgres.RetryFilter
@@ -61,8 +61,8 @@ func TestEventsToRetry(t *testing.T) {
 	}
 }
 
-// A filter that hardly any of the failed events meets is looked for page by page,
-// and one that is FAILED in both tables is met once, wherever a page ends.
+// The search for a rare filter reads page by page. It finds an event that is FAILED in both
+// tables once, wherever a page ends.
 func TestEventsToRetryOfAFilter(t *testing.T) {
 	t.Parallel()
 
@@ -90,8 +90,8 @@ func TestEventsToRetryOfAFilter(t *testing.T) {
 	}
 }
 
-// A page is read by the indexes of what failed, and by keys: never by reading a
-// whole table, also while hardly anything has failed, or much.
+// A page reads the indexes of failed rows, and keys. It never reads a whole table, even if
+// hardly anything has failed, or much.
 func TestEventsToRetryByIndex(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +118,7 @@ func TestEventsToRetryByIndex(t *testing.T) {
 	}
 }
 
-// Whatever asks for an outcome is answered by an index of outcomes, in its order.
+// Every query for an outcome reads an index of outcomes, in its order.
 func TestOutcomesByIndex(t *testing.T) {
 	t.Parallel()
 
@@ -152,8 +152,8 @@ func TestOutcomesByIndex(t *testing.T) {
 	}
 }
 
-// plansOf returns how the database would run the query that f runs: with these
-// parameters, and with any, as it may plan a query that comes often.
+// plansOf returns the database's plans for the query of f: with these parameters, and with
+// any, as for a frequent query.
 func plansOf(t *testing.T, s *postgres.Store, f func(*postgres.Store) error) []string {
 	t.Helper()
 	listening, asked := heard(t, s)

@@ -1,7 +1,8 @@
 package postgres
 
-// Canceller is how the statements find the event that cancels that of a row n.
+// Canceller is the expression for the event that cancels the event of a row n.
 const Canceller = canceller
 
-// DirectoryRelations are what the statements read of each table of the directory.
+// DirectoryRelations holds the expression by which statements read each table of the
+// directory.
 var DirectoryRelations = map[string]string{"recipient": directoryRecipient, "recipient_device": directoryDevice, "entity_member": directoryMember}

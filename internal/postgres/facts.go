@@ -9,9 +9,9 @@ import (
 	"herald/internal/notification"
 )
 
-// What the rules look at: planning, the check before an attempt and the explanation
-// of a delivery read each table by the same words. A column that a new rule looks at
-// is added here, and to the struct of the same name.
+// These are the facts that the rules look at. Planning, the check before an attempt and the
+// explanation of a delivery read each table by the same expressions. Add a column for a new
+// rule here, and to the struct of the same name.
 const (
 	// recipientFacts is a row r of recipient, as [recipientFields] scans it.
 	recipientFacts = `coalesce(r.user_type, ''), coalesce(r.user_id, ''),
@@ -72,20 +72,20 @@ const (
 	           'Roles', e.roles)`
 )
 
-// recipientFields are the fields that [recipientFacts] reads.
+// recipientFields returns the fields that [recipientFacts] fills.
 func recipientFields(r *notification.Recipient) []any {
 	return []any{&r.UserType, &r.UserID, &r.Name, &r.Email, &r.Phone, &r.SlackWebhookURL, &r.Locale, &r.Timezone, &r.HasDevice, &r.Preferences, &r.CategoriesOff}
 }
 
-// The type of an event, as part of a query.
+// These expressions are the type of an event in a query.
 const (
 	typeOfEvent = `(SELECT event_type FROM event_outbox WHERE event_id = $1)`
 	typeItself  = `$1`
 )
 
-// EventSetup reads an event and all that was configured for its type, apart from
-// the settings of entities, in one round trip. Where there is no such event, the
-// error is [notification.ErrNoEvent].
+// EventSetup reads an event and the configuration of its type, except the settings of
+// entities, in one round trip. If the event does not exist, the error is
+// [notification.ErrNoEvent].
 func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.EventSetup, error) {
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
@@ -97,7 +97,7 @@ func (s *Store) EventSetup(ctx context.Context, eventID string) (notification.Ev
 	return setup, wrap(err, "read event and its setup")
 }
 
-// TypeSetup reads what is configured for an event type, even if it has no event.
+// TypeSetup reads the configuration of an event type, even if it has no event.
 func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.EventSetup, error) {
 	var setup notification.EventSetup
 	batch := &pgx.Batch{}
@@ -107,8 +107,8 @@ func (s *Store) TypeSetup(ctx context.Context, eventType string) (notification.E
 	return setup, wrap(err, "read setup of event type")
 }
 
-// Event reads an event and the rows that name its recipients. Where there is no
-// such event, the error is [notification.ErrNoEvent].
+// Event reads an event and the rows that name its recipients. If the event does not exist,
+// the error is [notification.ErrNoEvent].
 func (s *Store) Event(ctx context.Context, eventID string) (notification.Event, []notification.EventRecipients, error) {
 	var event notification.Event
 	var rules []notification.EventRecipients
@@ -135,8 +135,8 @@ func queueEvent(batch *pgx.Batch, eventID string, event *notification.Event) {
 	})
 }
 
-// maxRowsPerEventType bounds what one event type can make a worker hold. It is
-// far above what a person would configure.
+// maxRowsPerEventType limits the rows that one event type makes a worker hold. It is far
+// above what a person would configure.
 const maxRowsPerEventType = 1000
 
 func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notification.EventRecipients) {
@@ -156,8 +156,8 @@ func queueEventRecipients(batch *pgx.Batch, eventID string, rules *[]notificatio
 	queueInto(batch, rules, pgx.RowToStructByName, query, eventID, maxRowsPerEventType)
 }
 
-// queueRouting reads the rows of an event type, what follows what, its category, and whom each
-// channel may serve.
+// queueRouting reads the routes, escalations and category of an event type, and the user
+// types that each channel may serve.
 func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notification.EventSetup) {
 	routing := `
 		SELECT ` + routingFacts + `
@@ -182,8 +182,8 @@ func queueRouting(batch *pgx.Batch, eventType string, arg string, setup *notific
 	batch.Queue(supported).QueryRow(func(row pgx.Row) error { return row.Scan(&setup.Supported) })
 }
 
-// queueTemplates reads the templates of an event type, of what escalation sends for it, and of
-// every event type.
+// queueTemplates reads the templates of an event type, of its escalations, and of every
+// event type.
 func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notification.Template) {
 	query := `
 		SELECT t.event_type, t.channel, t.locale, t.title, t.body
@@ -194,8 +194,8 @@ func queueTemplates(batch *pgx.Batch, eventType, arg string, templates *[]notifi
 	queueInto(batch, templates, pgx.RowToStructByName, query, arg, maxRowsPerEventType)
 }
 
-// queueSettings reads the settings of the entities that the targets name, and
-// those of customers, who have no entity of their own.
+// queueSettings reads the settings of the entities that the targets name, and the
+// settings of customers, who have no entity.
 func queueSettings(batch *pgx.Batch, eventType string, targets []targetRow, settings *[]notification.Setting) {
 	const query = `
 		SELECT ` + settingFacts + `
@@ -207,7 +207,7 @@ func queueSettings(batch *pgx.Batch, eventType string, targets []targetRow, sett
 	queueInto(batch, settings, pgx.RowTo, query, eventType, targets)
 }
 
-// queueInto adds a query whose rows are read into a slice.
+// queueInto adds a query and reads its rows into a slice.
 func queueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query string, args ...any) {
 	batch.Queue(query, args...).Query(func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectRows(rows, read)
@@ -215,8 +215,8 @@ func queueInto[T any](batch *pgx.Batch, into *[]T, read pgx.RowToFunc[T], query 
 	})
 }
 
-// DirectoryEntry reads one person, whether or not an event names them, with their
-// memberships of the entities that the targets name.
+// DirectoryEntry reads one person, even if no event names them, with their memberships of
+// the entities that the targets name.
 func (s *Store) DirectoryEntry(ctx context.Context, userType notification.UserType, userID string, targets []notification.Target) (notification.DirectoryEntry, error) {
 	const person = `
 		SELECT ` + recipientFacts + `, coalesce(r.active, false)

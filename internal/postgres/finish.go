@@ -10,7 +10,7 @@ import (
 )
 
 // FinishEvent marks an event as ended in processed_event and counts its deliveries by
-// status. If the event did not succeed, PENDING deliveries become CANCELLED first, since no
+// status. If the event did not succeed, it first cancels PENDING deliveries, since no
 // workflow is left to send them; see [Store.cancelPending]. If the event succeeded and
 // deliveries are still PENDING, its outcome is INCOMPLETE, unless an operator retries them.
 // Otherwise an event that told people and has a problem has the outcome PROBLEM. A repeat
@@ -26,14 +26,15 @@ func (s *Store) FinishEvent(ctx context.Context, end notification.EventEnd) (not
 		                 FROM   notification n
 		                 WHERE  n.event_id = $1
 		                 AND    ` + undelivered + `
-		                 AND    n.status = (SELECT 'PENDING') -- which keeps the planner to the index of that event
+		                 AND    n.status = (SELECT 'PENDING') -- keeps the planner on the index of that event
 		                 AND    NOT EXISTS (SELECT FROM delivery_retry r WHERE r.delivery_id = n.delivery_id)) THEN 'INCOMPLETE'
 		             WHEN $3 <> '' THEN $3
 		             WHEN $4 <> '' THEN 'PROBLEM' END,
 		        nullif($4, ''))
 		ON CONFLICT (event_id) DO UPDATE
 		SET    status     = excluded.status,
-		       -- Of a repetition: what is PENDING by now is retried by an operator.
+		       -- On a repeat, an operator retries the deliveries that
+		       -- are PENDING by now.
 		       outcome    = CASE WHEN processed_event.status = 'SUCCESS' AND excluded.outcome = 'INCOMPLETE' THEN processed_event.outcome ELSE excluded.outcome END,
 		       problem    = excluded.problem,
 		       updated_at = now()
@@ -78,7 +79,7 @@ func (s *Store) Acknowledge(ctx context.Context, eventID string) error {
 	return s.exec(ctx, "acknowledge event", query, eventID)
 }
 
-// countByStatus counts an event's deliveries. The planner cannot see how many they are, and
+// countByStatus counts an event's deliveries. The planner cannot see their number, and
 // keeps its plan.
 const countByStatus = `
 		SELECT status, count(*)

@@ -11,8 +11,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// ofThree is evt-1 with three deliveries, of which one is SENT, one FAILED and
-// one PENDING, and a pending one of another event.
+// ofThree returns a store with three deliveries of evt-1: one SENT, one FAILED and one
+// PENDING. It also has a pending delivery of another event.
 func ofThree(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -70,7 +70,7 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 		problem        string
 	}{
 		{knows: notification.NoRouting, problem: "no rows", outcome: notification.NoRouting},
-		{problem: "customerId is not in the payload", outcome: notification.EventProblem}, // some of the rules were mended
+		{problem: "customerId is not in the payload", outcome: notification.EventProblem}, // some of the rules were corrected
 		{}, // all of them were
 	} {
 		counts := must(s.FinishEvent(t.Context(), notification.EventEnd{EventID: "evt-1", Success: true, Outcome: tt.knows, Problem: tt.problem}))(t)
@@ -79,8 +79,8 @@ func TestFinishEventWithoutDeliveries(t *testing.T) {
 	}
 }
 
-// A repetition, whose first answer was lost, may come after an operator has begun to retry
-// deliveries: the event ended complete, and stays so.
+// A repeat, whose first answer was lost, may come after an operator began to retry
+// deliveries. The event ended complete, and stays so.
 func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,8 @@ func TestFinishEventRepeatedDuringARetry(t *testing.T) {
 	require.Equal(t, notification.Incomplete, finish())
 }
 
-// What an operator retries before the event has ended is not left: its retry sends it.
+// A delivery that an operator retries before the event ends is not incomplete: its retry
+// sends it.
 func TestFinishEventBesideARetry(t *testing.T) {
 	t.Parallel()
 
@@ -111,7 +112,7 @@ func TestFinishEventBesideARetry(t *testing.T) {
 	require.Equal(t, 1, counts.Deliveries[notification.Pending])
 }
 
-// An operator's retry has a workflow of its own, so the end of the event leaves it alone.
+// An operator's retry has a separate workflow, so the end of the event leaves it alone.
 func TestFinishEventLeavesARetryAlone(t *testing.T) {
 	t.Parallel()
 
@@ -125,7 +126,7 @@ func TestFinishEventLeavesARetryAlone(t *testing.T) {
 	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff10-SMS").Status)
 }
 
-// A retry that commits while the end of the event waits for the row is left alone, too.
+// The end of the event also leaves alone a retry that commits while it waits for the row.
 func TestFinishEventMeetsARetry(t *testing.T) {
 	t.Parallel()
 
@@ -144,8 +145,8 @@ func TestFinishEventMeetsARetry(t *testing.T) {
 	require.Equal(t, "PENDING", delivery(t, s, "evt-1-staff11-PUSH").Status)
 }
 
-// The local activity by which an event ends may be lost with its workflow task, and may be
-// late. What the event's workflow has recorded in the end stands.
+// The local activity that ends an event may be lost with its workflow task, and may be
+// late. The final result of the event's workflow stays.
 func TestFinishEventFirst(t *testing.T) {
 	t.Parallel()
 
@@ -155,7 +156,7 @@ func TestFinishEventFirst(t *testing.T) {
 	tests := []struct {
 		name   string
 		ends   []notification.EventEnd
-		ended  []bool // of each: another end was recorded before
+		ended  []bool // for each end: another end was recorded before
 		status string
 	}{
 		{name: "lost, and repeated", ends: []notification.EventEnd{first, first, again}, ended: []bool{false, true, false}, status: "SUCCESS "},
@@ -180,7 +181,7 @@ func TestFinishEventFirst(t *testing.T) {
 	}
 }
 
-// A workflow may be through before the poller has written that it was started.
+// A workflow may finish before the poller has recorded its start.
 func TestFinishEventBeforeItsClaimEnds(t *testing.T) {
 	t.Parallel()
 
@@ -213,7 +214,7 @@ func TestAcknowledge(t *testing.T) {
 	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE acknowledged_at IS NOT NULL"))
 }
 
-// An event that is started again after it had failed, by an operator, ends anew.
+// An event that an operator starts again after a failure can end again.
 func TestFinishEventAfterAFailure(t *testing.T) {
 	t.Parallel()
 
@@ -224,15 +225,15 @@ func TestFinishEventAfterAFailure(t *testing.T) {
 	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"))
 }
 
-// The end of a large event changes few of its deliveries in each statement. One statement over
-// a million PENDING ones runs into its time limit.
+// At the end of a large event, each statement changes few of its deliveries. One statement
+// for a million PENDING deliveries would time out.
 func TestEndsOfLargeEvents(t *testing.T) {
 	t.Parallel()
 
 	const all, pending = 100_000, 20_000
 	s := postgrestest.New(t)
 	emit(t, s, 2)
-	// The indexes of the inbox have no part in this, and writing them takes most of the time.
+	// The inbox indexes play no part in this, and writing them takes most of the time.
 	exec(t, s, "DROP INDEX notification_of_user, notification_created_at, notification_inbox, notification_unread")
 	const insert = `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, send_after, status, sent_at)
@@ -252,7 +253,7 @@ func TestEndsOfLargeEvents(t *testing.T) {
 	require.Equal(t, map[notification.Status]int{notification.Cancelled: pending}, must(s.EventCounts(t.Context(), "evt-2"))(t))
 }
 
-// changeFew has the database refuse a statement that changes more than 5,000 deliveries.
+// changeFew makes the database refuse a statement that changes more than 5,000 deliveries.
 func changeFew(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	exec(t, s, `

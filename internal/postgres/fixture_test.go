@@ -13,7 +13,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// lease is long enough that none runs out by itself during a test.
+// lease is long enough that no lease runs out during a test.
 const lease = time.Hour
 
 // exec runs a statement that a business service, an operator or a fault would run.
@@ -30,7 +30,7 @@ func get[T any](t *testing.T, s *postgres.Store, sql string, args ...any) T {
 	return value
 }
 
-// list reads a column.
+// list reads a column of texts.
 func list(t *testing.T, s *postgres.Store, sql string, args ...any) []string {
 	t.Helper()
 	rows, _ := s.Pool.Query(t.Context(), sql, args...) // CollectRows returns its error
@@ -70,7 +70,7 @@ func emitEvent(t *testing.T, s *postgres.Store, id string) {
 		VALUES ($1, 'RESERVATION_REQUESTED', 'RESTAURANT', '5', '{"restaurantId": 5}')`, id)
 }
 
-// outboxRow is what a test looks at of an event.
+// outboxRow holds the columns of an event that tests check.
 type outboxRow struct {
 	Status  notification.OutboxStatus
 	Claims  int
@@ -116,7 +116,7 @@ func endLeases(t *testing.T, s *postgres.Store) {
 
 func ptr[T any](value T) *T { return &value }
 
-// end ends claims of owner.
+// end ends owner's claims.
 func end(t *testing.T, s *postgres.Store, owner string, outcome notification.ClaimOutcome, ids ...string) {
 	t.Helper()
 	var results []notification.ClaimResult
@@ -126,7 +126,7 @@ func end(t *testing.T, s *postgres.Store, owner string, outcome notification.Cla
 	require.NoError(t, s.EndClaim(t.Context(), owner, results))
 }
 
-// processed is the event's status in processed_event.
+// processed returns the event's status in processed_event.
 func processed(t *testing.T, s *postgres.Store, id string) string {
 	t.Helper()
 	return get[string](t, s, "SELECT status FROM processed_event WHERE event_id = $1", id)

@@ -11,7 +11,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// Of each kind the oldest are read, so that neither kind waits for the other.
+// FollowUps returns the oldest of each kind, so that neither kind waits for the other.
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
 
@@ -44,7 +44,7 @@ func TestListenFollowUps(t *testing.T) {
 
 	s, woken := postgrestest.New(t), make(chan struct{}, 10)
 	go s.ListenFollowUps(t.Context(), func() { woken <- struct{}{} })
-	for range 2 { // for what was written before it listened, and for what is written now
+	for range 2 { // for rows from before it listened, and for new rows
 		select {
 		case <-woken:
 		case <-time.After(time.Minute):
@@ -54,7 +54,7 @@ func TestListenFollowUps(t *testing.T) {
 	}
 }
 
-// Only what is still FAILED has a dead letter.
+// Only a delivery that is still FAILED has a dead letter.
 func TestDeadLetterOf(t *testing.T) {
 	t.Parallel()
 

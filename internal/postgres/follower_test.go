@@ -15,10 +15,11 @@ import (
 
 const push, text = "evt-1-staff10-PUSH", "evt-1-staff10-SMS"
 
-// pushToText is what the tests have configured.
+// pushToText is the escalation that the tests configure.
 var pushToText = notification.Escalation{From: notification.Push, To: notification.SMS, After: 5 * time.Minute, Until: notification.UntilRead, IfUnreachable: true}
 
-// withEscalation has PUSH followed by SMS, and one push message of evt-1, to staff 10.
+// withEscalation returns a store where SMS follows PUSH, with one push message of evt-1 to
+// staff 10.
 func withEscalation(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -31,7 +32,7 @@ func withEscalation(t *testing.T) *postgres.Store {
 	return s
 }
 
-// toText is the decision that an SMS follows to somebody of the staff.
+// toText returns the decision to send an SMS to one of the staff.
 func toText(userID string) *notification.DecidedRecipient {
 	follower := planned(notification.SMS)
 	follower.DeliveryID = notification.DeliveryID(event1.ID, "staff", userID, notification.SMS)
@@ -42,7 +43,7 @@ func toText(userID string) *notification.DecidedRecipient {
 	}
 }
 
-// follow has an SMS follow unless there is one.
+// follow sends an SMS unless there is one.
 func follow(t *testing.T, s *postgres.Store, id string) (found notification.Escalating, follower *notification.Delivery) {
 	t.Helper()
 	follower, err := s.Follow(t.Context(), notification.EscalationKey{DeliveryID: id, To: notification.SMS}, func(now notification.Escalating) *notification.DecidedRecipient {
@@ -55,8 +56,8 @@ func follow(t *testing.T, s *postgres.Store, id string) (found notification.Esca
 	return found, follower
 }
 
-// What is planned over a channel that escalates says so; a digest does not, nor what was
-// planned before there was an escalation.
+// A delivery over a channel that escalates is marked so. A digest is not, and neither is a
+// delivery that was planned before the escalation existed.
 func TestSavePlanEscalates(t *testing.T) {
 	t.Parallel()
 
@@ -88,7 +89,7 @@ func undelivered(t *testing.T, s *postgres.Store) []notification.Delivery {
 	return deliveries
 }
 
-// An event whose workflow was lost asks again whether something has to follow what was sent.
+// An event whose workflow was lost checks again whether a sent delivery needs a follower.
 func TestUndeliveredHasWhatEscalates(t *testing.T) {
 	t.Parallel()
 
@@ -104,7 +105,7 @@ func TestUndeliveredHasWhatEscalates(t *testing.T) {
 	require.Equal(t, &pushToText, left[0].Escalation)
 }
 
-// A repeat finds what the first call stored, and stores nothing.
+// A repeat finds the result of the first call, and stores nothing.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 
@@ -128,7 +129,7 @@ func TestFollow(t *testing.T) {
 	require.JSONEq(t, `{"PUSH": "SELECTED", "SLACK": "NO_ADDRESS", "SMS": "SELECTED"}`, get[string](t, s, "SELECT channels::text FROM notification_decision"))
 }
 
-// What the event sent over the other channel before is not taken for what follows.
+// An earlier message of the event over the other channel does not count as the follower.
 func TestFollowFindsWhatWasTold(t *testing.T) {
 	t.Parallel()
 
@@ -142,7 +143,7 @@ func TestFollowFindsWhatWasTold(t *testing.T) {
 	require.Nil(t, follower)
 }
 
-// Somebody who reads a notification while it is decided what follows is seen, or waits.
+// A recipient who reads a notification during the decision is seen, or waits.
 func TestFollowSeesAReader(t *testing.T) {
 	t.Parallel()
 
@@ -165,7 +166,8 @@ func TestFollowSeesAReader(t *testing.T) {
 	require.True(t, found.Read)
 }
 
-// Reading any notification of the event counts; those of other people, and of other events, do not.
+// Reading any notification of the event counts. Notifications of other people or other
+// events do not.
 func TestEscalatingIsRead(t *testing.T) {
 	t.Parallel()
 
@@ -182,8 +184,8 @@ func TestEscalatingIsRead(t *testing.T) {
 	}
 }
 
-// Where an entity allows one recipient, those who decide at once take turns, and the later
-// one counts the earlier.
+// If an entity allows one recipient, concurrent decisions take turns, and the later one
+// counts the earlier.
 func TestFollowTakesTurns(t *testing.T) {
 	t.Parallel()
 
@@ -213,7 +215,8 @@ func TestFollowNoDelivery(t *testing.T) {
 	require.ErrorIs(t, err, notification.ErrNoDelivery)
 }
 
-// A delivery that was dropped because its recipient cannot be reached any more says so.
+// A delivery that was dropped because its recipient can no longer be reached is
+// unreachable.
 func TestEscalatingUnreachable(t *testing.T) {
 	t.Parallel()
 

@@ -13,23 +13,23 @@ import (
 
 const (
 	// inInbox and inboxTime are the condition and the expression of the indexes
-	// notification_inbox and notification_unread, which serve no other spelling.
+	// notification_inbox and notification_unread. The indexes serve no other spelling.
 	inInbox   = `n.channel = 'WEBSOCKET' AND (n.available_at IS NOT NULL OR n.status IN ('SENT', 'DELIVERED', 'FAILED'))`
 	inboxTime = `coalesce(n.available_at, n.sent_at, n.created_at)`
 
-	// ofRecipient are the rows n of a recipient, $1 and $2, that they may see.
+	// ofRecipient selects the rows n that a recipient, $1 and $2, may see.
 	ofRecipient = `n.user_type = $1
 		AND    n.user_id = $2
 		AND    ` + inInbox + `
 		AND    n.status <> 'CANCELLED'
-		AND    n.attempt_count > 0 -- else it was given up without an attempt
+		AND    n.attempt_count > 0 -- otherwise it was given up without an attempt
 		AND    n.title IS NOT NULL`
 
 	notRead = `
 		AND    n.read_at IS NULL`
 )
 
-// inboxOrder is a direction of a page.
+// inboxOrder is the order of a page.
 type inboxOrder string
 
 const (
@@ -38,9 +38,9 @@ const (
 )
 
 // page reads the first rows that meet a condition, $3 at most and as many as
-// [notification.InboxPageBytes] holds. JSON makes six bytes of one where it escapes it, and
-// 2 KiB are enough for all but the texts. Postgres knows the length of a text without reading
-// the text.
+// [notification.InboxPageBytes] holds. JSON turns an escaped byte into six bytes, and 2 KiB
+// are enough for all fields except the texts. Postgres knows the length of a text without
+// reading the text.
 func (s *Store) page(ctx context.Context, who notification.RecipientKey, condition string, order inboxOrder, limit int, more ...any) (notification.InboxPage, error) {
 	query := fmt.Sprintf(`
 		SELECT delivery_id, id, event_id, event_type, coalesce(correlation_id, ''), user_type, user_id,
@@ -54,18 +54,18 @@ func (s *Store) page(ctx context.Context, who notification.RecipientKey, conditi
 		              ORDER BY `+inboxTime+` %[1]s, n.id %[1]s
 		              LIMIT  $3) AS first) AS counted
 		WHERE  so_far <= %[2]d
-		OR     so_far = bytes -- the first
+		OR     so_far = bytes -- always the first row
 		ORDER BY available %[1]s, id %[1]s`, order, notification.InboxPageBytes)
 
 	var found int
 	items, err := collect(ctx, s.Pool, "read inbox", func(row pgx.CollectableRow) (notification.InboxItem, error) { return scanInboxItem(row, &found) },
-		query, append([]any{who.UserType, who.UserID, limit + 1}, more...)...) // one more tells whether others follow
+		query, append([]any{who.UserType, who.UserID, limit + 1}, more...)...) // one more row tells whether others follow
 	items = items[:min(len(items), limit)]
 	return notification.InboxPage{Items: items, More: found > len(items)}, err
 }
 
-// InboxPage reads a page of a recipient's inbox, the newest first. Where Before is not
-// theirs, the error is [notification.ErrNoNotification].
+// InboxPage reads a page of a recipient's inbox, newest first. If Before is not theirs, the
+// error is [notification.ErrNoNotification].
 func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, filter notification.InboxFilter) (notification.InboxPage, error) {
 	var condition string
 	var args []any
@@ -84,9 +84,9 @@ func (s *Store) InboxPage(ctx context.Context, who notification.RecipientKey, fi
 	return s.page(ctx, who, condition, newestFirst, filter.Limit, args...)
 }
 
-// InboxAfter reads what came into a recipient's inbox after a position, the oldest first; all
-// of it, or only what is not read. A row may become visible a moment after one that is behind
-// it in this order.
+// InboxAfter reads the notifications after a position in a recipient's inbox, oldest first.
+// With unread, it reads only unread ones. A row may become visible a moment after a row
+// behind it in this order.
 func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, after notification.InboxPosition, unread bool, limit int) (notification.InboxPage, error) {
 	condition := `
 		AND    (` + inboxTime + `, n.id) > ($4, $5)`
@@ -96,7 +96,7 @@ func (s *Store) InboxAfter(ctx context.Context, who notification.RecipientKey, a
 	return s.page(ctx, who, condition, oldestFirst, limit, after.AvailableAt, after.ID)
 }
 
-// UnreadPosition reads the position after which a recipient has so many unread notifications,
+// UnreadPosition reads the position after which a recipient has count unread notifications,
 // or all of them.
 func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKey, count int) (notification.InboxPosition, error) {
 	const query = `
@@ -111,7 +111,7 @@ func (s *Store) UnreadPosition(ctx context.Context, who notification.RecipientKe
 	return position, ignoreNoRows(err)
 }
 
-// Unread counts what a recipient has not read, up to [notification.MaxUnread].
+// Unread counts a recipient's unread notifications, up to [notification.MaxUnread].
 func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int, error) {
 	const query = `
 		SELECT count(*)
@@ -123,8 +123,8 @@ func (s *Store) Unread(ctx context.Context, who notification.RecipientKey) (int,
 	return one(ctx, s.Pool, "count unread notifications", pgx.RowTo[int], query, who.UserType, who.UserID, notification.MaxUnread)
 }
 
-// InboxPositionOf reads where a notification stands in its recipient's inbox. One that
-// was sent, and whose end is not recorded yet, stands where its attempts began. Where it
+// InboxPositionOf reads the position of a notification in its recipient's inbox. If it was
+// sent, and its end is not recorded yet, its position is the start of its attempts. If it
 // is not theirs, the error is [notification.ErrNoNotification].
 func (s *Store) InboxPositionOf(ctx context.Context, who notification.RecipientKey, id int64) (notification.InboxPosition, error) {
 	const query = `
@@ -159,8 +159,8 @@ func scanInboxItem(row pgx.CollectableRow, found *int) (notification.InboxItem, 
 	return item, err
 }
 
-// NewTicket stores the hash of a ticket, by which a recipient may open one socket until
-// ticketExpires. It deletes some that have expired, more than come.
+// NewTicket stores the hash of a ticket, with which a recipient may open one socket until
+// ticketExpires. It deletes expired tickets faster than new ones come.
 func (s *Store) NewTicket(ctx context.Context, hash []byte, who notification.RecipientKey, tokenExpires, ticketExpires time.Time) error {
 	const query = `
 		WITH expired AS (
@@ -179,8 +179,8 @@ func (s *Store) NewTicket(ctx context.Context, hash []byte, who notification.Rec
 	return s.exec(ctx, "store ticket", query, hash, who.UserType, who.UserID, tokenExpires, ticketExpires)
 }
 
-// UseTicket takes a ticket, and returns whose it is and when the token expires by which it
-// was given. Where it was used, has expired or never was, the error is
+// UseTicket takes a ticket, and returns its recipient and the expiry of the token that it
+// was issued for. If the ticket was used, has expired or never existed, the error is
 // [notification.ErrNoTicket].
 func (s *Store) UseTicket(ctx context.Context, hash []byte) (who notification.RecipientKey, tokenExpires time.Time, err error) {
 	const query = `

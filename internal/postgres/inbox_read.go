@@ -8,9 +8,9 @@ import (
 	"herald/internal/notification"
 )
 
-// arrived sets what a row n of WEBSOCKET has once a client had it: a status only climbs.
-// The acknowledgement may come before the end of the attempt is recorded, after an operator
-// cancelled it, or after an attempt without a clear answer; then the row comes into the
+// arrived sets the columns of a WEBSOCKET row n that a client has received. A status only
+// climbs. The acknowledgement may come before the end of the attempt is recorded. It may
+// also follow a cancellation, or an attempt without a clear answer. Then the row enters the
 // inbox now. An older row keeps its place.
 const arrived = `status       = 'DELIVERED',
 			       sent_at      = coalesce(n.sent_at, now()),
@@ -18,12 +18,11 @@ const arrived = `status       = 'DELIVERED',
 			       available_at = coalesce(n.available_at, n.sent_at, CASE n.status WHEN 'FAILED' THEN n.created_at ELSE now() END),
 			       last_error   = NULL`
 
-// wakeFollowUps wakes the worker that does what was told, if anything was.
+// wakeFollowUps wakes the follow-up worker if the statement stored a follow-up.
 const wakeFollowUps = `SELECT pg_notify('delivery_follow_up', '') FROM told LIMIT 1`
 
 // MarkDelivered records that notifications have reached their recipients, in one statement.
-// It ignores what is not theirs, what no attempt was begun for, and what has arrived
-// before.
+// It ignores a notification that is not theirs, has no attempt, or has arrived before.
 func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notification.Acknowledgement) error {
 	const query = `
 		WITH found AS (
@@ -33,7 +32,7 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 			WHERE  n.channel = 'WEBSOCKET'
 			AND    n.attempt_count > 0
 			AND    n.status <> 'DELIVERED'
-			ORDER BY n.id -- as other gateways do, to whom the same may be acknowledged
+			ORDER BY n.id -- the order of other gateways, which may get the same acknowledgements
 			FOR NO KEY UPDATE OF n
 		), acknowledged AS (
 			UPDATE notification_state n
@@ -58,10 +57,10 @@ func (s *Store) MarkDelivered(ctx context.Context, acknowledgements []notificati
 	return s.exec(ctx, "acknowledge notifications", query, ids, userTypes, userIDs)
 }
 
-// readChosen goes on after a query has chosen rows n of WEBSOCKET of the recipient, $1 and
-// $2. Whoever reads one of an event's notifications has read all that they were sent of it:
-// what an escalation waits for is that they know, wherever they read it. Only one of
-// WEBSOCKET has arrived by that. The first time stands.
+// readChosen continues a query that has chosen WEBSOCKET rows n of the recipient, $1 and
+// $2. A recipient who reads one notification of an event has read all their notifications
+// about it: an escalation waits until they know, wherever they read it. Only WEBSOCKET rows
+// also count as arrived. The first time stays.
 const readChosen = `), related AS (
 			SELECT r.id, r.event_id, r.delivery_id, r.escalates
 			FROM   chosen c
@@ -100,9 +99,9 @@ const readChosen = `), related AS (
 		)
 		SELECT (SELECT count(*) FROM chosen), (SELECT count(*) FROM live), (` + wakeFollowUps + `)::text`
 
-// MarkRead records that a recipient has read a notification, which has arrived by that, and
-// with it all that they were sent of its event. Where it is not theirs, or there is nothing
-// to be seen of it yet, the error is [notification.ErrNoNotification].
+// MarkRead records that a recipient has read a notification, and all their notifications of
+// its event. The notification also counts as arrived. If it is not theirs, or they cannot
+// see it yet, the error is [notification.ErrNoNotification].
 func (s *Store) MarkRead(ctx context.Context, who notification.RecipientKey, id int64) error {
 	const query = `
 		WITH chosen AS (
@@ -130,11 +129,11 @@ func (s *Store) read(ctx context.Context, query string, args ...any) (chosen, re
 	return chosen, read, err
 }
 
-// readBatch is how many rows of WEBSOCKET one statement marks as read.
+// readBatch is the number of WEBSOCKET rows that one statement marks as read.
 const readBatch = 1000
 
-// MarkAllRead records that a recipient has read a notification and all that stand before it
-// in their inbox. Where that one is not theirs, the error is [notification.ErrNoNotification].
+// MarkAllRead records that a recipient has read a notification and all before it in their
+// inbox. If the notification is not theirs, the error is [notification.ErrNoNotification].
 func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, until int64) error {
 	const query = `
 		WITH chosen AS (
@@ -158,8 +157,8 @@ func (s *Store) MarkAllRead(ctx context.Context, who notification.RecipientKey, 
 	return err
 }
 
-// ActiveRecipients returns those of some recipients who are active, and of a type in
-// user_type: nobody else is told anything.
+// ActiveRecipients returns the recipients who are active and have a type in user_type.
+// Herald tells nobody else anything.
 func (s *Store) ActiveRecipients(ctx context.Context, who []notification.RecipientKey) ([]notification.RecipientKey, error) {
 	const query = `
 		SELECT DISTINCT r.user_type, r.user_id

@@ -14,10 +14,10 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// socket is the delivery to staff 10 that the tests below send.
+// socket is the delivery to staff 10 in the tests below.
 const socket = "evt-1-staff10-WEBSOCKET"
 
-// withSocket has one delivery over WEBSOCKET, and returns its id.
+// withSocket returns a store with one delivery over WEBSOCKET, and the delivery's id.
 func withSocket(t *testing.T) (*postgres.Store, int64) {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -34,7 +34,7 @@ func deliver(t *testing.T, s *postgres.Store, ids ...int64) {
 	require.NoError(t, s.MarkDelivered(t.Context(), all))
 }
 
-// times are those of the one delivery.
+// times holds the times of one delivery.
 type times struct{ Available, Sent, Delivered, Read *time.Time }
 
 func timesOf(t *testing.T, s *postgres.Store, id int64) (of times) {
@@ -44,8 +44,8 @@ func timesOf(t *testing.T, s *postgres.Store, id int64) (of times) {
 	return of
 }
 
-// An acknowledgement, and a reading, make DELIVERED of every status; what was known before
-// stands, and the second time changes nothing.
+// An acknowledgement and a reading turn every status into DELIVERED. Earlier values stay,
+// and the second time changes nothing.
 func TestArrivalInEachStatus(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +62,7 @@ func TestArrivalInEachStatus(t *testing.T) {
 		name   string
 		row    inboxRow
 		not    []string
-		placed time.Duration // it keeps this place, after inboxStart; 0: it comes in now
+		placed time.Duration // it keeps this place, after inboxStart; 0: it enters now
 	}{
 		{name: "sent", row: inboxRow{available: 5}, placed: 5 * time.Second},
 		{name: "delivered", row: inboxRow{status: notification.Delivered, available: 5}, placed: 5 * time.Second},
@@ -101,15 +101,15 @@ func TestArrivalInEachStatus(t *testing.T) {
 	}
 }
 
-// A client may be quicker than the worker that records what it sent. Neither loses what the
-// other knows.
+// A client may be quicker than the worker that records the sending. Neither overwrites the
+// other's data.
 func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
 	t.Parallel()
 
 	tests := []struct {
 		name    string
 		outcome notification.AttemptOutcome
-		aged    bool // the metric of ages counts it
+		aged    bool // the age metric counts it
 	}{
 		{name: "sent", outcome: notification.OutcomeSent, aged: true},
 		{name: "without a clear answer", outcome: notification.OutcomeAmbiguous},
@@ -139,8 +139,8 @@ func TestAcknowledgedBeforeItIsRecorded(t *testing.T) {
 	}
 }
 
-// Gateways that record the same acknowledgements at once, each in its own order, do not
-// wait for each other in a circle.
+// Gateways that record the same acknowledgements at once, each in a different order, do not
+// deadlock.
 func TestAcknowledgedOnSeveralGateways(t *testing.T) {
 	t.Parallel()
 
@@ -167,7 +167,7 @@ func TestAcknowledgedOnSeveralGateways(t *testing.T) {
 	require.Equal(t, len(ids), get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'DELIVERED' AND read_at IS NOT NULL"))
 }
 
-// Reading all reads what the client has seen, and nothing that came since.
+// "Read all" covers what the client has seen, and nothing newer.
 func TestMarkAllRead(t *testing.T) {
 	t.Parallel()
 
@@ -213,8 +213,7 @@ func TestActiveRecipients(t *testing.T) {
 	require.Equal(t, []notification.RecipientKey{waiter}, active)
 }
 
-// A row comes into the inbox when its first attempt ends, however it ends, and stays where
-// it is.
+// A row enters the inbox when its first attempt ends, however it ends, and keeps its place.
 func TestAvailableAt(t *testing.T) {
 	t.Parallel()
 
@@ -240,7 +239,7 @@ func TestAvailableAt(t *testing.T) {
 	tests := []struct {
 		name string
 		by   []func(*testing.T, *postgres.Store)
-		at   int // the step that sets it, from 1; 0: none does, or one takes it back
+		at   int // the step that sets it, from 1; 0: none, or a step undoes it
 	}{
 		{name: "planned"},
 		{name: "sent", by: []func(*testing.T, *postgres.Store){ended(notification.OutcomeSent)}, at: 1},
@@ -276,7 +275,7 @@ func TestAvailableAt(t *testing.T) {
 	}
 }
 
-// So do the items of a digest, each of them.
+// Each item of a digest also enters the inbox then.
 func TestAvailableAtOfDigests(t *testing.T) {
 	t.Parallel()
 

@@ -22,10 +22,10 @@ var (
 	staff11 = notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "11"}
 )
 
-// inboxStart is when the first row of a test is made.
+// inboxStart is the time of a test's first row.
 var inboxStart = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 
-// inboxRow is a row of notification. The zero value is one that was sent over WEBSOCKET.
+// inboxRow is a row of notification. The zero value was sent over WEBSOCKET.
 type inboxRow struct {
 	who       notification.RecipientKey
 	channel   notification.Channel
@@ -81,7 +81,7 @@ func inboxAfter(t *testing.T, s *postgres.Store, after notification.InboxPositio
 	return page.Items
 }
 
-// What a recipient sees is theirs, came over WEBSOCKET, and its first attempt has ended.
+// A recipient sees only their own rows over WEBSOCKET whose first attempt has ended.
 func TestInboxShows(t *testing.T) {
 	t.Parallel()
 
@@ -137,8 +137,8 @@ func TestInboxItem(t *testing.T) {
 	require.Empty(t, inboxPage(t, s, notification.InboxFilter{Unread: true}))
 }
 
-// Pages follow each other in the order in which the first attempts ended, and those that
-// ended at once in the order of their ids: a row that waited has an old id, and is new.
+// Pages follow the order in which the first attempts ended, and then the order of ids. So a
+// row that waited has an old id, but is new.
 func TestInboxPages(t *testing.T) {
 	t.Parallel()
 
@@ -180,8 +180,8 @@ func TestInboxPages(t *testing.T) {
 	require.Equal(t, []string{"at once 2", "waited"}, events(newest.Items), "the newest, and the oldest of them first")
 }
 
-// A transaction that takes long makes its row visible after later ones. Whoever asks for
-// what is after a place a little further back finds it.
+// A long transaction makes its row visible after later ones. A reader who asks from a
+// slightly earlier position finds it.
 func TestInboxOutOfOrder(t *testing.T) {
 	t.Parallel()
 
@@ -201,8 +201,8 @@ func TestInboxOutOfOrder(t *testing.T) {
 	require.Equal(t, []string{"slow", "quick"}, events(inboxAfter(t, s, back)))
 }
 
-// The place of what is being sent is where its attempts began: a row that waited for a
-// week is not a week old to a client that has just got it.
+// The position of a notification in flight is the start of its attempts. A row that waited
+// for a week is not a week old to a client that just got it.
 func TestInboxPositionOf(t *testing.T) {
 	t.Parallel()
 
@@ -218,7 +218,8 @@ func TestInboxPositionOf(t *testing.T) {
 	}
 }
 
-// Whoever names what is not theirs hears that there is no such thing, and changes nothing.
+// A recipient who names another's notification gets "no such notification", and changes
+// nothing.
 func TestInboxOfAnother(t *testing.T) {
 	t.Parallel()
 
@@ -232,7 +233,7 @@ func TestInboxOfAnother(t *testing.T) {
 	tests := []struct {
 		name string
 		of   func(id int64) error
-		of3  []int64 // beside the other's, the mail and one that is not there
+		of3  []int64 // with the other's, the mail and an unknown id
 	}{
 		{name: "before", of: func(id int64) error {
 			return errOf(s.InboxPage(ctx, staff10, notification.InboxFilter{Before: id, Limit: 1}))
@@ -253,8 +254,8 @@ func TestInboxOfAnother(t *testing.T) {
 	require.Equal(t, before, list(t, s, "SELECT n::text FROM notification n WHERE id <> $1 ORDER BY id", mine))
 }
 
-// A page holds no more bytes than a gateway can take, and one notification at least. No
-// notification is lost between two pages.
+// A page is limited to the bytes that a gateway can take, but has at least one
+// notification. No notification is lost between two pages.
 func TestInboxPagesAreBounded(t *testing.T) {
 	t.Parallel()
 
@@ -292,8 +293,8 @@ func TestInboxPagesAreBounded(t *testing.T) {
 	require.Equal(t, up, down)
 }
 
-// withEvent has evt-1 for staff 10 over all channels, sent by all but two, and for staff 11
-// over WEBSOCKET; and evt-2 for staff 10.
+// withEvent returns a store with evt-1 for staff 10 over all channels, and for staff 11
+// over WEBSOCKET. Two channels have not sent it. It also has evt-2 for staff 10.
 func withEvent(t *testing.T) (s *postgres.Store, id int64) {
 	t.Helper()
 	s = postgrestest.New(t)
@@ -306,8 +307,8 @@ func withEvent(t *testing.T) (s *postgres.Store, id int64) {
 	return s, get[int64](t, s, "SELECT id FROM notification WHERE delivery_id = $1", socket)
 }
 
-// Whoever reads a notification has read what they were sent of its event over all channels,
-// but has not received a mail by that; others, other events, and what was not sent stay unread.
+// Reading one notification reads all notifications of its event, but does not mean that a
+// mail arrived. Notifications of others, of other events, and unsent ones stay unread.
 func TestReadingReadsTheEvent(t *testing.T) {
 	t.Parallel()
 
@@ -329,7 +330,7 @@ func TestReadingReadsTheEvent(t *testing.T) {
 
 			require.Equal(t, []string{"EMAIL SENT", "SMS SENT", "WEBSOCKET DELIVERED"}, list(t, s, "SELECT channel || ' ' || status FROM notification WHERE read_at IS NOT NULL ORDER BY channel"))
 			require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE delivered_at IS NOT NULL"))
-			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, followUpsOf(t, s), "also of what is still being sent")
+			require.Equal(t, []string{"ESCALATION evt-1-staff10-PUSH", "ESCALATION evt-1-staff10-SMS"}, followUpsOf(t, s), "also for a delivery in flight")
 
 			require.NoError(t, way(s, t.Context(), id))
 			require.Len(t, followUpsOf(t, s), 2, "the second time says nothing new")
@@ -337,8 +338,8 @@ func TestReadingReadsTheEvent(t *testing.T) {
 	}
 }
 
-// An acknowledgement is told to the escalation that waits for it, once; where none waits,
-// nothing is.
+// An acknowledgement wakes the escalation that waits for it, once. Otherwise it wakes
+// nothing.
 func TestAcknowledgementWakesTheEscalation(t *testing.T) {
 	t.Parallel()
 
@@ -353,7 +354,7 @@ func TestAcknowledgementWakesTheEscalation(t *testing.T) {
 	require.Equal(t, []string{"ESCALATION " + socket}, followUpsOf(t, s))
 }
 
-// What is to be done is told to whoever listens, by receipts, acknowledgements and readers.
+// Receipts, acknowledgements and readers notify the listener for follow-ups.
 func TestFollowUpsAreTold(t *testing.T) {
 	t.Parallel()
 

@@ -19,8 +19,8 @@ import (
 	"herald/internal/postgres/report"
 )
 
-// An index that is not unique has a statement that reads by it, or it only costs those who
-// write. A new index needs its line here, and one that loses its statement goes.
+// Each index that is not unique needs a statement that reads it, since it costs every
+// write. Add a line here for a new index, and drop an index that loses its statement.
 func TestEachIndexHasAStatement(t *testing.T) {
 	t.Parallel()
 
@@ -46,7 +46,7 @@ func TestEachIndexHasAStatement(t *testing.T) {
 	}
 }
 
-// statementsByIndex has, for each index, what asks a statement that reads by it.
+// statementsByIndex returns, for each index, a call whose statement reads it.
 func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx context.Context) error {
 	who := notification.RecipientKey{UserType: notification.RestaurantUser, UserID: "7"}
 	long := time.Now().Add(-time.Hour)
@@ -128,7 +128,7 @@ func statementsByIndex(s *postgres.Store, r report.Reader) map[string]func(ctx c
 	}
 }
 
-// fillAllTables writes what a month leaves: much that is done, and a little of all else.
+// fillAllTables writes the data of a month: much that is done, and a little of all else.
 func fillAllTables(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	for _, sql := range []string{`
@@ -166,7 +166,7 @@ func fillAllTables(t *testing.T, s *postgres.Store) {
 	}
 }
 
-// indexesOf are the indexes by which the database reads for statements.
+// indexesOf returns the indexes that the database reads for statements.
 func indexesOf(t *testing.T, s *postgres.Store, asked []pgx.TraceQueryStartData) (names []string) {
 	t.Helper()
 	for _, statement := range asked {
@@ -183,7 +183,7 @@ func indexesOf(t *testing.T, s *postgres.Store, asked []pgx.TraceQueryStartData)
 	return names
 }
 
-// The latest events are read from the end of an index, however many there are.
+// The latest events are read from the end of an index, whatever their number.
 func TestLatestEventsByIndex(t *testing.T) {
 	t.Parallel()
 

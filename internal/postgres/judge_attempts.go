@@ -8,10 +8,10 @@ import (
 	"herald/internal/notification"
 )
 
-// judge asks the rules about deliveries whose leases were just taken, by all that may have
-// changed since they were planned. What may not be sent is CANCELLED, what is to wait waits,
-// and neither keeps its lease; the rest goes to the address of now. Where the rules cannot be
-// asked, nothing is begun.
+// judge asks the rules about deliveries whose leases were just taken, with all facts that
+// may have changed since planning. A delivery that must not be sent becomes CANCELLED. That
+// delivery, and a delivery that must wait, lose their leases. The rest goes to the current
+// address. If the rules cannot be asked, no attempt begins.
 func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, begun attempts) error {
 	found, err := s.attemptFacts(ctx, ids)
 	if err != nil {
@@ -43,10 +43,11 @@ func (s *Store) judge(ctx context.Context, in notification.Begin, ids []string, 
 	return nil
 }
 
-// releaseTimeout bounds the statement that gives leases back where judging failed.
+// releaseTimeout limits the statement that gives leases back after judging failed.
 const releaseTimeout = 2 * time.Second
 
-// releaseAll gives back what was begun. What it cannot give back runs out, and counts as LOST.
+// releaseAll gives back all begun attempts. A lease that it cannot give back runs out, and
+// counts as LOST.
 func (s *Store) releaseAll(ctx context.Context, begun attempts) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
@@ -55,16 +56,17 @@ func (s *Store) releaseAll(ctx context.Context, begun attempts) {
 		attempt.Verdict = notification.Verdict{}
 		all = append(all, attempt)
 	}
-	_ = s.ReleaseAttempts(ctx, all) // the error that led here is returned
+	_ = s.ReleaseAttempts(ctx, all) // the caller returns the error that led here
 }
 
-// ReleaseAttempts gives back the leases of attempts that were not made, in one statement. None
-// of them counts. What its verdict drops is CANCELLED, and what it puts off says until when.
+// ReleaseAttempts gives back the leases of attempts that were not made, in one statement.
+// They do not count. The verdict may drop a delivery, which becomes CANCELLED, or delay it
+// until a time.
 func (s *Store) ReleaseAttempts(ctx context.Context, attempts []notification.Attempt) error {
 	return wrap(s.settle(ctx, attempts, nil), "release attempts")
 }
 
-// settle releases attempts, and records the new addresses of those that moved and go on.
+// settle releases attempts, and records the new addresses of attempts that continue.
 func (s *Store) settle(ctx context.Context, released, moved []notification.Attempt) error {
 	const query = `
 		UPDATE notification n
@@ -76,7 +78,7 @@ func (s *Store) settle(ctx context.Context, released, moved []notification.Attem
 		       status            = CASE WHEN r.dropped THEN 'CANCELLED' ELSE n.status END,
 		       last_error        = CASE WHEN r.dropped THEN r.reason ELSE n.last_error END,
 		       next_attempt_at   = coalesce(r.not_before, n.next_attempt_at),
-		       send_after        = CASE WHEN n.send_after IS NOT NULL THEN coalesce(r.not_before, n.send_after) END -- what was planned to be sent at once stays in its lane
+		       send_after        = CASE WHEN n.send_after IS NOT NULL THEN coalesce(r.not_before, n.send_after) END -- a delivery that was planned for at once stays in its lane
 		FROM  (SELECT n.id, i.moved, i.counted, i.address, i.reason, i.not_before, i.reason <> '' AND n.status = 'PENDING' AS dropped
 		       FROM   unnest((SELECT $1::text[]), $2::text[], $3::boolean[], $4::int[], $5::text[], $6::text[], $7::timestamptz[])
 		                  AS i (delivery_id, owner, moved, counted, address, reason, not_before)

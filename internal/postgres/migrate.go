@@ -17,15 +17,15 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// Migrator applies migrations while producers and workers run. Several may run at
+// Migrator applies migrations while producers and workers run. Several migrators may run at
 // once: a session lock lets one work, and the others wait.
 type Migrator struct {
 	files   fs.FS
 	pool    *pgxpool.Pool
-	schema  string  // Herald's; db's connections see no other
+	schema  string  // Herald's; the connections of db see no other schema
 	db      *sql.DB // its statements wait for locks without limit
 	locker  lock.SessionLocker
-	goose   lock.SessionLocker // goose's own, which releases that wrote goose_db_version held
+	goose   lock.SessionLocker // goose's own, which releases with a goose_db_version table held
 	polite  *goose.Provider    // its statements wait for a lock until lockTimeout
 	patient *goose.Provider    // its statements wait for locks without limit
 
@@ -36,16 +36,17 @@ type Migrator struct {
 }
 
 const (
-	// lockTimeout is how long a migration waits for a table. All who need that table
-	// later wait behind it, producers too, so it then gives way and tries again.
+	// lockTimeout is the longest time that a migration waits for a table. Everybody who
+	// needs that table later waits behind it, also producers. So the migration then gives
+	// way and tries again.
 	lockTimeout = 3 * time.Second
-	// migrationLock is not goose's own lock, so that the migrations of an application
-	// in the same database hold up none of Herald's.
+	// migrationLock is not goose's own lock, so that an application's migrations in the
+	// same database do not delay Herald's.
 	migrationLock = 0x4845_5241_4c44_4d47 // "HERALDMG"
 )
 
-// NewMigrator returns a migrator with the migrations in files, of the schema that the
-// store's search_path names first. It changes nothing.
+// NewMigrator returns a migrator with the migrations in files, for the first schema in the
+// store's search_path. It changes nothing.
 func (s *Store) NewMigrator(ctx context.Context, files fs.FS) (*Migrator, error) {
 	schema, err := s.schema(ctx)
 	if err != nil {
@@ -71,24 +72,24 @@ func newProvider(db *sql.DB, files fs.FS) (*goose.Provider, error) {
 	return provider, wrap(err, "read migrations")
 }
 
-// openUnlimited opens connections for migrations alone, since changing a table of
-// millions takes longer than a worker's statement may. They see one schema, so that no
-// name can mean a table of the application. lockTimeout is in milliseconds; 0: none.
+// openUnlimited opens connections for migrations alone, since changing a table of millions
+// takes longer than a worker's statement may. They see one schema, so that no name can mean
+// a table of the application. lockTimeout is in milliseconds; 0: none.
 func (s *Store) openUnlimited(schema, lockTimeout string) *sql.DB {
 	config := s.Pool.Config().ConnConfig
 	config.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
-	config.RuntimeParams["idle_session_timeout"] = "0" // of the connection that holds the session lock
+	config.RuntimeParams["idle_session_timeout"] = "0" // for the connection that holds the session lock
 	config.RuntimeParams["lock_timeout"] = lockTimeout
 	return stdlib.OpenDB(*config)
 }
 
-// Close frees the migrator; the store's pool stays open.
+// Close frees the migrator. The store's pool stays open.
 func (m *Migrator) Close() error { return errors.Join(m.polite.Close(), m.patient.Close()) }
 
-// Up applies every missing migration, and returns their names. Only ctx limits its
-// time. Where it may not begin, the error is a [SchemaError], and nothing was changed.
+// Up applies every missing migration, and returns their names. Only ctx limits its time. If
+// it must not begin, the error is a [SchemaError], and nothing has changed.
 func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 	names := []string{}
 	err := m.alone(ctx, m.locker, func() error {
@@ -110,8 +111,8 @@ func (m *Migrator) Up(ctx context.Context) ([]string, error) {
 	return names, wrap(err, "migrate up")
 }
 
-// Down takes back the newest migration, with the data in its tables, and returns its
-// name, or "" if there is none.
+// Down reverts the newest migration, deletes the data in its tables, and returns its name,
+// or "" if there is none.
 func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 	err = m.alone(ctx, m.locker, func() error {
 		record, err := m.begin(ctx, false)
@@ -130,7 +131,7 @@ func (m *Migrator) Down(ctx context.Context) (name string, err error) {
 	return name, wrap(err, "migrate down")
 }
 
-// alone calls f while it keeps others off the lock.
+// alone calls f while it holds the lock.
 func (m *Migrator) alone(ctx context.Context, locker lock.SessionLocker, f func() error) (err error) {
 	m.say("waiting until no other migration runs")
 	conn, err := m.db.Conn(ctx)
@@ -164,7 +165,7 @@ func (m *Migrator) Status(ctx context.Context) ([]MigrationStatus, error) {
 	return statuses, nil
 }
 
-// RecordsActions says whether the schema has a place for what operators do.
+// RecordsActions reports whether the schema has a table for operators' actions.
 func (m *Migrator) RecordsActions(ctx context.Context) (bool, error) {
 	columns, err := m.columns(ctx, "operator_action")
 	return len(columns) > 0, err

@@ -18,8 +18,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// application is a database that an application migrates with a goose of its own, which
-// is at version 25 and goes on with timestamps.
+// application is a database that an application migrates with its own goose, which is at
+// version 25 and continues with timestamps.
 type application struct {
 	*postgres.Store
 	url   string
@@ -59,7 +59,7 @@ func (a *application) open(t *testing.T, parameters string) *postgres.Store {
 	return s
 }
 
-// oldGoose writes into goose_db_version, as an application does, and as Herald did.
+// oldGoose writes into goose_db_version, as applications do and as Herald did.
 func oldGoose(t *testing.T, s *postgres.Store, files fs.FS) *goose.Provider {
 	t.Helper()
 	provider, err := goose.NewProvider(goose.DialectPostgres, stdlib.OpenDBFromPool(s.Pool), files)
@@ -74,7 +74,7 @@ func versions(t *testing.T, s *postgres.Store, table string) []string {
 	return list(t, s, "SELECT version_id || ' ' || is_applied || ' ' || tstamp FROM "+table+" WHERE version_id > 0 ORDER BY id")
 }
 
-// everything lists all that a database holds.
+// everything lists all objects of a database.
 func everything(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	return list(t, s, `
@@ -93,14 +93,13 @@ func requireAllApplied(t *testing.T, m *postgres.Migrator) {
 	}
 }
 
-// Neither Herald's migrations nor the application's take the other's for their own, and
-// neither waits for the other.
+// Herald and the application keep their migrations apart, and neither waits for the other.
 func TestMigrateBesideAnApplication(t *testing.T) {
 	t.Parallel()
 
 	a := newApplication(t)
 	before := versions(t, a.Store, "goose_db_version")
-	openTx(t, a.Store, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID) // the application migrates, for long
+	openTx(t, a.Store, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID) // a long migration of the application
 	m := newMigrator(t, a.Store)
 
 	applied, err := m.Up(t.Context())
@@ -118,8 +117,8 @@ func TestMigrateBesideAnApplication(t *testing.T) {
 	requireAllApplied(t, m)
 }
 
-// All names that an application has are said at once, before anything is created; in a
-// schema of its own Herald has room.
+// The error lists all names that an application uses, before anything is created. Herald
+// fits into a separate schema.
 func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 	t.Parallel()
 
@@ -164,7 +163,7 @@ func TestMigrateRefusesNamesOfOthers(t *testing.T) {
 	requireAllApplied(t, own)
 }
 
-// What is Herald's is not refused, whatever it was replaced by.
+// Herald's own objects are not refused, whatever replaced them.
 func TestMigrateKnowsItsOwn(t *testing.T) {
 	t.Parallel()
 
@@ -183,7 +182,7 @@ func TestMigrateKnowsItsOwn(t *testing.T) {
 	requireAllApplied(t, m)
 }
 
-// A role that may not do what it needs is told what to ask for.
+// If a role lacks a right, the error says what to ask for.
 func TestMigrateWithoutRights(t *testing.T) {
 	t.Parallel()
 

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// created finds what the way up of a migration creates: its kind, and its name.
+// created matches the statements of a migration's Up that create something: the kind, and
+// the name.
 var created = regexp.MustCompile(`(?im)^\s*CREATE (?:OR REPLACE )?(?:UNIQUE )?(TABLE|VIEW|MATERIALIZED VIEW|INDEX|SEQUENCE|TYPE|DOMAIN|FUNCTION)(?: CONCURRENTLY)?(?: IF NOT EXISTS)? (\w+)`)
 
-// names are what migrations create. Tables are also among the relations, which are all
-// that shares their names: views, indexes, sequences, types.
+// names holds the names that migrations create. The relations are the tables and all that
+// shares their names: views, indexes, sequences, types.
 type names struct{ tables, relations, functions []string }
 
-// named lists what the migrations of some versions create.
+// named returns the names that the migrations of some versions create.
 func (m *Migrator) named(versions map[int64]bool) (names, error) {
 	var found names
 	for _, source := range m.polite.ListSources() {
@@ -43,9 +44,9 @@ func (m *Migrator) named(versions map[int64]bool) (names, error) {
 	return found, nil
 }
 
-// refuseClashes refuses to migrate if something of the application has a name that the
-// missing migrations need. What the applied ones created is Herald's, whatever it was
-// replaced by; so is what an interrupted one left on a table of Herald's.
+// refuseClashes refuses to migrate if the application uses a name that the missing
+// migrations need. Names from applied migrations are Herald's, whatever replaced them. So
+// is an index that an interrupted migration left on a table of Herald's.
 func (m *Migrator) refuseClashes(ctx context.Context, applied map[int64]bool) error {
 	ours, err := m.named(applied)
 	if err != nil {
@@ -94,7 +95,7 @@ const takenNames = `
 	AND    p.proname = ANY ($3)
 	ORDER  BY 1`
 
-// clash is the error of names that others have.
+// clash returns the error for names that others use.
 func (m *Migrator) clash(taken []string) error {
 	return &SchemaError{
 		fmt.Sprintf("schema %s has other things of the names that Herald needs: %s; nothing was changed", m.schema, strings.Join(taken, ", ")),

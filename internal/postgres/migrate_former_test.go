@@ -28,7 +28,7 @@ func TestMigrateTakesOver(t *testing.T) {
 	cases := []struct {
 		name   string
 		upTo   int64
-		theirs string // what an application's goose has written into the same table
+		theirs string // rows that an application's goose wrote into the same table
 	}{
 		{name: "all", upTo: 18},
 		{name: "half of it", upTo: 9},
@@ -64,7 +64,7 @@ func TestMigrateTakesOver(t *testing.T) {
 	}
 }
 
-// While an older release migrates, its record is not taken over half-way.
+// While an older release migrates, its record is not copied half-way.
 func TestTakeOverWaitsForAnOlderRelease(t *testing.T) {
 	t.Parallel()
 
@@ -88,8 +88,7 @@ func TestTakeOverWaitsForAnOlderRelease(t *testing.T) {
 	requireAllApplied(t, m)
 }
 
-// A table from which nobody can tell whose versions it has is not guessed at, and what
-// the error says to do works.
+// Herald does not guess whose versions a mixed table holds. The error's remedy works.
 func TestMigrateRefusesAMixture(t *testing.T) {
 	t.Parallel()
 

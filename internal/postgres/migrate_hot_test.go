@@ -19,7 +19,7 @@ import (
 	"herald/migrations"
 )
 
-// downTo takes migrations back until the newest one is of the name.
+// downTo reverts migrations until the newest one has the name.
 func downTo(t *testing.T, m *postgres.Migrator, newest string) {
 	t.Helper()
 	for {
@@ -40,7 +40,7 @@ func downTo(t *testing.T, m *postgres.Migrator, newest string) {
 	}
 }
 
-// No limit for a worker's statements ends a migration, whoever has set it.
+// No limit for a worker's statements ends a migration, wherever it is set.
 func TestMigrationsHaveNoTimeout(t *testing.T) {
 	t.Parallel()
 
@@ -65,7 +65,7 @@ func TestMigrationsHaveNoTimeout(t *testing.T) {
 	require.Equal(t, "one 0 0 3s, two 0 0 0", get[string](t, s, "SELECT string_agg(concat_ws(' ', migration, statement, idle, lock), ', ' ORDER BY migration) FROM limits"))
 }
 
-// producers write events, each in its own transaction, until they are stopped.
+// producers write events, each in a separate transaction, until they are stopped.
 type producers struct {
 	count  atomic.Int64
 	failed atomic.Pointer[error]
@@ -94,7 +94,7 @@ func produce(t *testing.T, s *postgres.Store) *producers {
 	return p
 }
 
-// goOn waits until more events were written.
+// goOn waits until the producers have written more events.
 func (p *producers) goOn(t *testing.T) {
 	t.Helper()
 	enough := p.count.Load() + 20
@@ -104,8 +104,8 @@ func (p *producers) goOn(t *testing.T) {
 	}
 }
 
-// While a transaction holds the tables, the migration waits, and producers do not
-// wait long for the migration.
+// While a transaction holds the tables, the migration waits. Producers do not wait long for
+// the migration.
 func TestMigrateBesideProducers(t *testing.T) {
 	t.Parallel()
 
@@ -115,7 +115,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 	exec(t, s, "INSERT INTO event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) SELECT 'old-' || n, E'T\\x1b', 'ADMIN', 0, '{}' FROM generate_series(1, 5000) n")
 	long, err := s.Pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer func() { _ = long.Rollback(context.Background()) }() // where the test has failed
+	defer func() { _ = long.Rollback(context.Background()) }() // if the test has failed
 	_, err = long.Exec(t.Context(), "LOCK TABLE event_outbox, notification IN ROW EXCLUSIVE MODE")
 	require.NoError(t, err)
 	beside := produce(t, s)
@@ -130,7 +130,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 		require.Eventually(t, func() bool { return strings.Contains(m.Doing(), again) }, time.Minute, 5*time.Millisecond)
 		beside.goOn(t)
 	}
-	old, err := s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // which an index built CONCURRENTLY waits for
+	old, err := s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // an index built CONCURRENTLY waits for it
 	require.NoError(t, err)
 	defer func() { _ = old.Rollback(context.Background()) }()
 	_, err = old.Exec(t.Context(), "SELECT 1")
@@ -168,8 +168,8 @@ func TestMigrateOverAHalfBuiltIndex(t *testing.T) {
 	require.True(t, get[bool](t, s, "SELECT indisvalid AND NOT indisunique FROM pg_index WHERE indexrelid = $1::regclass", name))
 }
 
-// A migration without a transaction waits for its locks without limit, so it may take
-// only locks that hold up nobody else.
+// A migration without a transaction waits for its locks without limit. So it may only take
+// locks that block nobody else.
 func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 	t.Parallel()
 
@@ -191,8 +191,8 @@ func TestMigrationsWithoutTransactionLockNobodyOut(t *testing.T) {
 	}
 }
 
-// A migration in a transaction gives way to whoever holds its tables, and begins anew. One
-// that reads whole tables would read them anew as well, so it takes no other locks.
+// A migration in a transaction gives way to holders of its tables, and begins anew. If it
+// read whole tables, it would read them anew too, so it takes no other locks.
 func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
 	t.Parallel()
 
@@ -210,8 +210,8 @@ func TestMigrationsThatReadTablesOnlyRead(t *testing.T) {
 	}
 }
 
-// Each index costs every write of its table. One that is the beginning of another saves
-// nothing that the other does not.
+// Each index costs every write of its table. An index that is the beginning of another one
+// saves nothing more.
 func TestNoIndexIsTheBeginningOfAnother(t *testing.T) {
 	t.Parallel()
 

@@ -10,11 +10,11 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// VersionTable has the migrations that are applied. It is not goose's default, so that
-// Herald lives beside an application's own goose.
+// VersionTable holds the applied migrations. It is not goose's default, so that Herald can
+// share a database with an application's own goose.
 const VersionTable = "herald_migrations"
 
-// record is which migrations are applied, and the table that says so; "": none does.
+// record holds the applied migrations, and the table that lists them; "": no table does.
 type record struct {
 	table   string
 	applied map[int64]bool
@@ -35,8 +35,8 @@ func (m *Migrator) find(ctx context.Context) (record, error) {
 	return record{VersionTable, applied}, err
 }
 
-// begin returns what is applied, and sees to it that [VersionTable] says so. Before Up,
-// it refuses names that others have, before it creates anything.
+// begin returns the applied migrations, and makes [VersionTable] list them. Before Up, it
+// refuses names that others use, before it creates anything.
 func (m *Migrator) begin(ctx context.Context, up bool) (found record, err error) {
 	if found, err = m.find(ctx); err != nil || found.table == VersionTable && !up {
 		return found, err
@@ -53,8 +53,8 @@ func (m *Migrator) begin(ctx context.Context, up bool) (found record, err error)
 	return found, err
 }
 
-// keep makes [VersionTable] if it is missing, with the versions that an older release
-// wrote elsewhere. That table stays as it is: the older release can still read it, and
+// keep creates [VersionTable] if it is missing, with the versions that an older release
+// wrote elsewhere. The other table stays as it is: the older release can still read it, and
 // an application may keep its own versions there.
 func (m *Migrator) keep(ctx context.Context, found record, up bool) error {
 	if up {
@@ -100,10 +100,10 @@ const describeVersionTable = `
 	COMMENT ON COLUMN herald_migrations.is_applied IS 'Always true: a migration that is taken back loses its row.';
 	COMMENT ON COLUMN herald_migrations.tstamp IS 'When it was applied, without a zone: that of the session that applied it.'`
 
-// Prepared says what Up did before the first migration, in words.
+// Prepared returns the steps that Up took before the first migration, in words.
 func (m *Migrator) Prepared() []string { return m.prepared }
 
-// versions reads the versions that a table of goose says are applied.
+// versions reads the applied versions from a table of goose.
 func (m *Migrator) versions(ctx context.Context, table string) (map[int64]bool, error) {
 	store, err := database.NewStore(goose.DialectPostgres, table)
 	if err != nil {
@@ -135,7 +135,7 @@ func (m *Migrator) columns(ctx context.Context, table string) ([]string, error) 
 		AND    NOT a.attisdropped`, m.schema, table)
 }
 
-// list reads a column of texts.
+// list runs a query that returns a column of texts.
 func (m *Migrator) list(ctx context.Context, query string, args ...any) ([]string, error) {
 	rows, _ := m.pool.Query(ctx, query, args...) // CollectRows returns its error
 	found, err := pgx.CollectRows(rows, pgx.RowTo[string])

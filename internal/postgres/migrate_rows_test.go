@@ -9,7 +9,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// An installation of release 0.2 keeps the rows that failed, and those that their topic has
+// An upgrade from release 0.2 keeps the rows that failed, and the rows that their topic
 // refused. The walk then finds them.
 func TestMigrateRowsOfRelease02(t *testing.T) {
 	t.Parallel()

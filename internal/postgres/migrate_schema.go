@@ -14,12 +14,12 @@ type SchemaError struct{ Problem, Remedy string }
 
 func (e *SchemaError) Error() string { return e.Problem }
 
-// pathElement finds the names in a search_path.
+// pathElement matches the names in a search_path.
 var pathElement = regexp.MustCompile(`"(?:[^"]|"")*"|[^",\s]+`)
 
-// schema returns the schema that Herald's tables are in, or will be: the first that
-// search_path names, whether it exists or not. Postgres passes over a missing one, and
-// would so put the tables among those of an application.
+// schema returns the schema of Herald's tables: the first in search_path, even if it does
+// not exist yet. Postgres skips a missing schema, and would put the tables among an
+// application's tables.
 func (s *Store) schema(ctx context.Context) (string, error) {
 	const query = `
 		SELECT current_setting('search_path'),
@@ -46,8 +46,8 @@ func (s *Store) schema(ctx context.Context) (string, error) {
 	return "", &SchemaError{"search_path names no schema", "add search_path=herald to DATABASE_URL"}
 }
 
-// ensureSchema creates Herald's schema if it is missing, and says whether it may create
-// tables there.
+// ensureSchema creates Herald's schema if it is missing. It refuses a schema in which
+// Herald may not create tables.
 func (m *Migrator) ensureSchema(ctx context.Context) error {
 	const query = `
 		SELECT current_user::text,
@@ -79,14 +79,15 @@ func (m *Migrator) ensureSchema(ctx context.Context) error {
 }
 
 const (
-	// formerTable is goose's default, where Herald wrote up to formerVersions.
+	// formerTable is goose's default table, where Herald wrote versions up to
+	// formerVersions.
 	formerTable    = "goose_db_version"
 	formerVersions = 18
 )
 
-// findFormer reads what a release applied that wrote into goose_db_version. An
-// application's goose may write there as well, or alone. It has no event_outbox with
-// leases then, or its versions are not Herald's first ones.
+// findFormer reads the migrations of a release that wrote into goose_db_version. An
+// application's goose may write there too, or alone. If it writes alone, there is no
+// event_outbox with leases. Versions that are not Herald's first ones are an error.
 func (m *Migrator) findFormer(ctx context.Context) (record, error) {
 	outbox, err := m.columns(ctx, "event_outbox")
 	if err != nil || !has(outbox, "seq", "lease_owner", "lease_until") {
@@ -123,8 +124,8 @@ func (m *Migrator) findFormer(ctx context.Context) (record, error) {
 	return record{formerTable, applied}, nil
 }
 
-// mixed is the error of a goose_db_version that does not tell Herald's versions from
-// those of an application.
+// mixed returns the error for a goose_db_version that mixes Herald's versions with an
+// application's.
 func (m *Migrator) mixed() error {
 	return &SchemaError{
 		fmt.Sprintf("schema %s has Herald's event_outbox, but %s does not tell which of Herald's migrations 1 to %d are applied: not all of these versions in it are Herald's",

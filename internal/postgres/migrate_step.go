@@ -17,9 +17,9 @@ var (
 	builtBeside   = regexp.MustCompile(`CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)`)
 )
 
-// step applies one migration, or takes it back. A migration in a transaction takes
-// locks that others wait behind: if it does not get them soon, step tries again a
-// little later. One without a transaction locks nobody out, so it waits.
+// step applies or reverts one migration. A migration in a transaction takes locks that
+// others wait behind. If it does not get them soon, step tries again a little later. A
+// migration without a transaction locks nobody out, so it waits.
 func (m *Migrator) step(ctx context.Context, source *goose.Source, up bool) error {
 	text, err := fs.ReadFile(m.files, source.Path)
 	if err != nil {
@@ -52,8 +52,8 @@ func (m *Migrator) try(ctx context.Context, version int64, text string, up bool)
 	return err
 }
 
-// lockedOut says whether a statement did not get its locks in time, or was ended to
-// resolve a deadlock. In both cases nothing was changed.
+// lockedOut reports whether a statement did not get its locks in time, or was ended to
+// resolve a deadlock. In both cases nothing has changed.
 func lockedOut(err error) bool {
 	const lockNotAvailable, deadlockDetected = "55P03", "40P01"
 	var refused *pgconn.PgError
@@ -92,7 +92,7 @@ func (m *Migrator) say(doing string) {
 	m.doing, m.since = doing, time.Now()
 }
 
-// Doing says what the migrator is doing, and for how long.
+// Doing returns the migrator's current step, and its duration.
 func (m *Migrator) Doing() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

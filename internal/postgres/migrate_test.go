@@ -20,7 +20,8 @@ func newMigrator(t *testing.T, s *postgres.Store) *postgres.Migrator {
 	return migrator
 }
 
-// schema lists what migrations make in a store's schema: relations, constraints, functions and triggers.
+// schema lists what migrations create in a store's schema: relations, constraints,
+// functions and triggers.
 func schema(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	return list(t, s, `
@@ -62,8 +63,8 @@ func TestMigrateDownAndUpAgain(t *testing.T) {
 	require.Equal(t, served, get[int](t, s, "SELECT count(*) FROM channel_user_type"))
 }
 
-// Every migration after the directory's runs, and is taken back, where the directory
-// is views.
+// Every migration after the directory's runs, and is reverted, even if the directory
+// consists of views.
 func TestMigrateOverADirectoryOfViews(t *testing.T) {
 	t.Parallel()
 

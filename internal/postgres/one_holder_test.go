@@ -17,7 +17,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// ways are the senders that may want one delivery at the same time.
+// ways holds the senders that may want one delivery at the same time.
 var ways = map[string]func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error){
 	"batch": func(ctx context.Context, s *postgres.Store, id, owner string) ([]notification.Attempt, error) {
 		return s.BeginAttempts(ctx, notification.Begin{DeliveryIDs: []string{id}, Owner: owner, Lease: time.Hour, First: true})
@@ -34,8 +34,8 @@ var ways = map[string]func(ctx context.Context, s *postgres.Store, id, owner str
 }
 
 // Two senders step through every interleaving of their statements and commits, under every
-// isolation that Postgres offers: one delivery has one lease holder. Under the stricter ones a
-// sender may fail, and is repeated.
+// isolation level of Postgres. One delivery has one lease holder. Under the stricter levels
+// a sender may fail, and is repeated.
 func TestOneLeaseHolder(t *testing.T) {
 	t.Parallel()
 
@@ -78,12 +78,12 @@ func requireOneHolder(t *testing.T, s *postgres.Store, isolation string, senders
 	require.Equal(t, holders, list(t, s, "SELECT attempt_owner FROM notification WHERE attempt_owner IS NOT NULL")[:len(holders)])
 }
 
-// sender runs in a session of its own. Each of its statements waits for the conductor before
-// it begins, and each of its changes before it commits.
+// sender runs in a separate session. Each statement waits for the conductor before it
+// begins, and each change before it commits.
 type sender struct {
 	name     string
 	next     chan struct{} // lets a statement begin
-	waiting  atomic.Bool   // for that
+	waiting  atomic.Bool   // for next
 	done     chan struct{}
 	attempts []notification.Attempt
 	err      error
@@ -97,8 +97,8 @@ func (s *sender) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQu
 
 func (*sender) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// conductor says which of two senders goes on. Its session holds a lock that each of them
-// needs in order to commit.
+// conductor decides which of two senders continues. Its session holds a lock that each
+// sender needs for its commit.
 type conductor struct {
 	s    *postgres.Store
 	conn *pgxpool.Conn
@@ -139,8 +139,9 @@ func (c conductor) start(t *testing.T, isolation, name, way, id string) *sender 
 	return each
 }
 
-// play runs two senders to their ends. Where either may go on, it goes by choices, and then by
-// the first of the two; it returns the choices of the next run, or nil after the last one.
+// play runs two senders to their ends. If either may continue, it follows choices, and then
+// takes the first of the two. It returns the choices of the next run, or nil after the last
+// run.
 func (c conductor) play(t *testing.T, senders [2]*sender, choices []int) []int {
 	t.Helper()
 	choices = slices.Clone(choices)
@@ -170,7 +171,7 @@ func (c conductor) play(t *testing.T, senders [2]*sender, choices []int) []int {
 	}
 }
 
-// state is where a sender rests.
+// state is where a sender waits.
 type state int
 
 const (
@@ -181,7 +182,7 @@ const (
 	mayCommit
 )
 
-// rests waits until a sender rests, and says where.
+// rests waits until a sender waits, and returns where.
 func (c conductor) rests(t *testing.T, each *sender) (at state) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -15,12 +15,13 @@ func (s *Store) ClaimEvents(ctx context.Context, owner string, limit int, lease 
 	return s.ClaimEventsOf(ctx, notification.HeraldSource, owner, limit, lease)
 }
 
-// ClaimEventsOf leases up to limit pending events of a source to owner, in the order in
-// which they arrived. A lease that has run out is free again: its poller died, or
-// lost its connection. Owner must be unique to this claim, since it is the
-// fence that [Store.EndClaim] checks. Only the database's clock decides.
+// ClaimEventsOf leases up to limit pending events of a source to owner, in the order of
+// arrival. A lease that has run out is free again: its poller died, or lost its connection.
+// Owner must be unique to this claim, since [Store.EndClaim] uses it as the fence. Only the
+// database's clock decides.
 //
-// Most claims begin at the source's [claimFloor], and so may find a row below it a second later.
+// Most claims begin at the source's [claimFloor], so they may find a row below it a second
+// later.
 func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit int, lease time.Duration) ([]notification.PendingEvent, error) {
 	const query = `
 		WITH claimed AS (
@@ -28,7 +29,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 			SET    lease_owner   = $1,
 			       lease_until   = now() + $3,
 			       attempt_count = o.attempt_count + 1
-			WHERE  o.ctid = ANY (ARRAY ( -- by any other column, this would read all that is pending
+			WHERE  o.ctid = ANY (ARRAY ( -- any other column would read all pending rows
 				SELECT ctid
 				FROM   event_outbox
 				WHERE  source = $4
@@ -39,7 +40,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 				LIMIT  $2
 				FOR UPDATE SKIP LOCKED
 			))
-			AND    o.status = (SELECT 'PENDING') -- so that the planner cannot choose the index of all that are pending
+			AND    o.status = (SELECT 'PENDING') -- keeps the planner from the index of all pending rows
 			RETURNING o.*
 		)
 		SELECT c.seq,
@@ -57,7 +58,7 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 
 	floor, now := s.floors.of(source), time.Now()
 	rows, err := collect(ctx, s.Pool, "claim events", pgx.RowToStructByNameLax[claimedEvent], query,
-		pgx.QueryExecModeExec, // a plan from when little was pending reads all that is
+		pgx.QueryExecModeExec, // a plan made for few pending rows reads all of them
 		owner, limit, lease, source, floor.from(now))
 	if err != nil {
 		return nil, err
@@ -70,14 +71,13 @@ func (s *Store) ClaimEventsOf(ctx context.Context, source, owner string, limit i
 	return events, nil
 }
 
-// EndClaim records what became of the events that owner claimed, in one
-// statement. One whose lease ran out and that another poller claimed meanwhile is
-// left to that poller.
+// EndClaim records the results of the events that owner claimed, in one statement. It skips
+// an event whose lease ran out and that another poller has claimed.
 //
-// processed_event is written together with PROCESSED, after the workflow was
-// started: a crash before this statement starts the event again, which its
-// workflow ID makes harmless; a crash after it finds both. The workflow may
-// have ended by now; its own row then stands.
+// It writes processed_event together with PROCESSED, after the workflow has started. After
+// a crash before this statement, the event starts again, which its workflow ID makes
+// harmless. A crash after it loses nothing. The workflow may have ended by now; then its
+// own row stays.
 func (s *Store) EndClaim(ctx context.Context, owner string, results []notification.ClaimResult) error {
 	const query = `
 		WITH result AS (
@@ -109,15 +109,14 @@ func (s *Store) EndClaim(ctx context.Context, owner string, results []notificati
 	return s.exec(ctx, "end claim", query, owner, ids, outcomes, errs)
 }
 
-// ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends.
-// A wake-up is only a hint: notifications that come while the connection is lost are
-// lost too.
+// ListenEvents calls wake whenever somebody writes to event_outbox, until ctx ends. A
+// wake-up is only a hint: while the connection is lost, notifications are lost too.
 func (s *Store) ListenEvents(ctx context.Context, wake func()) { s.listen(ctx, "event_outbox", wake) }
 
-// MostCounted bounds what one look at the outbox costs the database.
+// MostCounted is the highest result of a count, which limits its cost for the database.
 const MostCounted = 100_000
 
-// OutboxState reads how far behind Herald's own outbox is.
+// OutboxState reads the backlog of Herald's own outbox.
 func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, error) {
 	const query = `
 		SELECT p.pending, f.failed, p.oldest
@@ -139,17 +138,17 @@ func (s *Store) OutboxState(ctx context.Context) (notification.OutboxState, erro
 	return one(ctx, s.Pool, "read outbox", pgx.RowToStructByPos[notification.OutboxState], query, MostCounted)
 }
 
-// InsertEvents writes events as a business service would, all of them or none. Where
-// the table refuses one, the error is an [outbox.RefusedError].
+// InsertEvents writes events as a business service would, all of them or none. If the table
+// refuses an event, the error is an [outbox.RefusedError].
 func (s *Store) InsertEvents(ctx context.Context, events []outbox.Event) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return outbox.Insert(ctx, tx, events...) })
 }
 
-// reconnectInterval is how long a lost LISTEN connection is left alone. The interval at
-// which the caller looks anyway covers the gap.
+// reconnectInterval is the pause before a lost LISTEN connection opens again. The caller
+// also polls, which covers the gap.
 const reconnectInterval = time.Second
 
-// listen calls wake once it listens to a channel of NOTIFY, and at each notification, until
+// listen calls wake once it listens to a NOTIFY channel, and at each notification, until
 // ctx ends.
 func (s *Store) listen(ctx context.Context, channel string, wake func()) {
 	for ctx.Err() == nil {
@@ -172,7 +171,7 @@ func (s *Store) listenOnce(ctx context.Context, channel string, wake func()) err
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
 	}
-	wake() // for what was written while nobody listened
+	wake() // for rows that were written while nobody listened
 	for {
 		if _, err := conn.WaitForNotification(ctx); err != nil {
 			return err

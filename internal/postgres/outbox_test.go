@@ -44,8 +44,8 @@ func TestClaimEventsTakesOverWhenALeaseRunsOut(t *testing.T) {
 	require.Equal(t, 1, again[1].Claims)
 }
 
-// Sequence numbers are given out at the insert and become visible at the
-// commit: the row of a slow transaction shows up behind later ones.
+// An insert takes a sequence number, and the commit makes it visible. So the row of a slow
+// transaction appears behind later rows.
 func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
 	t.Parallel()
 
@@ -61,7 +61,7 @@ func TestClaimEventsFindsARowCommittedLate(t *testing.T) {
 	require.Equal(t, []string{"late"}, claim(t, s, "b", 10))
 }
 
-// A row that somebody else has locked is passed over, not waited for.
+// A claim skips a locked row, and does not wait for it.
 func TestClaimEventsDoesNotWait(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +79,7 @@ func TestEndClaim(t *testing.T) {
 		outcome notification.ClaimOutcome
 		err     string
 		want    outboxRow
-		known   bool // to processed_event
+		known   bool // in processed_event
 	}{
 		{outcome: notification.ClaimStarted, want: outboxRow{Status: notification.OutboxProcessed, Claims: 1, Settled: true}, known: true},
 		{outcome: notification.ClaimFailed, err: "payload too large", want: outboxRow{Status: notification.OutboxFailed, Claims: 1, Error: ptr("payload too large")}},
@@ -103,7 +103,7 @@ func TestEndClaim(t *testing.T) {
 	}
 }
 
-// A released event can be claimed at once, a kept one when its lease has run out.
+// A released event can be claimed at once, and a kept event after its lease has run out.
 func TestEndClaimKeepsALease(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +118,7 @@ func TestEndClaimKeepsALease(t *testing.T) {
 	require.Equal(t, []string{"evt-1", "evt-2"}, claim(t, s, "c", 2))
 }
 
-// A poller that stalls past its lease finds that its events are another's.
+// A poller that stalls past its lease finds that its events belong to another poller.
 func TestEndClaimOfAStalledPoller(t *testing.T) {
 	t.Parallel()
 
@@ -168,7 +168,7 @@ func TestClaimEventsKnowsDuplicates(t *testing.T) {
 	require.False(t, events[1].Processed)
 
 	end(t, s, "a", notification.ClaimStarted, "evt-1", "evt-2")
-	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"), "what was known stands")
+	require.Equal(t, "SUCCESS", processed(t, s, "evt-1"), "the earlier status stays")
 	require.Equal(t, "PROCESSING", processed(t, s, "evt-2"))
 }
 
@@ -224,7 +224,7 @@ func TestListenEvents(t *testing.T) {
 
 	s := postgrestest.New(t)
 	wakes := listen(t, s)
-	awaitWake(t, wakes) // for what was written before somebody listened
+	awaitWake(t, wakes) // for rows from before it listened
 	emit(t, s, 1)
 	awaitWake(t, wakes)
 
@@ -237,7 +237,7 @@ func TestListenEvents(t *testing.T) {
 	awaitWake(t, wakes)
 }
 
-// One notification a statement, however many rows it writes.
+// Each statement notifies once, however many rows it writes.
 func TestNotifyOncePerStatement(t *testing.T) {
 	t.Parallel()
 
@@ -251,8 +251,8 @@ func TestNotifyOncePerStatement(t *testing.T) {
 	require.Empty(t, wakes)
 }
 
-// A claim reads as many rows as it takes, however many wait behind them, and also where its
-// connection made the first claims when there were few.
+// A claim reads as many rows as it takes, however many wait behind them. This also holds
+// for a connection whose first claims were for few rows.
 func TestClaimEventsReadsWhatItTakes(t *testing.T) {
 	t.Parallel()
 
@@ -271,7 +271,7 @@ func TestClaimEventsReadsWhatItTakes(t *testing.T) {
 	require.Less(t, blocksOf(t, s, last), 2500)
 }
 
-// While a session holds an old snapshot, most claims do not read again what was processed since.
+// While a session holds an old snapshot, most claims do not read processed rows again.
 func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
 	t.Parallel()
 
@@ -293,7 +293,7 @@ func TestClaimEventsBesideAnOldSnapshot(t *testing.T) {
 
 	require.Greater(t, cost(heard(t, s)), 4000, "the first claim of a process looks at all rows")
 	require.Eventually(t, func() bool {
-		claim(t, listening, "a", 100) // as one does every second
+		claim(t, listening, "a", 100) // like the claim of every second
 		return cost(listening, asked) < 100
 	}, time.Minute, 50*time.Millisecond, "the floor follows the claims")
 }

@@ -6,13 +6,13 @@ import (
 	"herald/internal/notification"
 )
 
-// maxLookedAt bounds how many people of one target are looked at, and maxPassedOver
-// how many kinds of them are named.
+// maxLookedAt limits the people of one target that the query reads, and maxPassedOver the
+// kinds of them that it names.
 const maxLookedAt, maxPassedOver = 100_000, 5
 
-// passedOverQuery counts those whom recipientsQuery passes over. The constraints of
-// Herald's own tables refuse them, so it only looks where the directory is something
-// else. Of each target it reads so many rows at most, in no order.
+// passedOverQuery counts the people that recipientsQuery skips. The constraints of Herald's
+// own tables refuse such people, so it only reads a directory of other relations. For each
+// target it reads a limited number of rows, in no order.
 const passedOverQuery = `
 	WITH target AS (
 		SELECT *

@@ -18,7 +18,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// statements are what a store was heard to ask.
+// statements records the statements of a store.
 type statements struct {
 	mu    sync.Mutex
 	heard []pgx.TraceQueryStartData
@@ -45,7 +45,7 @@ func (*statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndDa
 
 func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// heard is a second store on the database of s, and what it asks.
+// heard returns a second store on the database of s, and a record of its statements.
 func heard(t *testing.T, s *postgres.Store) (*postgres.Store, *statements) {
 	t.Helper()
 	of := &statements{}
@@ -82,8 +82,8 @@ func planOf(t *testing.T, s *postgres.Store, statement pgx.TraceQueryStartData) 
 	return plans[0].Plan.all(), text
 }
 
-// Of a table of 200,000 rows, no question about an inbox reads more than an index leads to:
-// neither of somebody who has a quarter of them, nor of somebody who has a few or none.
+// In a table of 200,000 rows, every inbox query reads only what an index leads to. This
+// holds for a recipient with a quarter of the rows, and for one with few or none.
 func TestInboxReadsByIndex(t *testing.T) {
 	t.Parallel()
 
@@ -110,8 +110,8 @@ func TestInboxReadsByIndex(t *testing.T) {
 		tests := []struct {
 			name  string
 			ask   func() error
-			index string // by which it reads notification, where not by id
-			from  bool   // from a place on
+			index string // the index for notification, unless it reads by id
+			from  bool   // starts from a position
 		}{
 			{name: "page", ask: func() error { return errOf(listening.InboxPage(ctx, who, notification.InboxFilter{Limit: 20})) }, index: inbox},
 			{name: "later page", ask: func() error {
@@ -143,8 +143,8 @@ func TestInboxReadsByIndex(t *testing.T) {
 	}
 }
 
-// requireIndex requires that a statement reads notification by this index, from a place
-// on or not, or by id.
+// requireIndex requires that a statement reads notification by this index, or by id. With
+// from, it starts at a position.
 func requireIndex(t *testing.T, s *postgres.Store, name string, statement pgx.TraceQueryStartData, index string, from bool) {
 	t.Helper()
 	nodes, text := planOf(t, s, statement)
@@ -166,9 +166,8 @@ func requireIndex(t *testing.T, s *postgres.Store, name string, statement pgx.Tr
 	require.Positive(t, by, "%s: %s", name, text)
 }
 
-// The statements of an event and of its deliveries are planned a few times and then no more,
-// also in a table where one event has nearly all rows: planning one takes the database longer
-// than running it.
+// The statements of an event and its deliveries are planned a few times and then no more.
+// This holds even if one event has nearly all rows. Planning takes longer than running.
 func TestPlansAreKept(t *testing.T) {
 	t.Parallel()
 
@@ -183,7 +182,7 @@ func TestPlansAreKept(t *testing.T) {
 	}
 	exec(t, s, "VACUUM ANALYZE")
 	config := s.Pool.Config()
-	config.MaxConns = 1 // plans are those of one connection
+	config.MaxConns = 1 // plans belong to one connection
 	pool := must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	defer pool.Close()
 	one := &postgres.Store{Pool: pool}
@@ -196,14 +195,14 @@ func TestPlansAreKept(t *testing.T) {
 	require.NotEmpty(t, list(t, one, "SELECT statement FROM pg_prepared_statements WHERE generic_plans > 5"))
 }
 
-// A plan that was made when a table was empty, or when all deliveries were SENT, does not read
-// all rows when there are more, or when all of a broadcast are PENDING: it is kept until
-// somebody analyzes the table.
+// A plan may date from when a table was empty, or when all deliveries were SENT. It must
+// not read all rows when there are more, or when a broadcast is PENDING. The plan stays
+// until somebody analyzes the table.
 func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	t.Parallel()
 
 	const few, many = 100, 5000                                                                           // rows
-	one, s, err := postgres.OpenTwo(t.Context(), postgrestest.URL(t)+"&pool_max_conns=2", "one", "other") // a connection each
+	one, s, err := postgres.OpenTwo(t.Context(), postgrestest.URL(t)+"&pool_max_conns=2", "one", "other") // one connection each
 	require.NoError(t, err)
 	defer one.Close()
 	defer s.Close()
@@ -247,7 +246,7 @@ func TestKeptPlansOfTablesThatGrow(t *testing.T) {
 	}
 }
 
-// way is the way of an event with three deliveries, of which two are sent in a batch.
+// way runs the statements of an event with three deliveries, of which a batch sends two.
 func way(t *testing.T, s *postgres.Store, eventID string) {
 	t.Helper()
 	ctx := t.Context()
@@ -275,8 +274,8 @@ func way(t *testing.T, s *postgres.Store, eventID string) {
 	must(s.FinishEvent(ctx, notification.EventEnd{EventID: eventID, Success: true}))(t)
 }
 
-// Among 200,000 deliveries, recording receipts reads those that they name, alone and in
-// digests, and no other.
+// Among 200,000 deliveries, recording receipts reads only the deliveries that they name,
+// alone and in digests.
 func TestReceiptsReadByIndex(t *testing.T) {
 	t.Parallel()
 

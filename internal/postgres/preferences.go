@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// mayReach says that events of the type of a row e of event_type_channel_routing may be for
-	// recipients of type $1: one of the type's rows names it, or the aggregate decides.
+	// mayReach reports whether events of a row e of event_type_channel_routing may reach
+	// recipients of type $1. Either one of the event type's rows names the type, or the
+	// aggregate decides.
 	mayReach = `(NOT EXISTS (SELECT FROM event_type_recipients t WHERE t.event_type = e.event_type)
 		    OR EXISTS (
 		           SELECT FROM event_type_recipients t
@@ -20,8 +21,8 @@ const (
 		           AND    coalesce(t.user_type, $1) = $1
 		           AND    (t.entity_type NOT IN ('CUSTOMER', 'ADMIN') OR t.entity_type = $1)))`
 
-	// clockOf and clockEnd write a time of day as a person does: 22:00, and with seconds only
-	// where they are not 0.
+	// clockOf and clockEnd write a time of day as a person does: 22:00, and with seconds
+	// only if they are not 0.
 	clockOf  = `coalesce(regexp_replace(`
 	clockEnd = `::text, ':00$', ''), '')`
 
@@ -57,8 +58,8 @@ const (
 		LIMIT  $4`
 )
 
-// Preferences reads what a recipient wants, with what holds where they have set nothing.
-// What is mandatory is on.
+// Preferences reads a recipient's choices, with the defaults where they have chosen
+// nothing. Mandatory notifications are on.
 func (s *Store) Preferences(ctx context.Context, who notification.RecipientKey) (notification.Preferences, error) {
 	return preferences(ctx, s.Pool, who)
 }
@@ -97,9 +98,9 @@ func scanChannelPreference(row pgx.CollectableRow) (notification.ChannelPreferen
 	return p, err
 }
 
-// SetPreferences stores what a recipient wants, as far as it is named: all of it, or
-// nothing. It holds from the next event on. Where some of it is invalid, or would switch off
-// what is mandatory, the error is a [notification.PreferenceError].
+// SetPreferences stores the preferences that wanted names: all of them, or none. They apply
+// from the next event on. If one is invalid, or would switch off a mandatory one, the error
+// is a [notification.PreferenceError].
 func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKey, wanted notification.Preferences) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		current, err := preferences(ctx, tx, who)
@@ -110,13 +111,13 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 			return err
 		}
 		if wanted.Timezone == current.Timezone {
-			wanted.Timezone = "" // the directory's stays the directory's
+			wanted.Timezone = "" // keeps the directory's time zone
 		}
 		return tx.SendBatch(ctx, storePreferences(who, wanted)).Close()
 	})
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == "22023" {
-		return notification.UnknownZone(wanted.Timezone) // Postgres does not know it, though this process does
+		return notification.UnknownZone(wanted.Timezone) // this process knows the time zone, but Postgres does not
 	}
 	var wrong *notification.PreferenceError
 	if errors.As(err, &wrong) {
@@ -125,14 +126,14 @@ func (s *Store) SetPreferences(ctx context.Context, who notification.RecipientKe
 	return wrap(err, "store preferences")
 }
 
-// queueChangedBy names who changes preferences in the rest of the transaction: a trigger
+// queueChangedBy names who changes preferences in the rest of the transaction. A trigger
 // records it.
 func queueChangedBy(batch *pgx.Batch, how string) {
 	batch.Queue("SELECT set_config('herald.changed_by', $1, true)", how)
 }
 
 // storePreferences writes rows in the order of their keys, so that two requests of one
-// recipient do not wait for each other in a circle.
+// recipient cannot deadlock.
 func storePreferences(who notification.RecipientKey, wanted notification.Preferences) *pgx.Batch {
 	const timezone = `
 		INSERT INTO user_settings (user_type, user_id, timezone)

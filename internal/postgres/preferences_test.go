@@ -15,8 +15,8 @@ import (
 
 var customer7 = notification.RecipientKey{UserType: notification.Customer, UserID: "7"}
 
-// withCategories has customer 7, and event types that reach customers, over mandatory and
-// optional channels, and others that do not.
+// withCategories returns a store with customer 7, event types that reach customers over
+// mandatory and optional channels, and other event types.
 func withCategories(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -48,8 +48,8 @@ const asDirectory = `{"timezone":"Europe/Rome","channels":[
 	{"category":"offers","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":false},{"channel":"SMS","enabled":true,"mandatory":false}]},
 	{"category":"orders","channels":[{"channel":"WEBSOCKET","enabled":true,"mandatory":true},{"channel":"EMAIL","enabled":true,"mandatory":true}]}]}`
 
-// Whoever has set nothing sees the channels that serve them, the categories that may reach
-// them, and what is mandatory, which is on whatever a row says.
+// A recipient who has set nothing sees the channels that serve them, and the categories
+// that may reach them. Mandatory ones are on, whatever a row says.
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 
@@ -71,8 +71,8 @@ func set(t *testing.T, s *postgres.Store, preferences string) error {
 	return s.SetPreferences(t.Context(), customer7, wanted)
 }
 
-// What is stored is what is read; what is not named stays as it is; and what is read can be
-// stored.
+// Stored preferences are read back. Preferences that are not named stay. The result of a
+// read can be stored.
 func TestSetPreferences(t *testing.T) {
 	t.Parallel()
 
@@ -105,7 +105,7 @@ func TestSetPreferences(t *testing.T) {
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM user_settings WHERE user_id <> '7'"))
 }
 
-// Nothing is stored where some of it is wrong.
+// If one preference is wrong, nothing is stored.
 func TestSetWrongPreferences(t *testing.T) {
 	t.Parallel()
 
@@ -123,7 +123,7 @@ func TestSetWrongPreferences(t *testing.T) {
 	require.JSONEq(t, asDirectory, preferencesOf(t, s, customer7))
 }
 
-// A recipient with several pages open stores from all of them.
+// A recipient with several open pages can store from all of them.
 func TestSetPreferencesSideBySide(t *testing.T) {
 	t.Parallel()
 
@@ -141,8 +141,8 @@ func TestSetPreferencesSideBySide(t *testing.T) {
 	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM user_category_preferences WHERE NOT enabled"))
 }
 
-// An unsubscribe switches off the category, or the channel where there is none, as the inbox
-// would; what is mandatory stays on, and says so.
+// An unsubscribe switches off the category, or the channel if there is none, as the inbox
+// would. Mandatory ones stay on, with an error.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
 
@@ -152,7 +152,7 @@ func TestUnsubscribe(t *testing.T) {
 		name       string
 		category   string
 		channel    notification.Channel
-		mandatory  string // what the error says; empty: there is none
+		mandatory  string // in the error; empty: no error
 		categories []string
 		channels   []string
 	}{
@@ -184,8 +184,8 @@ func TestUnsubscribe(t *testing.T) {
 	}
 }
 
-// A provider's unsubscribe does the same, once: what the recipient has undone in their inbox
-// since then stays undone when the provider repeats itself.
+// A provider's unsubscribe does the same, once. If the recipient undoes it in their inbox,
+// a repeat from the provider changes nothing.
 func TestReceiptUnsubscribes(t *testing.T) {
 	t.Parallel()
 
@@ -205,8 +205,8 @@ func TestReceiptUnsubscribes(t *testing.T) {
 	require.Equal(t, "SENT", delivery(t, s, mail).Status)
 }
 
-// When and how somebody chose is recorded, whoever writes it, and stands until they choose
-// again.
+// Every writer of a choice leaves a record of its time and way. The record stays until the
+// next choice.
 func TestConsentIsRecorded(t *testing.T) {
 	t.Parallel()
 
@@ -234,8 +234,8 @@ func TestConsentIsRecorded(t *testing.T) {
 	require.Contains(t, consents(), "offers EMAIL t "+get[string](t, s, "SELECT session_user::text"))
 }
 
-// The English words of digests that came with Herald give way to an INSERT, once: the row is
-// the installation's then.
+// An INSERT replaces the English digest texts that Herald ships, once. Then the row belongs
+// to the installation.
 func TestShippedTemplatesGiveWay(t *testing.T) {
 	t.Parallel()
 

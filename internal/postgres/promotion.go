@@ -16,14 +16,15 @@ type Promotion struct {
 	Generation int        `json:"generation"`
 	From       int        `json:"from_generation"`
 	BeganAt    time.Time  `json:"began_at"`
-	EndedAt    *time.Time `json:"ended_at"` // nil: it is under way, or was interrupted
+	EndedAt    *time.Time `json:"ended_at"` // nil: in progress, or interrupted
 }
 
-// ErrPromoting means that another process holds the lock of promotions.
+// ErrPromoting means that another process holds the promotion lock.
 var ErrPromoting = errors.New("another process promotes a generation of workers")
 
-// LockPromotions has this process alone promote generations. The lock is that of one
-// connection, so it ends with the process. held reports whether it still holds.
+// LockPromotions makes this process the only one that promotes generations. The lock
+// belongs to one connection, so it ends with the process. held returns an error if the lock
+// is lost.
 func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) error, unlock func(), err error) {
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 		defer cancel()
 		_, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock("+key+")")
-		_ = conn.Hijack().Close(ctx) // which ends the lock, whatever became of the statement
+		_ = conn.Hijack().Close(ctx) // ends the lock, even if the statement failed
 	}
 	if err != nil {
 		unlock()
@@ -49,7 +50,7 @@ func (s *Store) LockPromotions(ctx context.Context) (held func(context.Context) 
 	return func(ctx context.Context) error { return wrap(conn.Ping(ctx), "hold the lock of promotions") }, unlock, nil
 }
 
-// LastPromotion reads the newest promotion; the zero value: there was none.
+// LastPromotion reads the newest promotion, or the zero value if there was none.
 func (s *Store) LastPromotion(ctx context.Context) (Promotion, error) {
 	const query = `
 		SELECT generation, from_generation, began_at, ended_at
@@ -61,8 +62,8 @@ func (s *Store) LastPromotion(ctx context.Context) (Promotion, error) {
 	return last, ignoreNoRows(err)
 }
 
-// BeginPromotion writes that a generation is being promoted. It continues one that was
-// interrupted.
+// BeginPromotion records that a generation is being promoted. It continues an interrupted
+// promotion.
 func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error {
 	const query = `
 		INSERT INTO worker_promotion (generation, from_generation)
@@ -76,7 +77,7 @@ func (s *Store) BeginPromotion(ctx context.Context, generation, from int) error 
 	return s.exec(ctx, "begin promotion", query, generation, from)
 }
 
-// EndPromotion writes that all events were started again. An event that ended by itself
+// EndPromotion records that all events were started again. An event that ended by itself
 // before its workflow could be ended needs no restart.
 func (s *Store) EndPromotion(ctx context.Context) error {
 	const ended = `
@@ -95,8 +96,8 @@ func (s *Store) EndPromotion(ctx context.Context) error {
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "end promotion")
 }
 
-// UnfinishedEvents reads the ids of events that may have a workflow: up to limit of them, behind
-// after.
+// UnfinishedEvents reads the ids of events that may have a workflow: up to limit ids after
+// `after`.
 func (s *Store) UnfinishedEvents(ctx context.Context, after string, limit int) ([]string, error) {
 	const query = `
 		SELECT event_id
@@ -109,8 +110,8 @@ func (s *Store) UnfinishedEvents(ctx context.Context, after string, limit int) (
 	return collect(ctx, s.Pool, "read unfinished events", pgx.RowTo[string], query, after, limit)
 }
 
-// ClaimedEvents reads the ids of events that a poller has claimed: it may have started their
-// workflows, without having marked the events yet.
+// ClaimedEvents reads the ids of events that a poller has claimed. It may have started
+// their workflows, but not marked the events yet.
 func (s *Store) ClaimedEvents(ctx context.Context, limit int) ([]string, error) {
 	const query = `
 		SELECT event_id
@@ -122,9 +123,9 @@ func (s *Store) ClaimedEvents(ctx context.Context, limit int) ([]string, error) 
 	return collect(ctx, s.Pool, "read claimed events", pgx.RowTo[string], query, limit)
 }
 
-// BeginRestart marks an event as one whose workflows end only to be started again. It
-// reports whether the event is open. From then on, the triggers of migration promotion keep
-// the event and its deliveries from ending as failed or cancelled.
+// BeginRestart marks an event whose workflows end only to start again. It reports whether
+// the event is open. From then on, the triggers of migration promotion keep the event and
+// its deliveries from ending as failed or cancelled.
 func (s *Store) BeginRestart(ctx context.Context, eventID string) (open bool, err error) {
 	const query = `
 		INSERT INTO processed_event (event_id, restarting_at)
@@ -137,8 +138,8 @@ func (s *Store) BeginRestart(ctx context.Context, eventID string) (open bool, er
 	return done.RowsAffected() > 0, wrap(err, "mark event as restarting")
 }
 
-// RestartingEvents reads events that [Store.BeginRestart] has marked: up to limit of them,
-// behind after.
+// RestartingEvents reads events that [Store.BeginRestart] has marked: up to limit events
+// after `after`.
 func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) ([]notification.StuckEvent, error) {
 	const query = selectStuckEvents + `
 		WHERE  e.restarting_at IS NOT NULL
@@ -150,8 +151,8 @@ func (s *Store) RestartingEvents(ctx context.Context, after string, limit int) (
 	return collect(ctx, s.Pool, "read restarting events", pgx.RowToStructByNameLax[notification.StuckEvent], query, after, limit)
 }
 
-// EndTopicOnly ends an event that tells nobody: it went only to a topic, by a workflow of
-// release 0.2. Its source sends it now.
+// EndTopicOnly ends an event that tells nobody: a workflow of release 0.2 sent it only to a
+// topic. Its source sends it now.
 func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
 	const query = `
 		UPDATE processed_event
@@ -165,8 +166,8 @@ func (s *Store) EndTopicOnly(ctx context.Context, eventID string) error {
 }
 
 // ForgetAcknowledgements clears acknowledged_at of events of other outboxes that a newer
-// generation than this one acknowledged. It looks at a page of events, behind an id, and
-// returns the last id; empty: there are no more.
+// generation acknowledged. It reads a page of events after an id, and returns the last id;
+// empty: there are no more.
 func (s *Store) ForgetAcknowledgements(ctx context.Context, generation int, after string, limit int) (last string, err error) {
 	const query = `
 		WITH page AS (
@@ -197,8 +198,8 @@ func (s *Store) CountRestarting(ctx context.Context) (int, error) {
 	return one(ctx, s.Pool, "count restarting events", pgx.RowTo[int], query, MostCounted)
 }
 
-// AttemptsUnderWay reports whether a sender has the lease of a delivery of the event, or may
-// be making an attempt for release 0.2.
+// AttemptsUnderWay reports whether a sender has the lease of a delivery of the event, or
+// may be making an attempt with release 0.2.
 func (s *Store) AttemptsUnderWay(ctx context.Context, eventID string) (bool, error) {
 	const query = `
 		SELECT EXISTS (

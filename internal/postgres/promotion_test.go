@@ -10,8 +10,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// While a promotion restarts an event, nothing that the end of its workflows makes workers
-// write, old ones included, ends the event or loses a delivery.
+// While a promotion restarts an event, its workflows end. What workers then write, old ones
+// included, does not end the event or lose a delivery.
 func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +30,7 @@ func TestRestartingEventKeepsItsDeliveries(t *testing.T) {
 	exec(t, s, `UPDATE processed_event SET status = 'FAILED' WHERE event_id = 'evt-1' AND status = 'PROCESSING'`) // as a sweep of release 0.2 does
 	require.Equal(t, "PENDING PENDING PROCESSING", state())
 
-	exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt under way succeeds
+	exec(t, s, `UPDATE notification SET status = 'SENT', sent_at = now() WHERE channel = 'SMS'`) // an attempt in flight succeeds
 	require.Equal(t, "PENDING SENT PROCESSING", state())
 	require.NoError(t, s.EventRestarted(t.Context(), "evt-1"))
 	require.Zero(t, get[int](t, s, `SELECT restarts FROM processed_event WHERE event_id = 'evt-1'`), "a promotion is no failure")

@@ -10,7 +10,7 @@ import (
 // PurgeTable is a table whose old rows can be deleted.
 type PurgeTable string
 
-// The tables, in the order in which they are purged.
+// The tables, in the order of purging.
 const (
 	PurgeOutbox        PurgeTable = "event_outbox"
 	PurgeProcessed     PurgeTable = "processed_event"
@@ -20,29 +20,28 @@ const (
 	PurgeActions       PurgeTable = "operator_action"
 )
 
-// purgeBatch is how many rows one transaction deletes, in some ten milliseconds. It
-// stands in the text of the query: a plan for any number may read the whole table.
+// purgeBatch is the number of rows that one transaction deletes, in some ten milliseconds.
+// The query contains it as text: a plan for any number may read the whole table.
 const purgeBatch = "1000"
 
-// The state of a row's event, looked up by its key for each row: a join may be
-// planned as a look at every event for each batch. The planner believes that each
-// condition holds for most rows, and so reads the oldest by their index; it believes
-// that an equality holds for few.
+// These conditions look up the state of a row's event by its key, for each row. For a join,
+// the planner may read every event for each batch. The planner believes that each condition
+// holds for most rows, and so reads the oldest rows by their index. It believes that an
+// equality holds for few.
 const (
 	notUnderWay = `(SELECT p.status FROM processed_event p WHERE p.event_id = t.event_id) IS DISTINCT FROM 'PROCESSING'`
 	notToStart  = `coalesce((SELECT o.status FROM event_outbox o WHERE o.event_id = t.event_id), '') NOT IN ('PENDING', 'FAILED')`
-	// A row that waits for its topic is known to have told people by its event.
+	// While a row waits for its topic, its event shows that it has told people.
 	notResting = `NOT EXISTS (SELECT FROM source_topic r WHERE r.source = t.source)`
 	outboxDone = `t.status = 'PROCESSED' AND ` + notResting + ` AND ` + notUnderWay
-	// An event of Herald's own that its topic has yet to get. Where the outbox has lost its topic,
-	// source_start still has the first of them.
+	// This keeps an event of Herald's own that its topic has yet to get. If the outbox has
+	// lost its topic, source_start still shows where these events begin.
 	notUnproduced = `(t.source <> 'herald' OR t.produced_at IS NOT NULL OR t.seq <= coalesce((SELECT seq FROM source_start WHERE source = 'herald'), 9223372036854775807))`
 )
 
-// rule returns the column that tells how old a row t is, and which rows may go.
-// What may go from one table does not depend on what went from another. The rows of
-// an event that is under way or may be started stay: if it is planned again, it sends
-// again what it does not find.
+// rule returns the age column of a row t, and the condition for deleting it. Deleting from
+// one table does not depend on deleting from another. The rows of an event that is under
+// way or may start stay: planning it again would send again what is missing.
 func (table PurgeTable) rule() (age, mayGo string) {
 	switch table {
 	case PurgeOutbox:
@@ -52,8 +51,9 @@ func (table PurgeTable) rule() (age, mayGo string) {
 	case PurgeNotifications:
 		return "created_at", `t.status <> 'PENDING' AND ` + notUnderWay + ` AND ` + notToStart
 	case PurgeReceipts:
-		// No receipt comes before its delivery, which keeps what the receipt said. A text that came in
-		// stays: without its row, a START that somebody caught and sends again undoes a later STOP.
+		// A receipt never comes before its delivery, which keeps the receipt's result. An
+		// incoming text message stays: without its row, somebody could replay a START and
+		// undo a later STOP.
 		return "received_at", "t.delivery_id IS NOT NULL"
 	case PurgeActions:
 		return "at", "true"
@@ -71,12 +71,12 @@ func (table PurgeTable) rule() (age, mayGo string) {
 	}
 }
 
-// Now is the database's time, which alone tells how old rows are.
+// Now returns the database's time, which alone decides how old rows are.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return one(ctx, s.Pool, "read the database's clock", pgx.RowTo[time.Time], "SELECT now()")
 }
 
-// CountPurgeable counts the rows from before a time that may go, up to a limit.
+// CountPurgeable counts the rows from before a time that may be deleted, up to a limit.
 func (s *Store) CountPurgeable(ctx context.Context, table PurgeTable, before time.Time, limit int) (int, error) {
 	age, mayGo := table.rule()
 	return s.countPurgeable(ctx, table, age, mayGo, before, limit)
@@ -96,16 +96,15 @@ func (s *Store) countPurgeable(ctx context.Context, table PurgeTable, age, mayGo
 	return one(ctx, s.Pool, "count the old rows of "+string(table), pgx.RowTo[int], query, before, limit)
 }
 
-// PurgeResult is one batch.
+// PurgeResult is the result of one batch.
 type PurgeResult struct {
 	Deleted int
 	Through *time.Time // where the next batch begins; nil: there is none
 }
 
-// PurgeNext deletes the next of the oldest rows from before a time that may go,
-// in one transaction. It begins where an earlier batch ended, so that it does
-// not read again what that left; nil: with the oldest. Rows that somebody else
-// works on are left for another time.
+// PurgeNext deletes the next of the oldest rows from before a time that may be deleted, in
+// one transaction. It begins where an earlier batch ended, so that it does not read skipped
+// rows again; nil: with the oldest. It skips locked rows.
 func (s *Store) PurgeNext(ctx context.Context, table PurgeTable, before time.Time, from *time.Time) (PurgeResult, error) {
 	age, mayGo := table.rule()
 	return s.purgeNext(ctx, table, age, mayGo, before, from)
@@ -132,14 +131,15 @@ func (s *Store) purgeNext(ctx context.Context, table PurgeTable, age, mayGo stri
 	return one(ctx, s.Pool, "purge "+string(table), pgx.RowToStructByPos[PurgeResult], query, before, from)
 }
 
-// PurgeOutbox is [Store.PurgeNext] of event_outbox. Where it has no topic, events wait for none.
+// PurgeOutbox is [Store.PurgeNext] for event_outbox. Without a topic, no event waits for
+// one.
 func (s *Store) PurgeOutbox(ctx context.Context, hasTopic bool, before time.Time, from *time.Time) (deleted int, through *time.Time, err error) {
 	age, mayGo := outboxRule(hasTopic)
 	batch, err := s.purgeNext(ctx, PurgeOutbox, age, mayGo, before, from)
 	return batch.Deleted, batch.Through, err
 }
 
-// CountOutbox is [Store.CountPurgeable] of event_outbox.
+// CountOutbox is [Store.CountPurgeable] for event_outbox.
 func (s *Store) CountOutbox(ctx context.Context, hasTopic bool, before time.Time, limit int) (int, error) {
 	age, mayGo := outboxRule(hasTopic)
 	return s.countPurgeable(ctx, PurgeOutbox, age, mayGo, before, limit)
@@ -152,9 +152,9 @@ func outboxRule(hasTopic bool) (age, mayGo string) {
 	return PurgeOutbox.rule()
 }
 
-// HeldEvents returns those of the events of a source whose rows must stay in its own
-// table: somebody may still be told of an event that is open or failed. Nothing is known of a row that
-// was sent before Herald came, or that was purged here, and so nothing holds it.
+// HeldEvents returns the events of a source whose rows must stay in its own table: Herald
+// may still tell somebody of an event that is open or failed. Herald does not know a row
+// that was sent before Herald came, or that was purged here, so nothing holds it.
 func (s *Store) HeldEvents(ctx context.Context, source string, ids []string) ([]string, error) {
 	const query = `
 		SELECT e.id

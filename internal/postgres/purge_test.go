@@ -14,11 +14,11 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// An age that all rows of these tests have, but for those of the event "young".
+// old is the age of all rows in these tests, except the rows of the event "young".
 const old = "30 days"
 
-// rest writes an event as it is in the outbox and in processed_event; empty:
-// there is no row.
+// rest writes an event with its statuses in the outbox and in processed_event; empty: no
+// row.
 func rest(t *testing.T, s *postgres.Store, id, written, started string) {
 	t.Helper()
 	if written != "" {
@@ -43,8 +43,8 @@ func ageOf(id string) string {
 	return old
 }
 
-// told writes that an event was decided on for somebody, and what came of it;
-// empty: nothing was to be sent.
+// told writes a decision about an event for a customer, and its delivery; empty: nothing to
+// send.
 func told(t *testing.T, s *postgres.Store, id, user, status string) {
 	t.Helper()
 	exec(t, s, `
@@ -61,8 +61,8 @@ func told(t *testing.T, s *postgres.Store, id, user, status string) {
 	exec(t, s, `INSERT INTO delivery_retry (delivery_id, run_id, again, status_before) VALUES ($1, 'r', false, 'FAILED')`, delivery)
 }
 
-// purgeAll purges a table of what is older than a day, and returns how many rows
-// went in each batch but the last, which was empty.
+// purgeAll purges rows of a table that are older than a day. It returns the number of
+// deleted rows per batch, without the last, empty batch.
 func purgeAll(t *testing.T, s *postgres.Store, table postgres.PurgeTable) []int {
 	t.Helper()
 	before := yesterday(t, s)
@@ -83,7 +83,7 @@ func yesterday(t *testing.T, s *postgres.Store) time.Time {
 	return now.Add(-24 * time.Hour)
 }
 
-// atEveryStage has an event at each stage that there is.
+// atEveryStage returns a store with an event at each possible stage.
 func atEveryStage(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -147,7 +147,7 @@ func TestPurge(t *testing.T) {
 			},
 		},
 	}
-	for _, tt := range tests { // one after another: what went from one table decides nothing about the next
+	for _, tt := range tests { // in sequence: a purge of one table does not affect the next
 		require.Equal(t, tt.goes, must(s.CountPurgeable(t.Context(), tt.table, yesterday(t, s), 100))(t), tt.table)
 		require.Equal(t, []int{tt.goes}, purgeAll(t, s, tt.table), tt.table)
 		require.Equal(t, tt.stays, list(t, s, tt.ids), tt.table)
@@ -158,7 +158,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// A START that somebody caught, and sends again after a purge, does not undo a later STOP.
+// A START that somebody replays after a purge does not undo a later STOP.
 func TestPurgeKeepsTexts(t *testing.T) {
 	t.Parallel()
 
@@ -173,8 +173,8 @@ func TestPurgeKeepsTexts(t *testing.T) {
 	require.Equal(t, []string{"OPT_OUT"}, list(t, s, "SELECT reason FROM recipient_suppression"))
 }
 
-// While a topic of a source rests, its events stay: by them the walk knows who was told. So
-// do events of Herald's own that its topic has yet to get.
+// While a topic of a source rests, its events stay: they show the walk who was told.
+// Herald's own events also stay until their topic gets them.
 func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	t.Parallel()
 
@@ -194,7 +194,7 @@ func TestPurgeKeepsEventsThatWaitForTheirTopic(t *testing.T) {
 	require.Equal(t, []string{"waits"}, list(t, s, "SELECT event_id FROM event_outbox"))
 }
 
-// Each table is purged alike when it is the only one.
+// A purge of a single table deletes the same rows.
 func TestPurgeInAnyOrder(t *testing.T) {
 	t.Parallel()
 
@@ -206,8 +206,8 @@ func TestPurgeInAnyOrder(t *testing.T) {
 	require.Equal(t, []int{3}, purgeAll(t, s, postgres.PurgeOutbox))
 }
 
-// The oldest go first, a thousand at a time; a row that somebody works on holds
-// up nothing, and goes another time.
+// The oldest rows go first, a thousand at a time. A locked row blocks nothing, and goes
+// later.
 func TestPurgeInBatches(t *testing.T) {
 	t.Parallel()
 
@@ -227,7 +227,7 @@ func TestPurgeInBatches(t *testing.T) {
 	require.Equal(t, []int{1}, purgeAll(t, s, postgres.PurgeProcessed))
 }
 
-// A batch begins where the one before it ended: what that left is not read again.
+// A batch begins where the one before it ended, and does not read skipped rows again.
 func TestPurgeGoesOn(t *testing.T) {
 	t.Parallel()
 
@@ -242,7 +242,7 @@ func TestPurgeGoesOn(t *testing.T) {
 
 	batch := must(s.PurgeNext(t.Context(), postgres.PurgeOutbox, yesterday(t, s), &through))(t)
 
-	require.Equal(t, 2, batch.Deleted, "done-2 is older than where it goes on")
+	require.Equal(t, 2, batch.Deleted, "done-2 is older than the start of the batch")
 	require.Equal(t, youngest, *batch.Through)
 }
 

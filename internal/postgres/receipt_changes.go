@@ -10,7 +10,7 @@ import (
 	"herald/internal/notification"
 )
 
-// receiptChanges is what follows from receipts that have come for the first time.
+// receiptChanges holds the changes that follow from new receipts.
 type receiptChanges struct {
 	moves        map[int64]*receiptMove // by notification.id
 	followUps    followUps
@@ -18,14 +18,14 @@ type receiptChanges struct {
 	unsubscribed unsubscriptions
 }
 
-// receiptMove is what receipts say of one delivery.
+// receiptMove holds what receipts report about one delivery.
 type receiptMove struct {
 	failed    bool
-	delivered *time.Time // when it arrived, by the provider's clock; nil: nothing says so
+	delivered *time.Time // time of arrival, by the provider's clock; nil: not reported
 }
 
-// add adds what follows from a receipt about some rows. What is suppressed is the address
-// that the provider names, whichever the delivery would go to now.
+// add adds the changes from a receipt about some rows. It suppresses the address that the
+// provider names, whatever the delivery's address is now.
 func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys []notification.AddressKey) {
 	if r.Suppress != "" {
 		c.suppressions.add(keys, rows[0].Channel, r.Address, r.Suppress, r.Detail, r.At)
@@ -41,7 +41,8 @@ func (c *receiptChanges) add(r notification.Receipt, rows []*receivedRow, keys [
 	}
 }
 
-// move climbs to the status that the receipt tells of. A failure is told once.
+// move raises a delivery to the status of the receipt. It adds the dead letter of a failure
+// once.
 func (c *receiptChanges) move(r notification.Receipt, row *receivedRow) {
 	if r.Status != notification.Delivered && r.Status != notification.Failed {
 		return
@@ -80,9 +81,9 @@ func (c *receiptChanges) store(ctx context.Context, tx pgx.Tx) error {
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// queueMoves moves deliveries, which are locked. Receipts may come before the end of the
-// attempt is recorded: then it was sent all the same. The reason of a failure is looked for
-// among all receipts, since those that have come before may say another.
+// queueMoves moves deliveries, which are locked. A receipt may come before the end of the
+// attempt is recorded: then the message was sent all the same. The reason of a failure
+// comes from all receipts, since an earlier receipt may have another reason.
 func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
 	const query = `
 		UPDATE notification_state n
@@ -117,14 +118,14 @@ func queueMoves(batch *pgx.Batch, moves map[int64]*receiptMove) {
 	}
 }
 
-// followUps are rows of delivery_follow_up.
+// followUps holds rows of delivery_follow_up.
 type followUps struct{ deliveries, kinds []string }
 
 func (f *followUps) add(deliveryID string, kind notification.FollowUpKind) {
 	f.deliveries, f.kinds = append(f.deliveries, deliveryID), append(f.kinds, string(kind))
 }
 
-// queue writes the rows, and wakes the worker that does them.
+// queue writes the rows, and wakes the follow-up worker.
 func (f *followUps) queue(batch *pgx.Batch) {
 	const insert = `
 		INSERT INTO delivery_follow_up (delivery_id, kind)
@@ -138,13 +139,13 @@ func (f *followUps) queue(batch *pgx.Batch) {
 }
 
 // ListenFollowUps calls wake whenever somebody writes to delivery_follow_up, until ctx
-// ends. A wake-up is only a hint, as that of [Store.ListenEvents].
+// ends. A wake-up is only a hint, as in [Store.ListenEvents].
 func (s *Store) ListenFollowUps(ctx context.Context, wake func()) {
 	s.listen(ctx, "delivery_follow_up", wake)
 }
 
-// FollowUps reads what is to be done about deliveries, the oldest first, up to limit of
-// each kind: what one kind waits for does not hold up the other.
+// FollowUps reads the oldest follow-ups, up to limit of each kind. So a delay of one kind
+// does not hold up the other.
 func (s *Store) FollowUps(ctx context.Context, limit int) ([]notification.FollowUp, error) {
 	const query = `
 		SELECT f.id, f.delivery_id, f.kind
@@ -161,12 +162,12 @@ func (s *Store) FollowUps(ctx context.Context, limit int) ([]notification.Follow
 	return collect(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByName[notification.FollowUp], query, limit)
 }
 
-// EndFollowUps deletes what is done.
+// EndFollowUps deletes follow-ups that are done.
 func (s *Store) EndFollowUps(ctx context.Context, ids []int64) error {
 	return s.exec(ctx, "end what follows receipts", "DELETE FROM delivery_follow_up WHERE id = ANY ($1)", ids)
 }
 
-// FollowUpState reads how much is to be done, and since when.
+// FollowUpState reads the number of follow-ups, and the age of the oldest.
 func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, error) {
 	const query = `
 		SELECT count(*), coalesce(greatest(clock_timestamp() - min(since), '0'), '0')
@@ -178,8 +179,8 @@ func (s *Store) FollowUpState(ctx context.Context) (notification.FollowUpState, 
 	return one(ctx, s.Pool, "read what follows receipts", pgx.RowToStructByPos[notification.FollowUpState], query, MostCounted)
 }
 
-// DeadLetterOf reads the dead letter of a delivery that is FAILED; false: it is not, since an
-// operator has retried it, or it is gone.
+// DeadLetterOf reads the dead letter of a FAILED delivery. It returns false if an operator
+// has retried the delivery, or it is gone.
 func (s *Store) DeadLetterOf(ctx context.Context, deliveryID string) (notification.DeadLetter, bool, error) {
 	const query = deadLetter + `
 		WHERE  delivery_id = $1

@@ -10,14 +10,14 @@ import (
 	"herald/internal/notification"
 )
 
-// RecordReceipts stores receipts, each once, and all that follows from them: statuses,
-// [notification.FollowUp]s, suppressions and preferences; in one transaction, so that a
-// repeat of what was not answered loses nothing, and one of what was answered changes
-// nothing. What it returns has the order of the receipts.
+// RecordReceipts stores each receipt once, with its consequences: statuses,
+// [notification.FollowUp]s, suppressions and preferences. It uses one transaction. So a
+// repeat after an error loses nothing, and a repeat after a success changes nothing. Its
+// result has the order of the receipts.
 //
 // Receipts come in any order, and always lead to the same end: DELIVERED is above all that
-// Herald knew itself, and FAILED above DELIVERED. Where two say FAILED, the reason is that
-// of the earlier one, by its provider's clock.
+// Herald knew itself, and FAILED above DELIVERED. If two receipts say FAILED, the reason
+// comes from the earlier one, by its provider's clock.
 func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Receipt) ([]notification.RecordedReceipt, error) {
 	var recorded []notification.RecordedReceipt
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
@@ -41,7 +41,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 		for i, r := range receipts {
 			recorded[i] = recordedAs(r, rows[r.DeliveryID], fresh)
 			if !recorded[i].Unknown && !recorded[i].Repeated {
-				delete(fresh, receiptKey{r.Provider, r.ID}) // the next one of that name is a repeat
+				delete(fresh, receiptKey{r.Provider, r.ID}) // the next receipt with this key is a repeat
 				changes.add(r, rows[r.DeliveryID], s.AddressKeys())
 			}
 		}
@@ -53,7 +53,7 @@ func (s *Store) RecordReceipts(ctx context.Context, receipts []notification.Rece
 	return recorded, nil
 }
 
-// receiptKey is by what a repeat of a receipt is known.
+// receiptKey identifies a receipt and its repeats.
 type receiptKey struct {
 	provider notification.Provider
 	id       string
@@ -80,16 +80,16 @@ type receivedRow struct {
 	UserID         string
 	Category       string   // of its event type; empty: none
 	Attempts       int      // begun
-	MessageID      string   // the provider's, as last recorded; empty: none is
-	MessagesBefore []string // those before each retry
+	MessageID      string   // the provider's latest; empty: none is recorded
+	MessagesBefore []string // the provider's ids before each retry
 	ReceiptFailed  bool
-	Failed         bool // by a receipt or by its attempts: its dead letter is told
+	Failed         bool // by a receipt or by its attempts: it has a dead letter
 	Escalates      bool
-	Age            time.Duration // since it was sent; 0: that is not recorded
+	Age            time.Duration // since it was sent; 0: not recorded
 }
 
-// lockReceived locks the deliveries that receipts name, in the order of their ids as all
-// others do, and returns them by delivery id and by digest id.
+// lockReceived locks the deliveries that receipts name, in the order of their ids as every
+// statement does. It returns them by delivery id and by digest id.
 func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[string][]*receivedRow, error) {
 	const lock = `
 		SELECT n.id
@@ -104,7 +104,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 		           CROSS JOIN LATERAL (SELECT m.id FROM notification_state m WHERE m.digest_id = digest.id LIMIT $2) i))
 		ORDER BY n.id
 		FOR NO KEY UPDATE`
-	// A statement of its own sees what those have written for whom the first one waited.
+	// A second statement sees rows committed while the first one waited for its locks.
 	const read = `
 		SELECT n.id, n.delivery_id, coalesce(n.digest_id, '') AS digest_id, n.channel,
 		       n.user_type, n.user_id, coalesce(g.category, '') AS category, n.attempt_count AS attempts,
@@ -137,7 +137,7 @@ func lockReceived(ctx context.Context, tx pgx.Tx, receipts []notification.Receip
 	return found, err
 }
 
-// storeReceipts stores those that were not stored before, and returns which they are.
+// storeReceipts stores new receipts, and returns their keys.
 func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Receipt) (map[receiptKey]bool, error) {
 	const query = `
 		INSERT INTO delivery_receipt (provider, receipt_id, delivery_id, message_id, at, status, outcome, detail)
@@ -166,7 +166,7 @@ func storeReceipts(ctx context.Context, tx pgx.Tx, receipts []notification.Recei
 	return fresh, err
 }
 
-// timed gives the present time to receipts that say none.
+// timed sets the current time on receipts that have none.
 func timed(receipts []notification.Receipt) []notification.Receipt {
 	receipts = slices.Clone(receipts)
 	for i := range receipts {

@@ -15,11 +15,11 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// day is when providers said what the tests below record.
+// day is the time of the receipts below.
 var day = time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
 
-// said are receipts about one delivery, whose message is m. Those about the message old came
-// after a retry.
+// said holds receipts about one delivery, whose message is m. The receipts about the
+// message "old" came after a retry.
 var said = []notification.Receipt{
 	{MessageID: "m", Word: "delivered", At: day.Add(5 * time.Minute), Status: notification.Delivered},
 	{MessageID: "m", Word: "bounce", At: day.Add(7 * time.Minute), Status: notification.Failed, Detail: "550 no such user", Suppress: notification.SuppressedBounce},
@@ -34,17 +34,18 @@ const (
 	isRecorded                  = 6 // no receipt: the end of the attempt
 )
 
-// history is one delivery, and what is said of it.
+// history is one delivery, and the receipts about it.
 type history struct {
 	id     string
 	before string // its status; RECEIPT: FAILED by one
-	subset int    // bits: which of said, and whether the end of its attempt is recorded
-	order  []int  // in which it is said, some of it twice
+	subset int    // bits: which receipts of said, and whether the end of its attempt is recorded
+	order  []int  // the order of the receipts, some of them twice
 }
 
 func (h history) has(n int) bool { return h.subset&(1<<n) != 0 }
 
-// histories are all that can be said of a delivery in each status, in an order by chance.
+// histories returns all combinations of receipts for a delivery in each status, in a random
+// order.
 func histories() []history {
 	var all []history
 	for _, before := range []string{"PENDING", "CANCELLED", "SENT", "DELIVERED", "FAILED", "RECEIPT"} {
@@ -62,7 +63,7 @@ func histories() []history {
 	return all
 }
 
-// ended is what is looked at in the end.
+// ended holds the columns to check at the end.
 type ended struct {
 	Status        string
 	ReceiptFailed bool
@@ -75,13 +76,14 @@ type ended struct {
 	Suppressed    string
 }
 
-// confirms reports whether the first receipt that tells of a failure finds the delivery FAILED.
+// confirms reports whether the first receipt of a failure finds the delivery FAILED.
 func (h history) confirms() bool {
 	first := slices.IndexFunc(h.order, func(n int) bool { return slices.Contains([]int{arrives, bounces, isDropped, isRecorded}, n) })
 	return h.before == "FAILED" && (h.order[first] == bounces || h.order[first] == isDropped)
 }
 
-// end is what the order does not matter for, but for a dead letter of what had failed before.
+// end returns the result for every order. Only the dead letter of an earlier failure
+// depends on it.
 func (h history) end() ended {
 	counts := h.has(arrives) || h.has(bounces) || h.has(isDropped)
 	e := ended{Escalates: counts}
@@ -123,8 +125,8 @@ func (h history) end() ended {
 	return e
 }
 
-// A day's receipts, in any order and some of them twice, always lead to the same end, which
-// is known from what was said, and wherever among them the end of the attempt is recorded.
+// A day's receipts, in any order and some of them twice, always lead to the same end. So
+// does the end of the attempt, wherever it is recorded among them.
 func TestReceiptsInEveryOrder(t *testing.T) {
 	t.Parallel()
 
@@ -155,7 +157,7 @@ func TestReceiptsInEveryOrder(t *testing.T) {
 	}
 }
 
-// add writes the delivery as it was before.
+// add writes the delivery in its earlier state.
 func (h history) add(t *testing.T, s *postgres.Store) {
 	t.Helper()
 	batch := &pgx.Batch{}
@@ -204,7 +206,7 @@ func ends(t *testing.T, s *postgres.Store) map[string]ended {
 	return found
 }
 
-// suppressedDetails are the suppressed addresses over EMAIL, by hash.
+// suppressedDetails returns the suppressed addresses over EMAIL, by hash.
 func suppressedDetails(t *testing.T, s *postgres.Store) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -222,7 +224,7 @@ func suppressedDetails(t *testing.T, s *postgres.Store) map[string]string {
 	return found
 }
 
-// withSecret is a store that knows addresses by their hashes.
+// withSecret returns a store that knows addresses by their hashes.
 func withSecret(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)

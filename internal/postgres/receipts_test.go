@@ -19,13 +19,13 @@ func record(t *testing.T, s *postgres.Store, receipts ...notification.Receipt) [
 	return recorded
 }
 
-// followUpsOf are what is to be done about deliveries.
+// followUpsOf returns the follow-ups of deliveries.
 func followUpsOf(t *testing.T, s *postgres.Store) []string {
 	t.Helper()
 	return list(t, s, "SELECT kind || ' ' || delivery_id FROM delivery_follow_up ORDER BY delivery_id, kind")
 }
 
-// sentMail has one mail to staff 10, whose provider has given it the id m.
+// sentMail returns a store with one mail to staff 10, whose provider id is m.
 func sentMail(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := withMail(t)
@@ -46,8 +46,8 @@ func delivered(id string) notification.Receipt {
 	return notification.Receipt{Provider: notification.SendGrid, ID: id, DeliveryID: mail, MessageID: "m", Word: "delivered", At: day, Status: notification.Delivered}
 }
 
-// What recording comes to is told receipt by receipt; a repeat, also in one batch, changes
-// nothing; one of an unknown delivery is not kept.
+// Recording returns a result for each receipt. A repeat, also in one batch, changes
+// nothing. A receipt of an unknown delivery is not kept.
 func TestRecordReceipts(t *testing.T) {
 	t.Parallel()
 
@@ -77,11 +77,11 @@ func TestRecordReceipts(t *testing.T) {
 	require.True(t, record(t, s, bounce("r-2"))[0].Repeated)
 	require.Equal(t, was, delivery(t, s, mail))
 	require.Empty(t, followUpsOf(t, s))
-	require.Zero(t, get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "what an operator took back stays taken back")
+	require.Zero(t, get[int](t, s, "SELECT count(*) FROM recipient_suppression"), "a suppression that an operator took back stays so")
 	require.Empty(t, record(t, s))
 }
 
-// Nothing of a receipt is stored unless all that follows from it is.
+// A receipt is stored with all its consequences, or not at all.
 func TestReceiptsAreAllOrNothing(t *testing.T) {
 	t.Parallel()
 
@@ -97,8 +97,8 @@ func TestReceiptsAreAllOrNothing(t *testing.T) {
 	require.Equal(t, []string{"DEAD_LETTER " + mail}, followUpsOf(t, s))
 }
 
-// Gateways that get the same receipts at once, each in its own order, store each once, and
-// do not wait for each other in a circle.
+// Gateways that get the same receipts at once, each in a different order, store each once
+// and do not deadlock.
 func TestReceiptsOnSeveralGateways(t *testing.T) {
 	t.Parallel()
 
@@ -137,7 +137,7 @@ func TestReceiptsOnSeveralGateways(t *testing.T) {
 	require.Equal(t, people, get[int](t, s, "SELECT count(*) FROM notification WHERE receipt_failed AND delivered_at IS NOT NULL"))
 }
 
-// What a receipt says of a digest is so of each of its items.
+// A receipt about a digest applies to each of its items.
 func TestReceiptOfADigest(t *testing.T) {
 	t.Parallel()
 
@@ -152,12 +152,12 @@ func TestReceiptOfADigest(t *testing.T) {
 	require.Equal(t, []string{"DEAD_LETTER " + mail, "DEAD_LETTER evt-1-staff11-EMAIL"}, followUpsOf(t, s))
 	require.Equal(t, []string{mail, "evt-1-staff11-EMAIL"}, list(t, s, "SELECT delivery_id FROM notification WHERE receipt_failed AND last_error = 'bounced: 550 no such user' ORDER BY id"))
 	exec(t, s, "UPDATE notification SET status = 'PENDING', receipt_failed = false WHERE user_id = '11'")
-	require.Equal(t, 1, beginDigest(t, s, "digest-1").Sent, "what bounced was sent")
+	require.Equal(t, 1, beginDigest(t, s, "digest-1").Sent, "a bounced item was sent")
 }
 
-// No attempt, no end of one and no giving up changes what a receipt says, and nothing is sent
-// again; an operator's retry begins anew, and what is said of the message before it does not
-// count any more.
+// No attempt, no end of an attempt and no giving up changes the result of a receipt.
+// Nothing is sent again. An operator's retry begins anew: receipts of the earlier message
+// no longer count.
 func TestReceiptStands(t *testing.T) {
 	t.Parallel()
 
@@ -198,7 +198,8 @@ func TestReceiptStands(t *testing.T) {
 	require.Equal(t, 5, get[int](t, s, "SELECT count(*) FROM delivery_receipt"), "they are kept all the same")
 }
 
-// What no attempt was begun for cannot have arrived: the receipt is another installation's.
+// A delivery without an attempt cannot have arrived: the receipt belongs to another
+// installation.
 func TestReceiptWithoutAnAttempt(t *testing.T) {
 	t.Parallel()
 
@@ -207,8 +208,8 @@ func TestReceiptWithoutAnAttempt(t *testing.T) {
 	require.Equal(t, "PENDING", delivery(t, s, mail).Status)
 }
 
-// An escalation hears of a receipt, once for all that comes at once; where none waits, nobody
-// is told.
+// A receipt wakes the escalation, once for all receipts that come together. If no
+// escalation waits, nobody is told.
 func TestReceiptWakesTheEscalation(t *testing.T) {
 	t.Parallel()
 

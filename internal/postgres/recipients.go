@@ -11,18 +11,19 @@ import (
 	"herald/internal/notification"
 )
 
-// Recipients reads the next page of up to limit recipients behind after, in two
-// round trips, with the settings of their entities for an event type. Somebody
-// whom several targets name comes once, with the first of them.
+// Recipients reads the next page of up to limit recipients after `after`, in two round
+// trips. It also reads their entities' settings for an event type. If several targets name
+// a person, the person comes once, with the first target.
 //
-// A directory of one's own may hold what Herald's tables would refuse: an
-// unknown user type, or an id that is too long for a workflow ID or not printable. Such
-// rows are passed over, and the first page says so.
+// An application's directory may hold rows that Herald's tables would refuse: an unknown
+// user type, or an id that is too long for a workflow ID or not printable. The query skips
+// such rows, and the first page reports them.
 func (s *Store) Recipients(ctx context.Context, eventType string, targets []notification.Target, after notification.Cursor, limit int) (notification.RecipientPage, error) {
 	wanted := targetRows(targets)
 	var page notification.RecipientPage
 	batch := &pgx.Batch{}
-	// The planner expects a hundred targets, and would compile the query for a second that takes milliseconds.
+	// The planner expects a hundred targets, and would compile for a second a query that
+	// takes milliseconds.
 	batch.Queue("SELECT set_config('jit', 'off', true)")
 	queueRecipients(batch, wanted, after, limit, &page)
 	if after.UserID == "" {
@@ -51,12 +52,12 @@ func (s *Store) CountRecipients(ctx context.Context, targets []notification.Targ
 	return count, wrap(s.Pool.SendBatch(ctx, batch).Close(), "count recipients")
 }
 
-// namedPage is more than most installations have user types that may share one user id.
+// namedPage is more than the user types that share one user id in most installations.
 const namedPage = 20
 
-// Named reads one recipient as a page of recipients holds them: through the first
-// target that names them, in the role by which it does. Recipients is empty where no
-// target names them, or they are not active.
+// Named reads one recipient as a page of recipients holds them: through the first target
+// that names them, in the role that this target needs. Recipients is empty if no target
+// names them, or they are not active.
 func (s *Store) Named(ctx context.Context, eventType string, targets []notification.Target, userType notification.UserType, userID string) (notification.RecipientPage, error) {
 	var page notification.RecipientPage
 	for rank := range 2 { // they may be a manager, or not
@@ -74,7 +75,7 @@ func (s *Store) Named(ctx context.Context, eventType string, targets []notificat
 	return notification.RecipientPage{Settings: page.Settings}, nil
 }
 
-// targetRow is the JSON form in which a target travels to the database.
+// targetRow is the JSON form of a target for the database.
 type targetRow struct {
 	Ord        int                   `json:"ord"`
 	UserType   notification.UserType `json:"user_type"`
@@ -92,14 +93,15 @@ func targetRows(targets []notification.Target) []targetRow {
 }
 
 const (
-	// number is a user id as a number, the highest where it is none. The indexes
+	// number is a user id as a number, or the highest number if it is none. The indexes
 	// recipient_in_order and entity_member_in_order have the same expressions.
 	number = `CASE WHEN x.user_id ~ '^[0-9]{1,18}$' THEN x.user_id::bigint ELSE 9223372036854775807 END`
-	// usableID holds for what Herald's own tables accept as a user id.
+	// usableID reports whether Herald's own tables accept the user id.
 	usableID = `octet_length(x.user_id) BETWEEN 1 AND 64 AND x.user_id !~ '[[:cntrl:]]'`
 	// rank puts managers first.
 	rank = `CASE x.role WHEN 'MANAGER' THEN 0 ELSE 1 END`
-	// namedBefore says that an earlier target names x too. Each is looked up by its key.
+	// namedBefore reports whether an earlier target names x too. It looks each one up by
+	// its key.
 	namedBefore = `EXISTS (
 		SELECT FROM target o
 		WHERE  o.ord < t.ord
@@ -120,7 +122,7 @@ const (
 		       END)`
 )
 
-// userNumber is what the SQL above calls number.
+// userNumber computes the SQL expression number.
 func userNumber(userID string) int64 {
 	number, err := strconv.ParseUint(userID, 10, 64)
 	if err != nil || len(userID) > 18 {
@@ -129,11 +131,12 @@ func userNumber(userID string) int64 {
 	return int64(number)
 }
 
-// pageOfRecipients names everybody once, in the order of [notification.Cursor], up to one page. Of each target it reads no more than the page
-// may hold, in the order of an index, from the cursor on; so the last page costs
-// what the first one does. OFFSET 0 keeps the planner from joining whole tables.
-// Where the directory is views, a member may come with several roles; the best that
-// the target names is for their place in the order, and the rules look at all of them.
+// pageOfRecipients names everybody once, in the order of [notification.Cursor], up to one
+// page. From each target it reads no more rows than the page may hold, in the order of an
+// index, from the cursor on. So the last page costs as much as the first. OFFSET 0 keeps
+// the planner from joining whole tables. In a directory of views, a member may have several
+// roles. The best role that the target names decides their place, and the rules look at all
+// roles.
 const pageOfRecipients = `
 	WITH target AS (
 		SELECT *
@@ -183,7 +186,7 @@ const pageOfRecipients = `
 		    WHERE  x.user_type = u.user_type
 		    AND    x.active
 		    AND    ` + usableID + `
-		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index; this is for the order:
+		    AND    (` + number + `, x.user_id) >= ($7, $8) -- for the index (the next line is for the order)
 		    AND    (1, ` + number + `, x.user_id, x.user_type) > ($2, $3, $4, $5)
 		    AND    NOT ` + namedBefore + `
 		    ORDER BY ` + number + `, x.user_id
@@ -240,11 +243,11 @@ func queueRecipients(batch *pgx.Batch, targets []targetRow, after notification.C
 	})
 }
 
-// recipientsArgs asks for one more than limit, which tells whether there is a
-// next page.
+// recipientsArgs asks for one row more than limit, which tells whether there is a next
+// page.
 func recipientsArgs(targets []targetRow, after notification.Cursor, limit int) []any {
 	number, userID := after.Number, after.UserID
-	if after.Rank == 0 { // behind a manager, or before the first: all others are still to come
+	if after.Rank == 0 { // after a manager, or at the start: all others are still to come
 		number, userID = -1, ""
 	}
 	if after.UserID == "" {

@@ -31,8 +31,8 @@ func addMember(t *testing.T, s *postgres.Store, entity notification.Entity, user
 	exec(t, s, "INSERT INTO entity_member (entity_type, entity_id, user_type, user_id, role) VALUES ($1, $2, $3, $4, $5)", entity.Type, entity.ID, userType, userID, role)
 }
 
-// directory is a restaurant, an agency, two customers and two admins, with
-// inactive ones among them.
+// directory returns a store with a restaurant, an agency, two customers and two admins,
+// some of them inactive.
 func directory(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -102,7 +102,7 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
-// names are the recipients as delivery ids name them.
+// names returns the recipients as in delivery ids.
 func names(recipients []notification.Recipient) []string {
 	var names []string
 	for _, r := range recipients {
@@ -199,8 +199,8 @@ func TestRecipientSettings(t *testing.T) {
 	}, page.Settings)
 }
 
-// 2,500 recipients of every type, with equal numbers and numbers of any length
-// among their ids: the pages hold each once, and in one order.
+// There are 2,500 recipients of every type, with equal numbers and numbers of any length
+// among their ids. The pages hold each once, in one order.
 func TestRecipientsOfABroadcast(t *testing.T) {
 	t.Parallel()
 
@@ -222,7 +222,7 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 	for _, r := range all {
 		number, err := strconv.Atoi(r.UserID)
 		if err != nil || len(r.UserID) > 18 {
-			highest = 1 << 62 // no more numbers from here on
+			highest = 1 << 62 // no more numbers follow
 			continue
 		}
 		require.GreaterOrEqual(t, number, highest)
@@ -230,9 +230,8 @@ func TestRecipientsOfABroadcast(t *testing.T) {
 	}
 }
 
-// The last page of 20,000 recipients costs what the first one does, of a
-// broadcast, of all of one type and of one entity, whatever the planner knows of
-// the tables.
+// The last page of 20,000 recipients costs as much as the first, whatever the planner
+// knows of the tables. This holds for a broadcast, for one type and for one entity.
 func TestRecipientsLateInALargeDirectory(t *testing.T) {
 	t.Parallel()
 
@@ -252,20 +251,20 @@ func TestRecipientsLateInALargeDirectory(t *testing.T) {
 			cost := func(after notification.Cursor) int {
 				asked.heard = nil
 				must(listening.Recipients(t.Context(), "T", []notification.Target{target}, after, 100))(t)
-				return blocksOf(t, s, asked.heard[1]) // behind set_config
+				return blocksOf(t, s, asked.heard[1]) // after set_config
 			}
 			last := 2*all - 200
 			first := cost(notification.Cursor{})
 			late := cost(notification.Cursor{Rank: 1, Number: int64(last), UserID: strconv.Itoa(last), UserType: notification.RestaurantUser})
 			t.Logf("%s, analyzed %v: %d blocks, then %d", target.Entity, analyzed, first, late)
 			require.Less(t, late, 2*first)
-			require.Less(t, first, 3000, "a page has 100 recipients, whom some 20 blocks concern each")
+			require.Less(t, first, 3000, "a page has 100 recipients, with some 20 blocks each")
 		}
 	}
 }
 
-// A member who comes with several roles, as views may have it, comes once, as the
-// best of them; and of those whom two targets name, the first tells.
+// A member with several roles, which views allow, comes once, with the best role. If two
+// targets name a member, the first one counts.
 func TestRecipientsOfOverlappingTargets(t *testing.T) {
 	t.Parallel()
 
@@ -287,7 +286,7 @@ func TestRecipientsOfOverlappingTargets(t *testing.T) {
 	}
 }
 
-// withPatients has a user type of an installation's own.
+// withPatients returns a store with an additional user type.
 func withPatients(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -307,7 +306,7 @@ func TestUserTypes(t *testing.T) {
 	}, types)
 }
 
-// All that reads people by their type reads those of an added one.
+// Everything that reads people by type also reads an added type.
 func TestAddedUserType(t *testing.T) {
 	t.Parallel()
 
@@ -331,7 +330,7 @@ func TestAddedUserType(t *testing.T) {
 	require.Equal(t, "clinic", begin(t, s, "evt-1-patient7-WEBSOCKET", 0).Message.Audience)
 }
 
-// What a row of user_type may not become, and what the refusal says.
+// This checks which changes of a row of user_type are refused, and the error.
 func TestUserTypeIsKept(t *testing.T) {
 	t.Parallel()
 
@@ -360,8 +359,8 @@ func TestUserTypeIsKept(t *testing.T) {
 	exec(t, s, `UPDATE user_type SET who = who`)
 }
 
-// The migration leaves rows as they are, whether the directory is tables or views, and
-// goes back and forth with people of an added type.
+// The migration keeps rows as they are, with a directory of tables or of views. It runs up
+// and down with people of an added type.
 func TestMigrateUserTypes(t *testing.T) {
 	t.Parallel()
 

@@ -16,14 +16,14 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// writeDocs makes TestReference write what the comments say into the document.
+// writeDocs makes TestReference write the comments into the document.
 var writeDocs = flag.Bool("write-docs", false, "write the tables and their comments into docs/reference.md")
 
 const reference = "../../docs/reference.md"
 
-// What docs/reference.md says of each table and view is what the database says of it:
-// there is a comment on all of them, and on all of their columns. The document has a
-// heading for each, and what stands below it is made from the database.
+// docs/reference.md contains the database's comments on each table and view, and all of
+// them and their columns have a comment. The document has a heading for each, and the text
+// below it comes from the database.
 //
 // To update the document: go test ./internal/postgres -run TestReference -write-docs
 func TestReference(t *testing.T) {
@@ -43,7 +43,7 @@ func TestReference(t *testing.T) {
 
 var headings = regexp.MustCompile("(?m)^(?:### `(\\w+)`|##.*)\n")
 
-// describe writes what is known of each relation below its heading.
+// describe writes the description of each relation below its heading.
 func describe(t *testing.T, document string, all []relation) string {
 	t.Helper()
 	byName := map[string]relation{}
@@ -72,8 +72,8 @@ func describe(t *testing.T, document string, all []relation) string {
 	return text.String()
 }
 
-// text is what a relation is, and the table of its columns. A view of whole rows of
-// notification has none.
+// text returns the comment of a relation and the table of its columns. A view of whole
+// rows of notification has no table.
 func (r relation) text(all []relation) string {
 	if r.view && r.ofNotification(all) {
 		return escaped(r.comment) + " Its columns are those of `notification`.\n"
@@ -111,7 +111,7 @@ var (
 	cast      = regexp.MustCompile(`::[a-z ]+$`)
 )
 
-// nullable says whether a column may be null.
+// nullable returns whether a column may be null, in words.
 func (c column) nullable(ofView bool) string {
 	switch {
 	case ofView:
@@ -123,7 +123,7 @@ func (c column) nullable(ofView bool) string {
 	}
 }
 
-// unset is what a column holds where an INSERT does not name it.
+// unset returns the value of a column that an INSERT does not name.
 func (c column) unset(ofView bool) string {
 	switch {
 	case ofView:
@@ -170,10 +170,10 @@ type relation struct {
 	columns       []column
 }
 
-// column is one of its columns. Default is written as in SQL.
+// column is a column of a relation. Default is written as in SQL.
 type column struct {
 	Relation, About string
-	Keys            []string // which columns have no two rows with the same values
+	Keys            []string // columns that are unique together
 	View            bool
 	Name, Type      string
 	Default         string
@@ -181,10 +181,10 @@ type column struct {
 	Counted         bool
 	Computed        bool
 	Comment         string
-	Values          []string // that a CHECK lists
+	Values          []string // values that a CHECK lists
 }
 
-// columnsQuery reads the columns of all relations that the migrations make.
+// columnsQuery reads the columns of all relations that the migrations create.
 const columnsQuery = `
 	SELECT c.relname AS relation, coalesce(obj_description(c.oid), '') AS about, c.relkind = 'v' AS view,
 	       ARRAY (
@@ -214,7 +214,7 @@ const columnsQuery = `
 	AND    c.relname !~ '^goose_|^herald_migrations$'
 	ORDER BY c.relname, a.attnum`
 
-// relations are those that Herald's migrations make, in the order of their names.
+// relations returns the relations that Herald's migrations create, by name.
 func relations(t *testing.T, s *postgres.Store) []relation {
 	t.Helper()
 	rows := must(s.Pool.Query(t.Context(), columnsQuery))(t)

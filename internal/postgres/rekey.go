@@ -12,24 +12,25 @@ import (
 	"herald/internal/notification"
 )
 
-// rekeyPage is how many recipients, or notifications, one page of a rekey reads.
+// rekeyPage is the number of recipients, or notifications, that one page of a rekey reads.
 const rekeyPage = 2000
 
-// rekeyLock is the advisory lock of pages that move suppressions.
+// rekeyLock is the advisory lock for pages that move suppressions.
 const rekeyLock = "hashtextextended('herald recipient_suppression', 0)"
 
-// Rekeying is how far a move of suppressions to a new secret is.
+// Rekeying is the progress of moving suppressions to a new secret.
 type Rekeying struct {
 	Recipients    int  `json:"recipients"`    // read so far
 	Notifications int  `json:"notifications"` // read so far, for addresses that the directory lacks
-	Moved         int  `json:"moved"`         // suppressions that are under the new secret now, or would be
+	Moved         int  `json:"moved"`         // suppressions moved to the new secret; in a dry run, suppressions to move
 	Left          int  `json:"left"`          // suppressions that are still under the previous secret
 	Retired       bool `json:"retired"`       // nothing needs the previous secret any more
 }
 
-// Rekey moves suppressions from the previous secret to the present one, by the addresses of
-// the directory, and then by those that notifications went to. It moves a page at a time,
-// so it can be interrupted and repeated. A dry run counts. progress hears of each page.
+// Rekey moves suppressions from the previous secret to the present one: first by the
+// addresses of the directory, then by the addresses of notifications. It moves a page at a
+// time, so it can be interrupted and repeated. A dry run counts. Rekey calls progress after
+// each page.
 func (s *Store) Rekey(ctx context.Context, dryRun bool, progress func(Rekeying)) (Rekeying, error) {
 	var done Rekeying
 	if !dryRun {
@@ -67,7 +68,7 @@ func (s *Store) Rekey(ctx context.Context, dryRun bool, progress func(Rekeying))
 	return done, err
 }
 
-// beginRekey keeps processes from starting that know the previous secret alone.
+// beginRekey keeps processes from starting that know only the previous secret.
 func (s *Store) beginRekey(ctx context.Context) error {
 	const query = `
 		UPDATE herald_secret
@@ -112,8 +113,8 @@ func (s *Store) eachNotificationPage(ctx context.Context, do func(rows int, foun
 	return s.eachPage(ctx, query, []any{&last}, []any{&one.channel, &one.address}, func() []addressed { return []addressed{one} }, do)
 }
 
-// eachPage runs a query page by page, and calls do with the addresses of each page. The query
-// reads the rows behind key, which are the first columns, and then others.
+// eachPage runs a query page by page, and calls do with the addresses of each page. The
+// query reads the rows after key. The columns of key come first, then others.
 func (s *Store) eachPage(ctx context.Context, query string, key, others []any, addresses func() []addressed, do func(rows int, found []addressed) error) error {
 	for {
 		rows, _ := s.Pool.Query(ctx, query, slices.Concat(key, []any{rekeyPage})...) // ForEachRow returns its error
@@ -132,8 +133,8 @@ func (s *Store) eachPage(ctx context.Context, query string, key, others []any, a
 	}
 }
 
-// rekeyPage moves the suppressions of some addresses, and returns how many it moved. A dry
-// run counts them, each once, by what seen holds.
+// rekeyPage moves the suppressions of some addresses, and returns their number. A dry run
+// counts each suppression once, with the help of seen.
 func (s *Store) rekeyPage(ctx context.Context, found []addressed, dryRun bool, seen map[string]bool) (moved int, err error) {
 	channels, before, after := s.hashPairs(found)
 	if len(before) == 0 {
@@ -189,7 +190,7 @@ func (s *Store) countPage(ctx context.Context, channels []string, before [][]byt
 }
 
 // hashPairs returns the hashes of addresses under the previous secret and under the present
-// one, each address once.
+// secret, each address once.
 func (s *Store) hashPairs(found []addressed) (channels []string, before, after [][]byte) {
 	known := map[addressed]bool{}
 	for _, one := range found {
@@ -215,12 +216,12 @@ func (s *Store) underPrevious(ctx context.Context) (int, error) {
 	return one(ctx, s.Pool, "count suppressions", pgx.RowTo[int], query, s.fingerprint)
 }
 
-// foreignKeyViolation is a suppression that needs the secret that is to go.
+// foreignKeyViolation means that a suppression needs the secret to delete.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const foreignKeyViolation = "23503"
 
-// retirePrevious forgets the previous secret, unless a suppression needs it: one that came
-// in the meantime keeps it, until Rekey runs again.
+// retirePrevious forgets the previous secret, unless a suppression needs it. A suppression
+// that came in the meantime keeps the secret until Rekey runs again.
 func (s *Store) retirePrevious(ctx context.Context) (bool, error) {
 	const twins = `
 		DELETE FROM recipient_suppression

@@ -8,8 +8,8 @@ import (
 	"herald/internal/notification"
 )
 
-// Reopening reads what planning a delivery again needs. If there is no such
-// delivery, the error is [notification.ErrNoDelivery].
+// Reopening reads the facts for planning a delivery again. If the delivery does not exist,
+// the error is [notification.ErrNoDelivery].
 func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.Reopening, error) {
 	const query = `
 		SELECT ` + recipientFacts + `,
@@ -30,7 +30,7 @@ func (s *Store) Reopening(ctx context.Context, deliveryID string) (notification.
 	return found, err
 }
 
-// OwnTime is the time until which a delivery would wait again, if it were retried now; zero:
+// OwnTime returns the time until which a delivery would wait if it were retried now; zero:
 // it would be sent at once.
 func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (time.Time, error) {
 	found, err := s.Reopening(ctx, deliveryID)
@@ -45,12 +45,12 @@ func (s *Store) OwnTime(ctx context.Context, deliveryID string, now time.Time) (
 	return at, nil
 }
 
-// Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan
-// has a problem, and records the retry, in one statement. A delivery that was sent
-// stays as it is, unless Again is set. So does one that the same run reopened before.
+// Reopen puts a delivery back to PENDING with its new plan, or to FAILED if the plan has a
+// problem. The same statement records the retry. A sent delivery stays as it is, unless
+// Again is set. So does a delivery that the same run reopened before.
 //
-// From here on it is sent alone: its strategy is IMMEDIATE, or DELAYED where it waits for
-// its own time again, so no digest takes it.
+// From here on, Herald sends the delivery alone. Its strategy is IMMEDIATE, or DELAYED if
+// it waits for its own time again, so no digest takes it.
 func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notification.ReopenedState, error) {
 	const query = `
 		WITH before AS (
@@ -70,14 +70,14 @@ func (s *Store) Reopen(ctx context.Context, plan notification.Reopened) (notific
 			SET    status              = CASE $4 WHEN '' THEN 'PENDING' ELSE 'FAILED' END,
 			       receipt_failed      = false,
 			       last_error          = nullif($4, ''),
-			       provider_message_id = NULL, -- receipts of the message before are not about what is sent from here on
+			       provider_message_id = NULL, -- receipts of the earlier message are not about the next one
 			       delivered_at        = NULL,
 			       recipient_address   = nullif($5, ''),
 			       title               = CASE WHEN $6 THEN n.title ELSE $7 END,
 			       body                = CASE WHEN $6 THEN n.body ELSE $8 END,
 			       strategy            = CASE WHEN $9::timestamptz IS NULL THEN 'IMMEDIATE' ELSE 'DELAYED' END,
 			       send_after          = $9,
-			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- what waits again is not in the inbox
+			       available_at        = CASE WHEN $9 IS NULL THEN n.available_at END, -- a delivery that waits again is not in the inbox
 			       digest_id           = NULL,
 			       restarts            = 0
 			FROM   retry r

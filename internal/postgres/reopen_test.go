@@ -17,7 +17,7 @@ func reopen(t *testing.T, s *postgres.Store, plan notification.Reopened) notific
 	return state
 }
 
-// anew is a plan of the mail with another text and another address.
+// anew returns a plan of the mail with another text and another address.
 func anew(run string, again bool) notification.Reopened {
 	return notification.Reopened{DeliveryID: mail, RunID: run, Again: again, Address: "new", Title: ptr("new title"), Body: ptr("new body")}
 }
@@ -49,7 +49,7 @@ func TestReopening(t *testing.T) {
 	require.Equal(t, notification.Reopening{EventID: "evt-1", Channel: notification.Email, Known: true, Active: true, Recipient: ada}, reopening())
 }
 
-// Every status, with and without the operator's wish to send again.
+// This checks every status, with and without the operator's wish to send again.
 func TestReopen(t *testing.T) {
 	t.Parallel()
 
@@ -85,7 +85,7 @@ func TestReopen(t *testing.T) {
 }
 
 // A delivery whose own time lies ahead waits for it again, also when its first step is
-// repeated, and where its event was purged its row still has the time.
+// repeated. After a purge of its event, its row still has the time.
 func TestReopenUntilItsOwnTime(t *testing.T) {
 	t.Parallel()
 
@@ -102,7 +102,7 @@ func TestReopenUntilItsOwnTime(t *testing.T) {
 	require.Equal(t, at, must(s.Reopening(t.Context(), mail))(t).SendAfter)
 }
 
-// What cannot be planned fails, and says why.
+// A delivery that cannot be planned fails with the reason.
 func TestReopenWithAProblem(t *testing.T) {
 	t.Parallel()
 
@@ -118,7 +118,7 @@ func TestReopenWithAProblem(t *testing.T) {
 	require.Equal(t, broken.Problem, begin(t, s, mail, 0).Problem)
 }
 
-// What a run did stands when its first step is repeated late.
+// The result of a run stays when its first step is repeated late.
 func TestReopenRepeated(t *testing.T) {
 	t.Parallel()
 
@@ -134,8 +134,8 @@ func TestReopenRepeated(t *testing.T) {
 	require.Equal(t, 2, get[int](t, s, "SELECT count(*) FROM delivery_retry"))
 }
 
-// A delivery that is reopened and sent side by side ends sent, or sent anew, and
-// never counts as pending without a run that reopened it.
+// A delivery that is reopened and sent at once ends sent, or sent anew. It never stays
+// pending without a run that reopened it.
 func TestReopenSideBySide(t *testing.T) {
 	t.Parallel()
 

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// insertPlan has the decisions as $3 and the deliveries as $4. A delivery that has a
-	// problem, or whose id is taken, is not sendable: it is FAILED, has no text and waits
-	// for nothing, so that its workflow ends at once and an operator can retry it.
+	// insertPlan takes the decisions as $3 and the deliveries as $4. A delivery that has a
+	// problem, or whose id is taken, is not sendable. It is FAILED, has no text and waits
+	// for nothing. So its workflow ends at once, and an operator can retry it.
 	insertPlan = insertDecisions + `
 			ON CONFLICT DO NOTHING` + insertDeliveries + `NULL` + ofDecided
-	// insertFollower has the same of what follows the delivery $6.
+	// insertFollower does the same for a delivery that follows the delivery $6.
 	insertFollower = insertDecisions + `
 			ON CONFLICT (event_id, user_type, user_id) DO UPDATE
 			SET    channels = notification_decision.channels || excluded.channels` + insertDeliveries + `$6` + ofDecided
@@ -49,7 +49,7 @@ const (
 			SELECT CASE WHEN n.id IS NULL THEN '' ELSE '~' END AS mark, n.id IS NULL AND p.problem = '' AS sendable, n.event_id, n.user_type, n.user_id
 		) AS other
 		ON CONFLICT (event_id, user_type, user_id, channel) DO NOTHING -- planned before its decision was purged`
-	// numberTaken looks each id up by itself: an event may have a million rows.
+	// numberTaken looks up each id separately: an event may have a million rows.
 	numberTaken = `
 		UPDATE notification n
 		SET    delivery_id = n.delivery_id || n.id
@@ -65,18 +65,16 @@ const (
 		WHERE  n.id = taken.id`
 )
 
-// SavePlan stores the decisions about a page of recipients, and their
-// deliveries, in one transaction and one round trip.
+// SavePlan stores the decisions about a page of recipients, and their deliveries, in one
+// transaction and one round trip.
 //
-// What was decided once stands: a repeat, after a crash or a time-out, stores
-// nothing new.
+// Decisions are immutable: a repeat, after a crash or a time-out, stores nothing new.
 //
-// Where two pairs of event and recipient spell one delivery id, the later row is
-// FAILED, and its id has ~ and its notification.id at its end. Two that are
-// planned at the same moment cannot see each other: then the insert fails, and
-// a repeat sees what the other has stored.
+// If two pairs of event and recipient have the same delivery id, the later row is FAILED.
+// Its id ends with ~ and its notification.id. Two pairs that are planned at the same moment
+// cannot see each other. Then the insert fails, and a repeat sees the other row.
 func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []notification.DecidedRecipient) error {
-	page = append([]notification.DecidedRecipient{}, page...) // of nobody: [], not null
+	page = append([]notification.DecidedRecipient{}, page...) // without recipients: [], not null
 	deliveries := plannedRows(page)
 	batch := &pgx.Batch{}
 	batch.Queue(insertPlan, event.ID, event.Type, page, deliveries, event.CorrelationID)
@@ -84,7 +82,7 @@ func (s *Store) SavePlan(ctx context.Context, event notification.Event, page []n
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "save plan")
 }
 
-// plannedRow is the JSON form in which a delivery travels to the database.
+// plannedRow is the JSON form of a delivery for the database.
 type plannedRow struct {
 	UserType notification.UserType `json:"user_type"`
 	UserID   string                `json:"user_id"`

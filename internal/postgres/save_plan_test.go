@@ -15,7 +15,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// toCustomer is the plan of one e-mail to a customer.
+// toCustomer returns the plan of one e-mail to a customer.
 func toCustomer(eventID, userID string) notification.DecidedRecipient {
 	mail := planned(notification.Email)
 	mail.DeliveryID = notification.DeliveryID(eventID, "customer", userID, notification.Email)
@@ -34,7 +34,7 @@ func saveOf(t *testing.T, s *postgres.Store, eventID string, page ...notificatio
 }
 
 // storedFor reads the deliveries of an event to recipients that are still to be made, and
-// where they are in notification.
+// their range in notification.
 func storedFor(t *testing.T, s *postgres.Store, eventID string, page []notification.DecidedRecipient) (deliveries []notification.Delivery, ids notification.IDRange) {
 	t.Helper()
 	all := must(s.Undelivered(t.Context(), eventID, 1000))(t)
@@ -60,8 +60,8 @@ func TestSavePlanStoresFacts(t *testing.T) {
 	require.Nil(t, get[*string](t, s, "SELECT correlation_id FROM notification WHERE event_id = 'evt-2'"))
 }
 
-// Event e with customer 5-customer7, event e-customer5 with customer 7, and a
-// third pair, spell one id. The later two say so, however often they are planned.
+// Event e with customer 5-customer7, event e-customer5 with customer 7, and a third pair
+// spell one id. The later two say so, however often they are planned.
 func TestSavePlanWithATakenID(t *testing.T) {
 	t.Parallel()
 
@@ -88,7 +88,7 @@ func TestSavePlanWithATakenID(t *testing.T) {
 	require.Equal(t, 4, get[int](t, s, "SELECT count(*) FROM notification_decision"))
 }
 
-// Of two that are planned at once, one may fail, and its repeat ends well.
+// If two are planned at once, one may fail, and its repeat ends well.
 func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 	t.Parallel()
 
@@ -109,7 +109,7 @@ func TestSavePlanWithATakenIDSideBySide(t *testing.T) {
 	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification WHERE status = 'FAILED' AND delivery_id = 'e-customer5-customer7-EMAIL~' || id"))
 }
 
-// What a purge of decisions has left of an earlier plan stands; what that lacks is added.
+// Deliveries that outlive a purge of decisions stay. A new plan adds the missing ones.
 func TestSavePlanAfterAPurgeOfDecisions(t *testing.T) {
 	t.Parallel()
 
@@ -127,7 +127,7 @@ func TestSavePlanAfterAPurgeOfDecisions(t *testing.T) {
 	require.Equal(t, 1, get[int](t, s, "SELECT count(*) FROM notification_decision"))
 }
 
-// decided is a recipient of evt-1 with one selected channel for each delivery.
+// decided returns a recipient of evt-1 with one selected channel for each delivery.
 func decided(userID string, deliveries ...notification.PlannedDelivery) notification.DecidedRecipient {
 	r := notification.DecidedRecipient{
 		UserType: notification.RestaurantUser, UserID: userID,
@@ -141,7 +141,7 @@ func decided(userID string, deliveries ...notification.PlannedDelivery) notifica
 	return r
 }
 
-// planned is a delivery that can be sent at once.
+// planned returns a delivery that can be sent at once.
 func planned(channel notification.Channel) notification.PlannedDelivery {
 	return notification.PlannedDelivery{
 		Channel: channel, Address: "to-" + string(channel), Title: "title", Body: "body",
@@ -187,8 +187,8 @@ func TestSavePlan(t *testing.T) {
 	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '8'"))
 }
 
-// What cannot be sent does not wait, neither for its own time nor for the end of quiet
-// hours: its workflow ends at once, and it can be retried.
+// A delivery that cannot be sent does not wait for its own time or for the end of quiet
+// hours. Its workflow ends at once, and it can be retried.
 func TestSavePlanOfWhatCannotBeSent(t *testing.T) {
 	t.Parallel()
 
@@ -212,7 +212,7 @@ func TestSavePlanOfWhatCannotBeSent(t *testing.T) {
 	}
 }
 
-// A repeat, in which a setting has changed meanwhile, changes nothing.
+// A repeat changes nothing, even if a setting has changed meanwhile.
 func TestSavePlanRepeated(t *testing.T) {
 	t.Parallel()
 
@@ -230,7 +230,7 @@ func TestSavePlanRepeated(t *testing.T) {
 	require.JSONEq(t, `{"SLACK": "NO_ADDRESS"}`, get[string](t, s, "SELECT channels::text FROM notification_decision WHERE user_id = '10'"))
 }
 
-// An attempt that timed out may still be running beside its repeat.
+// An attempt that timed out may still run at the same time as its repeat.
 func TestSavePlanSideBySide(t *testing.T) {
 	t.Parallel()
 
@@ -300,7 +300,7 @@ func inRange(t *testing.T, s *postgres.Store, ids notification.IDRange, waiting 
 	return found
 }
 
-// row is what a test looks at of a delivery.
+// row holds the columns of a delivery that tests check.
 type row struct {
 	Status                      string
 	Attempts                    int

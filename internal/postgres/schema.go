@@ -12,21 +12,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// SchemaGap is how the schema differs from the migrations of this build.
+// SchemaGap is the difference between the schema and the migrations of this build.
 type SchemaGap struct {
 	Empty   bool     // no migration is applied
 	Missing []string // migrations that are not applied
-	Ahead   []int64  // versions that are applied, and that this build does not know
+	Ahead   []int64  // applied versions that this build does not know
 }
 
-// SchemaGap compares the schema with the migrations in files. It changes nothing. Where
+// SchemaGap compares the schema with the migrations in files. It changes nothing. If
 // something of an application is in the way, the error is a [SchemaError].
 func (s *Store) SchemaGap(ctx context.Context, files fs.FS) (SchemaGap, error) {
 	migrator, err := s.NewMigrator(ctx, files)
 	if err != nil {
 		return SchemaGap{}, err
 	}
-	defer func() { _ = migrator.Close() }() // it has nothing to lose
+	defer func() { _ = migrator.Close() }() // it wrote nothing
 	record, err := migrator.find(ctx)
 	if err != nil {
 		return SchemaGap{}, fmt.Errorf("compare the schema: %w", err)
@@ -44,8 +44,8 @@ func (s *Store) SchemaGap(ctx context.Context, files fs.FS) (SchemaGap, error) {
 	return gap, nil
 }
 
-// Current returns nil if the database answers and has all migrations in files. A role
-// that may not read their record is only asked whether there is a schema.
+// Current returns nil if the database answers and has all migrations in files. For a role
+// that may not read their record, it only checks that there is a schema.
 func (s *Store) Current(ctx context.Context, files fs.FS) error {
 	gap, err := s.SchemaGap(ctx, files)
 	switch {
@@ -62,15 +62,15 @@ func (s *Store) Current(ctx context.Context, files fs.FS) error {
 	}
 }
 
-// MayNotRead says that the role was refused a table.
+// MayNotRead reports whether the database refused the role a table.
 func MayNotRead(err error) bool {
 	const insufficientPrivilege = "42501" // https://www.postgresql.org/docs/current/errcodes-appendix.html
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == insufficientPrivilege
 }
 
-// errorWithSchema is a database's error with the names of what it is about: tables, columns
-// and constraints, which tell an operator what to mend, and never a value of a row.
+// errorWithSchema is a database error with names of tables, columns and constraints. They tell
+// an operator what to correct, and never contain a value of a row.
 type errorWithSchema struct {
 	error
 	schema string
@@ -78,11 +78,11 @@ type errorWithSchema struct {
 
 func (e *errorWithSchema) Unwrap() error { return e.error }
 
-// Schema is "constraint recipient_pkey of table recipient", or what the database says
+// Schema returns "constraint recipient_pkey of table recipient", or the database's message
 // about the text of a statement: "column r.locale does not exist".
 func (e *errorWithSchema) Schema() string { return e.schema }
 
-// withSchema adds names to a database's error where they are known to hold no data.
+// withSchema adds names to a database error if they are known to hold no data.
 func withSchema(err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -97,7 +97,7 @@ func withSchema(err error) error {
 func schemaOf(refused *pgconn.PgError) string {
 	const noPrivilege = "42501"
 	// An error with a position was found in the text of the statement, before any row was
-	// read. One with a context was raised by a function, which may say anything.
+	// read. An error with a context comes from a function, which may say anything.
 	aboutTheText := strings.HasPrefix(refused.Code, "42") && (refused.Position > 0 || refused.Code == noPrivilege)
 	if aboutTheText && refused.Where == "" {
 		return refused.Message

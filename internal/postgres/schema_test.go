@@ -9,7 +9,7 @@ import (
 	"herald/internal/postgres"
 )
 
-// installIn migrates a schema of the application's database for Herald alone.
+// installIn migrates a separate schema for Herald in the application's database.
 func (a *application) installIn(t *testing.T, parameters string) *postgres.Store {
 	t.Helper()
 	s := a.open(t, parameters)
@@ -19,8 +19,8 @@ func (a *application) installIn(t *testing.T, parameters string) *postgres.Store
 	return s
 }
 
-// Two Heralds live in schemas of their own beside an application, in one database, and
-// neither touches what is not its own.
+// Two Heralds live in separate schemas of an application's database, and neither touches
+// the others' objects.
 func TestSchemaOfItsOwn(t *testing.T) {
 	t.Parallel()
 
@@ -38,9 +38,9 @@ func TestSchemaOfItsOwn(t *testing.T) {
 		INSERT INTO "Second".event_outbox (event_id, event_type, aggregate_type, aggregate_id, payload) VALUES ('evt-2', 'T', 'CUSTOMER', 1, '{}')`)
 	require.NoError(t, err)
 	wakes := listen(t, first)
-	awaitWake(t, wakes) // for what was written before somebody listened
+	awaitWake(t, wakes) // for rows from before it listened
 	require.NoError(t, producer.Commit(t.Context()))
-	awaitWake(t, wakes) // the trigger does not go by the producer's search_path
+	awaitWake(t, wakes) // the trigger ignores the producer's search_path
 
 	require.Equal(t, []string{"evt-1"}, claim(t, first, "poller-1", 10))
 	require.Equal(t, []string{"evt-2"}, claim(t, second, "poller-2", 10))

@@ -7,10 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RunScripts runs scripts of several statements each, in their order and in one
-// transaction. They read the settings, whose names contain a dot, with
-// current_setting. Before it commits, it calls confirm with the number of rows that
-// they changed or deleted, by table. An error of confirm takes everything back.
+// RunScripts runs scripts of several statements each, in order and in one transaction. They
+// read the settings, whose names contain a dot, with current_setting. Before the commit, it
+// calls confirm with the number of changed or deleted rows, by table. An error of confirm
+// rolls everything back.
 func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[string]string, confirm func(ctx context.Context, changed map[string]int) error) error {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		before, err := changedRows(ctx, tx)
@@ -41,8 +41,8 @@ func (s *Store) RunScripts(ctx context.Context, scripts []string, settings map[s
 	return wrap(err, "run scripts")
 }
 
-// changedRows counts the rows that this session has changed or deleted, by table. It
-// may count those of earlier transactions too, until the server has recorded them.
+// changedRows counts the rows that this session has changed or deleted, by table. It may
+// also count rows of earlier transactions, until the server has recorded them.
 func changedRows(ctx context.Context, tx pgx.Tx) (map[string]int, error) {
 	const query = `
 		SELECT relname, n_tup_upd + n_tup_del

@@ -9,14 +9,14 @@ import (
 	"herald/internal/notification"
 )
 
-// UseSecrets sets the keys of HERALD_SECRET and of HERALD_SECRET_PREVIOUS. Addresses are
-// looked for under both.
+// UseSecrets sets the keys of HERALD_SECRET and HERALD_SECRET_PREVIOUS. The store looks for
+// addresses under both.
 func (s *Store) UseSecrets(current, previous notification.AddressKey) {
 	s.fingerprint, s.AddressHash, s.previousKey = current.Fingerprint, current.Hash, previous
 }
 
-// AddressKeys returns the keys by which the store knows addresses: that of HERALD_SECRET
-// first, and none without it.
+// AddressKeys returns the keys for hashing addresses, first the key of HERALD_SECRET.
+// Without HERALD_SECRET there are none.
 func (s *Store) AddressKeys() []notification.AddressKey {
 	if s.AddressHash == nil {
 		return nil
@@ -48,7 +48,8 @@ const (
 	PreviousMissing                        // suppressions are under the previous secret, which the process lacks
 )
 
-// SecretChangedError says that the database knows another HERALD_SECRET than the process has.
+// SecretChangedError means that the database knows another HERALD_SECRET than the process
+// has.
 type SecretChangedError struct {
 	Since    time.Time // when the database first met the secret that the process lacks
 	Mismatch SecretMismatch
@@ -81,10 +82,10 @@ type knownSecret struct {
 	Rekeyed     bool
 }
 
-// AgreeOnSecret records the first secret of a database, by its fingerprint, or the one that
-// follows the previous secret. It returns a [*SecretChangedError] for secrets with which the
-// process would miss suppressions. When several processes start at once with different
-// secrets, one wins. Call it after [Store.UseSecrets].
+// AgreeOnSecret records the fingerprint of a database's first secret, or of the secret that
+// follows the previous one. It returns a [*SecretChangedError] if the process would miss
+// suppressions with its secrets. If several processes start at once with different secrets,
+// one wins. Call it after [Store.UseSecrets].
 func (s *Store) AgreeOnSecret(ctx context.Context) error {
 	current, previous := s.fingerprint, s.previousKey.Fingerprint
 	var known []knownSecret
@@ -103,8 +104,8 @@ func (s *Store) AgreeOnSecret(ctx context.Context) error {
 	return mismatch(known, current, previous)
 }
 
-// introduce supersedes the previous secret where it is the only one, and records the
-// current one where there is no other.
+// introduce supersedes the previous secret if it is the only one, and records the current
+// secret if there is no other.
 func introduce(ctx context.Context, tx pgx.Tx, current, previous string) error {
 	const supersede = `
 		UPDATE herald_secret
@@ -137,8 +138,9 @@ func readSecrets(ctx context.Context, on querier) ([]knownSecret, error) {
 	return collect(ctx, on, "read the fingerprint of HERALD_SECRET", pgx.RowToStructByName[knownSecret], read)
 }
 
-// mismatch compares the secrets of a process with those of the database, the present one
-// first. A process with the superseded secret alone can work until suppressions move.
+// mismatch compares the secrets of a process with the secrets that the database knows, the
+// present one first. A process with only the superseded secret can work until suppressions
+// move.
 func mismatch(known []knownSecret, current, previous string) error {
 	var found *knownSecret
 	for i := range known {

@@ -15,7 +15,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// Of processes that start at once with different secrets, exactly one wins.
+// If processes start at once with different secrets, exactly one wins.
 func TestProcessesAgreeOnASecret(t *testing.T) {
 	t.Parallel()
 
@@ -35,8 +35,8 @@ func TestProcessesAgreeOnASecret(t *testing.T) {
 	requireMismatch(t, s, "third", next, postgres.SecretUnknown)
 }
 
-// raceSecrets starts six processes with a secret each, of which one wins, and returns the
-// secret of the winner.
+// raceSecrets starts six processes with different secrets, of which one wins, and returns
+// the winner's secret.
 func raceSecrets(t *testing.T, s *postgres.Store, previous string) string {
 	t.Helper()
 	var starting sync.WaitGroup
@@ -91,7 +91,7 @@ func agree(t *testing.T, s *postgres.Store, current, previous string) error {
 	return process.AgreeOnSecret(t.Context())
 }
 
-// reasonsOf returns the reasons that a process finds against a number.
+// reasonsOf returns the suppression reasons that a process finds for a customer.
 func reasonsOf(t *testing.T, process *postgres.Store, userID string) []notification.SuppressionReason {
 	t.Helper()
 	entry := must(process.DirectoryEntry(t.Context(), notification.Customer, userID, nil))(t)
@@ -110,8 +110,8 @@ func answer(t *testing.T, process *postgres.Store, number string, lifted bool) {
 // number is the phone of a customer of these tests.
 func number(userID int) string { return fmt.Sprintf("+3912345678%02d", userID) }
 
-// rotating returns a database with 20 customers, and processes before and after the
-// secret "old" was replaced by "new".
+// rotating returns a database with 20 customers, and two processes: from before and after
+// the secret "new" replaced "old".
 func rotating(t *testing.T) (before, after *postgres.Store) {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -122,8 +122,8 @@ func rotating(t *testing.T) (before, after *postgres.Store) {
 	return started(t, s, "old", ""), started(t, s, "new", "old")
 }
 
-// While a secret is replaced, each process finds and lifts the opt-outs that any other has
-// recorded.
+// While a secret is replaced, each process finds and lifts the opt-outs of every other
+// process.
 func TestSecretsOverlap(t *testing.T) {
 	t.Parallel()
 
@@ -147,9 +147,9 @@ func TestSecretsOverlap(t *testing.T) {
 	require.Zero(t, get[int](t, after, "SELECT count(*) FROM recipient_suppression"))
 }
 
-// Suppressions move by the addresses of the directory and of notifications. A dry run says
-// what the run does. An address that nobody knows keeps the previous secret, so no opt-out
-// is forgotten.
+// Suppressions move by the addresses of the directory and of notifications. A dry run
+// predicts the run. An unknown address keeps the previous secret, so no opt-out is
+// forgotten.
 func TestRekey(t *testing.T) {
 	t.Parallel()
 
@@ -157,18 +157,18 @@ func TestRekey(t *testing.T) {
 	for i := range 10 {
 		answer(t, before, number(i), false)
 	}
-	exec(t, before, "UPDATE recipient_suppression SET secret = NULL WHERE address_hash = $1", keyOf("old").Hash(number(0))) // as 0.2 wrote it
+	exec(t, before, "UPDATE recipient_suppression SET secret = NULL WHERE address_hash = $1", keyOf("old").Hash(number(0))) // as release 0.2 wrote it
 	answer(t, after, number(5), false)
 	answer(t, after, number(11), false)
-	answer(t, after, "+390000000001", false)  // of nobody, while both secrets are known
-	answer(t, before, "+390000000002", false) // of nobody
+	answer(t, after, "+390000000001", false)  // unknown address, while both secrets are known
+	answer(t, before, "+390000000002", false) // unknown address
 	exec(t, before, "UPDATE recipient SET phone = NULL WHERE user_id = '9'")
 	exec(t, before, `
 		INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address)
 		VALUES ('evt-1', 'T', 'CUSTOMER', '9', 'SMS', 'evt-1-customer9-SMS', '', '', $1)`, number(9))
 
 	planned := must(after.Rekey(t.Context(), true, func(postgres.Rekeying) {}))(t)
-	require.Equal(t, 9, planned.Moved, "all but number 5, which is under both, and the one of nobody: %+v", planned)
+	require.Equal(t, 9, planned.Moved, "all except number 5, which is under both secrets, and an unknown address: %+v", planned)
 	require.Equal(t, 1, planned.Left)
 	require.NoError(t, agree(t, after, "old", ""), "a dry run changes nothing")
 
@@ -197,7 +197,7 @@ func TestRekey(t *testing.T) {
 	requireMismatch(t, alone, "old", "", postgres.SecretUnknown)
 }
 
-// A START that meets a page of the move lifts the opt-out all the same.
+// A START that meets a page of the move still lifts the opt-out.
 func TestLiftingMeetsRekey(t *testing.T) {
 	t.Parallel()
 

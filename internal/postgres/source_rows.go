@@ -9,8 +9,8 @@ import (
 	"herald/internal/outboxes"
 )
 
-// KnownRows returns the rows of a source that are kept, by key, and those hashes whose keys a
-// row holds that waits for its topic.
+// KnownRows returns the rows of a source that are kept, by key. It also returns the hashes
+// whose keys are held by a row that waits for its topic.
 func (s *Store) KnownRows(ctx context.Context, source string, keys []string, hashes []int64) (map[string]outboxes.KnownRow, map[int64]bool, error) {
 	const byKey = `
 		SELECT row_key AS key, event_id, coalesce(key_hash, 0) AS key_hash, refusals,
@@ -52,7 +52,7 @@ func (s *Store) KnownRows(ctx context.Context, source string, keys []string, has
 	return known, held, wrap(err, "read the known rows of a source")
 }
 
-// KeepRows writes what is known of rows.
+// KeepRows stores the state of rows.
 func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.KnownRow) error {
 	const query = `
 		INSERT INTO source_row AS k (source, row_key, event_id, key_hash, refusals, next_attempt_at, error, people_error, sent_at, failed_at, marked_at)
@@ -81,7 +81,7 @@ func (s *Store) KeepRows(ctx context.Context, source string, rows []outboxes.Kno
 	return s.exec(ctx, "keep rows of a source", query, source, keys, ids, hashes, refusals, waits, errs, peopleErrs, sent, failed, marked)
 }
 
-// ForgetRows deletes what is known of rows.
+// ForgetRows deletes the state of rows.
 func (s *Store) ForgetRows(ctx context.Context, source string, keys []string) error {
 	const query = `
 		DELETE FROM source_row
@@ -91,8 +91,8 @@ func (s *Store) ForgetRows(ctx context.Context, source string, keys []string) er
 	return s.exec(ctx, "forget rows of a source", query, source, keys)
 }
 
-// OverdueRows returns the keys of rows that hold their keys and that nobody has tried for a
-// minute after their time, the oldest first.
+// OverdueRows returns the keys of rows that hold their keys, and whose next attempt is late
+// by a minute, oldest first.
 func (s *Store) OverdueRows(ctx context.Context, source string, limit int) ([]string, error) {
 	const query = `
 		SELECT row_key
@@ -108,8 +108,8 @@ func (s *Store) OverdueRows(ctx context.Context, source string, limit int) ([]st
 	return collect(ctx, s.Pool, "read the overdue rows of a source", pgx.RowTo[string], query, source, limit)
 }
 
-// TakePosition returns the position that the last owner of exactly these slots kept; nil: none
-// did, or one of the slots had another owner since. It makes owner their owner.
+// TakePosition makes owner the owner of these slots. It returns the position that the last
+// owner of exactly these slots kept; nil: none did, or a slot had another owner since.
 func (s *Store) TakePosition(ctx context.Context, source string, slots []int, owner string) (position []byte, err error) {
 	const before = `
 		DELETE FROM source_position
@@ -124,7 +124,7 @@ func (s *Store) TakePosition(ctx context.Context, source string, slots []int, ow
 	batch.Queue(before, source, slots).Query(func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
 		for _, kept := range found {
-			position = append(position, kept...) // one at most is not null
+			position = append(position, kept...) // at most one is not null
 		}
 		return err
 	})
@@ -132,7 +132,7 @@ func (s *Store) TakePosition(ctx context.Context, source string, slots []int, ow
 	return position, wrap(s.Pool.SendBatch(ctx, batch).Close(), "take the position of a walk")
 }
 
-// KeepPosition keeps a position, unless a slot of owner's has another owner by now.
+// KeepPosition keeps a position, unless one of owner's slots has a new owner.
 func (s *Store) KeepPosition(ctx context.Context, source, owner string, position []byte) error {
 	const query = `
 		UPDATE source_position
@@ -143,7 +143,7 @@ func (s *Store) KeepPosition(ctx context.Context, source, owner string, position
 	return s.exec(ctx, "keep the position of a walk", query, source, owner, position)
 }
 
-// RestingTopics returns the topics of a source that take no records.
+// RestingTopics returns the topics of a source that accept no records.
 func (s *Store) RestingTopics(ctx context.Context, source string) ([]outboxes.RestingTopic, error) {
 	const query = `
 		SELECT topic, coalesce(greatest(next_attempt_at - now(), '0'), '0') AS wait, now() - resting_since AS since, error
@@ -155,7 +155,7 @@ func (s *Store) RestingTopics(ctx context.Context, source string) ([]outboxes.Re
 	return collect(ctx, s.Pool, "read the resting topics of a source", pgx.RowToStructByName[outboxes.RestingTopic], query, source)
 }
 
-// RestTopic writes that a topic takes no records.
+// RestTopic records that a topic accepts no records.
 func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.RestingTopic) error {
 	const query = `
 		INSERT INTO source_topic (source, topic, next_attempt_at, error)
@@ -167,7 +167,7 @@ func (s *Store) RestTopic(ctx context.Context, source string, topic outboxes.Res
 	return s.exec(ctx, "let a topic rest", query, source, topic.Topic, topic.Wait, topic.Error)
 }
 
-// WakeTopics writes that topics take records again.
+// WakeTopics records that topics accept records again.
 func (s *Store) WakeTopics(ctx context.Context, source string, topics []string) error {
 	const query = `
 		DELETE FROM source_topic
@@ -187,7 +187,7 @@ func (s *Store) SourceState(ctx context.Context, source string) (failed, resting
 	return failed, resting, wrap(err, "count the failed rows of a source")
 }
 
-// SourceRow is a row of an outbox that Herald keeps in mind.
+// SourceRow is a row of an outbox that Herald remembers.
 type SourceRow struct {
 	Key           string     `json:"key"`
 	EventID       string     `json:"event_id"`
@@ -201,7 +201,7 @@ type SourceRow struct {
 }
 
 // SourceRows lists the rows of a source that were refused, that tell no people, or that
-// cannot be marked, in the order of their keys, behind a key.
+// cannot be marked. It starts after a key, in the order of keys.
 func (s *Store) SourceRows(ctx context.Context, source, after string, limit int) ([]SourceRow, error) {
 	const query = `
 		SELECT row_key AS key, event_id, refusals, next_attempt_at, coalesce(error, '') AS error, coalesce(people_error, '') AS people_error, failed_at, sent_at,
@@ -218,8 +218,8 @@ func (s *Store) SourceRows(ctx context.Context, source, after string, limit int)
 	return collect(ctx, s.Pool, "list the rows of a source", pgx.RowToStructByName[SourceRow], query, source, after, limit)
 }
 
-// FailedRows returns those of the keys whose rows have failed; without keys, the first of all
-// that have, behind a key.
+// FailedRows returns the failed rows among keys, in order, after a key. Without keys, it
+// returns the first failed rows of the source.
 func (s *Store) FailedRows(ctx context.Context, source string, keys []string, after string, limit int) ([]string, error) {
 	const query = `
 		SELECT row_key

@@ -1,4 +1,4 @@
-// Package postgres is Herald's store. Each query is beside the method that runs it.
+// Package postgres is Herald's store. Each query is next to the method that runs it.
 package postgres
 
 import (
@@ -19,7 +19,7 @@ import (
 // Store reads and writes Herald's tables. It is safe for concurrent use.
 type Store struct {
 	Pool *pgxpool.Pool
-	// AddressHash is the hash by which recipient_suppression knows an address, as
+	// AddressHash hashes an address for recipient_suppression, as
 	// [notification.NormalAddress] spells it. Nil: this process has no HERALD_SECRET, and
 	// suppresses nothing.
 	AddressHash func(address string) []byte
@@ -30,22 +30,22 @@ type Store struct {
 }
 
 const (
-	// defaultMaxConns serves the slots of a worker: its statements take a few
+	// defaultMaxConns is enough for the slots of a worker: its statements take a few
 	// milliseconds each. pool_max_conns in the URL overrides it.
 	defaultMaxConns = 20
 	connectTimeout  = 5 * time.Second
 )
 
-// Open returns a store over a pool of connections to url. It does not wait for
-// the server: a database that is down is an error of the first statement.
+// Open returns a store over a pool of connections to url. It does not wait for the server:
+// if the database is down, the first statement fails.
 func Open(ctx context.Context, url, applicationName string) (*Store, error) {
 	return open(ctx, url, applicationName, 1)
 }
 
-// OpenTwo returns two stores for a process that runs the same statements all the time. They
-// have half of the connections each, so that neither can use up those of the other. Their
-// connections keep the plans of statements, so these must do for a table that grows: what
-// has an index is read by it, however few rows there are when a plan is made.
+// OpenTwo returns two stores for a process that runs the same statements all the time. Each
+// has half of the connections, so that neither can use up the other's. Their connections
+// keep the plans of statements, so these plans must also suit a table that grows. They use
+// an index where there is one, however few rows there are at planning.
 func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, second *Store, err error) {
 	if first, err = open(ctx, url, firstName, 2, keptPlans...); err != nil {
 		return nil, nil, err
@@ -57,15 +57,15 @@ func OpenTwo(ctx context.Context, url, firstName, secondName string) (first, sec
 	return first, second, nil
 }
 
-// keptPlans are the settings that are off where plans are kept. Without the first, a
-// statement that has no index to use seems to be so expensive that it would be compiled.
+// keptPlans are the settings that are off where plans are kept. With enable_seqscan off, a
+// statement without an index looks so expensive that Postgres would compile it.
 var keptPlans = []string{"enable_seqscan", "jit"}
 
-// open opens one of some stores, with settings that are to be off.
+// open opens one of several stores, and switches some settings off.
 func open(ctx context.Context, url, applicationName string, stores int32, off ...string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("DATABASE_URL cannot be read: correct its parameters, such as pool_max_conns") // the cause quotes it
+		return nil, errors.New("DATABASE_URL cannot be read: correct its parameters, such as pool_max_conns") // the cause quotes the URL
 	}
 	if !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = defaultMaxConns
@@ -87,15 +87,15 @@ func open(ctx context.Context, url, applicationName string, stores int32, off ..
 	return &Store{Pool: pool}, nil
 }
 
-// Close ends all connections; it waits for the statements that are running.
+// Close ends all connections, after the running statements.
 func (s *Store) Close() { s.Pool.Close() }
 
-// Ready says whether the database answers and its schema is there.
+// Ready returns nil if the database answers and has its schema.
 func (s *Store) Ready(ctx context.Context) error {
 	return s.exec(ctx, "database", "SELECT FROM delivery_attempt LIMIT 0")
 }
 
-// wrap says what was being done when an error came; nil stays nil.
+// wrap adds to an error what was being done; nil stays nil.
 func wrap(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -103,7 +103,7 @@ func wrap(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, withSchema(err))
 }
 
-// querier is a pool, or a transaction.
+// querier is a pool or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -130,8 +130,8 @@ func (s *Store) exec(ctx context.Context, doing, query string, args ...any) erro
 	return wrap(err, doing)
 }
 
-// scanDelivery reads the row that a query has for a delivery. If there is none, the
-// error is [notification.ErrNoDelivery].
+// scanDelivery scans the row of a delivery. If there is none, the error is
+// [notification.ErrNoDelivery].
 func scanDelivery(row pgx.Row, doing string, fields ...any) error {
 	err := row.Scan(fields...)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -140,20 +140,20 @@ func scanDelivery(row pgx.Row, doing string, fields ...any) error {
 	return wrap(err, doing)
 }
 
-// Codes of a server that is there and wants another user or password.
+// These codes mean that the server answers, but wants another user or password.
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	invalidAuthorization = "28000"
 	invalidPassword      = "28P01"
 )
 
-// LoginRefused says that the server answered, and refused who wanted to connect.
+// LoginRefused reports whether the server answered, and refused the user or the password.
 func LoginRefused(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && slices.Contains([]string{invalidAuthorization, invalidPassword}, refused.Code)
 }
 
-// ConnectRemedy says what to do about an error of a connection.
+// ConnectRemedy returns what to do about a connection error.
 func ConnectRemedy(err error) string {
 	if LoginRefused(err) {
 		return "correct the user and the password in DATABASE_URL; special characters in them are percent-encoded"
@@ -161,8 +161,9 @@ func ConnectRemedy(err error) string {
 	return "start Postgres, or set DATABASE_URL to where it is"
 }
 
-// OpenForGateway returns a store for browsers, and one for webhooks and unsubscribing with a
-// quarter as many connections more. So nobody who is signed in keeps out a receipt or a STOP.
+// OpenForGateway returns a store for browsers, and a second one for webhooks and
+// unsubscribing with a quarter as many connections. So signed-in people cannot keep out a
+// receipt or a STOP.
 func OpenForGateway(ctx context.Context, url string) (browsers, webhooks *Store, err error) {
 	if browsers, err = open(ctx, url, "herald-gateway", 1); err != nil {
 		return nil, nil, err

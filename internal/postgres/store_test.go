@@ -12,8 +12,8 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// Events cannot use up the connections of deliveries: here they hold all of theirs,
-// and a delivery's statement is still answered.
+// Events cannot use up the connections of deliveries. Here they hold all their connections,
+// and a delivery's statement still gets an answer.
 func TestOpenTwo(t *testing.T) {
 	t.Parallel()
 
@@ -69,13 +69,13 @@ func TestRunScriptsAllOrNothing(t *testing.T) {
 	require.Equal(t, 0, get[int](t, s, "SELECT count(*) FROM pg_tables WHERE tablename = 'said'"))
 }
 
-// Changed rows are counted, added rows are not. An error of confirm takes all back.
+// Changed rows are counted, added rows are not. An error of confirm rolls all back.
 func TestRunScriptsConfirmed(t *testing.T) {
 	t.Parallel()
 
 	s := postgrestest.New(t)
 	exec(t, s, "INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '1'), ('ADMIN', '2'), ('ADMIN', '3')")
-	exec(t, s, "UPDATE recipient SET name = 'before'") // by the same session, perhaps
+	exec(t, s, "UPDATE recipient SET name = 'before'") // perhaps by the same session
 	scripts := []string{
 		"UPDATE recipient SET name = 'x' WHERE user_id = '1'; DELETE FROM recipient WHERE user_id = '2'",
 		"INSERT INTO recipient (user_type, user_id) VALUES ('ADMIN', '4')",

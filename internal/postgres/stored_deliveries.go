@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// laneKind is the kind of a delivery, as [notification.Delivery.Waits] says; the index
+	// laneKind is the kind of a delivery, as in [notification.Delivery.Waits]; the index
 	// notification_to_deliver has the same expression.
 	laneKind = `CASE WHEN n.send_after IS NULL AND n.strategy <> 'AGGREGATE' AND NOT n.escalates THEN 'NOW' ELSE 'LATER' END`
-	// undelivered are the rows of that index: what FAILED may be tried again, and whether
-	// another delivery has to follow may still be open where the event's workflow was lost.
+	// undelivered selects the rows of that index. A FAILED delivery may be tried again. If
+	// the event's workflow was lost, a delivery may still need another one to follow it.
 	undelivered = `(n.status IN ('PENDING', 'FAILED') OR n.escalates)`
-	// waitsUntil is when the delivery n is to be sent. A CANCELLED one waits for nothing: its
-	// workflow ends at once.
+	// waitsUntil is the time to send the delivery n. A CANCELLED delivery waits for
+	// nothing: its workflow ends at once.
 	waitsUntil = `CASE WHEN n.status <> 'CANCELLED' THEN n.send_after END`
 	// selectDeliveries reads deliveries n, as readDeliveries scans them.
 	selectDeliveries = `
@@ -36,9 +36,9 @@ func kindOf(lane notification.Lane) string {
 	return "NOW"
 }
 
-// Undelivered reads deliveries of an event that are still to be made, up to limit of them.
-// The rows are found in the order of their index, so that neither a large event nor others
-// are read further; the planner cannot see which event it is, and keeps its plan.
+// Undelivered reads up to limit deliveries of an event that are still to be made. It reads
+// in index order, so it reads no further in this event or in others. The planner cannot see
+// which event it is, and keeps its plan.
 func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]notification.Delivery, error) {
 	const query = selectDeliveries + `
 		WHERE  n.id = ANY (ARRAY (
@@ -55,8 +55,8 @@ func (s *Store) Undelivered(ctx context.Context, eventID string, limit int) ([]n
 }
 
 // LaneDeliveries reads the first deliveries of a part that are still to be made, up to
-// limit: those with a status, or with any if it is empty. next is the first notification.id
-// to read after them; 0: that was all.
+// limit, with one status; empty: any. next is the first notification.id to read after them;
+// 0: that was all.
 func (s *Store) LaneDeliveries(ctx context.Context, part notification.Part, only notification.Status, limit int) (deliveries []notification.Delivery, next int64, err error) {
 	const query = selectDeliveries + `
 		WHERE  ` + inPart + `
@@ -68,7 +68,7 @@ func (s *Store) LaneDeliveries(ctx context.Context, part notification.Part, only
 	return s.readDeliveries(ctx, limit, query, append(partArgs(part), only, limit)...)
 }
 
-// inPart holds for the deliveries n of the part that partArgs names.
+// inPart selects the deliveries n of the part in partArgs.
 const inPart = `n.event_id = $1
 		AND    n.channel = $2
 		AND    ` + laneKind + ` = $3
@@ -100,7 +100,7 @@ func (s *Store) readDeliveries(ctx context.Context, limit int, query string, arg
 	return deliveries, next, wrap(s.lookAhead(ctx, deliveries), "read deliveries")
 }
 
-// lookAhead adds what quiet hours will do when a wait ends to what deliveries wait for.
+// lookAhead adds to each delivery's wait what quiet hours will do when the wait ends.
 func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Delivery) error {
 	var waiting []string
 	for _, d := range deliveries {
@@ -128,9 +128,9 @@ func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Deliver
 	return nil
 }
 
-// NextDeliveries returns the stretch of the next deliveries of a lane that are still to
-// be made, with a status or, where it is empty, with any: up to limit of them, behind
-// after. The zero value: there are none.
+// NextDeliveries returns the stretch of the next deliveries of a lane that are still to be
+// made: up to limit deliveries after `after`, with one status; empty: any. The zero value:
+// there are none.
 func (s *Store) NextDeliveries(ctx context.Context, eventID string, lane notification.Lane, after int64, only notification.Status, limit int) (notification.Stretch, error) {
 	const query = `
 		SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*),
@@ -165,7 +165,7 @@ func (s *Store) Lanes(ctx context.Context, eventID string) ([]notification.Lane,
 	return collect(ctx, s.Pool, "read lanes", pgx.RowToStructByName[notification.Lane], query, eventID, notification.Channels())
 }
 
-// storedWait is what a row of notification says of a delivery's time.
+// storedWait holds the columns of notification about a delivery's time.
 type storedWait struct {
 	sendAfter *time.Time
 	strategy  notification.Strategy
@@ -174,7 +174,7 @@ type storedWait struct {
 	attempted bool
 }
 
-// of tells a delivery what it waits for.
+// w.of sets what a delivery waits for.
 func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	d.Digest = w.strategy == notification.Aggregate
 	switch {
@@ -184,7 +184,7 @@ func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	case w.sendAfter == nil: // quiet hours held it back just before its first attempt
 		w.sendAfter = w.next
 	}
-	if w.sendAfter == nil || d.Digest { // a digest judges for itself when it is sent
+	if w.sendAfter == nil || d.Digest { // a digest checks quiet hours itself when it is sent
 		return
 	}
 	why := notification.WaitQuietHours
@@ -194,8 +194,8 @@ func (w storedWait) of(d *notification.Delivery, now time.Time) {
 	d.SendAfter, d.Wait = w.sendAfter.UTC(), notification.WaitText(*w.sendAfter, now, w.timezone, why)
 }
 
-// BatchDeliveries reads which deliveries of an event over a channel, whose notification.id
-// is in ids, are to be sent at once and were never attempted: those of high priority first.
+// BatchDeliveries reads the deliveries of an event over a channel with a notification.id in
+// ids. They are due at once and were never attempted. High priority comes first.
 func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) ([]string, error) {
 	const query = `
 		SELECT n.delivery_id
@@ -206,7 +206,7 @@ func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel not
 		AND    ` + undelivered + `
 		AND    n.status = 'PENDING'
 		AND    n.attempt_count = 0
-		AND    n.next_attempt_at IS NULL -- else it has left its batch
+		AND    n.next_attempt_at IS NULL -- otherwise it has left its batch
 		AND    n.id BETWEEN $3 AND $4
 		ORDER BY CASE n.priority WHEN 'HIGH' THEN 1 WHEN 'NORMAL' THEN 2 ELSE 3 END, n.id
 		LIMIT  $5`
@@ -214,27 +214,27 @@ func (s *Store) BatchDeliveries(ctx context.Context, eventID string, channel not
 	return collect(ctx, s.Pool, "read the deliveries of a batch", pgx.RowTo[string], query, eventID, channel, ids.First, ids.Last, maxBatch)
 }
 
-// maxBatch bounds a batch whose range has more rows than its lane found. The lane finds the
-// others at its end.
+// maxBatch limits a batch whose range has more rows than its lane found. The lane finds the
+// rest at its end.
 const maxBatch = 4000
 
-// BatchLeft reports whether deliveries of a batch are PENDING. It reads no further than the
-// range of the batch.
+// BatchLeft reports whether deliveries of a batch are PENDING. It reads only the range of
+// the batch.
 func (s *Store) BatchLeft(ctx context.Context, eventID string, channel notification.Channel, ids notification.IDRange) (bool, error) {
 	const query = `
 		SELECT EXISTS (
 		    SELECT FROM notification n
 		    WHERE  ` + inPart + `
 		    AND    ` + undelivered + `
-		    AND    n.status = (SELECT 'PENDING') -- keeps the planner to the index of the lane
+		    AND    n.status = (SELECT 'PENDING') -- keeps the planner on the index of the lane
 		    OFFSET 0)`
 
 	part := notification.Part{EventID: eventID, Lane: notification.Lane{Channel: channel}, IDs: ids}
 	return one(ctx, s.Pool, "read the rest of a batch", pgx.RowTo[bool], query, partArgs(part)...)
 }
 
-// ReopenFailed makes the FAILED deliveries of a part PENDING, except those that failed by a
-// receipt.
+// ReopenFailed makes the FAILED deliveries of a part PENDING, unless a receipt made them
+// FAILED.
 func (s *Store) ReopenFailed(ctx context.Context, part notification.Part) error {
 	const query = `
 		UPDATE notification n
@@ -250,8 +250,8 @@ func (s *Store) ReopenFailed(ctx context.Context, part notification.Part) error 
 	return s.exec(ctx, "reopen failed deliveries", query, partArgs(part)...)
 }
 
-// failedInPart holds for the deliveries n of a part that failed, and not by a receipt.
+// failedInPart selects the deliveries n of a part that failed, but not by a receipt.
 const failedInPart = inPart + `
 			AND    ` + undelivered + `
-			AND    n.status = (SELECT 'FAILED') -- keeps the planner to the index of the lane
+			AND    n.status = (SELECT 'FAILED') -- keeps the planner on the index of the lane
 			AND    NOT n.receipt_failed`

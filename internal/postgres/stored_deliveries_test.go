@@ -19,8 +19,8 @@ var (
 	texts      = notification.Lane{Channel: notification.SMS}
 )
 
-// largeEvent is evt-1 with ten recipients: each has a mail, every second one's is
-// sent later; the first has an SMS. Three mails have ended.
+// largeEvent returns a store with evt-1 and ten recipients: each has a mail, every second
+// mail is sent later, and the first has an SMS. Three mails have ended.
 func largeEvent(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -53,7 +53,7 @@ func TestLanes(t *testing.T) {
 	require.Equal(t, []notification.Lane{mails}, lanes)
 }
 
-// A lane's stretches hold each row that is still to be delivered once, and no other.
+// A lane's stretches contain each row that is still to be delivered, once, and no other.
 func TestNextDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,7 @@ func TestNextDeliveries(t *testing.T) {
 	}
 }
 
-// A list of a part goes on where the one before it ended.
+// Each list of a part continues where the one before it ended.
 func TestLaneDeliveriesInLists(t *testing.T) {
 	t.Parallel()
 
@@ -141,7 +141,7 @@ func TestNextDeliveriesPriority(t *testing.T) {
 	}
 }
 
-// Looking for more of a large event reads what is left of it, by the index.
+// Looking for more of a large event reads only the rest of it, by the index.
 func TestNextDeliveriesReadsAnIndex(t *testing.T) {
 	t.Parallel()
 
@@ -160,13 +160,13 @@ func TestNextDeliveriesReadsAnIndex(t *testing.T) {
 	require.NotContains(t, string(text), "Sort")
 }
 
-// A page is read in two parts, which together are all of it.
+// A page is read in two parts, which together are the whole page.
 func TestDeliveriesThatWait(t *testing.T) {
 	t.Parallel()
 
 	at := time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 	later, past := planned(notification.SMS), planned(notification.Push)
-	later.SendAfter, past.SendAfter = at, at.AddDate(-1, 0, 0) // what was to wait and is due by now
+	later.SendAfter, past.SendAfter = at, at.AddDate(-1, 0, 0) // one of them is due by now
 	s := postgrestest.New(t)
 	_, ids := savePlan(t, s, decided("1", planned(notification.Email), later), decided("2", past), decided("3", planned(notification.Email)))
 

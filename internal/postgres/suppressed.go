@@ -13,14 +13,14 @@ import (
 	"herald/internal/notification"
 )
 
-// suppressionKey is by what recipient_suppression knows an address.
+// suppressionKey identifies an address in recipient_suppression.
 type suppressionKey struct {
 	channel notification.Channel
 	hash    string
 }
 
-// readSuppressions adds to people what recipient_suppression says of their addresses, in
-// one statement. Without a secret the hashes are not known, and nothing is suppressed.
+// readSuppressions adds the suppressions of their addresses to people, in one statement.
+// Without a secret the hashes are unknown, and nothing is suppressed.
 func (s *Store) readSuppressions(ctx context.Context, on querier, people []*notification.Recipient) error {
 	const query = `
 		SELECT s.channel, s.address_hash, s.reason, coalesce(s.detail, ''), s.since
@@ -44,7 +44,7 @@ func (s *Store) readSuppressions(ctx context.Context, on querier, people []*noti
 	return wrap(err, "read suppressions")
 }
 
-// appendSuppression adds a suppression unless the address has one for the same reason,
+// appendSuppression adds a suppression, unless the address has one for the same reason
 // under another secret.
 func appendSuppression(all []notification.Suppression, found notification.Suppression) []notification.Suppression {
 	if slices.ContainsFunc(all, func(s notification.Suppression) bool { return s.Channel == found.Channel && s.Reason == found.Reason }) {
@@ -53,7 +53,8 @@ func appendSuppression(all []notification.Suppression, found notification.Suppre
 	return append(all, found)
 }
 
-// ownersOf returns whose each address is, which several may share, and each address once.
+// ownersOf returns the owners of each address, which several may share, and each address
+// once.
 func (s *Store) ownersOf(people []*notification.Recipient) (owners map[suppressionKey][]*notification.Recipient, channels []string, hashes [][]byte) {
 	if s.AddressHash == nil {
 		return nil, nil, nil
@@ -77,14 +78,14 @@ func (s *Store) ownersOf(people []*notification.Recipient) (owners map[suppressi
 	return owners, channels, hashes
 }
 
-// switchOffTimeout bounds the wait for an application that holds its rows. It leaves
-// time for saying so on the attempt.
+// switchOffTimeout limits the wait for an application that locks its rows. It leaves time
+// to note the problem on the attempt.
 const switchOffTimeout = 2 * time.Second
 
-// switchOff switches off tokens of the recipient of the attempts. Where that fails,
-// it says so on each attempt, and returns why.
+// switchOff switches off tokens of the recipient of the attempts. If that fails, it notes
+// the problem on each attempt, and returns it.
 func (s *Store) switchOff(ctx context.Context, tokens, ids []string, numbers []int) (problem string) {
-	// '0' is no in whatever type of column.
+	// '0' means false in any type of column.
 	const update = `
 		UPDATE recipient_device d
 		SET    active = '0'
@@ -110,8 +111,8 @@ func (s *Store) switchOff(ctx context.Context, tokens, ids []string, numbers []i
 	return problem
 }
 
-// whyNotUpdated says in words of ours why recipient_device cannot be updated: what a
-// trigger of somebody's view says may quote anything.
+// whyNotUpdated explains in Herald's words why recipient_device cannot be updated. A
+// trigger of an application's view may quote anything.
 func whyNotUpdated(err error) string {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {

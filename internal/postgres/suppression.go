@@ -13,7 +13,7 @@ import (
 	"herald/internal/notification"
 )
 
-// ErrNoSecret says that addresses cannot be suppressed, since their hashes take a key.
+// ErrNoSecret means that addresses cannot be suppressed, since their hashes need a key.
 var ErrNoSecret = errors.New("HERALD_SECRET is not set, by which recipient_suppression knows addresses: set it, the same in all processes")
 
 // suppressions are rows of recipient_suppression.
@@ -29,8 +29,8 @@ type suppressionRow struct {
 	twin    bool   // that secret is HERALD_SECRET_PREVIOUS
 }
 
-// add adds a row for each key: while a secret is replaced, processes that have only one of
-// the two must find it.
+// add adds a row for each key. While a secret is replaced, processes that have only one of
+// the two must find the row.
 func (s *suppressions) add(keys []notification.AddressKey, channel notification.Channel, address string, reason notification.SuppressionReason, detail string, since time.Time) {
 	normal := notification.NormalAddress(channel, address)
 	if normal == "" {
@@ -80,8 +80,8 @@ func (r suppressionRow) compareKey(other suppressionRow) int {
 	return cmp.Or(cmp.Compare(r.channel, other.channel), bytes.Compare(r.hash, other.hash), cmp.Compare(r.reason, other.reason))
 }
 
-// Suppress has nothing sent to an address any more. Where the reason is known already, the
-// older row stands. Without HERALD_SECRET the error is [ErrNoSecret].
+// Suppress stops all messages to an address. If the reason is known already, the older row
+// stays. Without HERALD_SECRET the error is [ErrNoSecret].
 func (s *Store) Suppress(ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason, detail string) error {
 	if s.AddressHash == nil {
 		return ErrNoSecret
@@ -93,9 +93,8 @@ func (s *Store) Suppress(ctx context.Context, channel notification.Channel, addr
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "suppress an address")
 }
 
-// Unsuppress takes back that nothing is sent to an address, for one reason or, if it is
-// empty, for all, and returns the reasons that it took back. Without HERALD_SECRET the error
-// is [ErrNoSecret].
+// Unsuppress removes the suppressions of an address for one reason; empty: for all reasons.
+// It returns the removed reasons. Without HERALD_SECRET the error is [ErrNoSecret].
 func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
 	if s.AddressHash == nil {
 		return nil, ErrNoSecret
@@ -109,8 +108,8 @@ func (s *Store) Unsuppress(ctx context.Context, channel notification.Channel, ad
 	return slices.Compact(lifted), err
 }
 
-// lift is [Store.Unsuppress] in a transaction. A reason may come twice. It shares rekeyLock:
-// else it could miss a row that moves at the same moment.
+// lift is [Store.Unsuppress] in a transaction. It may return a reason twice. It shares
+// rekeyLock: otherwise it could miss a row that moves at the same moment.
 func (s *Store) lift(ctx context.Context, tx pgx.Tx, channel notification.Channel, address string, reason notification.SuppressionReason) ([]notification.SuppressionReason, error) {
 	const lock = "SELECT pg_advisory_xact_lock_shared(" + rekeyLock + ")"
 	const query = `
@@ -127,9 +126,9 @@ func (s *Store) lift(ctx context.Context, tx pgx.Tx, channel notification.Channe
 	return collect(ctx, tx, "take back a suppression", pgx.RowTo[notification.SuppressionReason], query, channel, hashes, reason)
 }
 
-// RecordOptOut stores what somebody has answered to a text message: that they want no more,
-// or that they do again, which takes back no other reason than their own. An answer that was
-// stored before changes nothing. Without HERALD_SECRET the error is [ErrNoSecret].
+// RecordOptOut stores a recipient's answer to a text message: they want no more, or they do
+// again. The latter lifts only their opt-out. An answer that was stored before changes
+// nothing. Without HERALD_SECRET the error is [ErrNoSecret].
 func (s *Store) RecordOptOut(ctx context.Context, answer notification.OptOut) error {
 	const store = `
 		INSERT INTO delivery_receipt (provider, receipt_id, at, status)

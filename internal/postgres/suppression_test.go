@@ -12,14 +12,15 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// suppressedOver are the reasons why an address gets nothing over a channel.
+// suppressedOver returns the reasons that suppress an address over a channel.
 func suppressedOver(t *testing.T, s *postgres.Store, channel notification.Channel, address string) []string {
 	t.Helper()
 	return list(t, s, "SELECT reason FROM recipient_suppression WHERE channel = $1 AND address_hash = $2 ORDER BY reason", string(channel), hashed(address))
 }
 
-// A receipt suppresses the address that its provider names, however it is written, also when
-// the delivery was sent anew to another one; one that names none, none.
+// A receipt suppresses the address that its provider names, in any spelling. This holds
+// even if the delivery was sent again to another address. A receipt without an address
+// suppresses nothing.
 func TestReceiptSuppresses(t *testing.T) {
 	t.Parallel()
 
@@ -52,7 +53,7 @@ func TestReceiptSuppresses(t *testing.T) {
 	}
 }
 
-// A process without a secret knows no address, and records the receipt all the same.
+// A process without a secret knows no address, but still records the receipt.
 func TestReceiptWithoutSecret(t *testing.T) {
 	t.Parallel()
 
@@ -66,8 +67,8 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	require.ErrorIs(t, s.RecordOptOut(t.Context(), notification.OptOut{MessageID: "SM1", Number: "+393401234567"}), postgres.ErrNoSecret)
 }
 
-// START takes back STOP, and no other reason. An answer that is repeated, as by somebody who
-// has recorded the request, changes nothing.
+// START takes back STOP, and no other reason. A repeated answer, such as a replayed
+// request, changes nothing.
 func TestRecordOptOut(t *testing.T) {
 	t.Parallel()
 
@@ -92,7 +93,7 @@ func TestRecordOptOut(t *testing.T) {
 	require.Equal(t, []string{"START", "STOP", "STOP"}, list(t, s, "SELECT status FROM delivery_receipt WHERE delivery_id IS NULL ORDER BY status"))
 }
 
-// The first of several for one reason stands; taking back ends one reason, or all of them.
+// The first suppression for a reason stays. Taking back ends one reason, or all reasons.
 func TestSuppress(t *testing.T) {
 	t.Parallel()
 
@@ -126,14 +127,14 @@ func TestSuppress(t *testing.T) {
 	}
 }
 
-// hashed stands for the hash with a key: SQL has it as sha256.
+// hashed replaces the hash with a key: SQL has it as sha256.
 func hashed(address string) []byte {
 	hash := sha256.Sum256([]byte(address))
 	return hash[:]
 }
 
-// suppressedPair is two people of restaurant 5 who share a number. Their number and the
-// address of one are suppressed.
+// suppressedPair returns a store with two people of restaurant 5 who share a number. Their
+// number and the address of one are suppressed.
 func suppressedPair(t *testing.T) *postgres.Store {
 	t.Helper()
 	s := postgrestest.New(t)
@@ -150,8 +151,8 @@ func suppressedPair(t *testing.T) *postgres.Store {
 	return s
 }
 
-// Everybody whose address is suppressed is read with the reasons, the oldest first,
-// wherever the rules ask.
+// Every reader for the rules gets a recipient's suppressions with the reasons, oldest
+// first.
 func TestSuppressionsOfRecipients(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +185,7 @@ func requireSuppressions(t *testing.T, want []notification.Suppression, r notifi
 	require.ElementsMatch(t, want, r.Suppressions, r.UserID)
 }
 
-// Items of a digest whose address was suppressed since they were planned are told that,
+// Digest items whose address was suppressed after planning are dropped with that reason,
 // and nothing is sent.
 func TestBeginDigestToASuppressedAddress(t *testing.T) {
 	t.Parallel()
@@ -204,8 +205,8 @@ func TestBeginDigestToASuppressedAddress(t *testing.T) {
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM delivery_attempt"))
 }
 
-// A provider that refuses an address for good has it suppressed, by the address that the
-// attempt was made to; a digest's as well.
+// A provider that refuses an address for good suppresses the address of the attempt, also
+// for a digest.
 func TestEndAttemptSuppresses(t *testing.T) {
 	t.Parallel()
 

@@ -9,14 +9,14 @@ import (
 	"herald/internal/notification"
 )
 
-// sweepScan bounds the rows that one statement of the sweep reads. Most rows have a workflow
-// and are passed over.
+// sweepScan limits the rows that one statement of the sweep reads. Most rows have a
+// workflow and are skipped.
 const sweepScan = 10_000
 
-// waitsByDesign reports whether an event e that is PROCESSING waits for a time that has not
-// come: a delivery for send_after, a digest for its window, an escalation for its recipient.
-// No other delivery of it is due. It looks at a hundred deliveries: a larger event counts as
-// waiting if those wait.
+// waitsByDesign reports whether a PROCESSING event e waits for a later time: a delivery for
+// send_after, a digest for its window, an escalation for its recipient. No other
+// delivery of it is due. It reads a hundred deliveries: a larger event counts as waiting if these
+// deliveries wait.
 const waitsByDesign = `(
 		SELECT coalesce(bool_or(w.waits) AND NOT bool_or(w.status = 'PENDING' AND NOT w.waits), false)
 		FROM  (SELECT n.status,
@@ -30,7 +30,7 @@ const waitsByDesign = `(
 		       AND    ` + undelivered + `
 		       LIMIT  100) AS w)`
 
-// selectStuckEvents has the columns of [notification.StuckEvent].
+// selectStuckEvents reads the columns of [notification.StuckEvent].
 const selectStuckEvents = `
 		SELECT e.event_id AS id,
 		       coalesce(o.source, '') AS source,
@@ -45,10 +45,10 @@ const selectStuckEvents = `
 		FROM   processed_event e
 		LEFT JOIN event_outbox o USING (event_id)`
 
-// StuckEvents reads events that are PROCESSING for longer than age, in the order of their ids:
-// the first ones behind after, up to limit. If waiting is set, they are events that wait by
-// design, otherwise all others. It leaves out events that a promotion of workers has begun to
-// restart within age. next is the id behind which to read on; empty: that was all.
+// StuckEvents reads events that are PROCESSING for longer than age, in the order of their
+// ids: up to limit events after `after`. With waiting, it reads the events that wait by
+// design, otherwise all others. It skips events that a promotion of workers began to
+// restart within age. next is the id to read on after; empty: that was all.
 func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age time.Duration, limit int) (events []notification.StuckEvent, next string, err error) {
 	const bound = `
 		SELECT coalesce((
@@ -62,7 +62,7 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 	const query = selectStuckEvents + `
 		WHERE  e.status = 'PROCESSING'
 		AND    e.created_at < now() - $2::interval
-		AND    (e.restarting_at IS NULL OR e.restarting_at < now() - $2::interval) -- a restart that was interrupted waits for nothing
+		AND    (e.restarting_at IS NULL OR e.restarting_at < now() - $2::interval) -- an interrupted restart waits for nothing
 		AND    e.event_id > $1
 		AND    (e.event_id <= $3 OR $3 = '')
 		AND    (e.restarting_at IS NULL AND ` + waitsByDesign + `) = $4
@@ -80,11 +80,11 @@ func (s *Store) StuckEvents(ctx context.Context, after string, waiting bool, age
 	return events, next, err
 }
 
-// StuckDeliveries reads deliveries that are PENDING for longer than age and do not wait for a
-// later time, in the order of their notification.id: the first ones behind after, up to limit.
-// It leaves out deliveries of an event that is PROCESSING or about to be started, or was
-// started within age: the workflow of the event sends them, and the sweep looks for that one.
-// next is the id behind which to read on; 0: that was all.
+// StuckDeliveries reads deliveries that are PENDING for longer than age and do not wait for
+// a later time: up to limit deliveries after `after`, in the order of notification.id. It
+// skips deliveries of an event that is PROCESSING, is about to start, or started within
+// age. The event's workflow sends them, and the sweep looks for that workflow. next is the
+// id to read on after; 0: that was all.
 func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Duration, limit int) (stuck []notification.StuckDelivery, next int64, err error) {
 	const bound = `
 		SELECT coalesce((
@@ -133,8 +133,8 @@ func (s *Store) StuckDeliveries(ctx context.Context, after int64, age time.Durat
 	return stuck, next, err
 }
 
-// EventRestarted notes that an event was started again. It counts a restart by the sweep; a
-// promotion of workers, which has marked the event, is nobody's failure.
+// EventRestarted records that an event was started again. It counts a restart by the sweep.
+// A promotion of workers, which has marked the event, is nobody's failure.
 func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
 	const query = `
 		UPDATE processed_event
@@ -145,13 +145,13 @@ func (s *Store) EventRestarted(ctx context.Context, eventID string) error {
 	return s.exec(ctx, "note restart of event", query, eventID)
 }
 
-// DeliveryRestarted counts that the sweep has started a delivery again.
+// DeliveryRestarted counts a restart of a delivery by the sweep.
 func (s *Store) DeliveryRestarted(ctx context.Context, deliveryID string) error {
 	return s.exec(ctx, "count restart of delivery", "UPDATE notification SET restarts = restarts + 1 WHERE delivery_id = $1", deliveryID)
 }
 
-// EndStuckEvent marks an event as FAILED, with an outcome, that is PROCESSING for
-// longer than age. An event that was begun anew stays as it is.
+// EndStuckEvent marks an event that is PROCESSING for longer than age as FAILED, with an
+// outcome. An event that began anew stays as it is.
 func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notification.EventOutcome, age time.Duration) error {
 	const query = `
 		UPDATE processed_event
@@ -166,7 +166,7 @@ func (s *Store) EndStuckEvent(ctx context.Context, eventID string, outcome notif
 	return s.exec(ctx, "end stuck event", query, eventID, outcome, age)
 }
 
-// RecordSweep keeps what a sweep found, for the next sweep and for operators. It
+// RecordSweep stores the result of a sweep, for the next sweep and for operators. It
 // removes the outcome INCOMPLETE from events whose deliveries have all ended.
 func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error {
 	const insert = `
@@ -193,7 +193,7 @@ func (s *Store) RecordSweep(ctx context.Context, sweep notification.Sweep) error
 	return wrap(err, "record sweep")
 }
 
-// LastSweep reads what the last sweep found. The zero value: there was none.
+// LastSweep reads the result of the last sweep. The zero value: there was none.
 func (s *Store) LastSweep(ctx context.Context) (notification.Sweep, error) {
 	const query = `
 		SELECT at, looked, started_again, closed, failed, after_event, after_notification, after_waiting_event

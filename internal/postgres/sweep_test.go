@@ -14,7 +14,7 @@ import (
 
 const quarter = 15 * time.Minute
 
-// process writes n events that are PROCESSING for as long as age.
+// process writes n events that have been PROCESSING for age.
 func process(t *testing.T, s *postgres.Store, n int, age string) {
 	t.Helper()
 	emit(t, s, n)
@@ -94,7 +94,7 @@ func TestStuckEventsThatWait(t *testing.T) {
 	}
 }
 
-// A promotion that was interrupted had ended the workflow, so the event is due.
+// An interrupted promotion had ended the workflow, so the event is due.
 func TestStuckEventsThatRestart(t *testing.T) {
 	t.Parallel()
 
@@ -184,7 +184,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	require.Zero(t, stuckDeliveries(t, s, 0)["evt-1-staff10-EMAIL"].Restarts, "an operator's retry begins anew")
 }
 
-// What an operator has begun anew meanwhile, or what has ended, stays as it is.
+// An event that an operator began anew meanwhile, or that has ended, stays as it is.
 func TestEndStuckEvent(t *testing.T) {
 	t.Parallel()
 
@@ -230,7 +230,7 @@ func TestRecordSweep(t *testing.T) {
 	require.Equal(t, []string{"evt-1 PROBLEM", "evt-2"}, list(t, s, "SELECT concat_ws(' ', event_id, outcome) FROM processed_event ORDER BY 1"))
 }
 
-// incomplete counts the events that ended with deliveries left PENDING.
+// incomplete counts the events that ended with PENDING deliveries.
 func incomplete(t *testing.T, s *postgres.Store) int {
 	t.Helper()
 	return get[int](t, s, "SELECT count(*) FROM processed_event WHERE outcome = 'INCOMPLETE'")

@@ -13,7 +13,7 @@ import (
 	"herald/internal/postgres/postgrestest"
 )
 
-// Of those who come with one ticket at once, one gets in.
+// If several clients come with one ticket at once, one gets in.
 func TestTicketIsUsedOnce(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +51,7 @@ func TestTicketExpires(t *testing.T) {
 	_, _, err := s.UseTicket(ctx, []byte{0})
 	require.ErrorIs(t, err, notification.ErrNoTicket)
 
-	for left := range 3 { // new ones take expired ones away
+	for left := range 3 { // new tickets remove expired ones
 		require.NoError(t, s.NewTicket(ctx, []byte{100, byte(left)}, staff10, later, later))
 		require.Equal(t, max(0, 15-10*left), get[int](t, s, "SELECT count(*) FROM gateway_ticket WHERE expires_at <= now()"))
 	}

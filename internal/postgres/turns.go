@@ -10,12 +10,12 @@ import (
 	"herald/internal/notification"
 )
 
-// TakeTurns takes turns to send over a channel: the next ones that nobody has taken, as many
-// as are wanted, and none that is due further from now than in.Ahead. All processes share the
-// turns of a channel, which follow each other at the rate, by the clock of the database.
+// TakeTurns takes turns to send over a channel: the next free turns, up to the wanted
+// number, and none further ahead than in.Ahead. All processes share the turns of a channel,
+// which follow each other at the rate, by the clock of the database.
 //
-// A turn that nobody takes until it is 200 ms past is lost: what waits after a silence
-// is not sent all at once. While there are too few turns, those who may reserve further
+// A turn is lost if nobody takes it within 200 ms. So after a silence, waiting messages are
+// not sent all at once. While there are too few turns, callers who may reserve further
 // ahead come first.
 func (s *Store) TakeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error) {
 	for {
@@ -33,12 +33,12 @@ func (s *Store) TakeTurns(ctx context.Context, in notification.TurnsWanted) (not
 	}
 }
 
-// takeTurns is one statement on the row of the channel; without one the error is
+// takeTurns is one statement on the row of the channel. Without a row the error is
 // [pgx.ErrNoRows].
 //
-// It reads the clock after it has locked the row, since it may have waited for that.
-// A row that is further ahead than this rate can have brought it is from a slower one.
-// A rate of less than one a year is one a year.
+// It reads the clock after it has locked the row, since it may have waited for the lock. A
+// row that is further ahead than this rate allows comes from a slower rate. The lowest rate
+// is one a year.
 func (s *Store) takeTurns(ctx context.Context, in notification.TurnsWanted) (notification.Turns, error) {
 	const query = `
 		WITH locked AS MATERIALIZED (

@@ -19,10 +19,10 @@ func TestTakeTurns(t *testing.T) {
 	const tenAMinute = 1 / 6. // turns a second
 	s := postgrestest.New(t)
 	for name, test := range map[string]struct {
-		nextAt  string // when the first turn is due that is not taken, from now
+		nextAt  string // when the first free turn is due, from now
 		in      notification.TurnsWanted
 		granted int
-		wait    time.Duration // which may be shorter by what the statements take
+		wait    time.Duration // may be shorter by the time of the statements
 	}{
 		"the first ever":            {in: notification.TurnsWanted{Rate: tenAMinute, Most: 1}, granted: 1},
 		"as many as are due":        {nextAt: "30 s", in: notification.TurnsWanted{Rate: tenAMinute, Most: 100, Ahead: time.Minute}, granted: 6, wait: 30 * time.Second},
@@ -36,7 +36,7 @@ func TestTakeTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.in.Channel = notification.Channel(name) // each has one of its own
+			test.in.Channel = notification.Channel(name) // a separate channel for each case
 			begun := time.Now()
 			if test.nextAt != "" {
 				exec(t, s, `INSERT INTO channel_turn VALUES ($1, now() + $2::interval)`, name, test.nextAt)
@@ -51,8 +51,8 @@ func TestTakeTurns(t *testing.T) {
 	}
 }
 
-// However many processes take turns at once, none is given twice, and none is lost; those
-// of another channel are its own.
+// When many processes take turns at once, no turn is given twice, and none is lost. Other
+// channels have separate turns.
 func TestTurnsAreGivenOnce(t *testing.T) {
 	t.Parallel()
 

@@ -8,9 +8,9 @@ import (
 	"herald/internal/notification"
 )
 
-// Unsubscribe switches off a category over a channel for a recipient, or all that comes over
-// the channel where the category is empty: a preference, which they see in their inbox. Where
-// all of that is mandatory, the error is a [notification.PreferenceError].
+// Unsubscribe switches off a category over a channel for a recipient, or the whole channel
+// if the category is empty. The recipient sees this preference in their inbox. If all of it
+// is mandatory, the error is a [notification.PreferenceError].
 func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, category string, channel notification.Channel) error {
 	current, err := s.Preferences(ctx, who)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) Unsubscribe(ctx context.Context, who notification.RecipientKey, 
 	return wrap(s.Pool.SendBatch(ctx, batch).Close(), "unsubscribe")
 }
 
-// unsubscriptions are what recipients want no more of.
+// unsubscriptions are the choices that recipients switch off.
 type unsubscriptions []unsubscription
 
 type unsubscription struct {
@@ -34,7 +34,7 @@ type unsubscription struct {
 }
 
 // queue switches off the categories, or the channels, in the order of their keys, as
-// [Store.SetPreferences] does. how is recorded with them.
+// [Store.SetPreferences] does. It records how with them.
 func (u unsubscriptions) queue(batch *pgx.Batch, how string) {
 	const channels = `
 		INSERT INTO user_notification_preferences (user_type, user_id, channel_type, enabled)

@@ -16,7 +16,7 @@ func columns(t *testing.T, s *postgres.Store, relation string) []string {
 	return list(t, s, "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum", relation)
 }
 
-// insertShown is a delivery to user 7 at noon; the rest is the test's.
+// insertShown inserts a delivery to user 7 at noon; the test supplies the rest.
 const insertShown = `
 	INSERT INTO notification (event_id, event_type, user_type, user_id, channel, delivery_id, title, body, recipient_address, status, attempt_count, last_error,
 	                          created_at, send_after, sent_at, delivered_at, entity_type, entity_id, correlation_id)
@@ -41,8 +41,7 @@ func TestViewsByUserType(t *testing.T) {
 	}
 }
 
-// What was built on the documents' two tables finds in the views what those
-// would have held, in every status.
+// Tools for the documents' two tables find the same rows in the views, for every status.
 func TestCompatibilityViews(t *testing.T) {
 	t.Parallel()
 
@@ -91,7 +90,7 @@ func TestCompatibilityViews(t *testing.T) {
 	}
 }
 
-// value is what p points to, or nil.
+// value returns *p, or nil.
 func value[T any](p *T) any {
 	if p == nil {
 		return nil
@@ -99,7 +98,7 @@ func value[T any](p *T) any {
 	return *p
 }
 
-// only reads the one row of a relation, with its times in UTC.
+// only reads the single row of a relation, with its times in UTC.
 func only(t *testing.T, s *postgres.Store, relation string) map[string]any {
 	t.Helper()
 	rows := must(s.Pool.Query(t.Context(), "SELECT * FROM "+relation))(t)

@@ -11,8 +11,8 @@ import (
 	"herald/internal/stacktest"
 )
 
-// The tables and topics of the example's two services are made as often as the demo runs.
-// The settings name their outboxes once they are there, and as long as they are.
+// The demo may create the tables and topics of the example's two services again and again.
+// The settings name their outboxes while these exist.
 func TestExample(t *testing.T) {
 	t.Parallel()
 

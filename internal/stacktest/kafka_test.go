@@ -12,7 +12,7 @@ import (
 	"herald/internal/stacktest"
 )
 
-// What the local Kafka acknowledged outlives a kill, as at Apache's with replicas.
+// Records that the local Kafka acknowledged survive a kill, as with Apache's replicas.
 func TestKafkaIsKilled(t *testing.T) {
 	t.Parallel()
 
@@ -37,7 +37,7 @@ func TestKafkaIsKilled(t *testing.T) {
 	require.Equal(t, "2", string(records[1].Value))
 }
 
-// Brokers of yours take the place of the local one.
+// Your own brokers replace the local one.
 func TestKafkaOfYours(t *testing.T) {
 	t.Parallel()
 

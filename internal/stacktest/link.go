@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Link is a way to a server that can be cut as a cable can, while the server goes on for
-// others.
+// Link is a connection to a server that can be cut like a cable, while the server still
+// serves others.
 type Link struct {
 	to       string // host:port
 	listener net.Listener
@@ -25,7 +25,7 @@ type Link struct {
 	open    map[net.Conn]bool
 }
 
-// LinkTo returns a link to the server of a URL, and the URL that leads over it.
+// LinkTo returns a link to the server of a URL, and the URL of the link.
 func LinkTo(t testing.TB, server string) (*Link, string) {
 	t.Helper()
 	parsed, err := url.Parse(server)
@@ -42,7 +42,7 @@ func LinkTo(t testing.TB, server string) (*Link, string) {
 	return l, parsed.String()
 }
 
-// Cut breaks all connections, and lets nobody connect.
+// Cut breaks all connections, and refuses new ones.
 func (l *Link) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,14 +52,14 @@ func (l *Link) Cut() {
 	}
 }
 
-// Mend lets everybody connect again.
+// Mend accepts connections again.
 func (l *Link) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = false
 }
 
-// MuteAfter drops all answers to a client that has sent a text.
+// MuteAfter drops all answers to a client after it sends a text.
 func (l *Link) MuteAfter(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *Link) serve(from net.Conn) {
 	go l.pass(to, from, func([]byte) bool { return !muted.Load() })
 }
 
-// admit remembers a connection's two ends, unless the link is cut.
+// admit records a connection's two ends, unless the link is cut.
 func (l *Link) admit(from, to net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *Link) admit(from, to net.Conn) bool {
 	return true
 }
 
-// sieve drops what may not pass.
+// sieve drops data that may not pass.
 type sieve struct {
 	net.Conn
 	passes func([]byte) bool

@@ -69,8 +69,8 @@ func withoutPassword(t *testing.T, address string) string {
 	return parsed.String()
 }
 
-// The local RabbitMQ refuses the password that everybody knows. A node without one of its
-// own gets one at its next start and keeps its data.
+// The local RabbitMQ refuses the well-known password. A node without a separate password
+// gets one at its next start and keeps its data.
 func TestRabbitMQWantsItsPassword(t *testing.T) {
 	t.Parallel()
 
@@ -97,7 +97,7 @@ func TestRabbitMQWantsItsPassword(t *testing.T) {
 	require.Error(t, dial(t, first, ""))
 }
 
-// known is an address with the password that every new RabbitMQ has.
+// known returns an address with the password that every new RabbitMQ has.
 func known(address string) string {
 	_, host, _ := strings.Cut(address, "@")
 	return "amqp://guest:guest@" + host

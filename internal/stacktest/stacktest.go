@@ -1,5 +1,5 @@
-// Package stacktest runs private servers for tests that stop, kill or overload them, and cuts
-// the way to those that others use. All other tests share the stack of make test.
+// Package stacktest runs private servers for tests that stop, kill or overload them, and
+// cuts links to shared servers. All other tests share the stack of make test.
 package stacktest
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// ports is the number of ports that a stack uses at most, from its base on.
+	// ports is the highest number of ports that a stack uses, from its base on.
 	ports = 20
 	// commandTimeout bounds one command, such as starting all servers.
 	commandTimeout = 10 * time.Minute
@@ -32,7 +32,7 @@ type Stack struct {
 }
 
 // New reserves a folder and ports, and starts nothing. The end of the test stops the
-// servers that run and deletes their data.
+// running servers and deletes their data.
 func New(t testing.TB) *Stack {
 	t.Helper()
 	s := &Stack{Dev: t.TempDir(), Base: reservePorts(t)}
@@ -40,14 +40,13 @@ func New(t testing.TB) *Stack {
 	return s
 }
 
-// Run calls tools/stack.sh, which returns when the servers answer, and returns
-// what it printed.
+// Run calls tools/stack.sh, which returns when the servers answer. Run returns the output.
 func (s *Stack) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	return s.Command(t, filepath.Join(root(t), "tools", "stack.sh"), nil, args...)
 }
 
-// Command runs a program in the stack's environment, with settings besides.
+// Command runs a program in the stack's environment, with additional settings.
 func (s *Stack) Command(t testing.TB, program string, settings []string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout) // t.Context() is over at cleanup
@@ -71,8 +70,8 @@ func (s *Stack) Settings(t testing.TB) map[string]string {
 	return settings
 }
 
-// environment is the test's environment without the settings of other servers, which
-// a test must not break.
+// environment returns the test's environment without the settings of other servers, which a
+// test must not break.
 func (s *Stack) environment() []string {
 	var env []string
 	for _, setting := range os.Environ() {
@@ -86,9 +85,9 @@ func (s *Stack) environment() []string {
 	return append(env, "HERALD_DEV="+s.Dev, "HERALD_PORT_BASE="+strconv.Itoa(s.Base))
 }
 
-// reservePorts returns the first of a row of free ports, below those that the system gives
-// to outgoing connections. A listener on the port after the row keeps other tests off it
-// until the end of the test.
+// reservePorts returns the first of a row of free ports, below the ports that the system
+// gives to outgoing connections. A listener on the port after the row keeps other tests off
+// it until the end of the test.
 func reservePorts(t testing.TB) int {
 	t.Helper()
 	const first, rows = 20_000, 12_000 / (ports + 1)
@@ -119,7 +118,7 @@ func allFree(from, to int) bool {
 	return true
 }
 
-// root is the folder of go.mod; tests run somewhere below it.
+// root returns the folder of go.mod. Tests run somewhere below it.
 func root(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without its list, the check of vulnerabilities says in its last line that it checked
-// nothing, and fails where that is asked for.
+// Without its list, the vulnerability check says in its last line that it checked nothing.
+// It fails if the check is required.
 func TestVulnerabilitiesAreNotChecked(t *testing.T) {
 	t.Parallel()
 
@@ -28,8 +28,8 @@ func TestVulnerabilitiesAreNotChecked(t *testing.T) {
 	}
 }
 
-// A policy file that a killed call has left behind keeps every service of the machine from
-// starting: the next call removes it. It leaves somebody else's alone.
+// A policy file from a killed call keeps every service of the machine from starting, so the
+// next call removes it. It leaves other policy files alone.
 func TestStalePolicy(t *testing.T) {
 	t.Parallel()
 

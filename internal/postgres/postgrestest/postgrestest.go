@@ -1,5 +1,5 @@
-// Package postgrestest gives each test a migrated database of its own, so that
-// tests run side by side against a real server and need no cleaning.
+// Package postgrestest gives each test its own migrated database. So tests run in parallel
+// against a real server and need no cleaning.
 package postgrestest
 
 import (
@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// timeout bounds the making of a database, and the wait for another process that
+	// timeout limits the creation of a database, and the wait for another process that
 	// makes the template.
 	timeout = 5 * time.Minute
-	// maxConns keeps many tests at once under the server's max_connections.
+	// maxConns keeps many parallel tests under the server's max_connections.
 	maxConns = "8"
 )
 
-// RunVariable names the run of `make test` that a test belongs to: the run drops its
-// databases together, by [DropRun], when it ends. To drop one is a checkpoint and some 600
-// files less, and a file system may make the files of the next one slowly for a minute
-// after that. Without a run, a database is dropped when its test ends.
+// RunVariable names the run of `make test` that a test belongs to. The run drops its
+// databases together, by [DropRun], when it ends. Dropping one database costs a checkpoint
+// and removes some 600 files. For a minute after that, a file system may create the next
+// files slowly. Without a run, a test drops its database when it ends.
 const RunVariable = "HERALD_TEST_RUN"
 
 func prefix(run string) string {
@@ -38,8 +38,8 @@ func prefix(run string) string {
 	return "herald_test_" + run + "_"
 }
 
-// New returns a store over a new database for the test. It has only what the
-// migrations write, and is dropped as [RunVariable] says.
+// New returns a store over a new database for the test. The database contains only the
+// rows of the migrations, and is dropped as [RunVariable] says.
 func New(t testing.TB) *postgres.Store {
 	t.Helper()
 	store, err := postgres.Open(context.Background(), URL(t), "test")
@@ -48,8 +48,7 @@ func New(t testing.TB) *postgres.Store {
 	return store
 }
 
-// URL returns a DATABASE_URL for [postgres.Open]: that of a new database, as
-// [New] makes it.
+// URL returns a DATABASE_URL for [postgres.Open], with a new database as in [New].
 func URL(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv("DATABASE_URL")
@@ -78,7 +77,7 @@ func URL(t testing.TB) string {
 	return urlOf(server, name, maxConns)
 }
 
-// onServer connects to the server for the time of a call.
+// onServer connects to the server for one call.
 func onServer(ctx context.Context, server string, do func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
@@ -109,7 +108,7 @@ func DropRun(ctx context.Context, server, run string) error {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// urlOf is the server's URL with another database and a bounded pool.
+// urlOf returns the server's URL with another database and a limited pool.
 func urlOf(server, database, poolSize string) string {
 	u, err := url.Parse(server)
 	if err != nil {

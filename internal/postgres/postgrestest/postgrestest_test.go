@@ -33,7 +33,7 @@ func TestARunDropsItsDatabases(t *testing.T) {
 	require.Equal(t, 1, databasesOf(t, run), "it outlives its test")
 	require.NoError(t, postgrestest.DropRun(t.Context(), os.Getenv("DATABASE_URL"), run))
 	require.Zero(t, databasesOf(t, run))
-	require.NoError(t, other.Ready(t.Context()), "those of another run stay")
+	require.NoError(t, other.Ready(t.Context()), "databases of another run stay")
 	require.NoError(t, postgrestest.DropRun(t.Context(), os.Getenv("DATABASE_URL"), "another"))
 }
 

@@ -12,13 +12,13 @@ import (
 	"herald/migrations"
 )
 
-// templateLock is the key of the advisory lock under which a template is made. Such
-// locks are per database: all test processes take it in the one of DATABASE_URL.
+// templateLock is the key of the advisory lock for making a template. Such locks are per
+// database: all test processes take it in the database of DATABASE_URL.
 const templateLock = 0x4845_5241_4c44 // "HERALD"
 
-// ensureTemplate makes the migrated database that tests copy, unless it exists, and
-// returns its name. The name has a hash of the migrations and their record, so that a new schema gets a
-// new template. An unfinished template has another name.
+// ensureTemplate makes the migrated database that tests copy, unless it exists, and returns
+// its name. The name contains a hash of the migrations and their table's name. So a new
+// schema gets a new template. An unfinished template has another name.
 func ensureTemplate(ctx context.Context, conn *pgx.Conn, server string) (string, error) {
 	name, err := templateName(migrations.FS)
 	if err != nil {
@@ -63,8 +63,8 @@ func databaseExists(ctx context.Context, conn *pgx.Conn, name string) (bool, err
 	return exists, nil
 }
 
-// makeTemplate migrates a database under a temporary name, and renames it when it is
-// complete and all connections to it are closed.
+// makeTemplate migrates a database under a temporary name. It renames the database when it
+// is complete and has no connections.
 func makeTemplate(ctx context.Context, conn *pgx.Conn, server, name string) error {
 	unfinished := name + "_unfinished"
 	if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+quote(unfinished)+" WITH (FORCE)"); err != nil {

@@ -14,7 +14,7 @@ import (
 type Action struct {
 	ID      int64     `json:"id"`
 	At      time.Time `json:"at"`
-	Actor   string    `json:"actor"`   // what they said of themselves
+	Actor   string    `json:"actor"`   // the name that they gave
 	DBUser  string    `json:"db_user"` // the role that was logged in to the database; empty: not recorded
 	Command string    `json:"command"`
 	Target  string    `json:"target"`
@@ -22,14 +22,13 @@ type Action struct {
 }
 
 // ActionFilter selects actions. A zero field is no condition. A target that is a delivery
-// selects what the commands of `starter event` did to its event as well.
+// also selects the commands of `starter event` for its event.
 type ActionFilter struct {
 	Target, Actor, Command string
-	Since                  time.Time // when ordered, at the earliest
+	Since                  time.Time // earliest time of the order
 }
 
-// Actions reads the latest actions that the filter selects, up to limit of them, the
-// newest first.
+// Actions reads the latest actions that the filter selects, up to limit, newest first.
 func (r Reader) Actions(ctx context.Context, filter ActionFilter, limit int) ([]Action, error) {
 	const query = `
 		SELECT id, at, actor, coalesce(db_user, '') AS db_user, command, target, detail
@@ -51,27 +50,28 @@ type Suppression struct {
 	Channel     notification.Channel           `json:"channel"`
 	Reason      notification.SuppressionReason `json:"reason"`
 	Since       time.Time                      `json:"since"`
-	AddressHash string                         `json:"address_hash"` // as [ShortHash] has it
+	AddressHash string                         `json:"address_hash"` // shortened by [ShortHash]
 	Detail      string                         `json:"detail"`
 }
 
-// shownHash is how many bytes of a hash are shown: they tell a million addresses apart.
+// shownHash is the number of bytes of a hash that are shown: they tell a million addresses
+// apart.
 const shownHash = 6
 
-// ShortHash is the beginning of an address' hash, in hexadecimal.
+// ShortHash returns the beginning of an address' hash, in hexadecimal.
 func ShortHash(hash []byte) string { return hex.EncodeToString(hash[:min(shownHash, len(hash))]) }
 
 // SuppressionFilter selects suppressions. A zero field is no condition.
 type SuppressionFilter struct {
 	Channel notification.Channel
 	Reason  notification.SuppressionReason
-	Since   time.Time // suppressed then, at the earliest
-	// AddressHashes are those of one address, one for each secret.
+	Since   time.Time // earliest time of suppression
+	// AddressHashes are the hashes of one address, one for each secret.
 	AddressHashes [][]byte
 }
 
-// Suppressions reads the suppressions that the filter selects, up to limit of them, the
-// latest first.
+// Suppressions reads the latest suppressions that the filter selects, up to limit, newest
+// first.
 func (r Reader) Suppressions(ctx context.Context, filter SuppressionFilter, limit int) ([]Suppression, error) {
 	const query = `
 		SELECT channel, reason, since, address_hash, coalesce(detail, '')

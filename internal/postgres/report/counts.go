@@ -16,8 +16,8 @@ type DeliveryCount struct {
 	Count   int                  `json:"count"`
 }
 
-// DeliveryCounts counts the deliveries that were planned in the time since, up to
-// now. Its cost grows with their number.
+// DeliveryCounts counts the deliveries that were planned within the last `since`. Its cost
+// grows with their number.
 func (r Reader) DeliveryCounts(ctx context.Context, since time.Duration) ([]DeliveryCount, error) {
 	const query = `
 		SELECT channel, status, count(*) AS count
@@ -29,7 +29,7 @@ func (r Reader) DeliveryCounts(ctx context.Context, since time.Duration) ([]Deli
 	return list(ctx, r, "counts of deliveries", pgx.RowToStructByName[DeliveryCount], query, since)
 }
 
-// mostCounted bounds what one look at the events costs the database.
+// mostCounted limits the events that one count reads.
 const mostCounted = 100_000
 
 // OutcomeCount counts the events that ended with an outcome.
@@ -38,8 +38,8 @@ type OutcomeCount struct {
 	Count   int                       `json:"count"`
 }
 
-// UntoldEvents counts the events that ended in the time since, up to now, and told
-// nobody, or not everybody, because of the rules: up to 100,000 of each outcome.
+// UntoldEvents counts the events that ended within the last `since`, and told nobody, or
+// not everybody, because of the rules: up to 100,000 of each outcome.
 func (r Reader) UntoldEvents(ctx context.Context, since time.Duration) ([]OutcomeCount, error) {
 	const query = `
 		SELECT outcome, count
@@ -58,8 +58,8 @@ func (r Reader) UntoldEvents(ctx context.Context, since time.Duration) ([]Outcom
 	return list(ctx, r, "events that told nobody", pgx.RowToStructByName[OutcomeCount], query, notification.MendableOutcomes(), since, mostCounted)
 }
 
-// IncompleteEvents counts the events that ended with deliveries left PENDING, up
-// to 100,000: the sweep sees to these.
+// IncompleteEvents counts the events that ended with PENDING deliveries, up to 100,000. The
+// sweep takes care of them.
 func (r Reader) IncompleteEvents(ctx context.Context) (int, error) {
 	const query = `
 		SELECT count(*)

@@ -19,7 +19,7 @@ type DecisionKey struct {
 	Channel  notification.Channel
 }
 
-// Decided is what was decided about one recipient of an event.
+// Decided holds the decisions about one recipient of an event.
 type Decided struct {
 	EventType string
 	Outbox    *LeasedRow                                     // nil: the row was purged
@@ -27,10 +27,10 @@ type Decided struct {
 	Decisions map[notification.Channel]notification.Decision // nil: nothing was decided about the recipient
 	DecidedAt time.Time
 	Chosen    int                 // recipients of the event who were selected for the channel
-	Entity    notification.Entity // through which the recipient was told; the zero value: no delivery says
+	Entity    notification.Entity // through which the recipient was told; zero: no delivery names one
 }
 
-// Decided reads what was decided. Where nothing is known of the event, the
+// Decided reads the decisions about a recipient. If nothing is known of the event, the
 // error is [notification.ErrNoEvent].
 func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	const decided = `
@@ -82,7 +82,7 @@ func (r Reader) Decided(ctx context.Context, key DecisionKey) (Decided, error) {
 	return found, nil
 }
 
-// unlessNoRows is an error other than that there is no row.
+// unlessNoRows returns err, but nil if there is no row.
 func unlessNoRows(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
@@ -90,8 +90,7 @@ func unlessNoRows(err error) error {
 	return err
 }
 
-// RecipientDecision is what was decided about somebody, an event and a channel, and what
-// became of it.
+// RecipientDecision is a decision about a person, an event and a channel, and its delivery.
 type RecipientDecision struct {
 	DecidedAt  time.Time             `json:"decided_at"`
 	EventID    string                `json:"event_id"`
@@ -106,16 +105,15 @@ type RecipientDecision struct {
 	Reason     string                `json:"reason"` // of the decision, or of the delivery's end
 }
 
-// RecipientFilter names somebody. A zero Since or Channel is no condition.
+// RecipientFilter names a person. A zero Since or Channel is no condition.
 type RecipientFilter struct {
 	UserType notification.UserType
 	UserID   string
-	Since    time.Time // decided then, at the earliest
+	Since    time.Time // earliest time of the decision
 	Channel  notification.Channel
 }
 
-// RecipientDecisions reads what was decided about somebody, up to limit decisions, the
-// latest first.
+// RecipientDecisions reads the decisions about a person, up to limit, newest first.
 func (r Reader) RecipientDecisions(ctx context.Context, filter RecipientFilter, limit int) ([]RecipientDecision, error) {
 	const query = `
 		SELECT d.decided_at, d.event_id, coalesce(n.event_type, o.event_type, '') AS event_type, c.channel, c.decision,

@@ -9,8 +9,8 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliveryFilter selects deliveries. A zero field is no condition; the zero value
-// selects all of them.
+// DeliveryFilter selects deliveries. A zero field is no condition. The zero value selects
+// all deliveries.
 type DeliveryFilter struct {
 	Statuses      []notification.Status
 	Channels      []notification.Channel
@@ -20,8 +20,8 @@ type DeliveryFilter struct {
 	UserType      notification.UserType
 	UserID        string
 	Entity        notification.Entity // through which the recipient was told
-	Since         time.Time           // when planned, at the earliest
-	Until         time.Time           // and before then
+	Since         time.Time           // earliest time of planning
+	Until         time.Time           // planned before this time
 }
 
 // DeliveryRow is a row of notification, without its address and its text.
@@ -33,7 +33,7 @@ type DeliveryRow struct {
 	CorrelationID string                `json:"correlation_id"`
 	UserType      notification.UserType `json:"user_type"`
 	UserID        string                `json:"user_id"`
-	EntityType    string                `json:"entity_type"` // of the group through which the recipient was told; empty, as the id, where none is known
+	EntityType    string                `json:"entity_type"` // of the entity through which the recipient was told; empty, like the id: unknown
 	EntityID      string                `json:"entity_id"`
 	Channel       notification.Channel  `json:"channel"`
 	Status        notification.Status   `json:"status"`
@@ -49,17 +49,17 @@ type DeliveryRow struct {
 	ReadAt        *time.Time            `json:"read_at"`
 }
 
-// Recipient is RESTAURANT_USER/10.
+// Recipient returns a name such as RESTAURANT_USER/10.
 func (r DeliveryRow) Recipient() string { return string(r.UserType) + "/" + r.UserID }
 
-// deliveryColumns are the fields of [DeliveryRow].
+// deliveryColumns are the columns of [DeliveryRow].
 const deliveryColumns = `
 	       n.id, n.delivery_id, n.event_id, n.event_type, coalesce(n.correlation_id, '') AS correlation_id, n.user_type, n.user_id,
 	       coalesce(n.entity_type, '') AS entity_type, coalesce(n.entity_id, '') AS entity_id, n.channel, n.status, n.strategy, n.priority,
 	       n.attempt_count AS attempts, coalesce(n.last_error, '') AS last_error, n.send_after, coalesce(n.digest_id, '') AS digest_id,
 	       n.created_at, n.sent_at, n.delivered_at, n.read_at`
 
-// filtered is the condition of a [DeliveryFilter], whose parameters are $1 to $11.
+// filtered is the condition of a [DeliveryFilter], with the parameters $1 to $11.
 const filtered = `
 	($1::text[] IS NULL OR n.status = ANY ($1))
 	AND ($2::text[] IS NULL OR n.channel = ANY ($2))
@@ -73,7 +73,7 @@ const filtered = `
 	AND ($10::timestamptz IS NULL OR n.created_at >= $10)
 	AND ($11::timestamptz IS NULL OR n.created_at < $11)`
 
-// params are the parameters of filtered, followed by others.
+// params returns the parameters of filtered, followed by others.
 func (f DeliveryFilter) params(others ...any) []any {
 	params := []any{
 		f.Statuses, f.Channels, optional(f.EventID), optional(f.EventType), optional(f.CorrelationID), optional(f.UserType), optional(f.UserID),
@@ -95,8 +95,8 @@ func (r Reader) CountDeliveries(ctx context.Context, filter DeliveryFilter) (int
 	return one(ctx, r, "the number of deliveries", pgx.RowTo[int], query, filter.params()...)
 }
 
-// DeliveryPage reads the next deliveries that the filter selects: up to limit of
-// those whose id is above after, in the order of their ids.
+// DeliveryPage reads the next deliveries that the filter selects: up to limit deliveries
+// with an id above after, in the order of their ids.
 func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after int64, limit int) ([]DeliveryRow, error) {
 	const query = `
 		SELECT ` + deliveryColumns + `
@@ -109,8 +109,8 @@ func (r Reader) DeliveryPage(ctx context.Context, filter DeliveryFilter, after i
 	return list(ctx, r, "page of deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(after, limit)...)
 }
 
-// LatestDeliveries reads the latest deliveries that the filter selects, up to limit
-// of them, the newest first.
+// LatestDeliveries reads the latest deliveries that the filter selects, up to limit, newest
+// first.
 func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, limit int) ([]DeliveryRow, error) {
 	const query = `
 		SELECT ` + deliveryColumns + `
@@ -125,8 +125,8 @@ func (r Reader) LatestDeliveries(ctx context.Context, filter DeliveryFilter, lim
 	return list(ctx, r, "deliveries", pgx.RowToStructByName[DeliveryRow], query, filter.params(limit)...)
 }
 
-// DeliveryIDs reads the latest delivery ids that begin with prefix, up to limit
-// of them among the last 1,000 deliveries, the newest first.
+// DeliveryIDs reads delivery ids that begin with prefix, newest first: up to limit ids of
+// the last 1,000 deliveries.
 func (r Reader) DeliveryIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
 	const query = `
 		SELECT delivery_id

@@ -11,32 +11,32 @@ import (
 	"herald/internal/notification"
 )
 
-// DeliveryDetail is all that the database knows of one delivery.
+// DeliveryDetail is everything that the database knows of one delivery.
 type DeliveryDetail struct {
 	DeliveryRow
 	ProviderMessageID string       `json:"provider_message_id"`
 	HasText           bool         `json:"has_text"`       // false: it could not be rendered, and last_error says why
-	DigestItems       int          `json:"digest_items"`   // of its digest, itself included; 0: it is in none
-	ReceiptFailed     bool         `json:"receipt_failed"` // it is FAILED because a receipt says so
-	MessagesBefore    []string     `json:"-"`              // the provider's ids of what was sent before each retry
+	DigestItems       int          `json:"digest_items"`   // in its digest, itself included; 0: it is in none
+	ReceiptFailed     bool         `json:"receipt_failed"` // a receipt made it FAILED
+	MessagesBefore    []string     `json:"-"`              // the provider's ids of the messages before each retry
 	Log               []AttemptRow `db:"-" json:"attempt_log"`
 	Receipts          []ReceiptRow `db:"-" json:"receipts"`
 	Retries           []RetryRow   `db:"-" json:"retries"`
 }
 
-// AttemptRow is an attempt: a row of delivery_attempt, or the one that is under way.
+// AttemptRow is an attempt: a row of delivery_attempt, or the attempt in flight.
 type AttemptRow struct {
 	Attempt        int                         `json:"attempt"`
 	StartedAt      time.Time                   `json:"started_at"`
-	EndedAt        *time.Time                  `json:"ended_at"` // nil: under way, or its process died
+	EndedAt        *time.Time                  `json:"ended_at"` // nil: in flight, or its process died
 	Outcome        notification.AttemptOutcome `json:"outcome"`
 	ProviderStatus int                         `json:"provider_status"` // 0: no answer
 	Detail         string                      `json:"detail"`
-	TookSeconds    *float64                    `json:"took_seconds"` // the provider's answer alone; null: it was not called
+	TookSeconds    *float64                    `json:"took_seconds"` // the provider's response time; null: it was not called
 }
 
-// ReceiptRow is a row of delivery_receipt: what a provider said of a message that it had
-// accepted. Those of a digest are about each of its items.
+// ReceiptRow is a row of delivery_receipt: a provider's report on a message that it had
+// accepted. Receipts of a digest are about each of its items.
 type ReceiptRow struct {
 	At         time.Time             `json:"at"` // by the provider's clock
 	ReceivedAt time.Time             `json:"received_at"`
@@ -45,7 +45,7 @@ type ReceiptRow struct {
 	Outcome    notification.Status   `json:"outcome"`    // DELIVERED or FAILED; empty: it changes no status
 	MessageID  string                `json:"message_id"` // the provider's; empty: it named none
 	Detail     string                `json:"detail"`
-	Earlier    bool                  `db:"-" json:"of_earlier_message"` // another one was sent after that message
+	Earlier    bool                  `db:"-" json:"of_earlier_message"` // another message was sent after it
 }
 
 // RetryRow is a row of delivery_retry.
@@ -57,11 +57,11 @@ type RetryRow struct {
 	ErrorBefore  string              `json:"error_before"`
 }
 
-// maxLog bounds the attempts, the receipts and the retries that are read of a delivery.
+// maxLog limits the attempts, receipts and retries that are read per delivery.
 const maxLog = 50
 
-// DeliveryOf finds the delivery of an event to one recipient over one channel. Where
-// there is none, the error is [notification.ErrNoDelivery].
+// DeliveryOf finds the delivery of an event to one recipient over one channel. If there is
+// none, the error is [notification.ErrNoDelivery].
 func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err error) {
 	const query = `
 		SELECT delivery_id
@@ -81,9 +81,8 @@ func (r Reader) DeliveryOf(ctx context.Context, key DecisionKey) (id string, err
 	return id, err
 }
 
-// DeliveryDetail reads what is known of a delivery, with its last 50 attempts,
-// receipts and retries, the oldest first. Where there is none, the error is
-// [notification.ErrNoDelivery].
+// DeliveryDetail reads a delivery with its last 50 attempts, receipts and retries, oldest
+// first. If the delivery does not exist, the error is [notification.ErrNoDelivery].
 func (r Reader) DeliveryDetail(ctx context.Context, deliveryID string) (DeliveryDetail, error) {
 	var found *DeliveryDetail
 	var attempts []AttemptRow
@@ -175,16 +174,18 @@ func queueRetries(batch *pgx.Batch, deliveryID string, into *[]RetryRow) {
 	queueRows(batch, into, query, deliveryID, maxLog)
 }
 
-// Escalation is what follows a delivery, or may, and what that one follows itself.
+// Escalation names the delivery that follows a delivery, or may follow, and the one it
+// follows.
 type Escalation struct {
-	Escalates  bool                         `json:"escalates"`           // a row of event_type_escalation held for it as it was planned
+	Escalates  bool                         `json:"escalates"`           // a row of event_type_escalation applied at planning
 	To         notification.Channel         `json:"to,omitempty"`        // by that row; empty: none, or the row is gone
 	Until      notification.EscalationUntil `json:"until,omitempty"`     // what it waits for
 	FollowedBy string                       `json:"followed_by"`         // a delivery; empty: none
 	From       string                       `json:"follows" db:"origin"` // the delivery that it follows; empty: its event planned it
 }
 
-// Escalation reads what follows a delivery. The zero value: nothing, and it follows none.
+// Escalation reads the escalation of a delivery. The zero value: nothing follows it, and it
+// follows none.
 func (r Reader) Escalation(ctx context.Context, deliveryID string) (Escalation, error) {
 	const query = `
 		SELECT n.escalates, coalesce(x.to_channel, '') AS "to", coalesce(x.until, '') AS until,

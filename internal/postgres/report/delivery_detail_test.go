@@ -47,8 +47,8 @@ func TestDeliveryDetail(t *testing.T) {
 	require.True(t, got.Retries[1].Again)
 }
 
-// What providers said is in the order of their clocks, also of the digest that the message was
-// sent in, and tells which message each receipt is about.
+// Receipts come in the order of the providers' clocks, including receipts of the message's
+// digest. Each names its message.
 func TestReceiptsOfADelivery(t *testing.T) {
 	t.Parallel()
 

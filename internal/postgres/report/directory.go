@@ -12,16 +12,17 @@ import (
 	"herald/internal/notification"
 )
 
-// MostLookedAt bounds how many rows of one table are looked at for mistakes.
+// MostLookedAt limits the rows of one table that a search for mistakes reads.
 const MostLookedAt = 100_000
 
-// Relation is a table, or a view in place of one.
+// Relation is a table, or a view that replaces one.
 type Relation struct {
 	View    bool
-	Columns map[string]string // their types
+	Columns map[string]string // types by name
 }
 
-// Relation describes a table that the search_path finds; without columns: there is none.
+// Relation describes a table that the search_path finds. Without columns, it does not
+// exist.
 func (r Reader) Relation(ctx context.Context, name string) (Relation, error) {
 	const query = `
 		SELECT a.attname AS name,
@@ -45,9 +46,9 @@ func (r Reader) Relation(ctx context.Context, name string) (Relation, error) {
 	return relation, err
 }
 
-// CastError is a column that cannot be read as the type that Herald wants.
+// CastError means that a column cannot be cast to the type that Herald needs.
 type CastError struct {
-	Values bool   // some values cannot; else the type
+	Values bool   // some values cannot be cast; false: the type cannot
 	Code   string // SQLSTATE
 }
 
@@ -58,7 +59,7 @@ func (e *CastError) Error() string {
 	return "its type cannot be cast (SQLSTATE " + e.Code + ")"
 }
 
-// Cast casts the values of a column as planning does. Where that fails, the error is a
+// Cast casts the values of a column as planning does. If that fails, the error is a
 // [CastError], which quotes no value.
 func (r Reader) Cast(ctx context.Context, table, column, wanted string) error {
 	query := fmt.Sprintf("SELECT count(c::%s) FROM (SELECT %s AS c FROM %s LIMIT $1) AS looked_at",
@@ -80,15 +81,15 @@ func (r Reader) Cast(ctx context.Context, table, column, wanted string) error {
 
 // IDFlaws counts rows whose keys no delivery can have.
 type IDFlaws struct {
-	NoType    int // of user: NULL, or empty
+	NoType    int // user type is NULL or empty
 	NoID      int
-	LongID    int // of more bytes than a workflow ID has room for
+	LongID    int // too long for a workflow ID
 	UnshownID int // with control characters
 	Twice     int // users with several rows
 }
 
-// IDFlaws looks at the keys of the users in a table of the directory. Users may have
-// several devices and memberships, so only recipient is asked for those that come twice.
+// IDFlaws checks the keys of the users in a table of the directory. Users may have several
+// devices and memberships, so only recipient is checked for duplicates.
 func (r Reader) IDFlaws(ctx context.Context, table string) (IDFlaws, error) {
 	query := `
 		SELECT count(*) FILTER (WHERE coalesce(user_type, '') = '') AS no_type,
@@ -107,7 +108,7 @@ type People struct {
 	Active int
 }
 
-// People counts the people of the directory, [MostLookedAt] at most.
+// People counts the people of the directory, at most [MostLookedAt].
 func (r Reader) People(ctx context.Context) (People, error) {
 	const query = `
 		SELECT count(*) AS all,
@@ -117,15 +118,15 @@ func (r Reader) People(ctx context.Context) (People, error) {
 	return one(ctx, r, "the number of people", pgx.RowToStructByName[People], query, MostLookedAt)
 }
 
-// Strangers are members who are not in recipient.
+// Strangers counts members who are not in recipient.
 type Strangers struct {
 	EntityType string
 	UserType   string
 	Count      int
 }
 
-// Strangers counts the active members of known types who are not in recipient, if there is
-// anybody in it; [MostLookedAt] members are looked at.
+// Strangers counts the active members of known types who are not in recipient, unless
+// recipient is empty. It reads [MostLookedAt] members.
 func (r Reader) Strangers(ctx context.Context) ([]Strangers, error) {
 	const query = `
 		SELECT m.entity_type, m.user_type, count(*) AS count
@@ -148,17 +149,16 @@ type ValueCount struct {
 	Count int
 }
 
-// mostValues bounds how many different values are listed.
+// mostValues limits the different values that are listed.
 const mostValues = 1000
 
-// Values counts the rows of each value of a column; NULL and the empty text are none.
+// Values counts the rows of each value of a column. NULL and the empty text do not count.
 func (r Reader) Values(ctx context.Context, table, column string) ([]ValueCount, error) {
 	return r.values(ctx, table, pgx.Identifier{column}.Sanitize()+"::text")
 }
 
-// SlackBases counts the recipients by what their webhooks begin with: scheme and host. A
-// webhook that begins otherwise counts as "?". The rest of it is a secret, and stays in
-// the database.
+// SlackBases counts the recipients by the scheme and host of their webhooks. A webhook that
+// begins otherwise counts as "?". The rest of it is a secret, and stays in the database.
 func (r Reader) SlackBases(ctx context.Context) ([]ValueCount, error) {
 	return r.values(ctx, "recipient", `coalesce(substring(nullif(slack_webhook_url::text, '') FROM '^[a-zA-Z]+://[A-Za-z0-9.:\[\]-]+(?=/|$)'),
 		CASE WHEN slack_webhook_url::text <> '' THEN '?' END)`)
@@ -176,11 +176,11 @@ func (r Reader) values(ctx context.Context, table, expression string) ([]ValueCo
 	return list(ctx, r, "values of "+table, pgx.RowToStructByName[ValueCount], query, MostLookedAt, mostValues)
 }
 
-// maxUserTypes is how many user types an error names.
+// maxUserTypes is the number of user types that an error names.
 const maxUserTypes = 50
 
-// checkUserType refuses a user type that does not exist; empty: none was named. The
-// error is a [notification.UnknownUserTypeError].
+// checkUserType refuses a user type that does not exist; empty: none was named. The error
+// is a [notification.UnknownUserTypeError].
 func (r Reader) checkUserType(ctx context.Context, userType notification.UserType) error {
 	const query = `
 		SELECT user_type
@@ -201,8 +201,8 @@ func (r Reader) checkUserType(ctx context.Context, userType notification.UserTyp
 	return nil
 }
 
-// RecipientPrefixes reads the beginnings of recipients, such as CUSTOMER/, that begin
-// with prefix in any case, up to limit of them.
+// RecipientPrefixes reads the beginnings of recipient names, such as CUSTOMER/, that begin
+// with prefix in any case, up to limit.
 func (r Reader) RecipientPrefixes(ctx context.Context, prefix string, limit int) ([]string, error) {
 	const query = `
 		SELECT user_type || '/'

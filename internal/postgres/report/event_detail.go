@@ -10,20 +10,20 @@ import (
 	"herald/internal/notification"
 )
 
-// EventDetail is all that the database knows of one event.
+// EventDetail is everything that the database knows of one event.
 type EventDetail struct {
 	EventID    string            `json:"event_id"`
 	Outbox     *LeasedRow        `json:"outbox"`          // nil: the row was purged
 	Processed  *ProcessedRow     `json:"processed_event"` // nil: it was not started yet
 	Deliveries DeliveryTotals    `json:"deliveries"`
 	Recipients []RecipientDetail `json:"recipients"`
-	More       int               `json:"more_recipients"` // those who are not among Recipients
+	More       int               `json:"more_recipients"` // recipients who are not among Recipients
 
-	Cancelled map[notification.Status]int `json:"cancelled_deliveries,omitempty"` // of the event that it takes back, by status
+	Cancelled map[notification.Status]int `json:"cancelled_deliveries,omitempty"` // deliveries of the event that it takes back, by status
 }
 
-// LeasedRow is a row of event_outbox, until when a poller has it, and which events
-// take it back or are taken back by it.
+// LeasedRow is a row of event_outbox with its lease. It names the events that take it back,
+// or that it takes back.
 type LeasedRow struct {
 	OutboxRow
 	Source         string     `json:"source"`
@@ -33,7 +33,7 @@ type LeasedRow struct {
 	Cancels        string     `json:"cancels"`         // the event that it takes back; empty: none
 	CancelsUnknown bool       `json:"cancels_unknown"` // nothing is known of that event: it has not come, or was purged
 	CancelledBy    string     `json:"cancelled_by"`    // the event that takes it back; empty: none
-	CancelledAt    *time.Time `json:"cancelled_at"`    // when that was written
+	CancelledAt    *time.Time `json:"cancelled_at"`    // when that event was written
 }
 
 // ProcessedRow is a row of processed_event.
@@ -45,15 +45,15 @@ type ProcessedRow struct {
 	UpdatedAt time.Time                    `json:"updated_at"`
 }
 
-// DeliveryTotals is what became of all deliveries of an event.
+// DeliveryTotals counts all deliveries of an event.
 type DeliveryTotals struct {
 	ByStatus map[notification.Status]int `json:"by_status"`
-	ReadBy   int                         `json:"read_by"` // recipients who have read any of theirs
+	ReadBy   int                         `json:"read_by"` // recipients who have read a notification of the event
 
 	FailedWithoutWorkflow int `json:"failed_without_workflow"` // deliveries that failed in batches after the first 1,000
 }
 
-// RecipientDetail is what was decided about one recipient, and their deliveries.
+// RecipientDetail holds the decisions about one recipient, and their deliveries.
 type RecipientDetail struct {
 	UserType   notification.UserType                          `json:"user_type"`
 	UserID     string                                         `json:"user_id"`
@@ -62,7 +62,7 @@ type RecipientDetail struct {
 	Deliveries map[notification.Channel]RecipientDelivery     `db:"-" json:"deliveries"`
 }
 
-// Name is RESTAURANT_USER/10.
+// Name returns a name such as RESTAURANT_USER/10.
 func (r RecipientDetail) Name() string { return string(r.UserType) + "/" + r.UserID }
 
 // RecipientDelivery is one delivery.
@@ -74,17 +74,16 @@ type RecipientDelivery struct {
 	SendAfter  *time.Time          `json:"send_after"`
 	CreatedAt  time.Time           `json:"created_at"`
 	SentAt     *time.Time          `json:"sent_at"`
-	ReadAt     *time.Time          `json:"read_at"`   // when the recipient has read a notification of the event
+	ReadAt     *time.Time          `json:"read_at"`   // when the recipient read a notification of the event
 	DigestID   string              `json:"digest_id"` // empty: it was sent alone
 	Retries    int                 `json:"retries"`   // by operators
 
-	EscalatesTo   notification.Channel `json:"escalates_to"`   // what follows if it does not get there; empty: nothing
+	EscalatesTo   notification.Channel `json:"escalates_to"`   // the next channel if it does not arrive; empty: none
 	EscalatedFrom string               `json:"escalated_from"` // the delivery that it follows; empty: none
 }
 
-// EventDetail reads what is known of an event, with its first maxRecipients
-// recipients by user type and id. Where nothing is known, the error is
-// [notification.ErrNoEvent].
+// EventDetail reads an event with its first maxRecipients recipients, by user type and id.
+// If nothing is known of the event, the error is [notification.ErrNoEvent].
 func (r Reader) EventDetail(ctx context.Context, eventID string, maxRecipients int) (EventDetail, error) {
 	detail := EventDetail{EventID: eventID}
 	decided := 0
@@ -132,7 +131,7 @@ func queueProcessedRow(batch *pgx.Batch, detail *EventDetail) {
 }
 
 // queueTotals counts all deliveries of the event, the recipients who have read any, and the
-// failed deliveries that Temporal has no workflow of.
+// failed deliveries without a Temporal workflow.
 func queueTotals(batch *pgx.Batch, detail *EventDetail) {
 	const byStatus = `
 		SELECT status, count(*)
@@ -171,7 +170,7 @@ func queueCounts(batch *pgx.Batch, into map[notification.Status]int, query, even
 	})
 }
 
-// queueCancelled counts the deliveries of the event that this one takes back.
+// queueCancelled counts the deliveries of the event that this event takes back.
 func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
 	const query = `
 		SELECT n.status, count(*)
@@ -184,7 +183,7 @@ func queueCancelled(batch *pgx.Batch, detail *EventDetail) {
 	queueCounts(batch, detail.Cancelled, query, detail.EventID)
 }
 
-// firstRecipients are the first recipients of the event $1, up to $2 of them.
+// firstRecipients reads the first recipients of the event $1, up to $2.
 const firstRecipients = `
 	SELECT user_type, user_id, decided_at, channels AS decisions
 	FROM   notification_decision

@@ -56,8 +56,8 @@ func TestEventDetail(t *testing.T) {
 	require.Equal(t, notification.Pending, got.Recipients[2].Deliveries[notification.SMS].Status)
 }
 
-// All deliveries of an event are counted, also of recipients who are not shown, and those
-// who have read any of theirs once.
+// All deliveries of an event count, also of recipients who are not shown. A recipient who
+// has read any counts once.
 func TestEventDetailCountsDeliveries(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +79,7 @@ func TestEventDetailCountsDeliveries(t *testing.T) {
 	require.Nil(t, got.Recipients[2].Deliveries[notification.SMS].ReadAt)
 }
 
-// What failed in a batch has a workflow up to a limit. The rest is counted.
+// Failures in a batch have a workflow up to a limit. The rest is counted.
 func TestEventDetailCountsFailuresWithoutAWorkflow(t *testing.T) {
 	t.Parallel()
 
@@ -119,7 +119,7 @@ func TestEventDetailOfNoEvent(t *testing.T) {
 	require.Equal(t, notification.Processing, got.Processed.Status)
 }
 
-// An event that takes back one of which nothing is known says so, until that one comes.
+// An event that takes back an unknown event shows that, until the other event comes.
 func TestEventDetailOfAnUnknownEventTakenBack(t *testing.T) {
 	t.Parallel()
 
@@ -132,8 +132,7 @@ func TestEventDetailOfAnUnknownEventTakenBack(t *testing.T) {
 	require.False(t, eventDetail(t, r, 1).Outbox.CancelsUnknown)
 }
 
-// What was decided outlives the event's row; only of an event that nothing is known
-// of there is an error.
+// A decision outlives the event's row. Only an unknown event is an error.
 func TestDecided(t *testing.T) {
 	t.Parallel()
 

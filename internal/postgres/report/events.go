@@ -17,7 +17,7 @@ type EventFilter struct {
 	Source        string
 	Aggregate     notification.Entity
 	CorrelationID string
-	Since         time.Time // when written, at the earliest
+	Since         time.Time // earliest time of writing
 }
 
 // OutboxRow is a row of event_outbox, without its payload.
@@ -33,7 +33,8 @@ type OutboxRow struct {
 	ErrorMessage  string                    `json:"error_message"`
 }
 
-// Aggregate is RESTAURANT/5; empty: the event, of another outbox, has none.
+// Aggregate returns a name such as RESTAURANT/5; empty: an event of another outbox has
+// none.
 func (o OutboxRow) Aggregate() string {
 	if o.AggregateType == "" && o.AggregateID == "" {
 		return ""
@@ -41,29 +42,29 @@ func (o OutboxRow) Aggregate() string {
 	return o.AggregateType + "/" + o.AggregateID
 }
 
-// outboxColumns are the fields of [OutboxRow].
+// outboxColumns are the columns of [OutboxRow].
 const outboxColumns = `
 	       e.event_type, coalesce(e.aggregate_type, '') AS aggregate_type, coalesce(e.aggregate_id, '') AS aggregate_id, coalesce(e.correlation_id, '') AS correlation_id, e.status, e.created_at,
 	       e.published_at, e.attempt_count, coalesce(e.error_message, '') AS error_message`
 
-// EventRow is an event in a list: its row of event_outbox, and how far its workflow
-// has come.
+// EventRow is an event in a list: its row of event_outbox, and the state of its workflow.
 type EventRow struct {
 	EventID string `json:"event_id"`
 	OutboxRow
 	ProcessedStatus notification.ProcessedStatus `json:"processed_status"` // empty: its workflow was not started yet
 	Outcome         notification.EventOutcome    `json:"outcome"`          // of processed_event
-	Problem         string                       `json:"problem"`          // likewise: which rows of the rules named nobody
-	Undecided       bool                         `json:"undecided"`        // its workflow runs for over a minute, and nothing is decided yet: planning may fail again and again
+	Problem         string                       `json:"problem"`          // likewise: the rows of the rules that named nobody
+	Undecided       bool                         `json:"undecided"`        // its workflow has run for a minute without a decision: planning may fail again and again
 }
 
-// LatestEvents reads the latest events that the filter selects, up to limit of them,
-// the newest first; with an outcome, those that ended last.
+// LatestEvents reads the latest events that the filter selects, up to limit, newest first.
+// With an outcome, it reads the events that ended last.
 func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int) ([]EventRow, error) {
 	const columns = `
 		SELECT e.event_id, coalesce(p.status, '') AS processed_status, coalesce(p.outcome, '') AS outcome, coalesce(p.problem, '') AS problem,
 		       e.source = 'herald' AND p.status IS NOT DISTINCT FROM 'PROCESSING' AND p.created_at < now() - interval '1 minute'
-		       -- LIMIT: Postgres would rather read the whole table once, for the few rows of a page.
+		       -- Without LIMIT, Postgres reads the whole table once
+		       -- for the few rows of a page.
 		       AND (SELECT true FROM notification_decision d WHERE d.event_id = e.event_id LIMIT 1) IS NULL AS undecided,
 		       ` + outboxColumns
 	const conditions = `
@@ -81,7 +82,7 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 	const latestOfOutcome = columns + `
 		FROM   processed_event p
 		JOIN   event_outbox e USING (event_id)` + conditions + `
-		AND    ($5::timestamptz IS NULL OR p.updated_at >= $5) -- it ends after it was written
+		AND    ($5::timestamptz IS NULL OR p.updated_at >= $5) -- an event ends after it was written
 		AND    p.outcome = $9
 		ORDER BY p.updated_at DESC
 		LIMIT  $7`
@@ -96,8 +97,8 @@ func (r Reader) LatestEvents(ctx context.Context, filter EventFilter, limit int)
 	return list(ctx, r, "events", pgx.RowToStructByName[EventRow], query, params...)
 }
 
-// EventIDs reads the latest event ids that begin with prefix, up to limit of
-// them among the last 1,000 events, the newest first.
+// EventIDs reads event ids that begin with prefix, newest first: up to limit ids of the
+// last 1,000 events.
 func (r Reader) EventIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
 	const query = `
 		SELECT event_id
@@ -109,8 +110,7 @@ func (r Reader) EventIDs(ctx context.Context, prefix string, limit int) ([]strin
 	return list(ctx, r, "event ids", pgx.RowTo[string], query, prefix, limit)
 }
 
-// EventTypes reads the event types that begin with prefix and that something is
-// configured for, up to limit of them.
+// EventTypes reads the configured event types that begin with prefix, up to limit.
 func (r Reader) EventTypes(ctx context.Context, prefix string, limit int) ([]string, error) {
 	const query = `
 		SELECT event_type

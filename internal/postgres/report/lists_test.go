@@ -143,7 +143,7 @@ func TestLatestEvents(t *testing.T) {
 	require.Equal(t, "PROCESSED SUCCESS PROBLEM no path", fmt.Sprint(list[2].Status, " ", list[2].ProcessedStatus, " ", list[2].Outcome, " ", list[2].Problem))
 }
 
-// An event whose workflow runs for long without a decision shows in the list.
+// The list shows an event whose workflow runs for long without a decision.
 func TestLatestEventsThatAreUndecided(t *testing.T) {
 	t.Parallel()
 
@@ -166,9 +166,9 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const mail = "evt-1-staff10-EMAIL"
 
-// told is a database of its own with two events. evt-1 of restaurant 5 was decided
-// for staff 9, who gets nothing, and for staff 10 and 11; evt-2 went to customer 10.
-// Their four deliveries, 1 to 4, were planned an hour apart, the last at noon.
+// told returns a separate database with two events. evt-1 of restaurant 5 was decided for
+// staff 9, who gets nothing, and for staff 10 and 11. evt-2 went to customer 10. Their four
+// deliveries, 1 to 4, were planned an hour apart, the last at noon.
 func told(t *testing.T) report.Reader {
 	t.Helper()
 	r := report.Reader{Pool: postgrestest.New(t).Pool}

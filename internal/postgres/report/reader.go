@@ -1,6 +1,6 @@
-// Package report reads what operators ask: lists, one event or one delivery in
-// full, counts, and who changed what. It writes nothing, and it reads no address
-// and no text of a notification.
+// Package report answers operators' questions: lists, one event or one delivery in full,
+// counts, and who changed what. It writes nothing, and it reads no address and no text of a
+// notification.
 package report
 
 import (
@@ -16,7 +16,7 @@ type Reader struct {
 	Pool *pgxpool.Pool
 }
 
-// list reads all rows of a query. What it reads is named in the error.
+// list reads all rows of a query. An error names what it reads.
 func list[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[T], query string, params ...any) ([]T, error) {
 	rows, _ := r.Pool.Query(ctx, query, params...) // AppendRows returns its error
 	found, err := pgx.AppendRows([]T{}, rows, read)
@@ -26,8 +26,8 @@ func list[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[
 	return found, nil
 }
 
-// one reads the first row of a query. What it reads is named in the error, which is
-// [pgx.ErrNoRows] if there is none.
+// one reads the first row of a query. An error names what it reads. If there is no row, the
+// error is [pgx.ErrNoRows].
 func one[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[T], query string, params ...any) (T, error) {
 	rows, _ := r.Pool.Query(ctx, query, params...) // CollectOneRow returns its error
 	found, err := pgx.CollectOneRow(rows, read)
@@ -37,7 +37,7 @@ func one[T any](ctx context.Context, r Reader, what string, read pgx.RowToFunc[T
 	return found, err
 }
 
-// optional is null for a zero value.
+// optional returns nil for a zero value.
 func optional[T comparable](value T) *T {
 	var zero T
 	if value == zero {
@@ -54,7 +54,7 @@ func queueRows[T any](batch *pgx.Batch, into *[]T, query string, params ...any) 
 	})
 }
 
-// queueRow adds a query for at most one row, which is nil where there is none.
+// queueRow adds a query for at most one row; nil: there is none.
 func queueRow[T any](batch *pgx.Batch, into **T, query string, params ...any) {
 	batch.Queue(query, params...).Query(func(rows pgx.Rows) (err error) {
 		*into, err = pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[T])

@@ -9,11 +9,11 @@ import (
 	"herald/internal/notification"
 )
 
-// mostRules bounds how many rows of a table of the rules are read at once. It is far
-// above what a person would configure.
+// mostRules limits the rows of a table of rules that are read at once. It is far above what
+// a person would configure.
 const mostRules = 2000
 
-// Route is the key of a row of event_type_channel_routing, and how it is sent.
+// Route is the key of a row of event_type_channel_routing, and the way to send.
 type Route struct {
 	EventType string
 	Channel   notification.Channel
@@ -22,7 +22,7 @@ type Route struct {
 	OnEscalationOnly bool
 }
 
-// Routes reads which event type is sent over which channel.
+// Routes reads the channels of each event type.
 func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	const query = `
 		SELECT event_type, channel_type AS channel, delivery_strategy AS strategy, on_escalation_only
@@ -33,14 +33,14 @@ func (r Reader) Routes(ctx context.Context) ([]Route, error) {
 	return list(ctx, r, "routing", pgx.RowToStructByName[Route], query, mostRules)
 }
 
-// EscalationRule is a row of event_type_escalation, but for how long it waits.
+// EscalationRule is a row of event_type_escalation, without its delay.
 type EscalationRule struct {
 	EventType string
 	From, To  notification.Channel
 	Until     notification.EscalationUntil
 }
 
-// Escalations reads what follows what.
+// Escalations reads the escalation rules.
 func (r Reader) Escalations(ctx context.Context) ([]EscalationRule, error) {
 	const query = `
 		SELECT event_type, from_channel AS "from", to_channel AS "to", until
@@ -51,7 +51,7 @@ func (r Reader) Escalations(ctx context.Context) ([]EscalationRule, error) {
 	return list(ctx, r, "escalations", pgx.RowToStructByName[EscalationRule], query, mostRules)
 }
 
-// ServingChannels are the channels that may serve somebody.
+// ServingChannels returns the channels that serve any user type.
 func (r Reader) ServingChannels(ctx context.Context) ([]notification.Channel, error) {
 	const query = `
 		SELECT DISTINCT channel_type
@@ -81,10 +81,10 @@ type RecipientRule struct {
 	Roles        []string // nil: any
 }
 
-// recipientRule are the fields of [RecipientRule].
+// recipientRule are the columns of [RecipientRule].
 const recipientRule = `e.event_type, coalesce(e.user_type, '') AS user_type, e.entity_type, coalesce(e.entity_id_path, '') AS entity_id_path, e.roles`
 
-// PathRule is a row of the rules with a path into payloads.
+// PathRule is a row of rules with a path into payloads.
 type PathRule struct {
 	Table, Column, Path string
 	Row                 string // its key
@@ -108,8 +108,8 @@ func (r Reader) Paths(ctx context.Context) ([]PathRule, error) {
 }
 
 // RulesOfNobody reads the rows of event_type_recipients that name nobody, whatever the
-// event says: no active member of such an entity fits, or CUSTOMER and ADMIN, which mean
-// people of these types, are to be of another one.
+// event contains. Either no active member of such an entity fits, or a row for CUSTOMER or
+// ADMIN has another user type.
 func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 	const query = `
 		SELECT ` + recipientRule + `
@@ -130,8 +130,8 @@ func (r Reader) RulesOfNobody(ctx context.Context) ([]RecipientRule, error) {
 	return list(ctx, r, "rules without members", pgx.RowToStructByName[RecipientRule], query, mostRules)
 }
 
-// RulesOverNoChannel reads the rows of event_type_recipients whose event type is routed,
-// and over no channel that serves their user type.
+// RulesOverNoChannel reads the rows of event_type_recipients whose event type has routes,
+// but none over a channel that serves their user type.
 func (r Reader) RulesOverNoChannel(ctx context.Context) ([]RecipientRule, error) {
 	const query = `
 		SELECT ` + recipientRule + `
@@ -153,12 +153,12 @@ func (r Reader) RulesOverNoChannel(ctx context.Context) ([]RecipientRule, error)
 type RestrictedSetting struct {
 	EntityType, EntityID string
 	Channel              notification.Channel
-	EventType            string // empty: every one
+	EventType            string // empty: any
 	Roles                []string
 }
 
-// SettingsOfNobody reads the settings of entities whose allowed_roles no active member
-// of the entity has. Nobody who is told as a customer has a role.
+// SettingsOfNobody reads the settings of entities whose allowed_roles no active member of
+// the entity has. Customers have no role.
 func (r Reader) SettingsOfNobody(ctx context.Context) ([]RestrictedSetting, error) {
 	const query = `
 		SELECT s.entity_type,
@@ -188,8 +188,8 @@ type RestrictedRoute struct {
 	Vacant    []string // the roles that nobody has; empty: the row allows no role
 }
 
-// RoutesOfNobody reads the routing whose roles are empty, or have some that no active member
-// of any entity has.
+// RoutesOfNobody reads the routes that allow no role, or a role that no active member of
+// any entity has.
 func (r Reader) RoutesOfNobody(ctx context.Context) ([]RestrictedRoute, error) {
 	const query = `
 		SELECT e.event_type, e.channel_type AS channel, v.vacant
@@ -207,14 +207,14 @@ func (r Reader) RoutesOfNobody(ctx context.Context) ([]RestrictedRoute, error) {
 	return list(ctx, r, "routing for roles that nobody has", pgx.RowToStructByName[RestrictedRoute], query, mostRules)
 }
 
-// RecentType is a type of event, and the ids of the last events of it, the newest first.
+// RecentType is a type of event with the ids of its last events, newest first.
 type RecentType struct {
 	EventType string
 	EventIDs  []string
 }
 
-// How many events are looked at: the last ones of all sources, of those that are asked
-// for, the types among these, and the last events of each type.
+// These limits apply to the last events of all sources, and to the events of the requested
+// sources. They also apply to their types, and to the last events of each type.
 const (
 	mostSourceEvents = 50_000
 	mostRecentEvents = 5000
@@ -222,7 +222,7 @@ const (
 	eventsOfType     = 5
 )
 
-// RecentTypes reads which events of the sources came last, of those in the time since.
+// RecentTypes reads the latest events of the sources within the last `since`, by type.
 func (r Reader) RecentTypes(ctx context.Context, since time.Duration, sources []string) ([]RecentType, error) {
 	const query = `
 		WITH latest AS (

@@ -1,4 +1,4 @@
-// Command drop drops the databases of a run of the tests: drop RUN.
+// Command drop drops the databases of a test run: drop RUN.
 package main
 
 import (
