@@ -209,7 +209,7 @@ func runCommand(ctx context.Context, env []string, program string, args ...strin
 }
 
 // stage is what a case finds: the programs, which are built once for all cases, and where to
-// say what goes on. What a case makes is removed at its end.
+// say what happens. What a case makes is removed at its end.
 type stage struct {
 	leftovers
 

@@ -102,7 +102,7 @@ func dialTemporal(ctx context.Context) (client.Client, error) {
 	return client.DialContext(ctx, options)
 }
 
-// endWorkflows ends what goes on for ever, the pollers of a worker that has died included.
+// endWorkflows ends workflows that never end by themselves, the pollers of a worker that has died included.
 func (in *installation) endWorkflows(ctx context.Context) error {
 	temporal, err := dialTemporal(ctx)
 	if err != nil {

@@ -83,7 +83,7 @@ func recipientDeviations(expected map[notification.Channel]example.ExpectedResul
 	return deviations
 }
 
-// hasReceipts says whether the channel's provider says what became of its messages.
+// hasReceipts reports whether the channel's provider says what became of its messages.
 func hasReceipts(channel notification.Channel) bool {
 	return channel == notification.Email || channel == notification.SMS
 }

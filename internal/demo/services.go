@@ -87,7 +87,7 @@ func (s *Services) act(ctx context.Context, db *postgres.Store, run string) erro
 	return nil
 }
 
-// marked says whether the tables say of all rows what became of them.
+// marked reports whether the tables say of all rows what became of them.
 func marked(rows []ServiceRow) bool {
 	for _, row := range rows {
 		if row.Pending {

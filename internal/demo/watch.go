@@ -38,7 +38,7 @@ func (d *Demo) watch(ctx context.Context) error {
 	}
 }
 
-// look tells of the deliveries that changed, and says whether all events are settled.
+// look tells of the deliveries that changed, and reports whether all events are settled.
 func (d *Demo) look(ctx context.Context, horizon time.Time) (bool, error) {
 	settled := true
 	var details []report.EventDetail

@@ -130,7 +130,7 @@ func TestBatchOfAWorkerThatEnds(t *testing.T) {
 }
 
 // TestCancelOfABatch cancels one delivery of a batch that is being sent, and then the event.
-// The sweep lets the batch go on.
+// The sweep lets the batch continue.
 func TestCancelOfABatch(t *testing.T) {
 	t.Parallel()
 

@@ -211,7 +211,7 @@ func (s *system) answerOnlyLater() (taken <-chan struct{}) {
 	return asked
 }
 
-// TestProviderOutage lets one provider answer 503 and another hang. The third goes on.
+// TestProviderOutage lets one provider answer 503 and another hang. The third continues.
 func TestProviderOutage(t *testing.T) {
 	t.Parallel()
 

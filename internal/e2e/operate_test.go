@@ -355,7 +355,7 @@ func (s *system) requireOutcome(outcome notification.EventOutcome, id string) {
 }
 
 // A view of the directory that breaks planning is named with its reason, and planning
-// goes on by itself once the view is mended.
+// continues by itself once the view is mended.
 func TestPlanningFails(t *testing.T) {
 	t.Parallel()
 

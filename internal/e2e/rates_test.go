@@ -188,7 +188,7 @@ func (s *system) places(since time.Time, event string, n int) (places []sandbox.
 	return places
 }
 
-// isOf says whether a message is one of an event.
+// isOf reports whether a message is one of an event.
 func isOf(event string, message sandbox.Entry) bool {
 	return strings.HasPrefix(message.DeliveryID, event+"-")
 }

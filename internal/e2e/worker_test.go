@@ -302,7 +302,7 @@ func (s *system) replays(kind, id string) {
 
 // TestEventIDTaken writes events whose ids other workflows have: a poller, a delivery that
 // was made, and an event of another installation in the namespace. Each fails with that
-// reason, and the next event goes on.
+// reason, and the next event continues.
 func TestEventIDTaken(t *testing.T) {
 	t.Parallel()
 

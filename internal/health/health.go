@@ -28,7 +28,7 @@ const (
 )
 
 // Handler serves /healthz, which says that the process runs, /readyz, which
-// says whether everything that it needs answers, and /metrics.
+// reports whether everything that it needs answers, and /metrics.
 func Handler(needs []Need, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })

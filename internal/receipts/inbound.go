@@ -60,7 +60,7 @@ func parseAnswer(fields url.Values) (answer notification.OptOut, ok bool) {
 
 var phoneNumber = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
-// answerable says whether an answer names a message and a number that could have got one.
+// answerable reports whether an answer names a message and a number that could have got one.
 func answerable(answer notification.OptOut) bool {
 	return fits(answer.MessageID, idLimit) && phoneNumber.MatchString(answer.Number)
 }
@@ -80,7 +80,7 @@ const (
 	deliveryIDLimit = 600
 )
 
-// storable says whether the names in a receipt can be kept as they are.
+// storable reports whether the names in a receipt can be kept as they are.
 func storable(r notification.Receipt) bool {
 	return fits(r.Word, wordLimit) && fits(r.ID, idLimit) && fits(r.DeliveryID, deliveryIDLimit) && (r.MessageID == "" || fits(r.MessageID, idLimit))
 }

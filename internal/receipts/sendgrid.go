@@ -116,7 +116,7 @@ func (e sendgridEvent) judge(r *notification.Receipt) {
 	}
 }
 
-// hard says whether the address of a bounce does not work at all. SendGrid calls it blocked
+// hard reports whether the address of a bounce does not work at all. SendGrid calls it blocked
 // when a server wanted this one mail not, or not then; a status of 4 is not for ever.
 func (e sendgridEvent) hard() bool {
 	return e.Type == "bounce" && !strings.HasPrefix(e.Status, "4")

@@ -31,7 +31,7 @@ type post struct {
 	began    time.Time // the first attempt
 }
 
-// repeatsMail says whether, and after what time, SendGrid repeats a batch: whatever was wrong
+// repeatsMail reports whether, and after what time, SendGrid repeats a batch: whatever was wrong
 // (0 is no answer), at growing intervals for a day. They begin shorter here, since nobody waits minutes.
 // https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook
 func repeatsMail(attempts int, began time.Time, _ int) (time.Duration, bool) {
@@ -103,7 +103,7 @@ func outcomeOf(address string) string {
 	return outcomeDelivered
 }
 
-// checkOutcome says whether messages to the address can have the outcome.
+// checkOutcome reports whether messages to the address can have the outcome.
 func checkOutcome(address, outcome string) error {
 	if strings.Contains(address, "@") {
 		return checkWord(mailOutcomes, "an e-mail", outcome)

@@ -149,7 +149,7 @@ func (s *keySet) find(algorithm, id string) (key any, ok bool) {
 	return key, ok
 }
 
-// ready says whether there are keys.
+// ready reports whether there are keys.
 func (s *keySet) ready() error {
 	now := s.now.Load()
 	switch {

@@ -86,7 +86,7 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Ready says whether tokens can be checked.
+// Ready reports whether tokens can be checked.
 func (v *Verifier) Ready(context.Context) error {
 	if v.keys != nil {
 		return v.keys.ready()
@@ -142,7 +142,7 @@ func (v *Verifier) reason(token *jwt.Token, err error) Reason {
 	return Malformed
 }
 
-// isUserID says whether the directory may have such a user id.
+// isUserID reports whether the directory may have such a user id.
 func isUserID(text string) bool {
 	return text != "" && len(text) <= maxUserID && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }

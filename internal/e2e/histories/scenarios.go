@@ -46,7 +46,7 @@ type scenario struct {
 
 	swept *activities.SweepResult // what a sweep finds; the ids of its deliveries are made of the scenario's
 
-	reached, released chan struct{} // an activity is where it should be, and may go on
+	reached, released chan struct{} // an activity is where it should be, and may continue
 	polls             atomic.Int32  // calls of the activity that the scenario is about
 	giveUps           atomic.Int32
 }

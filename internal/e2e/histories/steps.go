@@ -53,7 +53,7 @@ func underWay(ctx context.Context, _ client.Client, s *scenario) error {
 	}
 }
 
-// release lets that activity go on.
+// release lets that activity continue.
 func release(_ context.Context, _ client.Client, s *scenario) error {
 	close(s.released)
 	return nil
