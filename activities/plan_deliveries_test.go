@@ -106,7 +106,7 @@ func TestPlanDeliveriesForNobody(t *testing.T) {
 		{name: "a domain aggregate without rules", change: func(db *plans) {
 			db.rules.Event.AggregateType = "RESERVATION"
 			db.page.Recipients = nil
-		}, outcome: notification.NoRecipients, problem: "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
+		}, outcome: notification.NoRecipients, problem: "aggregate type RESERVATION has no default recipients, and event type RESERVATION_REQUESTED has no rows in event_type_recipients"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

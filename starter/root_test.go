@@ -206,7 +206,7 @@ func TestStarterHasTheSecretOfTheInstallation(t *testing.T) {
 	c.environment["HERALD_SECRET"] = "one secret of an installation, 2"
 	got := c.run(t, "event", "list")
 	require.Equal(t, failed, got.code)
-	require.Contains(t, got.err, "HERALD_SECRET is not the one that this database has known since")
+	require.Contains(t, got.err, "HERALD_SECRET differs from the secret that this database has known since")
 	require.Contains(t, got.err, "next: set it in the environment")
 	c.must(t, "migrate", "status")
 

@@ -71,7 +71,7 @@ func TestMistakes(t *testing.T) {
 
 		// The rules.
 		{name: "no routing", event: `{}`, sql: "", where: "event_type_channel_routing ORDER_PAID", problem: "evt-1", remedy: "insert a row for each channel"},
-		{name: "no recipients", event: `{}`, sql: route + `UPDATE event_outbox SET aggregate_type = 'ORDER'`, where: "event_type_recipients ORDER_PAID", problem: "aggregate type ORDER has no recipients of its own", remedy: "insert a row"},
+		{name: "no recipients", event: `{}`, sql: route + `UPDATE event_outbox SET aggregate_type = 'ORDER'`, where: "event_type_recipients ORDER_PAID", problem: "aggregate type ORDER has no default recipients", remedy: "insert a row"},
 		{name: "path", event: `{"customerId": 42}`, sql: route + recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', 'customer_id')`,
 			where: "event_type_recipients ORDER_PAID/CUSTOMER/CUSTOMER/customer_id", problem: "customer_id is not in the payload", remedy: "different keys"},
 		{name: "path into a list", sql: recipients + `('ORDER_PAID', 'CUSTOMER', 'CUSTOMER', '$.customers[0].id')`,

@@ -154,12 +154,12 @@ func TestGatewaysHaveOneSecret(t *testing.T) {
 	}
 	s.eventually(func() bool { return running[winner].ready() == http.StatusOK }, "the other one is not ready")
 	require.Error(t, running[loser].err)
-	require.Contains(t, running[loser].output.String(), "HERALD_SECRET is not the one that this database has known since")
+	require.Contains(t, running[loser].output.String(), "HERALD_SECRET differs from the secret that this database has known since")
 
 	s.startGateway(secrets[winner])
 
 	for wrong, says := range map[string]string{
-		secrets[loser]:   "HERALD_SECRET is not the one that this database has known since",
+		secrets[loser]:   "HERALD_SECRET differs from the secret that this database has known since",
 		"HERALD_SECRET=": "HERALD_SECRET is not set, but this database has known one since",
 	} {
 		w := s.launch("worker", []string{"WORKER_HTTP_ADDR=127.0.0.1:0", "PUBLIC_URL=", wrong})

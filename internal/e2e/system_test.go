@@ -270,7 +270,7 @@ func TestBesideAnApplication(t *testing.T) {
 	out, err := s.tryStarter("migrate", "up")
 	require.Error(t, err)
 	require.Regexp(t, "schema public .*table notification, table recipient, type channel.*nothing was changed", out)
-	require.Contains(t, out, "next: give Herald a schema of its own")
+	require.Contains(t, out, "next: give Herald a separate schema")
 
 	s.env = append(s.env, "DATABASE_URL="+s.servers.databaseURL+"&search_path=notices")
 	require.Contains(t, s.starter("migrate", "up"), "created schema notices")

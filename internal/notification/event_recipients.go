@@ -69,7 +69,7 @@ func aggregateTarget(event Event) (Target, error) {
 	case EntityBroadcast:
 		target.Entity.ID = "0"
 	default:
-		return Target{}, fmt.Errorf("aggregate type %s has no recipients of its own, and event type %s has no rows in event_type_recipients",
+		return Target{}, fmt.Errorf("aggregate type %s has no default recipients, and event type %s has no rows in event_type_recipients",
 			event.AggregateType, event.Type)
 	}
 	return target, checkEntityID(target.Entity.ID, "aggregate_id")

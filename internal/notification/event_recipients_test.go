@@ -45,7 +45,7 @@ func TestTargetsWithoutAny(t *testing.T) {
 	}{
 		{
 			name: "domain aggregate", event: notification.Event{Type: "RESERVATION_REQUESTED", AggregateType: "RESERVATION", AggregateID: "100"},
-			problem: "aggregate type RESERVATION has no recipients of its own, and event type RESERVATION_REQUESTED has no rows in event_type_recipients",
+			problem: "aggregate type RESERVATION has no default recipients, and event type RESERVATION_REQUESTED has no rows in event_type_recipients",
 		},
 		{name: "no id", event: notification.Event{AggregateType: "RESTAURANT"}, problem: "aggregate_id is empty"},
 		{name: "id too long", event: notification.Event{AggregateType: "CUSTOMER", AggregateID: strings.Repeat("4", 65)}, problem: "aggregate_id is longer than 64 bytes"},

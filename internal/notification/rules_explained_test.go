@@ -132,7 +132,7 @@ func TestFindings(t *testing.T) {
 			s.Routing[0].Roles = []string{"MANAGER"}
 			group(func(s *notification.Setting) { s.AllowedRoles = []string{"WAITER"} })(s, r)
 		}, rule: notification.DecisionRoleRestricted, finds: "for this event type only the roles MANAGER, and by the entity only WAITER are allowed, and theirs is WAITER"},
-		{name: "no due time", rule: notification.DecisionSkipped, finds: "none of its own"},
+		{name: "no due time", rule: notification.DecisionSkipped, finds: "no due time"},
 		{name: "no quiet hours", rule: notification.DecisionQuietHours, finds: "none"},
 		{name: "quiet hours of both", change: func(s *notification.EventSetup, r *notification.Recipient) {
 			preference(notification.Preference{QuietHours: &night})(s, r)

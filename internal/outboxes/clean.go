@@ -140,7 +140,7 @@ func (c Cleaner) cleanOwn(ctx context.Context, age time.Duration, after string, 
 	if after != "" {
 		at, err := time.Parse(time.RFC3339Nano, after)
 		if err != nil {
-			return fmt.Errorf("read where to go on: %w", err)
+			return fmt.Errorf("read the cursor: %w", err)
 		}
 		from = &at
 	}

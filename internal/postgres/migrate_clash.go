@@ -99,6 +99,6 @@ const takenNames = `
 func (m *Migrator) clash(taken []string) error {
 	return &SchemaError{
 		fmt.Sprintf("schema %s has other things of the names that Herald needs: %s; nothing was changed", m.schema, strings.Join(taken, ", ")),
-		"give Herald a schema of its own: add search_path=herald to DATABASE_URL, for instance postgres://…?search_path=herald, and run `starter migrate up` again, which creates the schema",
+		"give Herald a separate schema: add search_path=herald to DATABASE_URL, for instance postgres://…?search_path=herald, and run `starter migrate up` again, which creates the schema",
 	}
 }

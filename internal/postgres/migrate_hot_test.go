@@ -118,8 +118,8 @@ func TestMigrateBesideProducers(t *testing.T) {
 	defer func() { _ = long.Rollback(context.Background()) }() // if the test has failed
 	_, err = long.Exec(t.Context(), "LOCK TABLE event_outbox, notification IN ROW EXCLUSIVE MODE")
 	require.NoError(t, err)
-	beside := produce(t, s)
-	beside.goOn(t)
+	writers := produce(t, s)
+	writers.goOn(t)
 	migrated := make(chan error, 1)
 	go func() {
 		_, err := m.Up(t.Context())
@@ -128,7 +128,7 @@ func TestMigrateBesideProducers(t *testing.T) {
 
 	for _, again := range []string{"again in 1s", "again in 2s"} {
 		require.Eventually(t, func() bool { return strings.Contains(m.Doing(), again) }, time.Minute, 5*time.Millisecond)
-		beside.goOn(t)
+		writers.goOn(t)
 	}
 	old, err := s.Pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead}) // an index built CONCURRENTLY waits for it
 	require.NoError(t, err)
@@ -139,11 +139,11 @@ func TestMigrateBesideProducers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return get[bool](t, s, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'INDEX CONCURRENTLY')")
 	}, time.Minute, 5*time.Millisecond)
-	beside.goOn(t)
+	writers.goOn(t)
 	require.NoError(t, old.Commit(t.Context()))
 
 	require.NoError(t, <-migrated)
-	beside.goOn(t)
+	writers.goOn(t)
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM event_outbox WHERE event_type ~ E'\\x1b'"))
 	require.Zero(t, get[int](t, s, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"))
 }

@@ -98,7 +98,7 @@ const describeVersionTable = `
 	COMMENT ON COLUMN herald_migrations.id IS 'Chosen by the database.';
 	COMMENT ON COLUMN herald_migrations.version_id IS 'Number of the migration; 0: the table was made.';
 	COMMENT ON COLUMN herald_migrations.is_applied IS 'Always true: a migration that is taken back loses its row.';
-	COMMENT ON COLUMN herald_migrations.tstamp IS 'When it was applied, without a zone: that of the session that applied it.'`
+	COMMENT ON COLUMN herald_migrations.tstamp IS 'When it was applied, in the time zone of the session that applied it.'`
 
 // Prepared returns the steps that Up took before the first migration, in words.
 func (m *Migrator) Prepared() []string { return m.prepared }

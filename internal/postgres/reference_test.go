@@ -76,7 +76,7 @@ func describe(t *testing.T, document string, all []relation) string {
 // rows of notification has no table.
 func (r relation) text(all []relation) string {
 	if r.view && r.ofNotification(all) {
-		return escaped(r.comment) + " Its columns are those of `notification`.\n"
+		return escaped(r.comment) + " It has the columns of `notification`.\n"
 	}
 	text := escaped(r.comment)
 	for _, key := range r.keys {

@@ -66,7 +66,7 @@ func (e *SecretChangedError) Error() string {
 		return "suppressions of this database are still under the secret of " + since +
 			": set it as HERALD_SECRET_PREVIOUS until `starter secret rekey` has moved all of them"
 	default:
-		return "HERALD_SECRET is not the one that this database has known since " + since +
+		return "HERALD_SECRET differs from the secret that this database has known since " + since +
 			": set that one, the same in all processes; to replace it, set it as HERALD_SECRET_PREVIOUS: see docs/secrets.md"
 	}
 }

@@ -54,7 +54,7 @@ func newTokens(file string) (*tokens, error) {
 	}
 	account, err := google.JWTConfigFromJSON(content, scope)
 	if err != nil {
-		return nil, errors.New("fcm: the credentials are not those of a service account") // err may quote the credentials
+		return nil, errors.New("fcm: the credentials file is not the key of a service account") // err may quote the credentials
 	}
 	client := &http.Client{Transport: channel.NewTransport(1), Timeout: tokenTimeout}
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)

@@ -58,7 +58,7 @@ func (r Reader) ServingChannels(ctx context.Context) ([]notification.Channel, er
 		FROM   channel_user_type
 		ORDER BY channel_type`
 
-	return list(ctx, r, "whom channels serve", pgx.RowTo[notification.Channel], query)
+	return list(ctx, r, "the channels of a user type", pgx.RowTo[notification.Channel], query)
 }
 
 // Templates reads the templates.
