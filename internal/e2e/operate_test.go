@@ -258,7 +258,7 @@ func TestWhy(t *testing.T) {
 
 	says("EMAIL", "the next attempt is due at ", ", attempt 2 of 3. `starter delivery send-now", "AMBIGUOUS  503   sendgrid gave no clear answer: 503")
 	says("SMS", "attempt 1 of 3 is under way, since ", "-        -     under way")
-	says("PUSH", "it waits until ", "Europe/Rome: quiet hours. `starter delivery send-now", "quiet hours  00:00:01-00:00 Europe/Rome, it is ")
+	says("PUSH", "it is waiting until ", "Europe/Rome: quiet hours. `starter delivery send-now", "quiet hours  00:00:01-00:00 Europe/Rome, it is ")
 	says("WEBSOCKET", "it is sent in its digest "+s.name+"-digest-customer42-WEBSOCKET-T, which says: 1 of at most 100 joined", "AGGREGATE over 1h0m0s")
 	slack := s.starter("delivery", "why", "--event", event, "--recipient", "customer/42", "--channel", "slack")
 	require.Contains(t, slack, "UNSUPPORTED", slack)

@@ -78,7 +78,7 @@ func TestRetriedReminderWaits(t *testing.T) {
 		require.Contains(t, s.starter("delivery", "retry", id), "waits until its own time")
 		s.awaitCount(1, waits, id, years)
 		s.eventually(func() bool {
-			return strings.Contains(s.starter("delivery", "why", id), "it waits until "+years.Format("2006-01-02"))
+			return strings.Contains(s.starter("delivery", "why", id), "it is waiting until "+years.Format("2006-01-02"))
 		}, "%s does not wait", id)
 		s.orders("cancel", id)
 		s.awaitDelivery(id, "CANCELLED")
@@ -192,7 +192,7 @@ func TestDelayEndsInQuietHours(t *testing.T) {
 		}
 	}
 	for eventType, id := range ids {
-		says(id, "waiting until ", " UTC: delay; that is in quiet hours until ", end, then[eventType]) // also the workflow's own details
+		says(id, "waiting until ", " UTC: delay", "that is in quiet hours until ", end, then[eventType])
 		require.Contains(t, s.starter("delivery", "reschedule", id, "--in", "3h"), then[eventType])
 		says(id, "rescheduled by an operator", "that is in quiet hours until ", end, then[eventType])
 	}

@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"herald/internal/notification"
 	"herald/internal/postgres/report"
@@ -46,7 +45,6 @@ func (e *Escalation) Says() string {
 		return ""
 	}
 	then := notification.Escalation{To: e.To, Until: e.Until}.Then()
-	waiting, waits := strings.CutPrefix(e.Details, "waiting ")
 	switch {
 	case e.FollowedBy != "":
 		return "it did not get there, and " + e.FollowedBy + " follows"
@@ -54,8 +52,8 @@ func (e *Escalation) Says() string {
 		return fmt.Sprintf("nothing follows: %s would have, and it is %s", e.To, e.Reason)
 	case e.Ended != "":
 		return "nothing follows: " + e.Ended.Meaning()
-	case waits:
-		return "waits " + waiting
+	case e.Details != "":
+		return e.Details
 	case e.Workflow.Status == Running && e.To != "":
 		return "waits" + then
 	case e.Workflow.Status == Unreachable && e.To != "":

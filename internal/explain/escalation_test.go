@@ -30,7 +30,7 @@ func TestEscalationSays(t *testing.T) {
 		{name: "follows another, and nothing follows it", escalation: &Escalation{Escalation: report.Escalation{From: "d"}}},
 		{name: "waits", escalation: with(Running, func(e *Escalation) {
 			e.Details = "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"
-		}), want: "waits until 2026-11-22 10:05:00.000Z to be read, then SMS"},
+		}), want: "waiting until 2026-11-22 10:05:00.000Z to be read, then SMS"},
 		{name: "waits, and no worker answers", escalation: in(Running), want: "waits to be read, then SMS"},
 		{name: "followed", escalation: with(Running, func(e *Escalation) { e.FollowedBy = "d-SMS" }), want: "it did not get there, and d-SMS follows"},
 		{name: "read", escalation: with(Completed, func(e *Escalation) { e.Ended = notification.EscalationRead }), want: "nothing follows: the recipient has read a notification of the event"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"herald/internal/advice"
@@ -162,7 +161,6 @@ func (w Why) nextOfRunning(now time.Time) string {
 	if at.Status == Running && at.Workers == 0 {
 		return fmt.Sprintf("nothing, until a worker serves %s: %s. Start one", w.Delivery.Channel, at.ServedBy.Absent(at.TaskQueue, now))
 	}
-	waiting, waits := strings.CutPrefix(at.Details, "waiting ")
 	switch p := cmp.Or(at.PendingSend(), at.nextSend(len(w.Delivery.Log) > 0)); {
 	case s.Digest != nil && at.Status != Running:
 		return fmt.Sprintf("it joins another digest by itself: %s is %s", s.DigestID, at.Status)
@@ -172,8 +170,8 @@ func (w Why) nextOfRunning(now time.Time) string {
 		return fmt.Sprintf("it is sent in its digest %s, which says: %s. %s", s.DigestID, at.Details, w.hasten())
 	case len(s.Pending) > 0:
 		return fmt.Sprintf("its workflow is at %s, attempt %d; `starter delivery show %s` has its last failure", s.Pending[0].Activity, s.Pending[0].Attempt, advice.Quote(w.Delivery.DeliveryID))
-	case waits:
-		return fmt.Sprintf("it waits %s%s. %s", notification.WithoutAhead(waiting), w.Ahead, w.hasten())
+	case at.WaitsUntil != nil && at.Details != "":
+		return fmt.Sprintf("it is %s%s. %s", at.Details, w.Ahead, w.hasten())
 	case w.Delivery.SendAfter != nil && now.Before(*w.Delivery.SendAfter):
 		return fmt.Sprintf("it %s. %s", w.rowSays(now), w.hasten())
 	default:

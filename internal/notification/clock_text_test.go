@@ -99,6 +99,5 @@ func TestAhead(t *testing.T) {
 		for _, fact := range tt.tells {
 			require.Contains(t, said, fact, tt.name)
 		}
-		require.Equal(t, "23:30 UTC: delay", notification.WithoutAhead("23:30 UTC: delay"+said))
 	}
 }

@@ -195,30 +195,22 @@ func WallText(at, now time.Time, timezone string) string {
 	return local.Format(layout) + " " + zone.String()
 }
 
-// aheadMark separates the reason for a wait from the effect of later quiet hours.
-const aheadMark = "; that is in quiet hours"
-
 // Ahead tells what quiet hours will do to a delivery at a later time, under today's rules: ";
 // that is in quiet hours until 08:00 Europe/Rome, and it waits until then". Empty: nothing.
 func (c QuietCheck) Ahead(at, now time.Time) string {
 	silence, deferred := c.Silence(at)
+	const begin = "; that is in quiet hours"
 	until := " until " + WallText(silence.Until, now, c.Timezone)
 	switch {
 	case !silence.Quiet:
 		return ""
 	case deferred:
-		return aheadMark + until + ", and it waits until then (DEFER)"
+		return begin + until + ", and it waits until then (DEFER)"
 	case silence.Until.IsZero():
-		return aheadMark + " that do not end within 48 hours, and it is dropped then"
+		return begin + " that do not end within 48 hours, and it is dropped then"
 	default:
-		return aheadMark + until + ", and it is dropped then (DROP)"
+		return begin + until + ", and it is dropped then (DROP)"
 	}
-}
-
-// WithoutAhead removes the text of [QuietCheck.Ahead] from the text of a wait.
-func WithoutAhead(text string) string {
-	before, _, _ := strings.Cut(text, aheadMark)
-	return before
 }
 
 // Reasons for a wait.

@@ -97,35 +97,7 @@ func (s *Store) readDeliveries(ctx context.Context, limit int, query string, arg
 	if len(deliveries) == limit {
 		next = last + 1
 	}
-	return deliveries, next, wrap(s.lookAhead(ctx, deliveries), "read deliveries")
-}
-
-// lookAhead adds to each delivery's wait what quiet hours will do when the wait ends.
-func (s *Store) lookAhead(ctx context.Context, deliveries []notification.Delivery) error {
-	var waiting []string
-	for _, d := range deliveries {
-		if !d.SendAfter.IsZero() {
-			waiting = append(waiting, d.DeliveryID)
-		}
-	}
-	if len(waiting) == 0 {
-		return nil
-	}
-	found, err := readAttemptFacts(ctx, s.Pool, "n.delivery_id = ANY ($1)", waiting)
-	if err != nil {
-		return err
-	}
-	checks := make(map[string]notification.QuietCheck, len(found))
-	for _, f := range found {
-		checks[f.DeliveryID] = quietCheck([]attemptFacts{f})
-	}
-	now := time.Now()
-	for i, d := range deliveries {
-		if check, known := checks[d.DeliveryID]; known {
-			deliveries[i].Wait += check.Ahead(d.SendAfter, now)
-		}
-	}
-	return nil
+	return deliveries, next, nil
 }
 
 // NextDeliveries returns the stretch of the next deliveries of a lane that are still to be
