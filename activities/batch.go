@@ -49,7 +49,7 @@ func (b *batch) send(ctx context.Context) {
 		b.ids = b.ids[n:]
 		b.sendGroup(ctx, group)
 		if b.activities.RateLimits[b.in.Channel] == 0 { // else it waits for turns, and others go first
-			b.activities.singles.letPass(ctx)
+			b.activities.singles.waitForSingles(ctx)
 		}
 	}
 }

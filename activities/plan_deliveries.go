@@ -111,7 +111,7 @@ func (a *Activities) planPages(ctx context.Context, p *planning, in PlanInput) e
 			return nil
 		}
 		after = *p.result.Next
-		a.singles.letPass(ctx)
+		a.singles.waitForSingles(ctx)
 	}
 }
 
