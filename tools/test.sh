@@ -6,7 +6,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # The databases of the tests are dropped together at the end: see RunVariable in
 # internal/postgres/postgrestest.
 export HERALD_TEST_RUN=$$
-trap 'go run ./internal/postgres/postgrestest/drop "$HERALD_TEST_RUN"' EXIT
 
-go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/live
-go test -vet=off -count=1 -timeout 30m ./...
+# What failed, again and without the logs of processes, since the logs are long.
+log=$(mktemp)
+failures() {
+  [[ $1 == 0 ]] || { echo "failed, without the processes' logs:"; grep -Ev '^ *\{|^ok|^\?' "$log" | tail -c 8000; }
+  rm -f "$log"
+}
+trap 'status=$?; failures $status; go run ./internal/postgres/postgrestest/drop "$HERALD_TEST_RUN"' EXIT
+
+go test -vet=off -race -timeout 30m ./internal/channel/... ./internal/live 2>&1 | tee -a "$log"
+go test -vet=off -count=1 -timeout 30m ./... 2>&1 | tee -a "$log"
